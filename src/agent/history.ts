@@ -3,10 +3,10 @@
  * one byte for byte; only a `Condensation` replaces messages.
  */
 import type { Event, EventOf } from '../contract/events/event.ts'
-import type { ImagePart, UserPart } from '../contract/message.ts'
-import { isToReturn } from '../contract/message.ts'
+import type { ImagePart } from '../contract/message.ts'
 import type { ModelMessage, ModelToolCall } from '../llm/llm.ts'
 import type { RenderOutput } from './tool-messages.ts'
+import { askForOutput, contextOf, repeatImages, sayable, tellMove, withCommand, wordsOf } from './event-words.ts'
 import { imagesOf, toModelCall, toToolMessage } from './tool-messages.ts'
 import { isSent } from './history-types.ts'
 import { ContextSize, tokensOfText } from './compaction/context-size.ts'
@@ -98,7 +98,7 @@ class EventHistory implements History {
         if (event.tool_use_id === undefined && event.context) this.#push({ role: 'user', content: contextOf(event) })
         return
       case 'OutputRequest':
-        return this.#push({ role: 'user', content: [{ type: 'text', text: askForOutput(event) }] })
+        return this.#askForOutput(event)
       case 'AssistantMessage':
         return this.#answered(event)
       case 'ToolUse':
@@ -112,8 +112,13 @@ class EventHistory implements History {
     }
   }
 
-  #push(message: ModelMessage, kind: ListedMessage['kind'] = 'other'): void {
-    const entry = { seq: this.#seq, message, kind }
+  #askForOutput(event: EventOf<'OutputRequest'>): void {
+    const kind = event.output_schema ? 'schema' : 'other'
+    this.#push({ role: 'user', content: [{ type: 'text', text: askForOutput(event) }] }, kind, event.run_id)
+  }
+
+  #push(message: ModelMessage, kind: ListedMessage['kind'] = 'other', runId?: string): void {
+    const entry = { seq: this.#seq, message, kind, ...(runId !== undefined && { runId }) }
     if (this.#turn) this.#held.push(entry)
     else this.#list.push(entry)
   }
@@ -206,39 +211,6 @@ const isDue = (last: ModelMessage | undefined): boolean => !last || last.role ==
 
 const CONTINUE: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] }
 
-/** The text of a slash command replaces the words that called it. */
-function withCommand({ content, slash_command: command }: EventOf<'UserMessage'>): readonly UserPart[] {
-  return command ? [{ type: 'text', text: command.text }, ...content.slice(1)] : content
-}
-
-/** Providers refuse text that is only white space; older servers accepted such messages. */
-function sayable(content: readonly UserPart[]): readonly UserPart[] {
-  const kept = content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
-  return kept.length ? kept : [{ type: 'text', text: '[an empty message]' }]
-}
-
-const contextOf = ({ context }: { readonly context?: string | undefined }): UserPart[] =>
-  context?.trim() ? [{ type: 'text', text: context }] : []
-
-/** Appended as a message: the prompt before it is unchanged, and with it the provider's cache. */
-function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
-  return `[This is a copy of an earlier conversation. Your working directory is now ${cwd}, a copy of ${from_cwd}: wherever that was said above, use ${cwd} from here on, and leave ${from_cwd} alone. Shells and background processes of before are gone.]`
-}
-
-function repeatImages(images: readonly ImagePart[]): ModelMessage {
-  return { role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images], repeatsImages: true }
-}
-
-function askForOutput({ output_schema, fault }: EventOf<'OutputRequest'>): string {
-  const wanted = 'only with JSON that is valid for the schema, without any other text'
-  if (fault !== undefined) return `[Your answer is not valid: ${fault}. Answer again, ${wanted}.]`
-  return `[When you have finished, answer ${wanted}. The JSON Schema is:\n${JSON.stringify(output_schema)}]`
-}
-
-const IMAGES_OF_TOOLS = 'Here are the images of the tool results above, in their order.'
-
-type Words = Pick<Extract<ModelMessage, { role: 'assistant' }>, 'text' | 'reasoning' | 'parts'>
-
 type OpenTurn = {
   readonly answer: EventOf<'AssistantMessage'>
   readonly callIds: readonly string[]
@@ -256,15 +228,5 @@ function openTurn(answer: EventOf<'AssistantMessage'>): OpenTurn {
     names: new Map(),
     results: new Map(),
     images: new Map(),
-  }
-}
-
-function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
-  const thoughts = content.filter((part) => part.type === 'reasoning')
-  const reasoning = thoughts.flatMap((part) => part.text || []).join('\n\n')
-  return {
-    text: text.trim() === '' ? '' : text,
-    ...(reasoning && { reasoning }),
-    ...(content.some(isToReturn) && { parts: content }),
   }
 }

@@ -93,6 +93,8 @@ export async function runAgent(
 
     try {
       if (context.output) await requestOutput(context.output, output.emit)
+      const spent = await makeRoom(context, signal)
+      if (spent) return spent
       const turn = await askWithRoom(context, output, signal)
       if (turn.hasCalls || turn.isPaused) continue
       const cutReason = cutReasonOf(turn.stopReason)
@@ -180,10 +182,15 @@ function nextCalls({ openCalls, toolCalls }: AgentContext): readonly ToolCall[] 
   return open.slice(0, Math.min(Math.max(readers, 1), MAX_PARALLEL))
 }
 
-/** Compacts when the context is nearly full, and once after the model has refused it as too long. */
+/** Compacts when the context is nearly full. Returns the limit that the run has reached with the summary. */
+async function makeRoom(context: AgentContext, signal: AbortSignal): Promise<LoopEnd | undefined> {
+  const { compactor } = context
+  return compactor.isDue() && (await compactor.compact('threshold', signal)) ? metLimit(context) : undefined
+}
+
+/** Compacts once after the model has refused the context as too long. */
 async function askWithRoom(context: AgentContext, output: Output, signal: AbortSignal): Promise<Turn> {
   const { compactor } = context
-  if (compactor.isDue()) await compactor.compact('threshold', signal)
   try {
     const turn = await askModel(context, output, signal)
     const isCutOff = !turn.hasCalls && cutReasonOf(turn.stopReason) === 'context_window'

@@ -23,8 +23,14 @@ export const ImagePart = z
 /** The APIs whose reasoning has to be sent back, unchanged, with the answer that it led to. */
 export const ProviderData = z
   .object({
-    provider: z.enum(['anthropic', 'openai_responses']).describe('The API that it came from. No other one gets it.'),
-    kind: z.enum(['signature', 'encrypted']).describe('A signature of the text, or the reasoning itself, encrypted.'),
+    provider: z
+      .enum(['anthropic', 'openai_responses', 'openai'])
+      .describe('The API that it came from. No other one gets it.'),
+    kind: z
+      .enum(['signature', 'encrypted', 'tool_call'])
+      .describe(
+        'A signature of the text, the reasoning itself, encrypted, or JSON that belongs to the next tool call.',
+      ),
     data: z.string(),
     id: z.string().optional(),
   })

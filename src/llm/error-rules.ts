@@ -89,6 +89,11 @@ export function judge(refusal: ProviderRefusal): ErrorClass {
   return { type: 'config', retryable: false, advice: CHECK_CONFIG }
 }
 
+/** Returns false if the same request may be accepted at another time, or with another key: whatever words it quotes. */
+export function isAboutRequest(refusal: ProviderRefusal): boolean {
+  return !['rate_limit', 'quota', 'auth'].includes(judge(refusal).type)
+}
+
 /** Returns true if the refusal says that the model or its server does not support tools. */
 export function refusesTools(refusal: ProviderRefusal): boolean {
   return (

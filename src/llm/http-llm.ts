@@ -6,6 +6,7 @@ import { costOf } from './cost.ts'
 import { Attempts } from './attempts.ts'
 import { createIncrementalFold } from './request/incremental-fold.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, LlmRetry, ModelMessage } from './llm.ts'
+import { isAboutRequest } from './error-rules.ts'
 import { refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
 import { Paces } from './pacing/paces.ts'
@@ -85,7 +86,8 @@ export class HttpLlm implements Llm {
         return whole
       } catch (error) {
         if (signal.aborted) throw signal.reason
-        if (!wasShown && forms.next(refusalOf(error)?.message ?? '')) continue
+        const refusal = wasShown ? undefined : refusalOf(error)
+        if (refusal && isAboutRequest(refusal) && forms.next(refusal.message)) continue
         const failure = this.#failureOf(error, target, answer)
         retry = attempts.next(error, failure)
         if (!retry) throw failure

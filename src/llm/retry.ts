@@ -28,7 +28,8 @@ export function retryWaitMs({ attempt, type, headers, baseMs }: RetryWait): numb
   const backoff = baseMs * 2 ** attempt * (type === 'rate_limit' ? RATE_LIMIT_FACTOR : 1)
   // Half of the wait is random, so that runs which failed together do not retry together.
   const own = backoff * (0.5 + Math.random() / 2)
-  return Math.min(asked ?? own, MAX_WAIT_MS)
+  // Zero, and a time that has passed here, would use up all retries at once.
+  return Math.min(asked || own, MAX_WAIT_MS)
 }
 
 /** `retry-after-ms` of Azure and OpenAI, or `Retry-After`. */

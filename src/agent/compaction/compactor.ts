@@ -34,6 +34,8 @@ export type CompactorDeps = {
   /** The tools of a request now. */
   readonly tools: () => readonly ModelTool[]
   readonly createLlm: (config: LlmConfig) => Llm
+  /** Returns the id of the run that is active, or waits for the user. */
+  readonly activeRun: () => string | undefined
   /** Returns the task list as the model reads it. */
   readonly tasks: () => string | undefined
   /** Calls the `PreCompact` hooks; undefined if there are none. */
@@ -143,6 +145,7 @@ export class Compactor {
       scaled: (estimate) => history.size.scaled(estimate),
       forced: trigger === 'request',
       urgent: trigger === 'context_window',
+      runId: this.#deps.activeRun(),
     }
   }
 

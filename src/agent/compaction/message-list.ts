@@ -15,8 +15,10 @@ export type ListedMessage = {
    */
   readonly seq: number
   readonly message: ModelMessage
-  /** `move`: says that the workdir has changed. */
-  readonly kind: 'user' | 'move' | 'summary' | 'other'
+  /** `move`: says that the workdir has changed. `schema`: has the output schema of a run. */
+  readonly kind: 'user' | 'move' | 'schema' | 'summary' | 'other'
+  /** Of a `schema`: its run. */
+  readonly runId?: string | undefined
   /** Of a tool result. */
   readonly origin?: ResultPlace | undefined
 }
@@ -89,15 +91,19 @@ export function condensed(
   // Another compaction has already forgotten more.
   if (through <= forgottenThrough) return shortened
   const kept = new Set(event.kept_message_seqs)
-  const isKept = ({ kind, seq }: ListedMessage) => (kind === 'user' || kind === 'move') && kept.has(seq)
+  const isKept = ({ kind, seq }: ListedMessage) => kind in MAY_BE_KEPT && kept.has(seq)
+  const shorten = (entry: ListedMessage) =>
+    entry.kind === 'schema' ? entry : { ...entry, message: shortenMessage(entry.message, event.max_message_chars) }
   const earlier = shortened.filter((entry) => entry.seq <= through && isKept(entry))
   const summary: ListedMessage = { seq: through, kind: 'summary', message: summaryMessage(event.summary, event.tasks) }
   return [
-    ...earlier.map((entry) => ({ ...entry, message: shortenMessage(entry.message, event.max_message_chars) })),
+    ...earlier.map(shorten),
     summary,
     ...shortened.filter((entry) => entry.seq > through),
   ]
 }
+
+const MAY_BE_KEPT: Readonly<Record<string, true>> = { user: true, move: true, schema: true }
 
 /** Returns nothing for the images of shortened results. */
 function shortenedEntry(

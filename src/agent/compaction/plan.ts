@@ -43,6 +43,8 @@ export type PlanInput = {
   readonly forced: boolean
   /** Does not wait until enough can be saved. */
   readonly urgent: boolean
+  /** The run that is active, or waits for the user. */
+  readonly runId?: string | undefined
 }
 
 /** The fields of the `Condensation` that are decided before there is a summary. */
@@ -127,7 +129,10 @@ function latestTurnOf(input: PlanInput): Partial<Plan> {
   }
 }
 
-/** The first message of the user says what the work is, and the latest what is wanted now. */
+/**
+ * The first message of the user says what the work is, and the latest what is wanted now. An answer of the run is checked
+ * against its schema, so the model has to know it.
+ */
 function keptMessages(through: number, input: PlanInput): Partial<Plan> {
   const { entries } = input
   const room = input.limit * KEPT_MESSAGES_PART
@@ -140,6 +145,7 @@ function keptMessages(through: number, input: PlanInput): Partial<Plan> {
     ...(first ? [first] : []),
     ...(latest && latest !== first && isNeeded ? [latest] : []),
     ...old.filter(({ kind }) => kind === 'move'),
+    ...old.filter((entry) => entry.kind === 'schema' && entry.runId === input.runId),
   ]
   if (kept.length === 0) return {}
   const size = sizeOf(kept, input)

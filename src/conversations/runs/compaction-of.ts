@@ -11,10 +11,11 @@ export function compactionOf(
   state: LiveState,
   toolCalls: Pick<ToolCalls, 'render'>,
   hooks: Pick<ConversationHooks, 'beforeCompaction'>,
-): Pick<CompactorDeps, 'config' | 'settings' | 'tasks' | 'askHooks'> {
+): Pick<CompactorDeps, 'config' | 'settings' | 'activeRun' | 'tasks' | 'askHooks'> {
   return {
     config: () => state.current.settings.llm_config,
     askHooks: (call, signal) => hooks.beforeCompaction(call, signal),
+    activeRun: () => state.current.run?.id,
     settings: () => state.current.settings.compaction,
     tasks: () => {
       const list = state.current.lastOutputs[TASK_LIST]

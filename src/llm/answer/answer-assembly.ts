@@ -2,7 +2,7 @@
 import { NO_USAGE } from '../../contract/message.ts'
 import type { Usage } from '../../contract/message.ts'
 import { AnswerTooLarge, MAX_ANSWER_CHARS } from './answer-limits.ts'
-import { AnswerParts } from './answer-parts.ts'
+import { AnswerParts, partsWithExtras } from './answer-parts.ts'
 import type { Chunk } from './chunk.ts'
 import { cutReasonOf } from './finish-reason.ts'
 import { partOf } from '../llm.ts'
@@ -76,6 +76,7 @@ export class AnswerAssembly {
       (chunk.proof?.data.length ?? 0) +
       added.text.length +
       added.reasoning.length +
+      added.calls.reduce((sum, { extra }) => sum + (extra?.length ?? 0), 0) +
       inputs.reduce((sum, input) => sum + input.text.length, 0)
     // Usage may also come first; it ends the answer only if nothing follows.
     this.#sawEnd = chunk.isLast && this.#size > 0
@@ -124,13 +125,14 @@ export class AnswerAssembly {
     if (this.#sawOther && !this.#sawAnswer) throw new NotAnAnswer('')
     // Some vendors send a finish reason with every chunk: if the connection broke, it proves nothing.
     const isCertain = stopReason !== '' && !this.#isBroken && cutReasonOf(stopReason) === undefined
-    const { calls, incomplete } = this.#calls.finish({ isCertain })
+    const { calls, extras, incomplete } = this.#calls.finish({ isCertain })
     const isEmpty = this.#text === '' && calls.length === 0
     const isCut = stopReason === '' ? !this.#sawEnd || incomplete > 0 || isEmpty : this.#isBroken && incomplete > 0
     // OpenRouter's finish reason for a failed upstream provider.
     if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
-    const parts = this.#parts?.finish()
-    return { ...this.#answerWith(this.#text, calls), ...(parts && { parts }) }
+    const answer = this.#answerWith(this.#text, calls)
+    const parts = this.#parts ? this.#parts.finish() : partsWithExtras(answer, extras)
+    return { ...answer, ...(parts && { parts }) }
   }
 
   /** Returns everything parsed so far, for the log: joined, so that a secret that was split over chunks is found. */

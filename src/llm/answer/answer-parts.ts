@@ -67,3 +67,25 @@ function partsOfBlock({ kind, text, proof, phase, callsBefore }: Block): Assista
     },
   ]
 }
+
+type Said = { readonly text: string; readonly reasoning: string }
+
+/**
+ * For an API whose answers have no blocks: what has to be sent back with its calls comes after the text and the
+ * reasoning. Returns undefined if there is nothing.
+ */
+export function partsWithExtras(
+  { text, reasoning }: Said,
+  extras: readonly (string | undefined)[],
+): readonly AssistantPart[] | undefined {
+  if (extras.every((extra) => extra === undefined)) return undefined
+  return [
+    ...(reasoning ? [{ type: 'reasoning' as const, text: reasoning }] : []),
+    ...(text.trim() ? [{ type: 'text' as const, text }] : []),
+    ...extras.flatMap((data, at): AssistantPart[] => {
+      if (data === undefined) return []
+      const provider_data = { provider: 'openai', kind: 'tool_call', data } as const
+      return [{ type: 'reasoning', text: '', ...(at > 0 && { calls_before: at }), provider_data }]
+    }),
+  ]
+}

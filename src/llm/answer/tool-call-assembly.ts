@@ -7,7 +7,7 @@
  * all,
  * and the whole call once more at the end.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import { AnswerTooLarge, MAX_NAME_CHARS, MAX_TOOL_CALLS } from './answer-limits.ts'
 import type { ModelToolCall } from '../llm.ts'
@@ -19,6 +19,8 @@ export type CallFragment = {
   readonly name: string
   /** A piece of the JSON text, or all of it as a value. */
   readonly arguments: unknown
+  /** What has to be sent back with the call, unchanged, as JSON. */
+  readonly extra?: string | undefined
 }
 
 type OpenCall = {
@@ -28,6 +30,7 @@ type OpenCall = {
   finalId?: string
   name: string
   text: string
+  extra?: string | undefined
 }
 /** Detects whether the text is a complete object, without scanning all of it again for each fragment. */
 type WatchedCall = OpenCall & { readonly add: (piece: string) => void; readonly isWhole: () => boolean }
@@ -52,6 +55,8 @@ export type ToolCallAssembly = {
    */
   finish(options: { isCertain: boolean }): {
     readonly calls: ModelToolCall[]
+    /** What has to be sent back with each of the calls. */
+    readonly extras: readonly (string | undefined)[]
     readonly incomplete: number
   }
 }
@@ -80,12 +85,14 @@ export function createToolCallAssembly(takenIds: ReadonlySet<string>): ToolCallA
 
   return {
     calls,
-    add(fragment) {
+    add(received) {
+      const fragment = withShortId(received)
       const call = callOf(fragment)
       call.id ||= fragment.id
+      call.extra ??= fragment.extra
       call.name = fragment.name.startsWith(call.name) ? fragment.name : call.name + fragment.name
-      if (call.name.length > MAX_NAME_CHARS || call.id.length > MAX_NAME_CHARS)
-        throw new AnswerTooLarge(`the name or id of a tool call is longer than ${MAX_NAME_CHARS} characters`)
+      if (call.name.length > MAX_NAME_CHARS)
+        throw new AnswerTooLarge(`the name of a tool call is longer than ${MAX_NAME_CHARS} characters`)
       const piece = pieceOf(fragment.arguments)
       const text = repeatsWhole(call, piece) ? '' : piece
       call.add(text)
@@ -100,10 +107,17 @@ export function createToolCallAssembly(takenIds: ReadonlySet<string>): ToolCallA
           name: call.name,
           arguments: ['', 'null'].includes(call.text.trim()) ? '{}' : call.text,
         })),
+        extras: whole.map(({ extra }) => extra),
         incomplete: calls.length - whole.length,
       }
     },
   }
+}
+
+/** LiteLLM puts the signatures of Gemini into ids, which then have kilobytes; it works without them. */
+function withShortId(fragment: CallFragment): CallFragment {
+  if (fragment.id.length <= MAX_NAME_CHARS) return fragment
+  return { ...fragment, id: `call_${createHash('sha256').update(fragment.id).digest('hex').slice(0, 32)}` }
 }
 
 function createCall({ index, id }: CallFragment): WatchedCall {

@@ -5,6 +5,7 @@
 import type { Endpoint } from '../endpoint.ts'
 import { NO_IMAGES } from '../request/images.ts'
 import type { LlmRequest } from '../llm.ts'
+import { latestReasoning } from '../request/refused-reasoning.ts'
 import { ANTHROPIC_URL } from '../provider-name.ts'
 
 export type MessagesDialect = {
@@ -21,8 +22,8 @@ export type MessagesDialect = {
   readonly images: boolean
   /** The output limit if none is configured: the API requires one. */
   readonly maxTokens: number
-  /** Reasoning in messages before this index is left out. */
-  readonly reasoningFrom: number
+  /** The latest reasoning that was refused: it is left out, and all before it. */
+  readonly refusedReasoning?: string | undefined
 }
 
 /** Enough for a long file in one tool call; every model since Claude 4 supports it. */
@@ -39,7 +40,6 @@ export function firstDialect({ baseUrl, model }: Endpoint): MessagesDialect {
     thinking: WITH_BUDGET.test(model) ? 'budget' : 'adaptive',
     images: true,
     maxTokens: MAX_TOKENS,
-    reasoningFrom: 0,
   }
 }
 
@@ -53,7 +53,7 @@ export function dialectsAfterRefusal(
   if (limit) others.push({ ...dialect, maxTokens: Number(limit[1]) })
   // Signed reasoning stays in the history: unless it were left out, every later request would fail. The signatures of
   // another endpoint are refused, for example.
-  if (BAD_REASONING.test(complaint)) others.push({ ...dialect, reasoningFrom: messages.length })
+  if (BAD_REASONING.test(complaint)) others.push({ ...dialect, refusedReasoning: latestReasoning(messages) })
   if (complaint.includes('cache_control')) {
     if (dialect.cache === 'automatic') others.push({ ...dialect, cache: 'marked' })
     others.push({ ...dialect, cache: 'none' })

@@ -18,6 +18,7 @@ import { createKeptHead } from '../request/kept-head.ts'
 import { createIncrementalFold } from '../request/incremental-fold.ts'
 import type { LlmRequest, ModelMessage, ModelTool } from '../llm.ts'
 import type { RequestWriter } from '../provider.ts'
+import { indexAfter } from '../request/refused-reasoning.ts'
 import { callIdFor, jsonOf, withoutKeys } from '../request/request-parts.ts'
 import { assistantBlocks } from './assistant-blocks.ts'
 import type { MessagesDialect } from './messages-dialect.ts'
@@ -25,8 +26,9 @@ import { thinkingOf } from './thinking.ts'
 
 export function createRequestWriter(config: LlmConfig, { model }: Endpoint): RequestWriter<MessagesDialect> {
   const writers = new Map<string, MessagesWriter>()
-  const writerFor = (dialect: MessagesDialect) => {
-    const shown = { withImages: dialect.images && !config.disable_vision, reasoningFrom: dialect.reasoningFrom }
+  const writerFor = (dialect: MessagesDialect, messages: readonly ModelMessage[]) => {
+    const reasoningFrom = indexAfter(messages, dialect.refusedReasoning)
+    const shown = { withImages: dialect.images && !config.disable_vision, reasoningFrom }
     const name = JSON.stringify(shown)
     const known = writers.get(name) ?? createMessagesWriter(shown)
     writers.set(name, known)
@@ -40,7 +42,7 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
       const head = jsonOf({ model, ...settings, ...promptOf(request, dialect), ...extra })
       return `${head.slice(0, -1)},"messages":[`
     })
-    const list = writerFor(dialect)(request.messages).bytes()
+    const list = writerFor(dialect, request.messages)(request.messages).bytes()
     if (list.length === 0) return Buffer.concat([before, Buffer.from(']}')])
     if (dialect.cache !== 'marked') return Buffer.concat([before, list, Buffer.from(']}]}')])
     // The last block is an object of which the last byte is its bracket.

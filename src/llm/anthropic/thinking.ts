@@ -2,6 +2,7 @@
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { LlmRequest, ModelMessage } from '../llm.ts'
 import { isOwnThinking } from './assistant-blocks.ts'
+import { indexAfter } from '../request/refused-reasoning.ts'
 import type { MessagesDialect } from './messages-dialect.ts'
 
 type Effort = NonNullable<LlmConfig['reasoning_effort']>
@@ -19,7 +20,7 @@ const MIN_BUDGET = 1024
 
 export function thinkingOf(
   { reasoning_effort: effort }: LlmConfig,
-  { thinking, reasoningFrom }: MessagesDialect,
+  { thinking, refusedReasoning }: MessagesDialect,
   { messages, maxTokens }: Pick<LlmRequest, 'messages'> & { readonly maxTokens: number },
 ): { readonly thinking?: object; readonly effort?: string } {
   if (effort === undefined || thinking === 'none') return {}
@@ -29,7 +30,7 @@ export function thinkingOf(
     return { thinking: { type: 'adaptive', display: 'summarized' }, effort: level }
   }
   const budget_tokens = Math.min(BUDGETS[effort], maxTokens - MIN_BUDGET)
-  if (budget_tokens < MIN_BUDGET || lacksThinking(messages, reasoningFrom)) return {}
+  if (budget_tokens < MIN_BUDGET || lacksThinking(messages, indexAfter(messages, refusedReasoning))) return {}
   return { thinking: { type: 'enabled', budget_tokens } }
 }
 

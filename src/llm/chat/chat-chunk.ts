@@ -83,8 +83,18 @@ function readCall(value: unknown, place: number | undefined): CallFragment {
     id: string(call['id']),
     name: string(named['name']),
     arguments: named['arguments'],
+    extra: extraOf(call),
   }
 }
+
+/** Gemini refuses calls without the signature that it sent with them. */
+function extraOf({ extra_content: extra }: Fields): string | undefined {
+  const json = isObject(extra) ? JSON.stringify(extra) : ''
+  return json === '' || json.length > MAX_EXTRA_CHARS ? undefined : json
+}
+
+/** Signatures have a few kilobytes. */
+const MAX_EXTRA_CHARS = 256 * 1024
 
 function readUsage(value: unknown): Usage | undefined {
   if (!isObject(value)) return undefined

@@ -14,6 +14,13 @@ export type ChatDialect = {
   readonly alternates: boolean
   /** If true, the schema of the output is sent as `response_format`. With tools, many servers then make no calls. */
   readonly schema: boolean
+  /** Which ids of calls are sent; others are replaced by a hash. `long` are all, `forty` those of OpenAI, `nine` those of Mistral. */
+  readonly callIds: 'long' | 'forty' | 'nine'
+  /**
+   * What a call came with, `extra_content`, is sent back or left out. `marked`: calls without any are marked as those of
+   * another model, because Gemini refuses calls without its signature.
+   */
+  readonly callExtras: 'returned' | 'none' | 'marked'
 }
 
 /**
@@ -28,6 +35,8 @@ export function firstDialect({ baseUrl, model }: Endpoint): ChatDialect {
     images: true,
     alternates: hasAlternatingRoles(model),
     schema: isOpenAi,
+    callIds: hasAlternatingRoles(model) ? 'nine' : isOpenAi ? 'forty' : 'long',
+    callExtras: isOpenAi ? 'none' : 'returned',
   }
 }
 
@@ -43,9 +52,18 @@ export function dialectsAfterRefusal(dialect: ChatDialect, complaint: string): C
     const other = maxTokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
     others.push({ ...dialect, maxTokensField: other })
   }
+  if (WANTS_OTHER_IDS.test(complaint)) {
+    if (dialect.callIds === 'long') others.push({ ...dialect, callIds: 'forty' })
+    others.push({ ...dialect, callIds: 'nine' })
+  }
+  if (/thought_?signature/i.test(complaint)) others.push({ ...dialect, callExtras: 'marked' })
+  if (complaint.includes('extra_content')) others.push({ ...dialect, callExtras: 'none' })
   if (dialect.schema && SCHEMA_FIELDS.test(complaint)) others.push({ ...dialect, schema: false })
   return others
 }
+
+/** The servers of Mistral's models want nine letters and digits, OpenAI at most 40 characters. */
+const WANTS_OTHER_IDS = /tool.?call.{0,40}\bid\b|tool_calls\[\d{1,4}\]\.id|tool_call_id/i
 
 const SCHEMA_FIELDS = /response_format|json_schema|schema/i
 

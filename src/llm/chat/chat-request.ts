@@ -11,20 +11,23 @@ import { withoutImage } from '../request/images.ts'
 import { createIncrementalFold } from '../request/incremental-fold.ts'
 import type { GrowingBytes } from '../request/growing-bytes.ts'
 import { createGrowingBytes } from '../request/growing-bytes.ts'
-import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
+import type { LlmRequest, ModelMessage, ModelTool } from '../llm.ts'
 import type { ChatDialect } from './chat-dialect.ts'
 import { wantsReasoningBack } from '../models.ts'
 import type { RequestWriter } from '../provider.ts'
-import { argumentsJson, jsonOf, toolNameFor, withoutKeys } from '../request/request-parts.ts'
+import { jsonOf, withoutKeys } from '../request/request-parts.ts'
+import type { CallForm } from './chat-calls.ts'
+import { callBodies, idFor } from './chat-calls.ts'
 
 export function createRequestWriter(config: LlmConfig, model: string): RequestWriter<ChatDialect> {
   const withReasoning = wantsReasoningBack(model)
   const writers = new Map<string, MessagesWriter>()
-  const writerFor = ({ images, alternates }: ChatDialect) => {
-    const name = `${images} ${alternates}`
+  const writerFor = ({ images, alternates, callIds, callExtras }: ChatDialect) => {
+    const name = `${images} ${alternates} ${callIds} ${callExtras}`
+    const withImages = images && !config.disable_vision
     const known =
       writers.get(name) ??
-      createMessagesWriter({ withReasoning, withImages: images && !config.disable_vision, alternates })
+      createMessagesWriter({ withReasoning, withImages, alternates, calls: { callIds, callExtras } })
     writers.set(name, known)
     return known
   }
@@ -95,7 +98,7 @@ function toolBody({ name, description, inputSchema }: ModelTool) {
   return { type: 'function', function: { name, description, parameters: inputSchema } }
 }
 
-type Shown = { readonly withReasoning: boolean; readonly withImages: boolean }
+type Shown = { readonly withReasoning: boolean; readonly withImages: boolean; readonly calls: CallForm }
 type MessagesWriter = (messages: readonly ModelMessage[]) => GrowingBytes
 type Written = { readonly list: GrowingBytes; readonly lastRole: ModelMessage['role'] | undefined }
 
@@ -116,7 +119,7 @@ function createMessagesWriter({ alternates, ...shown }: Shown & Pick<ChatDialect
 
 const ACKNOWLEDGEMENT = { role: 'assistant', content: 'OK.' }
 
-function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown) {
+function messageBody(message: ModelMessage, { withReasoning, withImages, calls }: Shown) {
   switch (message.role) {
     case 'user':
       return { role: 'user', content: userContent(withImages ? message.content : message.content.map(withoutImage)) }
@@ -126,11 +129,11 @@ function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown
         // `null` is only allowed with tool calls.
         content: message.text.trim() === '' && message.toolCalls.length > 0 ? null : message.text,
         ...(withReasoning && message.reasoning && { reasoning_content: message.reasoning }),
-        ...(message.toolCalls.length > 0 && { tool_calls: message.toolCalls.map(callBody) }),
+        ...(message.toolCalls.length > 0 && { tool_calls: callBodies(message, calls) }),
       }
     case 'tool':
       // The images of a result follow in a message of the user.
-      return { role: 'tool', tool_call_id: message.toolCallId, content: message.content }
+      return { role: 'tool', tool_call_id: idFor(message.toolCallId, calls), content: message.content }
   }
 }
 
@@ -142,9 +145,4 @@ function userContent(parts: readonly UserPart[]) {
       ? { type: 'text', text: part.text }
       : { type: 'image_url', image_url: { url: `data:${part.media_type};base64,${part.data}` } },
   )
-}
-
-/** Returns a call as the model made it, as far as a request may repeat it. */
-function callBody({ id, name, arguments: text }: ModelToolCall) {
-  return { id, type: 'function', function: { name: toolNameFor(name), arguments: argumentsJson(text) } }
 }

@@ -5,6 +5,7 @@
 import type { Endpoint } from '../endpoint.ts'
 import { NO_IMAGES } from '../request/images.ts'
 import type { LlmRequest } from '../llm.ts'
+import { latestReasoning } from '../request/refused-reasoning.ts'
 import { isOpenAiReasoningModel } from '../models.ts'
 import { OPENAI_URL } from '../provider-name.ts'
 
@@ -17,13 +18,13 @@ export type ResponsesDialect = {
   readonly schema: boolean
   /** If false, a sentence replaces each image. */
   readonly images: boolean
-  /** Reasoning in messages before this index is left out. */
-  readonly reasoningFrom: number
+  /** The latest reasoning that was refused: it is left out, and all before it. */
+  readonly refusedReasoning?: string | undefined
 }
 
 export function firstDialect({ baseUrl, model }: Endpoint): ResponsesDialect {
   const schema = new URL(baseUrl).hostname === new URL(OPENAI_URL).hostname
-  return { encrypted: true, summary: isOpenAiReasoningModel(model), schema, images: true, reasoningFrom: 0 }
+  return { encrypted: true, summary: isOpenAiReasoningModel(model), schema, images: true }
 }
 
 export function dialectsAfterRefusal(
@@ -34,7 +35,7 @@ export function dialectsAfterRefusal(
   const others: ResponsesDialect[] = []
   // Reasoning stays in the history: unless it were left out, every later request would fail. Another organization
   // cannot decrypt it, for example.
-  if (BAD_REASONING.test(complaint)) others.push({ ...dialect, reasoningFrom: messages.length })
+  if (BAD_REASONING.test(complaint)) others.push({ ...dialect, refusedReasoning: latestReasoning(messages) })
   if (/summar/i.test(complaint)) others.push({ ...dialect, summary: false })
   if (/encrypted|\binclude\b/i.test(complaint)) others.push({ ...dialect, encrypted: false })
   if (dialect.schema && /schema|text\.format/i.test(complaint)) others.push({ ...dialect, schema: false })

@@ -14,13 +14,15 @@ import { createKeptHead } from '../request/kept-head.ts'
 import { createIncrementalFold } from '../request/incremental-fold.ts'
 import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
 import type { RequestWriter } from '../provider.ts'
+import { indexAfter } from '../request/refused-reasoning.ts'
 import { argumentsJson, callIdFor, jsonOf, toolNameFor, withoutKeys } from '../request/request-parts.ts'
 import type { ResponsesDialect } from './responses-dialect.ts'
 
 export function createRequestWriter(config: LlmConfig, { model }: Endpoint): RequestWriter<ResponsesDialect> {
   const writers = new Map<string, InputWriter>()
-  const writerFor = (dialect: ResponsesDialect) => {
-    const shown = { withImages: dialect.images && !config.disable_vision, reasoningFrom: dialect.reasoningFrom }
+  const writerFor = (dialect: ResponsesDialect, messages: readonly ModelMessage[]) => {
+    const reasoningFrom = indexAfter(messages, dialect.refusedReasoning)
+    const shown = { withImages: dialect.images && !config.disable_vision, reasoningFrom }
     const name = JSON.stringify(shown)
     const known = writers.get(name) ?? createInputWriter(shown)
     writers.set(name, known)
@@ -41,7 +43,7 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
   }
   return (request, dialect) => {
     const head = headFor(request, JSON.stringify(dialect), () => headOf(request, dialect))
-    return Buffer.concat([head, writerFor(dialect)(request.messages).bytes(), TAIL])
+    return Buffer.concat([head, writerFor(dialect, request.messages)(request.messages).bytes(), TAIL])
   }
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { asksForSummary, faultsIn, userTexts } from '../../support/chat-requests.ts'
 import type { ScriptedQuestion, ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import type { Bench } from '../../conversations/fixtures.ts'
-import { call, eventsOf, only, say, setBench, tool } from '../../conversations/fixtures.ts'
+import { call, endOf, eventsOf, only, say, setBench, tool, userText } from '../../conversations/fixtures.ts'
 
 const big = tool('Big', (input) => ({ output: 'x'.repeat(Number(input['chars'] ?? 4000)) }))
 
@@ -151,6 +151,32 @@ test('another model writes the summaries if there is one, and is paid for by its
   expect(asked.length).toBeGreaterThan(0)
 })
 
+test('the output schema of a run outlives its compactions, and those of earlier runs do not', async () => {
+  const said = { current: '' }
+  const { script, seen } = worker()
+  await using bench = await setBench({
+    tools: [big],
+    script: async (question) => {
+      const turn = script(question)
+      const isEnd = turn.text === 'Done.'
+      if (isEnd) said.current = userTexts(question.messages)
+      return isEnd ? { text: '{"n": 1}' } : turn
+    },
+  })
+  const conversation = await converse(bench)
+  const run = async (name: string) => {
+    const output_schema = { type: 'object', description: name, required: ['n'] }
+    await conversation.post(userText('go'))
+    return await endOf(conversation, await conversation.run({ output_schema }))
+  }
+  for (const name of ['the first', 'the second']) {
+    expect(await run(name)).toMatchObject({ stop_reason: 'completed', structured_output: { n: 1 } })
+    expect(said.current.match(/"description":"the (first|second)"/g)).toEqual([`"description":"${name}"`])
+  }
+  expect((await summariesIn(conversation)).length).toBeGreaterThan(1)
+  expect(seen.faults).toEqual([])
+})
+
 describe('a limit of', () => {
   const priced = { input_cost_per_token: 0.001, output_cost_per_token: 0.001 }
 
@@ -174,5 +200,14 @@ describe('a limit of', () => {
     expect(await say(conversation, 'Again.')).toMatchObject({ stop_reason: 'budget_limit', steps: 0 })
     await conversation.configure({ max_budget_usd: 1000 })
     expect(await say(conversation, 'Now.')).toMatchObject({ stop_reason: 'completed' })
+  })
+
+  test('cost that a summary reaches ends the run before the next request', async () => {
+    const usage = { prompt_tokens: 100_000, completion_tokens: 1 }
+    const { script } = worker({ summary: () => ({ text: 'What was done.', usage }) })
+    await using bench = await setBench({ tools: [big], script })
+    const conversation = await converse(bench, { max_budget_usd: 90 }, { ...priced, context_window: 8000 })
+    expect(await say(conversation)).toMatchObject({ stop_reason: 'budget_limit' })
+    expect(asksForSummary(bench.model.requests.at(-1)!)).toBe(true)
   })
 })

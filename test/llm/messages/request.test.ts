@@ -223,10 +223,13 @@ describe('thinking', () => {
       parts: [thinking('later'), { type: 'text', text: 'x' }],
     }
     await ask(llm, { ...QUESTION, messages: [...messages, later, user('Go on')] })
-    expect(model.requests).toHaveLength(3)
+    // A compaction makes another, shorter list: what is left of it was never refused.
+    await ask(llm, { ...QUESTION, messages: [user('Hi'), later, user('Go on')] })
+    expect(model.requests).toHaveLength(4)
     expect(model.requests.map(({ text }) => [text.includes('of first'), text.includes('of later')])).toEqual([
       [true, false],
       [false, false],
+      [false, true],
       [false, true],
     ])
   })

@@ -1,0 +1,48 @@
+/** The words that the model reads of the events of its history. */
+import type { EventOf } from '../contract/events/event.ts'
+import type { ImagePart, UserPart } from '../contract/message.ts'
+import { isToReturn } from '../contract/message.ts'
+import type { ModelMessage } from '../llm/llm.ts'
+
+/** The text of a slash command replaces the words that called it. */
+export function withCommand({ content, slash_command: command }: EventOf<'UserMessage'>): readonly UserPart[] {
+  return command ? [{ type: 'text', text: command.text }, ...content.slice(1)] : content
+}
+
+/** Providers refuse text that is only white space; older servers accepted such messages. */
+export function sayable(content: readonly UserPart[]): readonly UserPart[] {
+  const kept = content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
+  return kept.length ? kept : [{ type: 'text', text: '[an empty message]' }]
+}
+
+export const contextOf = ({ context }: { readonly context?: string | undefined }): UserPart[] =>
+  context?.trim() ? [{ type: 'text', text: context }] : []
+
+/** Appended as a message: the prompt before it is unchanged, and with it the provider's cache. */
+export function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
+  return `[This is a copy of an earlier conversation. Your working directory is now ${cwd}, a copy of ${from_cwd}: wherever that was said above, use ${cwd} from here on, and leave ${from_cwd} alone. Shells and background processes of before are gone.]`
+}
+
+export function repeatImages(images: readonly ImagePart[]): ModelMessage {
+  return { role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images], repeatsImages: true }
+}
+
+export function askForOutput({ output_schema, fault }: EventOf<'OutputRequest'>): string {
+  const wanted = 'only with JSON that is valid for the schema, without any other text'
+  if (fault !== undefined) return `[Your answer is not valid: ${fault}. Answer again, ${wanted}.]`
+  return `[When you have finished, answer ${wanted}. The JSON Schema is:\n${JSON.stringify(output_schema)}]`
+}
+
+const IMAGES_OF_TOOLS = 'Here are the images of the tool results above, in their order.'
+
+type Words = Pick<Extract<ModelMessage, { role: 'assistant' }>, 'text' | 'reasoning' | 'parts'>
+
+export function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
+  const thoughts = content.filter((part) => part.type === 'reasoning')
+  const reasoning = thoughts.flatMap((part) => part.text || []).join('\n\n')
+  return {
+    text: text.trim() === '' ? '' : text,
+    ...(reasoning && { reasoning }),
+    ...(content.some(isToReturn) && { parts: content }),
+  }
+}
