@@ -1,7 +1,7 @@
 /** How the agent loop ends by itself: the limits of a run, and answers that were cut off. */
 import type { CutReason } from '../llm/answer/finish-reason.ts'
 import type { LoopEnd } from './loop-end.ts'
-import { STUCK_AT } from './repeats.ts'
+import type { Habit } from './repeats.ts'
 
 export type RunLimits = {
   readonly maxSteps: number | undefined
@@ -14,8 +14,8 @@ export type RunLimits = {
 export type Limited = {
   /** Returns the number of model answers in this run. */
   readonly steps: () => number
-  /** Returns how often the same failing calls were repeated, as `countRepeats` counts. */
-  readonly repeats: () => number
+  /** Returns what the agent repeats too often. */
+  readonly stuckIn: () => Habit | undefined
   readonly limits: () => RunLimits
   /** Returns what limits compare: tokens of this run, and the cost of the conversation. */
   readonly spent: () => { readonly tokens: number; readonly costUsd: number | undefined }
@@ -53,7 +53,8 @@ export const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
 /** Returns the limit that the run has reached. */
 export function metLimit(context: Limited): LoopEnd | undefined {
   const { maxSteps, maxIterations } = context.limits()
-  if (context.repeats() >= STUCK_AT) return STUCK
+  const habit = context.stuckIn()
+  if (habit) return stuck(STUCK[habit])
   if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
   if (context.steps() >= maxIterations) {
     const message = `The run reached its limit of ${maxIterations} steps; raise max_iteration_per_run, or run it again.`
@@ -77,13 +78,15 @@ function spendingLimit({ limits, spent }: Limited): LoopEnd | undefined {
   return undefined
 }
 
-const STUCK: LoopEnd = {
-  stopReason: 'stuck',
-  failure: {
-    type: 'tool',
-    message: 'The agent made the same failing calls again and again. Tell it what to do differently, or run it again.',
-    retryable: false,
-  },
+const STUCK: Readonly<Record<Habit, string>> = {
+  calls: 'The agent made the same failing calls again and again.',
+  error: 'The calls of the agent failed with the same error again and again.',
+  texts: 'The agent answered again and again without calling a tool, and its run was continued each time.',
+}
+
+function stuck(why: string): LoopEnd {
+  const message = `${why} Tell it what to do differently, or run it again.`
+  return { stopReason: 'stuck', failure: { type: 'tool', message, retryable: false } }
 }
 
 export function timeLimit(): LoopEnd {

@@ -5,8 +5,10 @@ import {
   OTHER_RESULTS_PER_REPEAT,
   STUCK_AT,
   adviceFor,
+  adviceOnTexts,
   countRepeats,
   repeatsAfter,
+  stuckIn,
 } from '../../src/agent/repeats.ts'
 import type { EventDraft } from '../../src/contract/events/event.ts'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -18,6 +20,7 @@ type Made = {
   input?: unknown
   output?: unknown
   fails?: boolean
+  says?: string
   why?: 'failed' | 'denied' | 'interrupted'
   exit?: number
 }
@@ -30,16 +33,16 @@ function turn(...calls: Made[]): EventDraft[] {
   return [
     answered({ calls: made.map(({ id }) => id) }),
     ...made.map(({ id, input }) => toolUse(id, input)),
-    ...made.map(({ id, output = 'no', fails = true, why = 'failed', exit }): EventDraft => {
+    ...made.map(({ id, output = 'no', fails = true, says = 'no', why = 'failed', exit }): EventDraft => {
       if (exit !== undefined) return toolResult(id, { exit_code: exit, stdout: output })
-      return { ...toolResult(id, output), ...(fails && { is_error: true, error_type: why, error_message: 'no' }) }
+      return { ...toolResult(id, output), ...(fails && { is_error: true, error_type: why, error_message: says }) }
     }),
   ]
 }
 
 const times = <T>(count: number, make: (n: number) => T[]): T[] =>
   Array.from({ length: count }, (_, n) => make(n)).flat()
-const countOf = (drafts: readonly EventDraft[]) => countRepeats(folded(drafts).repeats)
+const countOf = (drafts: readonly EventDraft[]) => countRepeats(folded(drafts).repeats).calls
 
 describe('the same failing answer in a row', () => {
   test.each<[string, EventDraft[], number]>([
@@ -103,6 +106,58 @@ describe('the same failing answer in a row', () => {
   })
 })
 
+describe('the same error of varying calls', () => {
+  const often = STUCK_AT * OTHER_RESULTS_PER_REPEAT
+  const stuck = (drafts: readonly EventDraft[]) => stuckIn(folded(drafts).repeats)
+
+  test.each<[string, EventDraft[]]>([
+    ['of a tool', times(often, (n) => turn({ input: n }))],
+    ['of commands', times(often, (n) => turn({ input: n, exit: n + 1, output: 'npm: not found' }))],
+    ['of several calls in each answer', times(often, (n) => turn({ input: n }, { input: `${n} too` }))],
+  ])('%s is stuck', (_, drafts) => {
+    expect(stuck(drafts)).toBe('error')
+    expect(stuck(drafts.slice(0, -drafts.length / often))).toBeUndefined()
+  })
+
+  test.each<[string, EventDraft[]]>([
+    ['another error each time', times(often, (n) => turn({ input: n, output: n, says: `no ${n}` }))],
+    ['searches that find nothing', times(often, (n) => turn({ input: n, exit: 1, output: '' }))],
+    ['two errors in turn', times(often, (n) => turn({ input: n, says: `no ${n % 2}` }))],
+    ['two errors in each answer', times(often, (n) => turn({ input: n }, { input: `${n} too`, says: 'other' }))],
+    [
+      'a success between them',
+      times(often, (n) => [...turn({ input: n }), ...(n === 6 ? turn({ fails: false }) : [])]),
+    ],
+    ['polling that succeeds', times(100, (n) => turn({ fails: false, output: n }))],
+    ['the same call that succeeds', times(100, () => turn({ input: 1, output: 'waiting', fails: false }))],
+    ['what the user denied', times(often, (n) => turn({ input: n, why: 'denied' }))],
+  ])('is not this: %s', (_, drafts) => {
+    expect(stuck(drafts)).toBeUndefined()
+  })
+})
+
+describe('answers without a call', () => {
+  const texts = (count: number, stop_reason = 'stop') =>
+    times(count, () => [{ ...answered({ text: 'Nearly.' }), stop_reason }])
+  const counted = (drafts: readonly EventDraft[]) => countRepeats(folded(drafts).repeats).texts
+
+  test('are counted in a row, until a call, a message or another run', () => {
+    expect(counted(texts(5))).toBe(5)
+    expect(counted([...texts(5), ...turn({ fails: false })])).toBe(0)
+    expect(counted([...texts(5), userMessage('go on')])).toBe(0)
+    expect(counted(texts(50, 'pause_turn')), 'that the provider only paused').toBe(0)
+  })
+
+  test('are advised against before the run ends', () => {
+    const advised = Array.from(
+      { length: STUCK_AT },
+      (_, n) => adviceOnTexts(folded(texts(n + 1)).repeats) !== undefined,
+    )
+    expect(advised).toEqual([false, false, false, true, true, false])
+    expect(stuckIn(folded(texts(STUCK_AT)).repeats)).toBe('texts')
+  })
+})
+
 describe('a run', () => {
   const failing = (n: number) => ({ output: `no ${n}`, error: { type: 'failed' as const, message: 'no' } })
 
@@ -153,6 +208,21 @@ describe('a run', () => {
     const { bench, conversation } = await setStuck((step) => ({ calls: [call('Fail', { n: step % 2 })] }))
     await using _ = bench
     expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps: 2 * STUCK_AT })
+  })
+
+  test('in which different calls fail with the same error is advised, and then ends as stuck', async () => {
+    const fails = () => ({ output: '', error: { type: 'failed' as const, message: 'no route to host' } })
+    await using bench = await setBench({
+      tools: [tool('Fail', fails)],
+      script: ({ messages }) => ({ calls: [call('Fail', { n: messages.length })] }),
+    })
+    const conversation = await bench.converse()
+    const steps = STUCK_AT * OTHER_RESULTS_PER_REPEAT
+    expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps })
+    const events = await eventsOf(conversation)
+    const advice = only(events, 'ToolResult').map((event) => event.advice)
+    expect(advice.findIndex((each) => each?.includes('same error'))).toBe(ADVICE_AT * OTHER_RESULTS_PER_REPEAT - 1)
+    expect(only(events, 'ErrorEvent').at(-1)?.message).toContain('same error again and again')
   })
 
   test('that follows the advice continues', async () => {

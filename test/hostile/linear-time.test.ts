@@ -107,7 +107,15 @@ const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[
     'the dialect of an endpoint',
     (size) =>
       dialectsAfterRefusal(
-        { maxTokensField: 'max_tokens', streamOptions: false, images: true, alternates: false, schema: true, callIds: 'long', callExtras: 'returned' },
+        {
+          maxTokensField: 'max_tokens',
+          streamOptions: false,
+          images: true,
+          alternates: false,
+          schema: true,
+          callIds: 'long',
+          callExtras: 'returned',
+        },
         'content'.repeat(size / 7),
       ),
   ],

@@ -20,7 +20,7 @@ const result = (toolCallId: string): ModelMessage => ({ role: 'tool', toolCallId
 const callsIn = (messages: readonly ScriptedMessage[]) =>
   messages.flatMap((message) => (message['tool_calls'] ?? []) as { id: string; extra_content?: object }[])
 const idsIn = (messages: readonly ScriptedMessage[]) =>
-  messages.flatMap((message) => String(message['tool_call_id'] ?? [])).filter((id) => id !== '')
+  messages.flatMap(({ tool_call_id: id }) => (typeof id === 'string' ? [id] : []))
 
 const refuse = (message: string): ScriptedTurn => ({ status: 400, error: { message } })
 
@@ -34,16 +34,25 @@ describe('ids of calls', () => {
   test.each([
     ['from its name', 'mistral-large', 1],
     ['from a refusal', 'my-model', 2],
-  ])('of other models are replaced where an endpoint wants nine characters, which it knows %s', async (_, name, asked) => {
-    await using model = await startScriptedModel(mistral)
-    const messages = [user('Hi'), called('toolu_01abc'), result('toolu_01abc'), called('abcDEF123'), result('abcDEF123')]
-    const { answer } = await ask(chatWith(model, { model: name }), { ...QUESTION, messages })
-    expect(answer?.text).toBe('done')
-    expect(model.requests).toHaveLength(asked)
-    const sent = model.requests.at(-1)!.messages
-    expect(callsIn(sent).map(({ id }) => id)).toEqual([expect.stringMatching(/^[0-9a-f]{9}$/), 'abcDEF123'])
-    expect(faultsIn(sent)).toEqual([])
-  })
+  ])(
+    'of other models are replaced where an endpoint wants nine characters, which it knows %s',
+    async (_, name, asked) => {
+      await using model = await startScriptedModel(mistral)
+      const messages = [
+        user('Hi'),
+        called('toolu_01abc'),
+        result('toolu_01abc'),
+        called('abcDEF123'),
+        result('abcDEF123'),
+      ]
+      const { answer } = await ask(chatWith(model, { model: name }), { ...QUESTION, messages })
+      expect(answer?.text).toBe('done')
+      expect(model.requests).toHaveLength(asked)
+      const sent = model.requests.at(-1)!.messages
+      expect(callsIn(sent).map(({ id }) => id)).toEqual([expect.stringMatching(/^[0-9a-f]{9}$/), 'abcDEF123'])
+      expect(faultsIn(sent)).toEqual([])
+    },
+  )
 
   test('that are longer than OpenAI accepts are replaced after its refusal', async () => {
     const script = ({ messages }: ScriptedQuestion) => {

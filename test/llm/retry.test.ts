@@ -132,10 +132,13 @@ describe('the wait before a retry', () => {
     vi.useRealTimers()
   })
 
-  test.each(['0', '-5', 'Thu, 01 Jan 2015 00:00:20 GMT'])('is its own where the provider asks for none: %s', (after) => {
-    expect(wait({ 'retry-after': after })).toBeGreaterThanOrEqual(500)
-    expect(wait({ 'retry-after-ms': '0' })).toBeGreaterThanOrEqual(500)
-  })
+  test.each(['0', '-5', 'Thu, 01 Jan 2015 00:00:20 GMT'])(
+    'is its own where the provider asks for none: %s',
+    (after) => {
+      expect(wait({ 'retry-after': after })).toBeGreaterThanOrEqual(500)
+      expect(wait({ 'retry-after-ms': '0' })).toBeGreaterThanOrEqual(500)
+    },
+  )
 
   test('is never longer than a minute, and its own where the header is nonsense', () => {
     expect(wait({ 'retry-after': '86400' })).toBe(60_000)

@@ -157,8 +157,10 @@ describe('Stop', () => {
   test('cannot keep a run alive without end', async () => {
     const id = await stage.create({ hooks: at('Stop', command('exit 2')) })
     const events = await stage.say(id, 'work')
-    expect(typed(events, 'AssistantMessage')).toHaveLength(9)
-    expect(typed(events, 'Result')).toMatchObject([{ stop_reason: 'completed' }])
+    expect(typed(events, 'AssistantMessage')).toHaveLength(6)
+    const advised = typed(events, 'HookEvent').map(({ context }) => context?.includes('without calling a tool'))
+    expect(advised).toEqual([false, false, false, true, true, false])
+    expect(typed(events, 'Result')).toMatchObject([{ stop_reason: 'stuck' }])
   })
 })
 

@@ -96,11 +96,7 @@ export function condensed(
     entry.kind === 'schema' ? entry : { ...entry, message: shortenMessage(entry.message, event.max_message_chars) }
   const earlier = shortened.filter((entry) => entry.seq <= through && isKept(entry))
   const summary: ListedMessage = { seq: through, kind: 'summary', message: summaryMessage(event.summary, event.tasks) }
-  return [
-    ...earlier.map(shorten),
-    summary,
-    ...shortened.filter((entry) => entry.seq > through),
-  ]
+  return [...earlier.map(shorten), summary, ...shortened.filter((entry) => entry.seq > through)]
 }
 
 const MAY_BE_KEPT: Readonly<Record<string, true>> = { user: true, move: true, schema: true }

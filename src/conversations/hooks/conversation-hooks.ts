@@ -4,6 +4,7 @@
  */
 import type { CompactionAdvice, CompactionCall } from '../../agent/compaction/compactor.ts'
 import type { LoopHooks } from '../../agent/loop-hooks.ts'
+import { adviceOnTexts } from '../../agent/repeats.ts'
 import type { UserPart } from '../../contract/message.ts'
 import { textOfParts } from '../../contract/message.ts'
 import type { AskedToolUse } from '../../contract/permission.ts'
@@ -188,10 +189,11 @@ export class ConversationHooks {
     const fields = { stop_hook_active: blockedStops > 0, last_assistant_message: run?.finalText ?? '' }
     const { runs, events, answer } = await this.#ask({ point: 'Stop', fields }, signal)
     const reason = answer.stop === undefined && blockedStops < MAX_BLOCKED_STOPS ? answer.block : undefined
+    const advice = [adviceOnTexts(state.current.repeats) ?? []].flat()
     const deciding = reason === undefined ? -1 : runs.findIndex((each) => each.answer.block !== undefined)
     const stored = events.map((event, at) =>
       at === deciding
-        ? { ...event, action: 'block' as const, context: `Stop hook: ${reason}` }
+        ? { ...event, action: 'block' as const, context: [`Stop hook: ${reason}`, ...advice].join('\n\n') }
         : answer.stop === undefined
           ? withoutBlock(event)
           : event,

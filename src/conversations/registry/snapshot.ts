@@ -108,7 +108,14 @@ const Meta = z.object({
   runRequestedAt: z.number(),
   // Missing in files of earlier versions: everything counts as read.
   readThrough: z.number().optional(),
-  repeats: z.object({ failures: z.array(z.string()), open: z.array(z.string()).optional() }).default({ failures: [] }),
+  repeats: z
+    .object({
+      failures: z.array(z.string()),
+      open: z.array(z.string()).optional(),
+      error: z.object({ hash: z.string(), times: z.number() }).optional(),
+      texts: z.number().optional(),
+    })
+    .default({ failures: [] }),
   usage: UsageByModel,
   costUsd: z.number().optional(),
   preview: z.string(),

@@ -6,7 +6,7 @@ import type { AgentContext, LoopWait } from '../../agent/loop.ts'
 import { runAgent } from '../../agent/loop.ts'
 import type { OutputContext } from '../../agent/output/final-output.ts'
 import type { History } from '../../agent/history.ts'
-import { countRepeats } from '../../agent/repeats.ts'
+import { stuckIn } from '../../agent/repeats.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
@@ -190,7 +190,7 @@ export class ActiveRun {
         return gate.decide(notBegun, this.#rules())
       },
       steps: () => state.current.run?.steps ?? 0,
-      repeats: () => countRepeats(state.current.repeats),
+      stuckIn: () => stuckIn(state.current.repeats),
       limits: () => ({
         maxSteps: state.current.run?.maxSteps,
         maxIterations: state.current.settings.max_iteration_per_run,

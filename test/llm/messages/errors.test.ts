@@ -32,7 +32,11 @@ test.each([
 })
 
 test('a request that was overloaded is repeated, and waits as long as the endpoint asks', async () => {
-  const busy = { status: 429, headers: { 'retry-after': '0.005' }, error: { type: 'rate_limit_error', message: 'Wait' } }
+  const busy = {
+    status: 429,
+    headers: { 'retry-after': '0.005' },
+    error: { type: 'rate_limit_error', message: 'Wait' },
+  }
   const { answer, deltas } = await askScript([busy, { text: 'done' }], { ...config, num_retries: 1 })
   expect(answer?.text).toBe('done')
   expect(deltas[0]).toMatchObject({ kind: 'retry', type: 'rate_limit', waitMs: 5 })

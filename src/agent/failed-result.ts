@@ -1,0 +1,27 @@
+/** When the result of a tool call counts as failed, and what its error is. */
+import type { EventOf } from '../contract/events/event.ts'
+
+type Result = Pick<EventOf<'ToolResult'>, 'output' | 'is_error' | 'error_type' | 'error_message'>
+
+/** Error types that say nothing about the call itself, because it was decided not to run it. */
+const DECIDED = new Set<EventOf<'ToolResult'>['error_type']>(['interrupted', 'rejected', 'denied'])
+
+/** Includes a command with a non-zero exit code, which is not an error of its tool. */
+export function hasFailed({ is_error, error_type, output }: Result): boolean {
+  if (is_error) return !DECIDED.has(error_type)
+  const { exit_code } = fieldsOf(output)
+  return typeof exit_code === 'number' && exit_code !== 0
+}
+
+/** Returns what a failed call said; '' for a command that only has an exit code, as searches that find nothing. */
+export function errorTextOf({ is_error, error_message = '', output }: Result): string {
+  const { stdout, stderr } = fieldsOf(output)
+  const said = typeof output === 'string' ? [output] : [stdout, stderr].filter((text) => typeof text === 'string')
+  return [...(is_error ? [error_message] : []), ...said].join('\n').trim()
+}
+
+type CommandFields = { readonly exit_code?: unknown; readonly stdout?: unknown; readonly stderr?: unknown }
+
+function fieldsOf(output: unknown): CommandFields {
+  return typeof output === 'object' && output !== null ? output : {}
+}
