@@ -9,6 +9,7 @@ import type { EventLog } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { McpConnection } from '../mcp/connection.ts'
 import { ConversationMcp } from '../mcp/servers.ts'
+import { createShowText } from '../mcp/shown-text.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
@@ -39,7 +40,7 @@ export function buildMcp({ mcp, server }: ConversationDeps, parts: McpParts): Co
     fetch: mcp.fetch,
     refusal: (url, signal) => network.refusal(url, signal),
     secrets: secrets.mcpSource,
-    redact: redactor.redact,
+    show: createShowText(redactor),
     redactLong: redactor.redactInSlices,
     keptBytes: mcp.keptBytes,
     save: (text) => saveOutput(mcp.outputsOf(directory), text, logger),

@@ -59,3 +59,10 @@ export async function settlesWithin(ms: number, promise: Promise<unknown>): Prom
   const tooLate = delay(ms, false, { signal: timer.signal }).catch(() => false)
   return Promise.race([inTime, tooLate]).finally(() => timer.abort())
 }
+
+/** Resolves when the signal is aborted. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })

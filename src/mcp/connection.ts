@@ -11,7 +11,7 @@ import { MissingSecret, withSecrets } from './named-secrets.ts'
 import type { Session } from './session.ts'
 import { openSession, reasonOf } from './session.ts'
 import type { OfferedTools } from './tools/offered-tools.ts'
-import { offerTools, tidy } from './tools/offered-tools.ts'
+import { offerTools } from './tools/offered-tools.ts'
 import type { TransportDeps } from './transports/open-transport.ts'
 import { openTransport } from './transports/open-transport.ts'
 
@@ -30,7 +30,6 @@ export type ConnectionDeps = TransportDeps & {
   readonly secrets: SecretSource
   readonly version: string
   readonly workdir: () => string
-  readonly redact: (text: string) => string
   /** Its status or its tools have changed. Must not throw. */
   readonly onChange: (connection: McpConnection) => void
 }
@@ -47,9 +46,15 @@ export class McpConnection {
   /** Kept while it is reconnected, so that the list of the model does not change meanwhile. */
   #offered = NO_TOOLS
   #attempts = 0
+  /** The configuration of the last attempt, with its secrets. */
+  #used: string | undefined
   /** The current life: attempts, connections and waits, until `close` or a restart. */
   #life: { readonly abort: AbortController; readonly over: Promise<void> } | undefined
   #firstTried = Promise.withResolvers<void>()
+  /** Settles when everything that was closed has ended. */
+  #closed: Promise<void> = Promise.resolve()
+  #restarting: Promise<void> | undefined
+  #tried = Promise.withResolvers<void>()
   #isListStale = false
   #isListing = false
 
@@ -84,38 +89,51 @@ export class McpConnection {
       transport: this.server.transport,
       status: this.#status,
       ...(this.#error !== undefined && { error: this.#error }),
-      ...(serverName !== undefined && { server: this.#deps.redact(serverName) }),
+      ...(serverName !== undefined && { server: serverName }),
       tools: tools.map(({ name }) => name),
       ...(leftOut.length > 0 && { left_out: [...leftOut] }),
     }
   }
 
-  /** Begins to connect, unless it does already. Resolves when the first attempt is over. */
+  /**
+   * Begins to connect, unless it does already; connects again if its secrets have changed. Resolves when the first
+   * attempt is over.
+   */
   start(): Promise<void> {
+    if (this.#life && this.#used !== undefined && this.#used !== this.#fill()) return this.restart()
     if (!this.#life) {
       const abort = new AbortController()
-      this.#life = { abort, over: this.#live(abort.signal) }
+      this.#firstTried = Promise.withResolvers()
+      // Its former program must have ended: the end of one would end the other.
+      this.#life = { abort, over: this.#closed.then(() => this.#live(abort.signal)) }
     }
     return this.#firstTried.promise
   }
 
-  /** Ends the connection, and connects again at once. Resolves when that was tried. */
-  async restart(): Promise<void> {
+  /** Ends the connection, and connects again at once. Resolves when that was tried. Requests in between share it. */
+  restart(): Promise<void> {
+    return (this.#restarting ??= this.#restart().finally(() => (this.#restarting = undefined)))
+  }
+
+  async #restart(): Promise<void> {
     await this.close()
     await this.start()
   }
 
   /** Resolves when its process has ended. It can be started again. */
-  async close(): Promise<void> {
-    const { abort, over } = this.#life ?? {}
+  close(): Promise<void> {
+    const life = this.#life
     this.#life = undefined
     this.#attempts = 0
     this.#firstTried.resolve()
-    this.#firstTried = Promise.withResolvers()
-    abort?.abort(new Error('The connection was closed.'))
-    await this.#end()
-    await over
-    this.#set('pending')
+    life?.abort.abort(new Error('The connection was closed.'))
+    this.#closed = this.#afterwards([this.#closed, this.#end(), life?.over])
+    return this.#closed
+  }
+
+  async #afterwards(ends: readonly unknown[]): Promise<void> {
+    await Promise.all(ends)
+    if (!this.#life) this.#set('pending')
   }
 
   async #live(signal: AbortSignal): Promise<void> {
@@ -123,25 +141,12 @@ export class McpConnection {
     signal.addEventListener('abort', () => close(), { once: true })
     while (!signal.aborted && this.#attempts < MAX_ATTEMPTS) {
       this.#attempts++
-      const since = performance.now()
-      const ended = Promise.withResolvers<string>()
-      try {
-        this.#set('connecting', this.#error)
-        await this.#connect(signal, ended.resolve)
-        this.#firstTried.resolve()
-        const reason = await Promise.race([ended.promise, closed])
-        if (reason === undefined) break
-        this.#set('failed', reason)
-      } catch (error) {
-        if (signal.aborted) break
-        this.#set('failed', reasonOf(error))
-        if (error instanceof MissingSecret) this.#attempts = MAX_ATTEMPTS
-      }
+      const wasConnected = await this.#attempt(signal, closed)
       this.#firstTried.resolve()
       await this.#end()
-      if (performance.now() - since > STABLE_MS) this.#attempts = 1
-      if (this.#attempts >= MAX_ATTEMPTS) break
-      const ms = Math.min(FIRST_WAIT_MS * 2 ** (this.#attempts - 1), MAX_WAIT_MS)
+      if (signal.aborted || this.#attempts >= MAX_ATTEMPTS) break
+      const ms =
+        wasConnected && this.#attempts === 1 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (this.#attempts - 1), MAX_WAIT_MS)
       await delay(ms, undefined, { signal, ref: false }).catch(() => {}) // the loop sees the signal
     }
     // A later run tries again.
@@ -151,12 +156,33 @@ export class McpConnection {
     }
   }
 
+  /** One connection, from the handshake to its end. Returns whether there was one. */
+  async #attempt(signal: AbortSignal, closed: Promise<void>): Promise<boolean> {
+    const ended = Promise.withResolvers<string>()
+    try {
+      this.#set('connecting', this.#error)
+      await this.#connect(signal, ended.resolve)
+      this.#firstTried.resolve()
+      const since = performance.now()
+      const reason = await Promise.race([ended.promise, closed])
+      if (performance.now() - since > STABLE_MS) this.#attempts = 1
+      if (reason !== undefined) this.#set('failed', reason)
+      return true
+    } catch (error) {
+      if (signal.aborted) return false
+      this.#set('failed', reasonOf(error))
+      if (error instanceof MissingSecret) this.#attempts = MAX_ATTEMPTS
+      return false
+    }
+  }
+
   async #connect(signal: AbortSignal, onEnd: (reason: string) => void): Promise<void> {
     const { name, server } = this
     const { secrets, version, workdir } = this.#deps
     const sdk = await loadSdk()
     signal.throwIfAborted()
     const filled = withSecrets(name, server, secrets)
+    this.#used = JSON.stringify(filled)
     const session = await openSession(
       {
         sdk,
@@ -164,6 +190,7 @@ export class McpConnection {
         server: filled,
         version,
         workdir: workdir(),
+        show: this.#deps.show,
         open: (limited) => openTransport(sdk, name, filled, this.#deps, limited),
         onToolsChanged: () => this.#refreshTools(),
         onEnd,
@@ -179,10 +206,22 @@ export class McpConnection {
     this.#set('connected')
   }
 
+  /** The configuration with its secrets, as text; empty if one is missing. */
+  #fill(): string {
+    try {
+      return JSON.stringify(withSecrets(this.name, this.server, this.#deps.secrets))
+    } catch {
+      return '' // the next attempt says which one
+    }
+  }
+
   async #readTools(session: Session, signal: AbortSignal): Promise<void> {
     const { items, isCut } = await session.listTools(signal)
-    const { tools, leftOut } = offerTools(this.name, this.server, items, this.#deps.redact)
-    this.#offered = { tools, leftOut: isCut ? [...leftOut, 'The server lists more tools than are read.'] : leftOut }
+    const { tools, leftOut } = offerTools(this.name, this.server, items, this.#deps.show)
+    this.#offered = {
+      tools: inFormerOrder(tools, this.#offered.tools),
+      leftOut: isCut ? [...leftOut, 'The server lists more tools than are read.'] : leftOut,
+    }
   }
 
   /** Any number of changes cost one reading at a time. */
@@ -214,12 +253,26 @@ export class McpConnection {
   async #end(): Promise<void> {
     const session = this.#session
     this.#session = undefined
-    await session?.close()
+    await session?.close().catch(() => {}) // nothing is left that could be done
+  }
+
+  /** Resolves when the present attempt is over, at once if there is none. */
+  get tried(): Promise<void> {
+    return this.#tried.promise
   }
 
   #set(status: McpStatus, error?: string): void {
+    if (status === 'connecting') this.#tried = Promise.withResolvers()
+    else this.#tried.resolve()
     this.#status = status
-    this.#error = error === undefined ? undefined : tidy(this.#deps.redact(error), MAX_ERROR_CHARS)
+    this.#error = error === undefined ? undefined : this.#deps.show(error, MAX_ERROR_CHARS)
     this.#deps.onChange(this)
   }
+}
+
+/** The list is at the beginning of each request to the model, which providers cache: tools keep their place in it. */
+function inFormerOrder(tools: OfferedTools['tools'], former: OfferedTools['tools']): OfferedTools['tools'] {
+  const places = new Map(former.map(({ name }, at) => [name, at]))
+  const placeOf = ({ name }: { readonly name: string }) => places.get(name) ?? former.length
+  return tools.toSorted((a, b) => placeOf(a) - placeOf(b))
 }

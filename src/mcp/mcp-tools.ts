@@ -4,11 +4,12 @@ import type { Tool } from '../tools/tool.ts'
 import { callServer } from './calls/call-tool.ts'
 import type { McpConnection } from './connection.ts'
 import type { OfferedTool } from './tools/offered-tools.ts'
+import type { ShowText } from './shown-text.ts'
 import type { RenderOptions } from './tools/render-result.ts'
 import { renderResult } from './tools/render-result.ts'
 
 export type ResultDeps = Pick<RenderOptions, 'keptBytes'> & {
-  readonly redact: (text: string) => string
+  readonly show: ShowText
   readonly redactLong: RenderOptions['redact']
   readonly save: (text: string) => Promise<string | undefined>
 }
@@ -31,7 +32,7 @@ export function createMcpTool(
     input: AnyInput,
     inputSchema,
     run: (input, context) =>
-      callServer(connection, context, deps.redact, async (session, call) => {
+      callServer(connection, context, deps.show, async (session, call) => {
         const result = await session.callTool(original, input, call)
         return await renderResult(result, renderOptions(deps, `${connection.name}: ${name}`))
       }),
@@ -42,6 +43,7 @@ export const renderOptions = (deps: ResultDeps, source: string): RenderOptions =
   source,
   keptBytes: deps.keptBytes,
   redact: deps.redactLong,
+  show: deps.show,
   save: deps.save,
 })
 

@@ -7,7 +7,6 @@ import type { McpConnection } from './connection.ts'
 import type { ResultDeps } from './mcp-tools.ts'
 import { renderOptions } from './mcp-tools.ts'
 import type { Session } from './session.ts'
-import { tidy } from './tools/offered-tools.ts'
 import { renderResult, resourceText } from './tools/render-result.ts'
 
 /** Of one entry of a list, in characters. */
@@ -29,10 +28,11 @@ export function createResourceTools(connections: Connections, deps: ResultDeps):
     name: 'ReadMcpResource',
     description: 'Reads a resource of an MCP server.',
     input: ReadInput,
+    access: ({ server }) => ({ kind: 'other', mcpServers: [server] }),
     run: (input, context) =>
       onServer(connections, input.server, context, deps, async (session, call) => {
         const { contents } = await session.readResource(input.uri, call.signal)
-        const content = contents.map((each) => ({ type: 'text' as const, text: resourceText(each) }))
+        const content = contents.map((each) => ({ type: 'text' as const, text: resourceText(each, deps.show) }))
         return await renderResult({ content }, renderOptions(deps, `${input.server}: ${input.uri.slice(0, 500)}`))
       }),
   }
@@ -57,6 +57,7 @@ export function createPromptTools(connections: Connections, deps: ResultDeps): r
     name: 'GetMcpPrompt',
     description: 'Returns a prompt of an MCP server, filled in with arguments.',
     input: PromptInput,
+    access: ({ server }) => ({ kind: 'other', mcpServers: [server] }),
     run: (input, context) =>
       onServer(connections, input.server, context, deps, async (session, call) => {
         const { messages } = await session.getPrompt(input.name, input.arguments, call.signal)
@@ -95,16 +96,20 @@ function createListTool(
     name,
     description,
     input: ListInput,
-    harmless: true,
+    // Without a server it asks each of them.
+    access: ({ server }) => ({
+      kind: 'none',
+      mcpServers: server === undefined ? connections.map(({ name }) => name) : [server],
+    }),
     async run(input, context) {
       const asked = connections.filter((each) => input.server === undefined || each.name === input.server)
       if (input.server !== undefined && asked.length === 0) return noSuchServer(connections)
       const texts = await Promise.all(
         asked.map(async (connection) => {
           if (!connection.session?.has(kind)) return []
-          const outcome = await callServer(connection, context, deps.redact, async (session, call) => ({
+          const outcome = await callServer(connection, context, deps.show, async (session, call) => ({
             output: (await entries(session, call))
-              .map((entry) => tidy(JSON.stringify({ server: connection.name, ...entry }), MAX_ENTRY_CHARS))
+              .map((entry) => deps.show(JSON.stringify({ server: connection.name, ...entry }), MAX_ENTRY_CHARS))
               .join('\n'),
           }))
           return [String(outcome.output)]
@@ -124,7 +129,7 @@ async function onServer(
   work: (session: Session, call: LiveCall) => Promise<ToolOutcome>,
 ): Promise<ToolOutcome> {
   const connection = connections.find((each) => each.name === name)
-  return connection ? await callServer(connection, context, deps.redact, work) : noSuchServer(connections)
+  return connection ? await callServer(connection, context, deps.show, work) : noSuchServer(connections)
 }
 
 function noSuchServer(connections: Connections): ToolOutcome {

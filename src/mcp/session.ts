@@ -15,7 +15,8 @@ import { orAborted, withinTime } from '../lib/bounded-wait.ts'
 import type { LiveCall } from './calls/live-call.ts'
 import { answerElicitation } from './calls/elicitation.ts'
 import type { Sdk } from './load-sdk.ts'
-import { MAX_TOOLS, tidy } from './tools/offered-tools.ts'
+import type { ShowText } from './shown-text.ts'
+import { MAX_TOOLS } from './tools/offered-tools.ts'
 import type { OpenTransport } from './transports/open-transport.ts'
 
 /** For the handshake and the first list of tools, in milliseconds. A program may first be downloaded. */
@@ -23,6 +24,8 @@ const CONNECT_MS = 60_000
 const LIST_MS = 30_000
 /** Pages of one list. A list of pages may never end. */
 const MAX_PAGES = 50
+/** Of one list as JSON: its pages are in memory together. */
+const MAX_LIST_CHARS = 16 * 1024 ** 2
 /** Longer than any call: the caller limits the time, as a question to the user does not count. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
@@ -32,6 +35,7 @@ export type SessionOptions = {
   readonly server: McpServer
   readonly version: string
   readonly workdir: string
+  readonly show: ShowText
   readonly open: (signal: AbortSignal) => Promise<OpenTransport>
   /** The list of tools has changed. May be called at any rate. */
   readonly onToolsChanged: () => void
@@ -80,11 +84,11 @@ export class Session {
       client.setRequestHandler('roots/list', () => ({
         roots: [{ uri: `file://${encodeURI(workdir)}`, name: 'workdir' }],
       }))
-    client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => {
+    client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
       const [call, ...others] = this.#calls
       // Nothing says which of several calls asks.
-      if (!call || others.length > 0) return { action: 'decline' as const }
-      return answerElicitation(options.name, params, call, mcpReq.signal)
+      if (!call || others.length > 0) return DECLINED
+      return (await call.showForm(() => answerElicitation(options, params, call, mcpReq.signal))) ?? DECLINED
     })
     client.setNotificationHandler('notifications/tools/list_changed', () => options.onToolsChanged())
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is not an event target
@@ -100,7 +104,7 @@ export class Session {
   /** What the server calls itself. */
   get serverName(): string | undefined {
     const known = this.#client.getServerVersion()
-    return known && tidy(`${known.name} ${known.version}`, 200)
+    return known && this.#options.show(`${known.name} ${known.version}`, 200)
   }
 
   has(capability: 'tools' | 'resources' | 'prompts'): boolean {
@@ -184,12 +188,15 @@ export class Session {
       const all: T[] = []
       let cursor: string | undefined
       let isCut = true
+      let chars = 0
       for (let pages = 0; pages < MAX_PAGES && all.length < max; pages++) {
         const { items, nextCursor } = await page(cursor, { signal: limited, timeout: LIST_MS })
         const isWhole = items.length <= max - all.length
         all.push(...items.slice(0, max - all.length))
         isCut = !isWhole || (nextCursor !== undefined && nextCursor !== cursor)
         if (!isCut || !isWhole) break
+        chars += JSON.stringify(items).length
+        if (chars > MAX_LIST_CHARS) break
         cursor = nextCursor
       }
       return { items: all, isCut }
@@ -220,6 +227,8 @@ const TRUSTING: NonNullable<ClientOptions['jsonSchemaValidator']> = {
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the interface has it
   getValidator: <T>() => trust<T>,
 }
+
+const DECLINED = { action: 'decline' as const }
 
 /** Its message is complete: the cause adds nothing. */
 class NoConnection extends Error {

@@ -1,5 +1,6 @@
 /** Which tools of MCP servers a model request lists: all of them, or a search where they would fill the prompt. */
-import { settlesWithin } from '../lib/bounded-wait.ts'
+import { aborted, settlesWithin } from '../lib/bounded-wait.ts'
+import { CONNECTING_WAIT_MS } from './calls/call-tool.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 import type { McpConnection } from './connection.ts'
 import { createMcpTool, createPendingTool } from './mcp-tools.ts'
@@ -11,15 +12,13 @@ import { createToolSearch } from './tool-search.ts'
 /** Characters of names, descriptions and schemas that a request lists: about 15,000 tokens. */
 const BUDGET_CHARS = 60_000
 
-/** For a call to a server that is still connecting, in milliseconds. */
-const PENDING_WAIT_MS = 10_000
-
 export class ToolList {
   readonly #connections: readonly McpConnection[]
   readonly #deps: ResultDeps
   /** Tools that a search has found, in that order: earlier ones keep their place in the prompt. */
   readonly #found = new Set<string>()
   readonly #more: { readonly resources: readonly Tool[]; readonly prompts: readonly Tool[] }
+  readonly #always: McpTools
   /** Remembered, so that the list does not change while a server is reconnected. */
   readonly #seen = { resources: false, prompts: false }
   #tools: McpTools = new Map()
@@ -30,6 +29,7 @@ export class ToolList {
     this.#connections = connections
     this.#deps = deps
     this.#more = { resources: createResourceTools(connections, deps), prompts: createPromptTools(connections, deps) }
+    this.#always = new Map([...this.#more.resources, ...this.#more.prompts].map((tool) => [tool.name, tool]))
   }
 
   /** To be called when a server or its tools have changed. */
@@ -44,7 +44,8 @@ export class ToolList {
 
   find(name: string): Tool | undefined {
     this.#update()
-    const known = this.#tools.get(name) ?? this.#listed.find((tool) => tool.name === name)
+    // Also those that no request lists: the same rules hold for them before their server is connected.
+    const known = this.#tools.get(name) ?? this.#always.get(name) ?? this.#listed.find((tool) => tool.name === name)
     if (known) return known
     const connection = this.#connections.find((each) => name.startsWith(prefixOf(each.name)))
     return connection && createPendingTool(name, (input, context) => this.#runLater(connection, name, input, context))
@@ -76,7 +77,7 @@ export class ToolList {
   }
 
   async #runLater(connection: McpConnection, name: string, input: unknown, context: ToolContext): Promise<ToolOutcome> {
-    await Promise.race([settlesWithin(PENDING_WAIT_MS, connection.start()), aborted(context.signal)])
+    await Promise.race([settlesWithin(CONNECTING_WAIT_MS, connection.start()), aborted(context.signal)])
     this.#update()
     const tool = this.#tools.get(name)
     if (tool) return await tool.run(input, context)
@@ -97,9 +98,3 @@ function isLarge(tools: readonly Tool[]): boolean {
   }
   return false
 }
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })

@@ -16,8 +16,9 @@ import { isStream } from './shell/streams.ts'
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
 
-export function matchRule(rule: PolicyRule, { tool, deed, places }: Question): Certainty {
-  if (rule.kind === 'tool') return isToolOf(rule, tool) ? 'yes' : 'no'
+export function matchRule(rule: PolicyRule, question: Question): Certainty {
+  const { tool, deed, places } = question
+  if (rule.kind === 'tool') return isToolOf(rule, tool) || isServerOf(rule, question) ? 'yes' : 'no'
   switch (deed.kind) {
     case 'none':
     case 'other':
@@ -33,6 +34,12 @@ export function matchRule(rule: PolicyRule, { tool, deed, places }: Question): C
     default:
       return deed satisfies never
   }
+}
+
+/** Resources and prompts are read by tools that name their server in the input. */
+function isServerOf(rule: Extract<PolicyRule, { kind: 'tool' }>, { deed }: Question): boolean {
+  const servers = deed.kind === 'none' || deed.kind === 'other' ? deed.mcpServers : undefined
+  return servers?.some((server) => isToolOf(rule, `mcp__${server}__`)) ?? false
 }
 
 /** What may not be read may not be edited either: an edit shows what is there. */

@@ -15,8 +15,8 @@ const PROGRAM_PREFIX = '+'
 
 export const isProgramId = (sessionId: string): boolean => sessionId.startsWith(PROGRAM_PREFIX)
 
-/** Kept of what it writes to its standard error. */
-const MAX_COMPLAINT_CHARS = 2000
+/** Kept of what it writes to its standard error: more than is shown, as a secret at the cut would not be redacted. */
+const MAX_COMPLAINT_CHARS = 64 * 1024
 /** For a program that was asked to end by closing its input. */
 const END_GRACE_MS = 500
 /** The last output of a process that has exited; its children may hold the pipe forever. */

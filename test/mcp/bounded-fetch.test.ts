@@ -31,21 +31,23 @@ afterAll(async () => {
   server.close()
 })
 const permit = () => Promise.resolve()
+const fetchWith = (may: typeof permit, onFault: (reason: string) => void = () => {}) =>
+  boundedFetch({ fetch: guarded.fetch, permit: may, onFault })
 
 test.each(['/json', '/endless-event'])('a message without an end is cut off: %s', async (path) => {
-  const response = await boundedFetch(guarded.fetch, permit)(base + path)
+  const response = await fetchWith(permit)(base + path)
   await expect(response.text()).rejects.toThrow(/more than 16777216 bytes/)
 })
 
 test('many events may together be larger', async () => {
-  const response = await boundedFetch(guarded.fetch, permit)(`${base}/events`)
+  const response = await fetchWith(permit)(`${base}/events`)
   expect((await response.text()).length).toBeGreaterThan(20 * MIB)
 })
 
 test('a redirect is not followed, and an address that is not permitted is not reached', async () => {
-  const fetch = boundedFetch(guarded.fetch, permit)
+  const fetch = fetchWith(permit)
   expect((await fetch(`${base}/redirect`)).status).toBe(307)
   await expect(fetch('http://10.0.0.1/')).rejects.toMatchObject({ cause: { code: 'ADDRESS_REFUSED' } })
-  const closed = boundedFetch(guarded.fetch, () => Promise.reject(new Error('not permitted')))
+  const closed = fetchWith(() => Promise.reject(new Error('not permitted')))
   await expect(closed(`${base}/events`)).rejects.toThrow('not permitted')
 })

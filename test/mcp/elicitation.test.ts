@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AskedQuestion } from '../../src/contract/events/questions.ts'
 import { answerElicitation } from '../../src/mcp/calls/elicitation.ts'
+import { tidy } from '../../src/mcp/shown-text.ts'
 
 const never = new AbortController().signal
 
@@ -14,7 +15,12 @@ async function fill(requestedSchema: unknown, answers: Record<string, string[]> 
     const given = questions.map(({ question }) => [question, answers[/\[(\w+)\]$/.exec(question)?.[1] ?? '']] as const)
     return Object.fromEntries(given.flatMap(([question, texts]) => (texts ? [[question, texts]] : [])))
   }
-  const answer = await answerElicitation('s', { message: 'Please.', requestedSchema }, { ask }, never)
+  const answer = await answerElicitation(
+    { name: 's', show: tidy },
+    { message: 'Please.', requestedSchema },
+    { ask },
+    never,
+  )
   return { answer, asked }
 }
 

@@ -38,9 +38,17 @@ const env = NamedTexts.describe(
   'Its environment variables, in addition to those of the shells. Secrets of the conversation are not among them: name them, as in `${GITHUB_TOKEN}`.',
 )
 const url = Text.describe('Its address: http or https.')
-const headers = NamedTexts.describe(
-  'Headers of each request. Name secrets of the conversation, as in `Bearer ${TOKEN}`.',
-)
+/** The transport sets these, or they would make another request of it. */
+const RESERVED_HEADER =
+  /^(host|connection|keep-alive|te|trailer|upgrade|expect|content-length|transfer-encoding|mcp-session-id|last-event-id)$/i
+const isHeaderName = (name: string): boolean => /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && !RESERVED_HEADER.test(name)
+
+const headers = NamedTexts.check(({ value, issues }) => {
+  // By position: a name may be a secret in the wrong place.
+  const at = Object.keys(value).findIndex((name) => !isHeaderName(name))
+  if (at >= 0)
+    issues.push({ code: 'custom', input: undefined, path: [], message: `the name of entry ${at + 1} cannot be set` })
+}).describe('Headers of each request. Name secrets of the conversation, as in `Bearer ${TOKEN}`.')
 
 /** One server of `.mcp.json`. `type` is not needed for a command. */
 const McpServerInput = z

@@ -6,9 +6,6 @@ import { toolNameOf } from '../../mcp/tools/tool-names.ts'
 /** Computed once for each configuration: they are needed for each step of the agent. */
 const known = new WeakMap<McpServers, PermissionRules>()
 
-/** These tools name the server in their input only. */
-const READING = ['ReadMcpResource', 'GetMcpPrompt']
-
 /** Undefined if no server requires approval. */
 export function mcpRules(servers: McpServers | undefined): PermissionRules | undefined {
   if (!servers) return undefined
@@ -18,10 +15,7 @@ export function mcpRules(servers: McpServers | undefined): PermissionRules | und
 }
 
 function askedIn(servers: McpServers): string[] {
-  const asked = Object.entries(servers).flatMap(
-    ([name, { require_approval: isWhole, require_approval_for: some = [] }]) =>
-      isWhole ? [`mcp__${name}`] : some.map((tool) => toolNameOf(name, tool)),
+  return Object.entries(servers).flatMap(([name, { require_approval: isWhole, require_approval_for: some = [] }]) =>
+    isWhole ? [`mcp__${name}`] : some.map((tool) => toolNameOf(name, tool)),
   )
-  const isWhole = Object.values(servers).some((server) => server.require_approval)
-  return isWhole ? [...asked, ...READING] : asked
 }

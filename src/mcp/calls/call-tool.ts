@@ -1,13 +1,18 @@
 /** Calls a tool of an MCP server, once: whatever happens becomes the outcome of the call. */
 import type { ToolErrorType } from '../../contract/events/status.ts'
+import { aborted, settlesWithin } from '../../lib/bounded-wait.ts'
 import type { ToolContext, ToolOutcome } from '../../tools/tool.ts'
 import type { McpConnection } from '../connection.ts'
 import { reasonOf } from '../session.ts'
 import type { Session } from '../session.ts'
-import { tidy } from '../tools/offered-tools.ts'
+import type { ShowText } from '../shown-text.ts'
+import { CUT_OFF } from '../transports/http-transport.ts'
 import { LiveCall } from './live-call.ts'
 
 const DEFAULT_TIMEOUT_S = 300
+
+/** For a server that is connecting, in milliseconds. */
+export const CONNECTING_WAIT_MS = 10_000
 
 /** JSON-RPC: the parameters do not fit. */
 const INVALID_PARAMS = -32602
@@ -21,24 +26,26 @@ export type SessionWork = (session: Session, call: LiveCall) => Promise<ToolOutc
 export async function callServer(
   connection: McpConnection,
   context: ToolContext,
-  redact: (text: string) => string,
+  show: ShowText,
   work: SessionWork,
 ): Promise<ToolOutcome> {
+  if (connection.status === 'connecting')
+    await Promise.race([settlesWithin(CONNECTING_WAIT_MS, connection.tried), aborted(context.signal)])
   const { session, name, server } = connection
   if (!session) return failure('failed', notConnected(connection))
   const timeout = server.timeout ?? DEFAULT_TIMEOUT_S
-  using call = new LiveCall(context, timeout * 1000)
+  using call = new LiveCall(context, timeout * 1000, show)
   try {
     return await work(session, call)
   } catch (error) {
     if (call.wasInterrupted) return failure('interrupted', 'The call was interrupted.')
     if (call.timedOut) return failure('timeout', `The MCP server ${name} did not answer within ${timeout} s.`)
-    if (session.hasEnded)
+    if (session.hasEnded || isCutOff(error))
       return failure(
         'interrupted',
         `The connection to the MCP server ${name} ended during the call. It may have had effects, and was not repeated.`,
       )
-    const message = tidy(redact(reasonOf(error)), MAX_MESSAGE_CHARS)
+    const message = show(reasonOf(error), MAX_MESSAGE_CHARS)
     return failure(
       isInvalid(error) ? 'invalid_input' : 'failed',
       `The MCP server ${name} answered with an error: ${message}`,
@@ -50,6 +57,8 @@ function notConnected({ name, status, error }: McpConnection): string {
   const why = status === 'failed' && error !== undefined ? `: ${error}` : status === 'failed' ? '' : ' yet'
   return `The MCP server ${name} is not connected${why}.`
 }
+
+const isCutOff = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === CUT_OFF
 
 const isInvalid = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === INVALID_PARAMS

@@ -1,7 +1,7 @@
 /** A server asks the user while a call runs (elicitation): its form becomes questions, and the answers its content. */
 import type { AskedQuestion } from '../../contract/events/questions.ts'
 import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../../contract/events/questions.ts'
-import { tidy } from '../tools/offered-tools.ts'
+import type { ShowText } from '../shown-text.ts'
 import type { LiveCall } from './live-call.ts'
 
 /** Fields of one form. */
@@ -20,13 +20,13 @@ export type ElicitationAnswer =
 
 /** `params` as the server sent them, with an unknown schema. */
 export async function answerElicitation(
-  server: string,
+  { name: server, show }: { readonly name: string; readonly show: ShowText },
   params: { readonly message: string; readonly requestedSchema?: unknown },
   call: Pick<LiveCall, 'ask'>,
   signal: AbortSignal,
 ): Promise<ElicitationAnswer> {
-  const fields = readFields(params.requestedSchema)
-  const intro = `The MCP server ${server} asks: ${tidy(params.message, MAX_QUESTION_CHARS / 2)}`
+  const fields = readFields(params.requestedSchema, show)
+  const intro = `The MCP server ${server} asks: ${show(params.message, MAX_QUESTION_CHARS / 2)}`
   // Where a form is too long to be asked, nothing is made up.
   if (!fields) return { action: 'decline' }
   const content: Content = {}
@@ -34,7 +34,7 @@ export async function answerElicitation(
     const asked = fields.slice(at, at + MAX_QUESTIONS)
     const questions =
       asked.length > 0
-        ? asked.map((field, index) => questionOf(field, at + index === 0 ? intro : undefined, server))
+        ? asked.map((field, index) => questionOf(field, at + index === 0 ? intro : undefined, { server, show }))
         : [confirmation(intro, server)]
     const answers = await call.ask(questions, signal)
     if (!answers) return { action: 'cancel' }
@@ -64,14 +64,14 @@ type Plain = Readonly<Record<string, unknown>>
 const asPlain = (value: unknown): Plain => (typeof value === 'object' && value !== null ? { ...value } : {})
 const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-function readFields(schema: unknown): readonly Field[] | undefined {
+function readFields(schema: unknown, show: ShowText): readonly Field[] | undefined {
   const { properties, required } = asPlain(schema)
   const entries = Object.entries(asPlain(properties))
-  const shown = new Set(entries.map(([name]) => tidy(name, MAX_NAME_CHARS)))
+  const shown = new Set(entries.map(([name]) => show(name, MAX_NAME_CHARS)))
   if (entries.length > MAX_FIELDS || shown.size < entries.length || shown.has('__proto__')) return undefined
   return entries.map(([name, property]) => {
     const { type, title, description } = asPlain(property)
-    const choices = choicesOf(property)
+    const choices = choicesOf(property, show)
     const kind =
       type === 'array' ? 'list' : type === 'number' || type === 'integer' || type === 'boolean' ? type : 'string'
     const text = [asText(title) ?? name, asText(description)].filter(Boolean).join(': ')
@@ -80,11 +80,11 @@ function readFields(schema: unknown): readonly Field[] | undefined {
 }
 
 /** By the forms of the specification: `enum` with `enumNames`, `oneOf`, and lists of them. */
-function choicesOf(property: unknown): Field['choices'] {
+function choicesOf(property: unknown, show: ShowText): Field['choices'] {
   const { type, enum: values, enumNames, oneOf, items } = asPlain(property)
   if (type === 'array') {
     const { anyOf, ...list } = asPlain(items)
-    return choicesOf({ ...list, ...(Array.isArray(anyOf) && { oneOf: anyOf }) })
+    return choicesOf({ ...list, ...(Array.isArray(anyOf) && { oneOf: anyOf }) }, show)
   }
   const names: readonly unknown[] = Array.isArray(enumNames) ? enumNames : []
   const found = Array.isArray(oneOf)
@@ -95,20 +95,22 @@ function choicesOf(property: unknown): Field['choices'] {
   const labels = new Set<string>()
   return found.slice(0, MAX_OPTIONS).flatMap(({ value, label = value }) => {
     if (value === undefined || label === undefined) return []
-    const shown = tidy(label, MAX_LABEL_CHARS)
+    const shown = show(label, MAX_LABEL_CHARS)
     if (shown.trim() === '' || labels.has(shown)) return []
     labels.add(shown)
     return [{ value, label: shown }]
   })
 }
 
-function questionOf(field: Field, intro: string | undefined, server: string): AskedQuestion {
+type Asking = { readonly server: string; readonly show: ShowText }
+
+function questionOf(field: Field, intro: string | undefined, { server, show }: Asking): AskedQuestion {
   const labels = field.kind === 'boolean' ? ['Yes', 'No'] : field.choices.map(({ label }) => label)
-  const lines = [intro, `${tidy(field.text, MAX_QUESTION_CHARS / 4)}${field.isRequired ? '' : ' (optional)'}`]
+  const lines = [intro, `${show(field.text, MAX_QUESTION_CHARS / 4)}${field.isRequired ? '' : ' (optional)'}`]
   const options = [...labels, DECLINE].map((label) => ({ label, description: '' }))
   const question = lines.filter((line) => line !== undefined).join('\n')
   return {
-    question: `${question} [${tidy(field.name, MAX_NAME_CHARS)}]`,
+    question: `${question} [${show(field.name, MAX_NAME_CHARS)}]`,
     header: server,
     options,
     multi_select: field.kind === 'list',

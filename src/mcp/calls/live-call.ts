@@ -1,27 +1,35 @@
 /** A call to an MCP server while it runs: its time limit, which questions to the user suspend, and its progress. */
 import type { Progress } from '@modelcontextprotocol/client'
 import type { LiveQuestions, ToolContext } from '../../tools/tool.ts'
-import { tidy } from '../tools/offered-tools.ts'
+import type { ShowText } from '../shown-text.ts'
 
 /** Progress that is shown of one call, in characters, and lines per second. */
 const MAX_PROGRESS_CHARS = 64 * 1024
 const MIN_PROGRESS_MS = 100
 const MAX_LINE_CHARS = 500
 
+/** Forms that one call may show to the user; each is an event in the log. */
+const MAX_FORMS = 20
+
 export type LiveCallContext = Pick<ToolContext, 'toolUseId' | 'signal' | 'ask' | 'onOutput'>
 
 export class LiveCall implements Disposable {
   readonly #context: LiveCallContext
+  readonly #show: ShowText
   readonly #abort = new AbortController()
   readonly #onAbort = () => this.#abort.abort(this.#context.signal.reason)
   #timer: NodeJS.Timeout | undefined
   #leftMs: number
   #since = 0
+  #forms = 0
+  #isAsking = false
   #shownChars = 0
   #shownAt = -Infinity
+  #isOver = false
   timedOut = false
 
-  constructor(context: LiveCallContext, timeoutMs: number) {
+  constructor(context: LiveCallContext, timeoutMs: number, show: ShowText) {
+    this.#show = show
     this.#context = context
     this.#leftMs = timeoutMs
     context.signal.addEventListener('abort', this.#onAbort, { once: true })
@@ -37,6 +45,18 @@ export class LiveCall implements Disposable {
     return this.#context.signal.aborted
   }
 
+  /** Shows a form of the server to the user: one at a time, and not any number. Undefined if it may not be shown. */
+  async showForm<T>(work: () => Promise<T>): Promise<T | undefined> {
+    if (this.#isAsking || this.#forms >= MAX_FORMS) return undefined
+    this.#isAsking = true
+    this.#forms++
+    try {
+      return await work()
+    } finally {
+      this.#isAsking = false
+    }
+  }
+
   /** The time of the call does not run meanwhile. */
   async ask(questions: LiveQuestions['questions'], signal: AbortSignal): Promise<Record<string, string[]> | undefined> {
     clearTimeout(this.#timer)
@@ -45,7 +65,7 @@ export class LiveCall implements Disposable {
     try {
       return await this.#context.ask({ toolUseId: this.#context.toolUseId, questions, signal: either })
     } finally {
-      this.#watch()
+      if (!this.#isOver) this.#watch()
     }
   }
 
@@ -54,21 +74,25 @@ export class LiveCall implements Disposable {
     if (now - this.#shownAt < MIN_PROGRESS_MS || this.#shownChars > MAX_PROGRESS_CHARS) return
     this.#shownAt = now
     const amount = total === undefined ? String(progress) : `${progress} of ${total}`
-    const line = `${message === undefined ? amount : `${amount}: ${tidy(message, MAX_LINE_CHARS)}`}\n`
+    const line = `${message === undefined ? amount : `${amount}: ${this.#show(message, MAX_LINE_CHARS)}`}\n`
     this.#shownChars += line.length
     this.#context.onOutput('stdout', line)
   };
 
   [Symbol.dispose](): void {
+    this.#isOver = true
     clearTimeout(this.#timer)
     this.#context.signal.removeEventListener('abort', this.#onAbort)
   }
 
   #watch(): void {
     this.#since = performance.now()
-    this.#timer = setTimeout(() => {
-      this.timedOut = true
-      this.#abort.abort(new Error('The call took too long.'))
-    }, this.#leftMs)
+    this.#timer = setTimeout(
+      () => {
+        this.timedOut = true
+        this.#abort.abort(new Error('The call took too long.'))
+      },
+      Math.max(0, this.#leftMs),
+    )
   }
 }

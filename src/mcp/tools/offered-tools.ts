@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
+import type { ShowText } from '../shown-text.ts'
 import { toolNameOf } from './tool-names.ts'
 
 export const MAX_TOOLS = 1000
@@ -35,12 +36,12 @@ export function offerTools(
   server: string,
   { allowed_tools: allowed, disallowed_tools: disallowed }: Pick<McpServer, 'allowed_tools' | 'disallowed_tools'>,
   listed: readonly unknown[],
-  redact: (text: string) => string,
+  show: ShowText,
 ): OfferedTools {
   const tools = new Map<string, OfferedTool>()
   const leftOut: string[] = []
   const leaveOut = (name: string, reason: string) => {
-    if (leftOut.length < MAX_LEFT_OUT) leftOut.push(`${redact(shownName(name))}: ${reason}`)
+    if (leftOut.length < MAX_LEFT_OUT) leftOut.push(`${show(name, MAX_SHOWN_NAME).replaceAll(/\s+/g, ' ')}: ${reason}`)
   }
   for (const [at, item] of listed.entries()) {
     const { data: tool } = ListedTool.safeParse(item)
@@ -53,17 +54,15 @@ export function offerTools(
     const schema = readSchema(tool.inputSchema)
     if (tools.has(name)) leaveOut(tool.name, 'the server lists it twice')
     else if (typeof schema === 'string') leaveOut(tool.name, schema)
-    else tools.set(name, describe(tool, name, schema, redact))
+    else tools.set(name, describe(tool, name, schema, show))
   }
   return { tools: [...tools.values()], leftOut }
 }
 
-function describe(tool: ListedTool, name: string, schema: object, redact: (text: string) => string): OfferedTool {
-  // What is shown is at the beginning, and redacting megabytes would take long.
-  const beginning = (tool.description ?? '').slice(0, 4 * MAX_DESCRIPTION_CHARS)
-  const description = tidy(redact(beginning), MAX_DESCRIPTION_CHARS)
+function describe(tool: ListedTool, name: string, schema: object, show: ShowText): OfferedTool {
+  const description = show(tool.description ?? '', MAX_DESCRIPTION_CHARS)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-  const inputSchema = mapStrings(schema, (text) => redact(text).toWellFormed()) as object
+  const inputSchema = mapStrings(schema, (text) => show(text, MAX_SCHEMA_CHARS)) as object
   return { name, original: tool.name, description, inputSchema }
 }
 
@@ -85,17 +84,4 @@ function readSchema(schema: unknown): object | string {
 function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return depth === 0 || Object.values(value).some((each) => isDeeper(each, depth - 1))
-}
-
-const shownName = (name: string): string => tidy(name, MAX_SHOWN_NAME).replaceAll(/\s+/g, ' ')
-
-/** Control characters could forge what a reader sees; other ones are read by models only. */
-const UNSEEN =
-  // oxlint-disable-next-line no-control-regex -- that is what it looks for
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu
-
-/** Without control characters, and no longer than this. */
-export function tidy(text: string, max: number): string {
-  const plain = text.slice(0, max * 2).replaceAll(UNSEEN, '')
-  return (plain.length > max ? `${plain.slice(0, max)}…` : plain).toWellFormed()
 }

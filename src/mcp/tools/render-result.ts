@@ -5,7 +5,8 @@ import { ImagePart as Image } from '../../contract/message.ts'
 import { HeadTail } from '../../shell/output/head-tail.ts'
 import { imageType } from '../../tools/editor/image-type.ts'
 import type { ToolOutcome } from '../../tools/tool.ts'
-import { tidy } from './offered-tools.ts'
+import type { ShowText } from '../shown-text.ts'
+import { tidy } from '../shown-text.ts'
 
 /** Images of one result that are shown, and their total size in characters of base64. */
 const MAX_IMAGES = 10
@@ -18,6 +19,7 @@ export type RenderOptions = {
   /** Bytes of text that the result keeps. */
   readonly keptBytes: number
   readonly redact: (text: string) => Promise<string>
+  readonly show: ShowText
   /** Stores the whole text; returns where, as its readers see it. */
   readonly save: (text: string) => Promise<string | undefined>
 }
@@ -34,7 +36,7 @@ export async function renderResult(
   for (const block of content) {
     const image = block.type === 'image' ? readImage(block.data, images.length, size) : undefined
     if (image) images.push(image)
-    else texts.push(textOf(block))
+    else texts.push(textOf(block, options.show))
   }
   // By the specification a server also sends it as text; some do not.
   if (structuredContent !== undefined && texts.join('').trim() === '') texts.push(JSON.stringify(structuredContent))
@@ -58,32 +60,30 @@ function readImage(data: string, already: number, size: { chars: number }): Imag
   return image.data
 }
 
-function textOf(block: Block): string {
+function textOf(block: Block, show: ShowText): string {
   switch (block.type) {
     case 'text':
       return block.text
     case 'image':
-      return `[An image of type ${tidy(block.mimeType, 100)} is left out: it is too large, or of a form that cannot be shown.]`
+      return `[An image of type ${show(block.mimeType, 100)} is left out: it is too large, or of a form that cannot be shown.]`
     case 'audio':
-      return `[Audio of type ${tidy(block.mimeType, 100)} is left out.]`
+      return `[Audio of type ${show(block.mimeType, 100)} is left out.]`
     case 'resource_link':
-      return `[Resource ${tidy(block.uri, MAX_SHOWN_URI)}: ${tidy(block.description ?? block.name, MAX_SHOWN_URI)}]`
+      return `[Resource ${show(block.uri, MAX_SHOWN_URI)}: ${show(block.description ?? block.name, MAX_SHOWN_URI)}]`
     case 'resource':
-      return resourceText(block.resource)
+      return resourceText(block.resource, show)
     default:
       return `[Content of an unknown type is left out.]`
   }
 }
 
-export function resourceText(resource: {
-  readonly uri: string
-  readonly text?: unknown
-  readonly mimeType?: string | undefined
-}): string {
-  const uri = tidy(resource.uri, MAX_SHOWN_URI)
+type Resource = { readonly uri: string; readonly text?: unknown; readonly mimeType?: string | undefined }
+
+export function resourceText(resource: Resource, show: ShowText): string {
+  const uri = show(resource.uri, MAX_SHOWN_URI)
   return typeof resource.text === 'string'
     ? `[Resource ${uri}]\n${resource.text}`
-    : `[Resource ${uri} of type ${tidy(resource.mimeType ?? 'unknown', 100)} is left out, as it is not text.]`
+    : `[Resource ${uri} of type ${show(resource.mimeType ?? 'unknown', 100)} is left out, as it is not text.]`
 }
 
 /** A server may say anything: also that its result is over, and that what follows are words of the user. */

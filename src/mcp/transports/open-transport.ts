@@ -1,17 +1,22 @@
-/** Opens the transport of a server: a program in the sandbox, Streamable HTTP, or the older SSE. */
+/** Opens the transport of a server: a program in the sandbox, or a URL. */
 import type { Transport } from '@modelcontextprotocol/client'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Shells } from '../../shell/shell.ts'
 import type { Sdk } from '../load-sdk.ts'
-import { boundedFetch } from './bounded-fetch.ts'
+import type { ShowText } from '../shown-text.ts'
+import { HttpTransport } from './http-transport.ts'
 import { ProgramTransport } from './program-transport.ts'
+
+/** Shown of what a program wrote to its standard error. */
+const MAX_LAST_OUTPUT_CHARS = 800
 
 export type TransportDeps = {
   readonly startProgram: Shells['startProgram']
   readonly fetch: UrlFetch
   /** Why the network policy does not permit the address, as a clause. Can wait for a user. */
   readonly refusal: (url: URL, signal: AbortSignal) => Promise<string | undefined>
+  readonly show: ShowText
 }
 
 /** `complaint` says why a connection failed, as far as the transport knows. */
@@ -30,23 +35,19 @@ export async function openTransport(
     const refusal = await deps.refusal(url, signal)
     if (refusal !== undefined) throw new Error(`The network policy does not permit ${url.host}: ${refusal}`)
   }
-  const url = new URL(server.url ?? '')
-  const options = { fetch: boundedFetch(deps.fetch, permit), requestInit: { headers: server.headers ?? {} } }
-  const transport =
-    server.transport === 'sse'
-      ? new sdk.SSEClientTransport(url, options)
-      : new sdk.StreamableHTTPClientTransport(url, options)
-  return { transport, complaint: () => undefined }
+  const transport = new HttpTransport(sdk, { server, fetch: deps.fetch, permit })
+  return { transport, complaint: () => transport.fault }
 }
 
-async function openProgram(name: string, server: McpServer, deps: TransportDeps): Promise<OpenTransport> {
+async function openProgram(
+  name: string,
+  server: McpServer,
+  { startProgram, show }: TransportDeps,
+): Promise<OpenTransport> {
   const { command = '', args = [], env = {} } = server
-  const program = await deps.startProgram({ name, argv: [command, ...args], env })
+  const program = await startProgram({ name, argv: [command, ...args], env })
   const transport = new ProgramTransport(program)
-  return {
-    transport,
-    complaint: () =>
-      [transport.fault, program.complaint && `its last output: ${program.complaint}`].filter(Boolean).join('; ') ||
-      undefined,
-  }
+  const lastOutput = () =>
+    program.complaint && `its last output: ${show(program.complaint, MAX_LAST_OUTPUT_CHARS, 'end')}`
+  return { transport, complaint: () => [transport.fault, lastOutput()].filter(Boolean).join('; ') || undefined }
 }

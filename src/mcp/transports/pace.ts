@@ -12,18 +12,27 @@ const BURST_BYTES = 32 * 1024 ** 2
 export const MAX_MESSAGE_BYTES = 16 * 1024 ** 2
 
 export class Pace {
-  #messages = BURST_MESSAGES
+  readonly #perSecond: number
+  readonly #burst: number
+  #messages: number
   #bytes = BURST_BYTES
   #at = performance.now()
 
-  /** Returns for how many milliseconds to stop reading after these messages. */
+  /** By default for messages; the limits of bytes are always the same. */
+  constructor({ perSecond = MESSAGES_PER_SECOND, burst = BURST_MESSAGES } = {}) {
+    this.#perSecond = perSecond
+    this.#burst = burst
+    this.#messages = burst
+  }
+
+  /** Returns for how many milliseconds to wait after these messages. */
   take(messages: number, bytes: number): number {
     const now = performance.now()
     const seconds = (now - this.#at) / 1000
     this.#at = now
-    this.#messages = Math.min(BURST_MESSAGES, this.#messages + seconds * MESSAGES_PER_SECOND) - messages
+    this.#messages = Math.min(this.#burst, this.#messages + seconds * this.#perSecond) - messages
     this.#bytes = Math.min(BURST_BYTES, this.#bytes + seconds * BYTES_PER_SECOND) - bytes
-    const late = Math.max(-this.#messages / MESSAGES_PER_SECOND, -this.#bytes / BYTES_PER_SECOND)
+    const late = Math.max(-this.#messages / this.#perSecond, -this.#bytes / BYTES_PER_SECOND)
     return late > 0 ? Math.ceil(late * 1000) : 0
   }
 }

@@ -5,6 +5,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import type { Program } from '../../shell/program.ts'
+import { MAX_DEPTH, MAX_VALUES } from './json-gauge.ts'
 import { MAX_MESSAGE_BYTES, Pace } from './pace.ts'
 
 /** Of messages that the server does not read. */
@@ -15,11 +16,6 @@ const LINES_AT_A_TIME = 100
 
 /** Lines other than messages, such as log lines, before the server is given up. */
 const MAX_GARBAGE_LINES = 1000
-
-/** A single tool with a schema that is too deep is left out; a message is not read at all. */
-const MAX_DEPTH = 200
-/** In one message: enough for lists of a thousand tools. */
-const MAX_VALUES = 500_000
 
 const LINE_FEED = 10
 

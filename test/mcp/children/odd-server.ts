@@ -29,7 +29,7 @@ function firstTools(): object[] {
     case 'hostile':
       return hostileTools()
     default:
-      return ['echo', 'die', 'hang', 'grow', 'long', 'flood', 'env', 'ask', 'roots'].map((name) => tool(name))
+      return ['echo', 'die', 'hang', 'grow', 'long', 'flood', 'env', 'ask', 'asks', 'roots'].map((name) => tool(name))
   }
 }
 
@@ -61,6 +61,9 @@ function hostileTools(): object[] {
   ]
 }
 
+/** Forms that it shows at once. */
+const STORM = 40
+let declined = 0
 const asked = new Map<string, Message['id']>()
 
 function handleCall(id: Message['id'], name: string, token: unknown): void {
@@ -106,6 +109,16 @@ function handleCall(id: Message['id'], name: string, token: unknown): void {
         params: { message: 'How shall it be?', requestedSchema },
       })
     }
+    case 'asks':
+      for (let at = 0; at < STORM; at++) {
+        asked.set(`storm-${at}`, id)
+        write({
+          id: `storm-${at}`,
+          method: 'elicitation/create',
+          params: { message: `Number ${at}`, requestedSchema: { type: 'object', properties: {} } },
+        })
+      }
+      return
     case 'roots':
       asked.set('roots-1', id)
       return void write({ id: 'roots-1', method: 'roots/list' })
@@ -115,11 +128,21 @@ function handleCall(id: Message['id'], name: string, token: unknown): void {
 }
 
 function handle({ id, method, params = {}, result }: Message): void {
+  if (method === undefined && String(id).startsWith('storm-')) {
+    // One is shown to the user, who does not answer.
+    if (++declined === STORM - 1) answer(asked.get(String(id)), text(`${declined} were declined`))
+    return
+  }
   const waiting = method === undefined ? asked.get(String(id)) : undefined
   if (waiting !== undefined) return void answer(waiting, text(JSON.stringify(result)))
   switch (method) {
     case 'initialize':
       if (mode === 'silent') return
+      if (mode === 'complaint') {
+        const secret = process.env['TOKEN'] ?? ''
+        process.stderr.write(`${secret} ${secret.split('').join('\u200b')} ${secret}${'y'.repeat(1990)}`)
+        return void setTimeout(() => process.exit(1), 100)
+      }
       return void answer(id, {
         protocolVersion: params['protocolVersion'],
         capabilities: { tools: { listChanged: true } },
