@@ -222,9 +222,9 @@ test('a long result is shortened, and all of it is in a file that commands can r
 test('tools that change in mid-run are listed from a later request on', async () => {
   const id = await withServers({ odd: odd() })
   await stage.say(id, 'grow')
-  await expect.poll(async () => (await serversOf(id))[0].tools).toContain('mcp__odd__grown_9')
+  await expect.poll(async () => (await serversOf(id))[0].tools).toContain('mcp__odd__grown_10')
   await stage.say(id, 'nothing')
-  expect(toolsOf(stage.model.requests.at(-1))).toContain('mcp__odd__grown_9')
+  expect(toolsOf(stage.model.requests.at(-1))).toContain('mcp__odd__grown_10')
 })
 
 test('a flood of notifications, requests and answers ends with the call, and the run continues', async () => {

@@ -42,6 +42,7 @@ export class HttpTransport implements Transport {
   readonly #unanswered = new Set<RequestId>()
   #isOpen = false
   #isClosed = false
+  #closing: Promise<void> = Promise.resolve()
   /** Why it was closed from this side, as a clause. */
   fault: string | undefined
 
@@ -97,9 +98,16 @@ export class HttpTransport implements Transport {
     }
   }
 
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
+  close(): Promise<void> {
+    if (!this.#isClosed) {
+      // Set first: a listener of its end may close it again.
+      this.#isClosed = true
+      this.#closing = this.#close()
+    }
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     // Calls end now; saying goodbye may take a moment.
     this.onclose?.()
     if (this.fault === undefined) await settlesWithin(GOODBYE_MS, this.#sayGoodbye())

@@ -30,6 +30,7 @@ export class ProgramTransport implements Transport {
   #partBytes = 0
   #garbage = 0
   #isClosed = false
+  #closing: Promise<void> = Promise.resolve()
   /** Why it was closed from this side, as a clause. */
   fault: string | undefined
 
@@ -54,9 +55,17 @@ export class ProgramTransport implements Transport {
     return Promise.resolve()
   }
 
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
+  /** Resolves when the program has ended, also for later calls. */
+  close(): Promise<void> {
+    if (!this.#isClosed) {
+      // Set first: a listener of its end may close it again.
+      this.#isClosed = true
+      this.#closing = this.#close()
+    }
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     // Calls end now; the process may take a moment.
     this.onclose?.()
     await this.#program.end()
