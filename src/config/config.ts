@@ -3,6 +3,8 @@ import { access, constants } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import type { Name } from './variables.ts'
+import { LLM_PROVIDERS } from '../contract/llm-config.ts'
+import type { LlmConfig } from '../contract/llm-config.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
 import type { PrivateRule } from '../network/private-hosts.ts'
 import type { LogLevel } from '../telemetry/logger.ts'
@@ -71,7 +73,7 @@ export type Config = {
   /** Origins, wildcard hosts and `public`; empty allows any. */
   readonly llmAllow: readonly string[]
   /** The model of conversations without one. */
-  readonly defaultLlm: { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
+  readonly defaultLlm: Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>
   /** Undefined: there is no search engine. */
   readonly webSearch: { readonly apiKey: string; readonly baseUrl: string | undefined } | undefined
   /** The server's own environment, from which shells get the allowed variables. */
@@ -88,6 +90,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     model: read('LLM_MODEL'),
     api_key: readLlmKey(read('LLM_API_KEY')),
     base_url: readLlmUrl(read),
+    provider: checked('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
   }
   return {
     host: checked('OPENHANDS_SERVER_HOST', z.string().min(1), read),

@@ -134,7 +134,12 @@ export const VARIABLES = {
     secret: true,
   },
   TAVILY_BASE_URL: { about: 'Where Tavily is. Default: `https://api.tavily.com`.' },
-  LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: OpenAI’s own.' },
+  LLM_BASE_URL: {
+    about: 'Endpoint that goes with LLM_MODEL. Default: the own one of OpenAI, or of Anthropic for `claude-…`.',
+  },
+  LLM_PROVIDER: {
+    about: 'API of LLM_BASE_URL: `openai`, `openai_responses` or `anthropic`. Default: by URL and model.',
+  },
 } as const satisfies Record<string, Variable>
 
 export type Name = keyof typeof VARIABLES

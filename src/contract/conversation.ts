@@ -7,7 +7,7 @@ import { Status } from './events/status.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
 import { Hooks } from './hooks/hooks.ts'
-import { OutputSchema } from './run.ts'
+import { OutputSchema, OutputSchemaUpdate } from './run.ts'
 import { PageLimit } from './page.ts'
 import { RequestedLimits } from './limits/resource-limits.ts'
 import { ProjectSource } from './project/project-settings.ts'
@@ -159,6 +159,9 @@ export const UpdateConfig = z
     max_tokens_per_run: MaxTokens.optional(),
     max_budget_usd: MaxBudget.optional(),
     compaction: CompactionSettings.optional().describe('Replaces all of them.'),
+    output_schema: OutputSchemaUpdate.optional().describe(
+      'Replaces the one for every run; `null` removes it. A run that has asked for its output keeps its own.',
+    ),
     visualize: z.boolean().optional(),
     tool_config: ToolConfig.optional().describe('Replaces all limits of tools. It holds from the next call on.'),
     permission_mode: PermissionModeInput.optional().describe(
@@ -212,6 +215,7 @@ export const ConversationView = z
     max_tokens_per_run: z.int().optional(),
     max_budget_usd: z.number().optional(),
     compaction: CompactionSettings.optional(),
+    output_schema: OutputSchema.optional(),
     limits: RequestedLimits.optional().describe('The requested limits. `agent-info` shows the limits in force.'),
     tool_config: ToolConfig.optional(),
     state: ConversationState,

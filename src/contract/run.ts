@@ -27,15 +27,18 @@ export type PostedMessage = z.infer<typeof PostedMessage>
 
 const MAX_OUTPUT_SCHEMA_BYTES = 64 * 1024
 
-export const OutputSchema = z
+const JsonSchema = z
   .record(z.string(), z.unknown())
   .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= MAX_OUTPUT_SCHEMA_BYTES, {
     error: 'has more than 64 KiB as JSON',
   })
-  .describe(
-    'JSON Schema of the final answer: `Result` has it in `structured_output`. The model has one more attempt if its answer is not valid. At most 64 KiB.',
-  )
-  .meta({ id: 'OutputSchema' })
+
+/** In an update, `null` removes it. */
+export const OutputSchemaUpdate = JsonSchema.nullable()
+
+export const OutputSchema = JsonSchema.describe(
+  'JSON Schema of the final answer: `Result` has it in `structured_output`. The model has one more attempt if its answer is not valid. At most 64 KiB.',
+).meta({ id: 'OutputSchema' })
 
 export const RunRequest = z
   .strictObject({

@@ -6,6 +6,7 @@ import { checkPolicy } from '../network/server-policy.ts'
 import type { ConfigChange, ConversationActor } from './actor.ts'
 import { budgetWarning } from './config/budget-warning.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
+import { checkOutputSchema } from './config/check-output-schema.ts'
 import type { LlmChange } from './config/llm-origin.ts'
 import { checkClientTools } from './client-tools/check-client-tools.ts'
 import { changeOf } from './config/llm-origin.ts'
@@ -52,6 +53,7 @@ export async function configureConversation(
   if (update.network) checkPolicy(update.network, deps.network.server)
   checkClientTools(update.client_tools)
   const hooks = [...eachHook(update.hooks ?? {})]
+  if (update.output_schema) await checkOutputSchema(update.output_schema)
   await checkHooks(hooks, deps.hooks.fetch, parts.redact)
   let dropped: Configured['dropped'] = []
   await parts.actor.configure(async (state) => {

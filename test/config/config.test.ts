@@ -89,6 +89,7 @@ test('every setting is read', () => {
     LLM_MODEL: 'm',
     LLM_API_KEY: 'k',
     LLM_BASE_URL: 'http://localhost:11434/v1',
+    LLM_PROVIDER: 'anthropic',
   })
   expect(readConfig()).toMatchObject({
     host: '::1',
@@ -108,7 +109,7 @@ test('every setting is read', () => {
     maxOutputBytes: 1000,
     streamBufferBytes: 65_536,
     logLlmPayloads: true,
-    defaultLlm: { model: 'm', api_key: 'k', base_url: 'http://localhost:11434/v1' },
+    defaultLlm: { model: 'm', api_key: 'k', base_url: 'http://localhost:11434/v1', provider: 'anthropic' },
   })
 })
 
@@ -303,6 +304,7 @@ describe('is refused in one sentence that names the variable:', () => {
       { LLM_BASE_URL: 'https://hunter2.example/v1/chat/completions' },
       /^LLM_BASE_URL ends with \/chat\/completions, which the server adds itself\. Leave that part out\.$/,
     ],
+    ['an API that is not known', { LLM_PROVIDER: 'hunter2' }, /^LLM_PROVIDER is not valid/],
     ['an endpoint that is not HTTP', { LLM_BASE_URL: 'file:///hunter2' }, /^LLM_BASE_URL is not valid/],
     [
       'a key and a key file',

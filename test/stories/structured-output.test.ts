@@ -76,6 +76,21 @@ describe('the output of a run', () => {
     expect(own.body.result).toMatchObject({ structured_output: 'two' })
   })
 
+  test('has the schema that the configuration was given later, until it is removed', async () => {
+    const { id } = await run([BAD], {})
+    const put = async (schema: unknown) =>
+      await stage.server.call('PUT', `/conversations/${id}/config`, { output_schema: schema })
+    const next = async () => (await stage.server.call('POST', `/conversations/${id}/run`, { wait: true })).body.result
+    expect((await put(output_schema)).body).toMatchObject({ output_schema })
+    turns = [GOOD]
+    expect(await next()).toMatchObject({ structured_output: { lines: 2 } })
+    expect((await put({ $ref: 'https://elsewhere.example/' })).status).toBe(400)
+    expect((await put(null)).body).not.toHaveProperty('output_schema')
+    await stage.server.restart('SIGKILL')
+    turns = [BAD]
+    expect(await next()).not.toHaveProperty('structured_output')
+  })
+
   test('is still wanted after a restart', async () => {
     const { id } = await run([BAD], {}, { output_schema, max_steps: 1 })
     await stage.server.restart('SIGKILL')

@@ -21,7 +21,7 @@ import { redactClientTools } from '../client-tools/check-client-tools.ts'
 import { checkRules, NO_RULES } from '../permission-rules.ts'
 import type { Settings } from '../state/settings.ts'
 
-export type LlmDefaults = { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
+export type LlmDefaults = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>
 
 /** `config` is the model's configuration without secrets; `warnings` name the unused fields. */
 export type ParsedLlm = { readonly config: LlmConfig; readonly warnings: readonly string[] }
@@ -40,7 +40,14 @@ export function parseNewLlm(dump: CreateConversation['llm_config'], defaults: Ll
     )
   }
   const base_url = config.base_url ?? defaults.base_url
-  return { config: { ...config, model, ...(base_url !== undefined && { base_url }) }, warnings }
+  const provider = config.provider ?? defaultProvider({ model, base_url }, defaults)
+  return { config: { ...config, model, ...withoutUndefined({ base_url, provider }) }, warnings }
+}
+
+/** The default belongs to the default endpoint, and without one to the default model. */
+function defaultProvider({ model, base_url }: LlmConfig, defaults: LlmDefaults): LlmConfig['provider'] {
+  const isDefault = base_url === defaults.base_url && (base_url !== undefined || model === defaults.model)
+  return isDefault ? defaults.provider : undefined
 }
 
 /** Checks `llm_config` of an update. A masked key sent back means "unchanged" and is left out. */
@@ -95,7 +102,8 @@ export function keptHeaders(secrets: Readonly<Record<string, string>>): Record<s
 function isDefaultEndpoint(config: LlmConfig, defaults: LlmDefaults): boolean {
   try {
     // The model name alone can select an endpoint: `openrouter/…` without a base_url goes to OpenRouter.
-    const own = endpointOf(withoutUndefined({ model: defaults.model ?? 'gpt', base_url: defaults.base_url }))
+    const { model = 'gpt', base_url, provider } = defaults
+    const own = endpointOf(withoutUndefined({ model, base_url, provider }))
     return endpointOf(config).baseUrl === own.baseUrl
   } catch {
     return false // there is no endpoint; the request reports it

@@ -79,6 +79,12 @@ export function runAfterAnswer(run: Run, event: EventOf<'AssistantMessage'>): Ru
   }
 }
 
+/** The run keeps the schema that its model was told, whatever the conversation gets later. */
+export function runAfterOutputRequest(run: Run, { output_schema }: EventOf<'OutputRequest'>): Run {
+  const outputSchema = output_schema ?? run.outputSchema
+  return { ...run, ...(outputSchema && { outputSchema }), outputRequests: (run.outputRequests ?? 0) + 1 }
+}
+
 type Spending = { readonly run: Run | undefined; readonly usage: UsageByModel; readonly costUsd: number | undefined }
 
 /** Counts what a summary took: for the run that it was made in, if any, and for the conversation. It is not a step. */

@@ -35,7 +35,7 @@ import { Problem } from '../../contract/problem.ts'
 import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
 import { previewOf } from './preview.ts'
 import type { Run } from './run-state.ts'
-import { countUsage, runAfter, runAfterAnswer, spentOnSummary } from './run-state.ts'
+import { countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentOnSummary } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
 import { grantedByMessage, grantedByResult } from './used-entries.ts'
 
@@ -138,7 +138,7 @@ export function fold(state: State, event: Event): State {
         preview: state.preview || previewOf(event),
       }
     case 'OutputRequest':
-      return { ...next, run: state.run && { ...state.run, outputRequests: (state.run.outputRequests ?? 0) + 1 } }
+      return { ...next, run: state.run && runAfterOutputRequest(state.run, event) }
     case 'AssistantMessage':
       return afterAnswer(next, event)
     case 'Condensation':
@@ -258,7 +258,8 @@ function withChanges(settings: Settings, changes: Record<string, unknown>): Sett
   const names = new Set<string>(z.array(DroppedCredential).default([]).parse(dropped))
   const kept = Object.fromEntries(Object.entries(settings.llm_config).filter(([name]) => !names.has(name)))
   const merged = llm_config ? { ...kept, ...LlmConfig.parse(llm_config) } : kept
-  return Settings.parse({ ...settings, ...rest, llm_config: merged })
+  const output_schema = 'output_schema' in rest ? (rest['output_schema'] ?? undefined) : settings.output_schema
+  return Settings.parse({ ...settings, ...rest, output_schema, llm_config: merged })
 }
 
 function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {

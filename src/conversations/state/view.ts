@@ -21,6 +21,7 @@ export function viewOf(state: State): ConversationView {
     ...(settings.client_tools && { client_tools: settings.client_tools.map(({ name }) => name) }),
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
+    ...(settings.output_schema && { output_schema: settings.output_schema }),
     ...(settings.max_tokens_per_run !== undefined && { max_tokens_per_run: settings.max_tokens_per_run }),
     ...(settings.max_budget_usd !== undefined && { max_budget_usd: settings.max_budget_usd }),
     ...(settings.compaction && { compaction: settings.compaction }),

@@ -158,6 +158,19 @@ test('the server’s own key goes to the server’s own endpoint, whatever a cli
   expect(JSON.stringify(bench.model.requests)).not.toContain('the-servers-own-key')
 })
 
+test('the server’s own API goes with its own endpoint only', async () => {
+  await using own = await startScriptedModel(() => ({ text: 'Hello.' }))
+  const llmDefaults = { model: 'scripted', base_url: own.baseUrl, provider: 'anthropic' } as const
+  await using bench = await setBench({ deps: { llmDefaults } })
+  const create = (llm_config?: object) => bench.manager.create(CreateConversation.parse({ llm_config }))
+  const { id: plain } = await create()
+  const { id: chosen } = await create({ provider: 'openai_responses' })
+  const { id: elsewhere } = await create({ base_url: bench.model.baseUrl })
+  for (const id of [plain, chosen, elsewhere]) await run(bench, id)
+  expect(own.requests.map(({ path }) => path)).toEqual(['/v1/messages', '/v1/responses'])
+  expect(bench.model.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions'])
+})
+
 test('the server’s own endpoint is that of its model, if it has no URL', () => {
   const own = { model: 'claude-sonnet-5', api_key: 'the-servers-own-key' }
   expect(withLlmSecrets({ model: 'claude-opus-5' }, {}, own).api_key).toBe('the-servers-own-key')
