@@ -79,7 +79,7 @@ export function runAfterAnswer(run: Run, event: EventOf<'AssistantMessage'>): Ru
   }
 }
 
-/** The run keeps the schema that its model was told, whatever the conversation gets later. */
+/** The run keeps the schema that its model has read, whatever is configured later. */
 export function runAfterOutputRequest(run: Run, { output_schema }: EventOf<'OutputRequest'>): Run {
   const outputSchema = output_schema ?? run.outputSchema
   return { ...run, ...(outputSchema && { outputSchema }), outputRequests: (run.outputRequests ?? 0) + 1 }
