@@ -1,9 +1,11 @@
 /** A language model behind an HTTP endpoint: one request yields one answer, or an `LlmError`. */
 import type { LlmConfig } from '../contract/llm-config.ts'
+import type { Usage } from '../contract/message.ts'
 import { AnswerAssembly } from './answer/answer-assembly.ts'
 import { readAnswer } from './answer/answer-stream.ts'
 import { costOf } from './cost.ts'
 import { Attempts } from './attempts.ts'
+import type { Endpoint } from './endpoint.ts'
 import { createIncrementalFold } from './request/incremental-fold.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, LlmRetry, ModelMessage } from './llm.ts'
 import { isAboutRequest } from './error-rules.ts'
@@ -49,6 +51,8 @@ export class HttpLlm implements Llm {
   readonly #redact: (text: string) => string
   readonly #deps: TargetDeps
   readonly #idsOf = createIncrementalFold(() => new Set<string>(), addIds)
+  /** The tokens that counted as input of the last answered request, and its messages. */
+  #last: { readonly messages: LlmRequest['messages']; readonly tokens: number } | undefined
   /** Computed on first use: `endpointOf` may throw. */
   #targets: ModelTargets | undefined
 
@@ -72,7 +76,8 @@ export class HttpLlm implements Llm {
       const answer = this.#begin(target, takenIds)
       let wasShown = false
       let retry: LlmRetry | undefined
-      const turn = target.pace.start(signal)
+      // The next request of the same conversation is about as large as the last one.
+      const turn = target.pace.start(signal, this.#last?.messages === request.messages ? this.#last.tokens : 0)
       if (turn) await turn
       try {
         const deltas = await this.#attempt(target, forms.body, answer, signal)
@@ -83,6 +88,7 @@ export class HttpLlm implements Llm {
         signal.throwIfAborted()
         const whole = answer.finish()
         forms.keep()
+        this.#last = { messages: request.messages, tokens: limitedTokensOf(whole.usage, target.endpoint) }
         return whole
       } catch (error) {
         if (signal.aborted) throw signal.reason
@@ -159,6 +165,11 @@ export class HttpLlm implements Llm {
       log({ direction: 'response', body: response })
     }
   }
+}
+
+/** Anthropic does not limit what is read from its cache. */
+function limitedTokensOf({ input_tokens, cached_tokens }: Usage, { provider }: Endpoint): number {
+  return provider === 'anthropic' ? input_tokens - cached_tokens : input_tokens
 }
 
 function addIds(ids: Set<string>, message: ModelMessage): Set<string> {

@@ -4,7 +4,8 @@
  */
 import type { ReplyHeaders } from '../retry.ts'
 import { MAX_WAIT_MS } from '../retry.ts'
-import { allowanceOf } from './limit-headers.ts'
+import { allowanceOf, tokenAllowanceOf } from './limit-headers.ts'
+import { TokenBucket } from './token-bucket.ts'
 
 /** Requests per second after the endpoint limited one. */
 const FIRST_RATE = 2
@@ -18,7 +19,8 @@ const SLOWEST_RATE = 0.5
 const OVERLOADED_MS = 30_000
 
 export class EndpointPace {
-  readonly #waiting = new Set<() => void>()
+  /** Those that wait, in order, with their input tokens. */
+  readonly #waiting = new Map<() => void, number>()
   /** From `performance.now()`, as all times here. No request starts before. */
   #closedUntil = 0
   #overloadedUntil = 0
@@ -30,16 +32,17 @@ export class EndpointPace {
   /** Requests that the provider still allows until `#resetAt`; undefined if it does not say. */
   #left: number | undefined
   #resetAt = 0
+  #tokens: TokenBucket | undefined
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * Returns undefined if an attempt starts now, and otherwise waits for its turn; `end` must follow. Rejects with the
-   * signal's reason, and then nothing has started.
+   * Returns undefined if an attempt starts now, and otherwise waits for its turn; `end` must follow. `tokens` is an
+   * estimate of what counts as its input. Rejects with the signal's reason, and then nothing has started.
    */
-  start(signal: AbortSignal): Promise<void> | undefined {
+  start(signal: AbortSignal, tokens = 0): Promise<void> | undefined {
     const now = performance.now()
-    if (this.#waiting.size > 0 || this.#nextAt(now) > now) return this.#wait(signal)
-    this.#begin(now)
+    if (this.#waiting.size > 0 || this.#nextAt(now, tokens) > now) return this.#wait(signal, tokens)
+    this.#begin(now, tokens)
     return undefined
   }
 
@@ -74,13 +77,15 @@ export class EndpointPace {
   }
 
   #read(headers: ReplyHeaders): void {
+    const tokens = tokenAllowanceOf(headers, Date.now())
+    if (tokens) this.#tokens = new TokenBucket(tokens, performance.now())
     const allowance = allowanceOf(headers, Date.now())
     if (!allowance) return
     this.#left = allowance.left
     this.#resetAt = performance.now() + Math.min(allowance.resetMs, MAX_WAIT_MS)
   }
 
-  #wait(signal: AbortSignal): Promise<void> {
+  #wait(signal: AbortSignal, tokens: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leave = () => {
       this.#waiting.delete(begin)
@@ -93,7 +98,7 @@ export class EndpointPace {
       resolve()
     }
     signal.addEventListener('abort', leave, { once: true })
-    this.#waiting.add(begin)
+    this.#waiting.set(begin, tokens)
     this.#schedule()
     return promise
   }
@@ -101,31 +106,34 @@ export class EndpointPace {
   #schedule(): void {
     clearTimeout(this.#timer)
     const now = performance.now()
-    this.#timer = setTimeout(() => this.#release(), Math.max(0, this.#nextAt(now) - now))
+    const [first = 0] = this.#waiting.values()
+    this.#timer = setTimeout(() => this.#release(), Math.max(0, this.#nextAt(now, first) - now))
   }
 
   #release(): void {
     const now = performance.now()
-    for (const begin of this.#waiting) {
-      if (this.#nextAt(now) > now) break
+    for (const [begin, tokens] of this.#waiting) {
+      if (this.#nextAt(now, tokens) > now) break
       this.#waiting.delete(begin)
-      this.#begin(now)
+      this.#begin(now, tokens)
       begin()
     }
     if (this.#waiting.size > 0) this.#schedule()
   }
 
-  #begin(now: number): void {
+  #begin(now: number, tokens: number): void {
     this.#startedAt = now
+    this.#tokens?.take(tokens)
     this.#active++
     if (this.#left !== undefined && now >= this.#resetAt) this.#left = undefined
     if (this.#left !== undefined) this.#left--
   }
 
-  /** When the next request may start. */
-  #nextAt(now: number): number {
+  /** When the next request, which has so many tokens, may start. */
+  #nextAt(now: number, tokens: number): number {
     const paced = this.#rate === undefined || this.#active === 0 ? 0 : this.#startedAt + 1000 / this.#rate
     const isSpent = this.#left !== undefined && this.#left <= 0 && now < this.#resetAt
-    return Math.max(this.#closedUntil, paced, isSpent ? this.#resetAt : 0)
+    const room = tokens > 0 ? (this.#tokens?.readyAt(tokens) ?? 0) : 0
+    return Math.max(this.#closedUntil, paced, isSpent ? this.#resetAt : 0, room)
   }
 }

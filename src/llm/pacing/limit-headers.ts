@@ -1,4 +1,4 @@
-/** Reads from the headers of a response how many requests the provider still allows, and until when. */
+/** Reads from the headers of a response how many requests and tokens the provider still allows, and until when. */
 import type { ReplyHeaders } from '../retry.ts'
 
 /** `left` requests are allowed until the limits are reset in `resetMs`. */
@@ -14,7 +14,33 @@ const LIMITS: readonly (readonly [remaining: string, reset: string])[] = [
   ['anthropic-ratelimit-output-tokens-remaining', 'anthropic-ratelimit-output-tokens-reset'],
 ]
 
-/** Returns undefined without a limit. Of tokens it only matters that none are left: nobody knows what a request costs. */
+/** `left` input tokens are allowed now, and all of `limit` in `resetMs`. The limit may be unknown. */
+export type TokenAllowance = Allowance & { readonly limit: number | undefined }
+
+/** Names of limits of input tokens, or of all tokens. */
+const TOKEN_LIMITS: readonly (readonly [limit: string, remaining: string, reset: string])[] = [
+  ['x-ratelimit-limit-tokens', 'x-ratelimit-remaining-tokens', 'x-ratelimit-reset-tokens'],
+  [
+    'anthropic-ratelimit-input-tokens-limit',
+    'anthropic-ratelimit-input-tokens-remaining',
+    'anthropic-ratelimit-input-tokens-reset',
+  ],
+  ['anthropic-ratelimit-tokens-limit', 'anthropic-ratelimit-tokens-remaining', 'anthropic-ratelimit-tokens-reset'],
+]
+
+/** Returns the limit with the fewest tokens left, or undefined. */
+export function tokenAllowanceOf(headers: ReplyHeaders, now: number): TokenAllowance | undefined {
+  const limits = TOKEN_LIMITS.flatMap(([limitName, remaining, reset]): TokenAllowance[] => {
+    const left = Number(headers.get(remaining) ?? Number.NaN)
+    const limit = Number(headers.get(limitName) ?? Number.NaN)
+    const resetMs = durationMs(headers.get(reset) ?? '', now)
+    if (!(left >= 0) || resetMs === undefined) return []
+    return [{ left, limit: limit > left && Number.isFinite(limit) ? limit : undefined, resetMs }]
+  })
+  return limits.toSorted((a, b) => a.left - b.left)[0]
+}
+
+/** Returns undefined without a limit. Of tokens it only matters here that none are left. */
 export function allowanceOf(headers: ReplyHeaders, now: number): Allowance | undefined {
   const limits = LIMITS.flatMap(([remaining, reset]) => {
     const left = Number(headers.get(remaining) ?? Number.NaN)

@@ -135,6 +135,55 @@ describe('the limits in headers', () => {
   })
 })
 
+describe('the limit of input tokens in headers', () => {
+  /** When each of these requests begins, in milliseconds. */
+  async function begins(headers: Record<string, string>, sizes: readonly number[]) {
+    const pace = new EndpointPace()
+    pace.accepted(new Headers(headers))
+    const from = performance.now()
+    const begun: number[] = []
+    for (const [at, tokens] of sizes.entries())
+      void Promise.resolve(pace.start(NEVER, tokens)).then(() => (begun[at] = performance.now() - from))
+    await vi.advanceTimersByTimeAsync(100_000)
+    return begun.map((ms) => Math.round(ms / 1000))
+  }
+  const openAi = (limit: string, left: string, reset: string) => ({
+    'x-ratelimit-limit-tokens': limit,
+    'x-ratelimit-remaining-tokens': left,
+    'x-ratelimit-reset-tokens': reset,
+  })
+
+  test('a request waits until the provider has enough again, and the others after it', async () => {
+    expect(await begins(openAi('30000', '10000', '40s'), [5000, 15_000, 5000])).toEqual([0, 20, 30])
+  })
+
+  test('requests that fit, or whose size is not known, do not wait', async () => {
+    expect(await begins(openAi('30000', '10000', '40s'), [5000, 5000])).toEqual([0, 0])
+    expect(await begins(openAi('30000', '10', '40s'), [0, 0])).toEqual([0, 0])
+  })
+
+  test.each([
+    ['larger than the whole limit waits for all of it', openAi('30000', '10000', '40s'), 40],
+    ['waits for the reset if the limit is not known', openAi('', '10000', '40s'), 40],
+    ['waits a minute at most', openAi('30000', '10000', '900h0m0s'), 60],
+    ['does not wait for nonsense', openAi('-5', 'many', 'later'), 0],
+    ['does not wait for a negative rest', openAi('30000', '-1', '40s'), 0],
+    ['does not wait after an absurd limit', openAi('1e999', '99999999999999999999', '40s'), 0],
+    [
+      'reads the names of Anthropic',
+      {
+        'anthropic-ratelimit-input-tokens-limit': '50000',
+        'anthropic-ratelimit-input-tokens-remaining': '0',
+        'anthropic-ratelimit-input-tokens-reset': '2026-01-31T12:00:30Z',
+      },
+      30,
+    ],
+  ])('a request that is too large, %s', async (_, headers, seconds) => {
+    vi.setSystemTime('2026-01-31T12:00:00Z')
+    expect(await begins(headers, [1_000_000])).toEqual([seconds])
+  })
+})
+
 test('a pace is shared by the same endpoint, model and key, and by no others', () => {
   const paces = new Paces()
   const of = (more: object) =>
