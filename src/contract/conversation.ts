@@ -1,6 +1,7 @@
 /** Conversations on the wire: creation, configuration and views. */
 import { z } from 'zod'
 import { ClientTools } from './client-tools/client-tool.ts'
+import { Metadata, NewMetadata, Title, TitleWriting, Workdir } from './conversations/given-fields.ts'
 import { CompactionSettings } from './compaction/settings.ts'
 import { MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
 import { Status } from './events/status.ts'
@@ -19,24 +20,6 @@ import { McpInput, McpServers } from './mcp/mcp-server.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
 
-const Title = z.string().min(1).max(200)
-/** It is in memory for as long as the conversation is open. */
-const MAX_METADATA_BYTES = 64 * 1024
-const Metadata = z.record(z.string(), z.unknown()).describe('Any JSON object of the client, stored unchanged.')
-const NewMetadata = Metadata.refine(
-  (metadata) => new TextEncoder().encode(JSON.stringify(metadata)).length <= MAX_METADATA_BYTES,
-  {
-    error: 'has more than 64 KiB as JSON; store it elsewhere and put a reference here',
-  },
-).describe('Any JSON object of the client, stored unchanged. At most 64 KiB as JSON.')
-const Workdir = z
-  .string()
-  .min(1)
-  .max(4096)
-  .describe(
-    'Absolute, or relative to OPENHANDS_WORKDIR_BASE. Default: a new directory that is removed with the conversation.',
-  )
-
 const RewriteHooks = z
   .boolean()
   .describe('Whether `PreModelCall` and `PostModelCall` hooks may see and rewrite whole messages. Default: false.')
@@ -50,6 +33,7 @@ export const CreateConversation = z
   .strictObject({
     id: ConversationId.optional().describe('A UUID. Default: a new one.'),
     title: Title.optional(),
+    ...TitleWriting,
     user_id: z.string().max(200).optional(),
     metadata: NewMetadata.optional(),
     workdir: Workdir.optional(),
@@ -200,6 +184,8 @@ export const ConversationView = z
   .object({
     id: z.uuid(),
     title: z.string().optional(),
+    generate_title: z.boolean().optional(),
+    title_model: z.string().optional(),
     user_id: z.string().optional(),
     metadata: Metadata.optional(),
     workdir: z.string(),

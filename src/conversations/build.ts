@@ -37,6 +37,7 @@ import { PostedCommands } from './project/posted-commands.ts'
 import { Compactions } from './runs/compactions.ts'
 import { createLlmFactory } from './runs/llm-factory.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
+import { Titles } from './runs/titles.ts'
 import { Questions } from './questions/questions.ts'
 import { LiveState } from './state/live-state.ts'
 import { ConversationRules } from './permission-rules.ts'
@@ -106,21 +107,20 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   // Subscribe after the conversation itself, so that it already knows the events that others receive.
   deps.onLogOpened(log)
   if (state.current.settings.visualize) logEvents(log, logger)
-  const { commands, processes, shells, network } = execution
   const parts = { log, state, redact, actor }
   return new Conversation(
     deps,
     {
       log,
       files: buildFiles(deps, base, redact),
-      exec: { commands, processes, shells },
+      exec: execution,
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
       approvals: new Approvals({ ...parts, toolCalls }),
       questions: new Questions(parts),
       clientCalls: new ClientCalls({ ...parts, waiting }),
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),
-      network: new NetworkApprovals(network, actor),
+      network: new NetworkApprovals(execution.network, actor),
       mcp: new ClientMcp(mcp),
       clientEvents: new ClientEvents(parts),
       compactions: new Compactions({ ...parts, toolCalls, createLlm, hooks }),
@@ -131,13 +131,22 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       toolCalls,
       hooks,
       secrets,
-      network,
-      shells,
+      network: execution.network,
+      shells: execution.shells,
       postedCommands: new PostedCommands({ project, state, gate, redact: redactor.redactInSlices }),
       deliveries: base.deliveries,
       redactor,
+      titles: new Titles({ ...parts, logger, createLlm: titleLlmFactory(deps, { id, secrets, redactor }) }),
     },
   )
+}
+
+/** Leaves out the metrics of runs, which do not include titles. */
+function titleLlmFactory(
+  { models }: ConversationDeps,
+  { id, secrets, redactor }: Pick<ConversationSource, 'secrets' | 'redactor'> & { readonly id: string },
+) {
+  return createLlmFactory({ models, conversationId: id, secrets, redactor, recorder: { time: (llm) => llm } })
 }
 
 /** What all other parts need. */

@@ -35,6 +35,7 @@ import type { Questions } from './questions/questions.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { Compactions } from './runs/compactions.ts'
+import type { Titles } from './runs/titles.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { RecoveryReason } from './state/run-end.ts'
@@ -74,6 +75,7 @@ export type InnerParts = {
   readonly shells: ConversationShells
   readonly deliveries: CallbackSet
   readonly redactor: Redactor
+  readonly titles: Titles
 }
 
 export class Conversation {
@@ -240,8 +242,9 @@ export class Conversation {
   /** True if closing it would end or lose nothing: no run, command, process, question or due delivery. */
   async isAtRest(): Promise<boolean> {
     const { network, deliveries, shells, hooks } = this.#inner
-    const waits = network.pending().items.length > 0 || deliveries.hasDue || !hooks.isIdle || !this.compactions.isIdle
-    return this.#actor.isAtRest && this.exec.commands.isIdle && !waits && !(await shells.areRunning())
+    const waits = network.pending().items.length > 0 || deliveries.hasDue || !hooks.isIdle
+    const isWriting = !this.compactions.isIdle || !this.#inner.titles.isIdle
+    return this.#actor.isAtRest && this.exec.commands.isIdle && !waits && !isWriting && !(await shells.areRunning())
   }
 
   /** Ends the conversation with everything it started. */
@@ -260,6 +263,7 @@ export class Conversation {
       await deliveries.close(outcome)
       await this.files.close(closedProblem(outcome))
       await this.compactions.close(closedProblem(outcome))
+      await this.#inner.titles.close()
       await disconnected
       await this.#actor.close(outcome)
     } finally {

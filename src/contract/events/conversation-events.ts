@@ -1,7 +1,7 @@
 /** The events of a conversation and its clients: messages, status, configuration, files, commands and tasks. */
 import { z } from 'zod'
 import { CommandStatus, KilledBy } from '../command.ts'
-import { UserPart } from '../message.ts'
+import { Usage, UserPart } from '../message.ts'
 import { ResourceLimits } from '../limits/resource-limits.ts'
 import { NetworkPolicy } from '../network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from '../task.ts'
@@ -63,9 +63,12 @@ export const StatusUpdate = Envelope.extend({
 }).meta({ id: 'StatusUpdate' })
 
 export const ConfigUpdate = Envelope.extend({
-  ...byUser,
+  source: z.enum(['user', 'environment']).describe('`environment`: the server has generated a title.'),
   type: z.literal('ConfigUpdate'),
   changes: z.record(z.string(), z.unknown()).describe('The changed fields; secret values are masked.'),
+  model: z.string().optional().describe('The model that wrote the title.'),
+  usage: Usage.optional().describe('Tokens that the title took.'),
+  cost_usd: z.number().nonnegative().optional(),
 }).meta({ id: 'ConfigUpdate' })
 
 export const SecretsUpdate = Envelope.extend({

@@ -155,8 +155,10 @@ export function newSettings(parts: NewSettings): Settings {
     network,
     enable_message_rewrite_hooks,
     client_tools,
+    generate_title,
+    title_model,
   } = request
-  const given = withoutUndefined({ title, user_id, metadata, microagents, output_schema })
+  const given = withoutUndefined({ title, title_model, user_id, metadata, microagents, output_schema })
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
   const words = mapStrings(given, redact) as Pick<Settings, keyof typeof given>
   const plain = withoutUndefined({
@@ -176,6 +178,7 @@ export function newSettings(parts: NewSettings): Settings {
     project_settings: project?.settings,
     hooks: hooks && maskHooks(hooks),
     enable_message_rewrite_hooks,
+    generate_title,
     mcp,
     client_tools: client_tools && redactClientTools(client_tools, redact),
     made_workdir: request.workdir === undefined ? workdir : undefined,

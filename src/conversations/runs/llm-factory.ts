@@ -15,7 +15,7 @@ export type LlmFactoryParts = {
   readonly conversationId: string
   readonly secrets: ConversationSecrets
   readonly redactor: Redactor
-  readonly recorder: MetricsRecorder
+  readonly recorder: Pick<MetricsRecorder, 'time'>
 }
 
 export function createLlmFactory({ models, conversationId, secrets, redactor, recorder }: LlmFactoryParts) {

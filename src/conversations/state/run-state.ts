@@ -87,11 +87,10 @@ export function runAfterOutputRequest(run: Run, { output_schema }: EventOf<'Outp
 
 type Spending = { readonly run: Run | undefined; readonly usage: UsageByModel; readonly costUsd: number | undefined }
 
-/** Counts what a summary took: for the run that it was made in, if any, and for the conversation. It is not a step. */
-export function spentOnSummary(
-  before: Spending,
-  { run_id, model, usage, cost_usd }: EventOf<'Condensation'>,
-): Spending {
+type Besides = Pick<EventOf<'ConfigUpdate'>, 'model' | 'usage' | 'cost_usd'> & { readonly run_id?: string | undefined }
+
+/** Counts what a summary or a title took: for the run that it was made in, if any, and for the conversation. It is not a step. */
+export function spentBesides(before: Spending, { run_id, model, usage, cost_usd }: Besides): Spending {
   const { run } = before
   if (model === undefined || !usage) return { run, usage: before.usage, costUsd: before.costUsd }
   const add = (spent: Pick<Spending, 'usage' | 'costUsd'>) => {

@@ -16,6 +16,8 @@ import { faultsOf } from '../../policy/rules/rule-set.ts'
 /** How a conversation was created and configured, without secret values: the `options_summary` of its `SystemInit`. */
 export const Settings = z.object({
   title: z.string().optional(),
+  generate_title: z.boolean().optional(),
+  title_model: z.string().optional(),
   user_id: z.string().optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
   workdir: z.string(),

@@ -35,7 +35,7 @@ import { Problem } from '../../contract/problem.ts'
 import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
 import { previewOf } from './preview.ts'
 import type { Run } from './run-state.ts'
-import { countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentOnSummary } from './run-state.ts'
+import { countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
 import { grantedByMessage, grantedByResult } from './used-entries.ts'
 
@@ -142,7 +142,7 @@ export function fold(state: State, event: Event): State {
     case 'AssistantMessage':
       return afterAnswer(next, event)
     case 'Condensation':
-      return { ...next, ...spentOnSummary(state, event) }
+      return { ...next, ...spentBesides(state, event) }
     case 'ToolUse':
       return afterCall(next, event)
     case 'ToolResult':
@@ -248,8 +248,9 @@ function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
 
 function afterConfig(state: State, event: EventOf<'ConfigUpdate'>): State {
   const settings = readSettings(state, event, () => withChanges(state.settings, event.changes))
-  if (!('hooks' in event.changes)) return { ...state, settings }
-  return { ...state, settings, hooksAt: event.seq, openCalls: withoutVerdicts(state.openCalls) }
+  const spent = spentBesides(state, event)
+  if (!('hooks' in event.changes)) return { ...state, ...spent, settings }
+  return { ...state, ...spent, settings, hooksAt: event.seq, openCalls: withoutVerdicts(state.openCalls) }
 }
 
 /** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */

@@ -9,6 +9,8 @@ export function viewOf(state: State): ConversationView {
   return {
     id: state.id,
     ...(settings.title !== undefined && { title: settings.title }),
+    ...(settings.generate_title && { generate_title: true }),
+    ...(settings.title_model !== undefined && { title_model: settings.title_model }),
     ...(settings.user_id !== undefined && { user_id: settings.user_id }),
     ...(settings.metadata && { metadata: settings.metadata }),
     workdir: settings.workdir,

@@ -1,0 +1,130 @@
+/**
+ * The title that a model writes after the first answer, if the creation asked for one. It delays no run, and a failure
+ * is only in the log of the server. A title that a client has set meanwhile stays.
+ */
+import type { EventDraft, EventOf } from '../../contract/events/event.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { StoredEvent } from '../../events/event-store.ts'
+import type { Llm, LlmAnswer } from '../../llm/llm.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import type { ConversationActor } from '../actor.ts'
+import type { LiveState } from '../state/live-state.ts'
+import type { Settings } from '../state/settings.ts'
+import { MAX_ANSWER_CHARS, titleIn, titleRequest } from './title-request.ts'
+
+export type TitlesDeps = {
+  readonly log: EventLog
+  readonly state: LiveState
+  readonly actor: Pick<ConversationActor, 'inTurn'>
+  readonly createLlm: (config: LlmConfig) => Llm
+  readonly logger: Logger
+}
+
+const TIMEOUT_S = 120
+
+export class Titles {
+  readonly #deps: TitlesDeps
+  readonly #abort = new AbortController()
+  /** One attempt is made while the conversation is open. */
+  #attempt: Promise<void> | undefined
+  #isOver = true
+
+  constructor(deps: TitlesDeps) {
+    this.#deps = deps
+    // It can only be asked for at the creation: other conversations have no reader for this.
+    if (deps.state.current.settings.generate_title) deps.log.subscribe({ onEvents: (events) => this.#take(events) })
+  }
+
+  get isIdle(): boolean {
+    return this.#isOver
+  }
+
+  /** Ends the request. Nothing is stored after this resolves. */
+  async close(): Promise<void> {
+    this.#abort.abort()
+    await this.#attempt
+  }
+
+  #take(events: readonly StoredEvent[]): void {
+    const { settings } = this.#deps.state.current
+    if (this.#attempt || settings.title !== undefined || this.#abort.signal.aborted) return
+    const answer = events.map(({ event }) => event).find(isWhole)
+    if (!answer || hasSpentAll(this.#deps.state)) return
+    this.#isOver = false
+    this.#attempt = this.#write(settings, answer)
+      .catch((error: unknown) => this.#report(error))
+      .finally(() => (this.#isOver = true))
+  }
+
+  async #write({ llm_config, title_model }: Settings, answer: EventOf<'AssistantMessage'>): Promise<void> {
+    const { log, state, actor, createLlm } = this.#deps
+    const { signal } = this.#abort
+    const page = await log.read({ types: new Set(['UserMessage']), limit: 1 })
+    const first = page.events[0]?.event
+    const said = first?.type === 'UserMessage' ? first.content : []
+    const { text, ...spent } = await answerTo(createLlm(cheap(llm_config, title_model)), { said, answer }, signal)
+    await actor.inTurn(async () => {
+      signal.throwIfAborted()
+      const title = state.current.settings.title === undefined ? titleIn(text) : undefined
+      const draft: EventDraft = {
+        type: 'ConfigUpdate',
+        source: 'environment',
+        changes: title ? { title } : {},
+        ...spent,
+      }
+      await log.append([draft])
+    })
+  }
+
+  #report(error: unknown): void {
+    const { logger, log } = this.#deps
+    if (this.#abort.signal.aborted) return
+    logger.debug({ err: error, conversation_id: log.conversationId }, 'no title could be generated')
+  }
+}
+
+const isWhole = (event: StoredEvent['event']): event is EventOf<'AssistantMessage'> =>
+  event.type === 'AssistantMessage' && !event.partial && event.parent_tool_use_id === undefined
+
+function hasSpentAll({ current: { settings, costUsd = 0 } }: LiveState): boolean {
+  return settings.max_budget_usd !== undefined && costUsd >= settings.max_budget_usd
+}
+
+/** No retries, and little reasoning: a title is not worth more. */
+function cheap(config: LlmConfig, model: string | undefined): LlmConfig {
+  return {
+    ...config,
+    ...(model !== undefined && { model }),
+    ...(config.reasoning_effort !== undefined && config.reasoning_effort !== 'none' && { reasoning_effort: 'low' }),
+    num_retries: 0,
+    timeout: Math.min(config.timeout ?? TIMEOUT_S, TIMEOUT_S),
+  }
+}
+
+type Spent = Pick<EventOf<'ConfigUpdate'>, 'model' | 'usage' | 'cost_usd'>
+
+/** Ends an answer that does not end. Its usage is then unknown. */
+async function answerTo(
+  llm: Llm,
+  words: Parameters<typeof titleRequest>[0],
+  signal: AbortSignal,
+): Promise<Spent & { readonly text: string }> {
+  const stream = llm.stream(titleRequest(words), signal)
+  let chars = 0
+  try {
+    for (;;) {
+      const next = await stream.next()
+      if (next.done) return spentOn(next.value)
+      if (next.value.kind !== 'retry') chars += next.value.text.length
+      if (chars > MAX_ANSWER_CHARS) throw new Error('the answer is too long')
+    }
+  } finally {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
+    await stream.return(undefined as never)
+  }
+}
+
+function spentOn({ text, model, usage, costUsd }: LlmAnswer): Spent & { readonly text: string } {
+  return { text, model, usage, ...(costUsd !== undefined && { cost_usd: costUsd }) }
+}
