@@ -15,6 +15,7 @@ import { benchLimits } from './limits.ts'
 import { benchLongLog } from './long-log.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchNetwork } from './network.ts'
+import { benchPrefix } from './prefix.ts'
 import { benchPresets } from './presets.ts'
 import { benchScale } from './scale.ts'
 import { benchStart } from './start.ts'
@@ -25,6 +26,7 @@ import { toMarkdown } from './table.ts'
 const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   steps: benchSteps,
   presets: benchPresets,
+  prefix: benchPrefix,
   deltas: benchDeltas,
   create: benchCreate,
   files: benchFiles,
