@@ -9,7 +9,8 @@ import { delimiter, dirname, join } from 'node:path'
 import { execa } from 'execa'
 import { findCommand } from '../provide.mjs'
 
-export type ToolchainName = 'npm' | 'python' | 'go' | 'java'
+/** `runtimes`: those that the npm package is tested with. */
+export type ToolchainName = 'npm' | 'python' | 'go' | 'java' | 'runtimes'
 
 /** What a command is run with. */
 export type Environment = Record<string, string>
@@ -30,15 +31,8 @@ const MAVEN = ['-q', '-B']
 const COPY = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
 
 const RECIPES: Record<ToolchainName, Recipe> = {
-  npm: {
-    commands: ['npm', 'npx'],
-    env: () => ({ npm_config_loglevel: 'error' }),
-    async install(directory, pins) {
-      for (const file of ['package.json', 'package-lock.json'])
-        writeFileSync(join(directory, file), readFileSync(join(pins, file)))
-      await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], directory)
-    },
-  },
+  npm: fromNpm(),
+  runtimes: fromNpm(),
   python: {
     commands: ['python3'],
     async install(directory, pins) {
@@ -68,6 +62,18 @@ const RECIPES: Record<ToolchainName, Recipe> = {
     },
     env: (directory) => ({ CLASSPATH: [join(directory, 'jars/*'), 'classes'].join(delimiter) }),
   },
+}
+
+function fromNpm(): Recipe {
+  return {
+    commands: ['npm', 'npx'],
+    env: () => ({ npm_config_loglevel: 'error' }),
+    async install(directory, pins) {
+      for (const file of ['package.json', 'package-lock.json'])
+        writeFileSync(join(directory, file), readFileSync(join(pins, file)))
+      await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], directory)
+    },
+  }
 }
 
 /** Installs what is not in the cache yet. Throws when an installation fails. */

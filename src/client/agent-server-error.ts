@@ -5,7 +5,12 @@ import type { ErrorBody, ProblemCode } from '../contract/problem.ts'
  * A code of the server, or one of the client. `connection_failed`: there was no response. `unexpected_response`: the
  * response is not one of this API, such as the error page of a proxy. `invalid_argument`: nothing was sent.
  */
-export type AgentServerErrorCode = ProblemCode | 'connection_failed' | 'unexpected_response' | 'invalid_argument'
+export type AgentServerErrorCode =
+  | ProblemCode
+  | 'connection_failed'
+  | 'unexpected_response'
+  | 'invalid_argument'
+  | 'invalid_signature'
 
 type Options = {
   /** Of the response; absent if there was none. */

@@ -12,6 +12,23 @@ import { listOf } from './request/list.ts'
 import type { TransportOptions } from './request/transport.ts'
 import { Transport } from './request/transport.ts'
 
+export type { Event, EventOf, EventType } from '../contract/events/event.ts'
+export type { AssistantDelta, TransientEvent } from '../contract/events/transient-event.ts'
+export type { UserInput } from '../contract/message.ts'
+export type { AgentServerErrorCode } from './agent-server-error.ts'
+export { AgentServerError } from './agent-server-error.ts'
+export type { FileContent, NewFile } from './conversation/files.ts'
+export type { Asked } from './conversation/permissions.ts'
+export type { RunSummary } from './conversation/wait-for-end.ts'
+export type { EventsOptions, FirehoseItem, FirehoseOptions } from './events/event-streams.ts'
+export type { StreamFrame, StreamRequest, StreamSource } from './events/stream-source.ts'
+export type { BodyOf, OperationId, QueryFor, ReplyOf } from './operations/operations.ts'
+export type { CallOptions } from './request/api.ts'
+export type { List } from './request/list.ts'
+export type { WebhookDelivery } from './webhook/verify-webhook.ts'
+export { verifyWebhook } from './webhook/verify-webhook.ts'
+export { ConversationHandle }
+
 export type ClientOptions = TransportOptions & {
   /** Opens event streams in another way than with `fetch`. */
   readonly streamSource?: StreamSource | undefined

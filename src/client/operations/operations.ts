@@ -4,12 +4,15 @@ import { SERVER_OPERATIONS } from './server-operations.ts'
 import { WORK_OPERATIONS } from './work-operations.ts'
 import type { Operation, ParamsOf } from './operation.ts'
 
-export const OPERATIONS = { ...SERVER_OPERATIONS, ...CONVERSATION_OPERATIONS, ...WORK_OPERATIONS }
+type Operations = typeof SERVER_OPERATIONS & typeof CONVERSATION_OPERATIONS & typeof WORK_OPERATIONS
 
-export type OperationId = keyof typeof OPERATIONS
-type RouteOf<Id extends OperationId> = (typeof OPERATIONS)[Id]['route']
+// With a declared type: the compiler would write each operation a second time into the declarations of the package.
+export const OPERATIONS: Operations = { ...SERVER_OPERATIONS, ...CONVERSATION_OPERATIONS, ...WORK_OPERATIONS }
+
+export type OperationId = keyof Operations
+type RouteOf<Id extends OperationId> = Operations[Id]['route']
 type TypesOf<Id extends OperationId> =
-  (typeof OPERATIONS)[Id] extends Operation<string, infer Body, infer Query, infer Reply>
+  Operations[Id] extends Operation<string, infer Body, infer Query, infer Reply>
     ? { body: Body; query: Query; reply: Reply }
     : never
 

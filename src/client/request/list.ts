@@ -1,14 +1,14 @@
 /** A list that has pages: `await` returns one page, `for await` all items. Requests nothing before that. */
 
 /** A page as the server returns it. */
-type Page<Item> = { readonly items: readonly Item[]; readonly next_page_id?: string | null }
+export type Page<Item> = { readonly items: readonly Item[]; readonly next_page_id?: string | null }
 
 /** Fetches a page; without an id the first one. */
 type FetchPage<P> = (pageId: string | undefined) => Promise<P>
 
 export const listOf = <P extends Page<unknown>>(fetchPage: FetchPage<P>) => new List<P['items'][number], P>(fetchPage)
 
-class List<Item, P extends Page<Item>> implements AsyncIterable<Item>, PromiseLike<P> {
+export class List<Item, P extends Page<Item> = Page<Item>> implements AsyncIterable<Item>, PromiseLike<P> {
   readonly #fetchPage: FetchPage<P>
 
   constructor(fetchPage: FetchPage<P>) {

@@ -1,0 +1,56 @@
+/** What the npm package contains and how it is imported: its entries, and its package.json. */
+import manifest from '../../package.json' with { type: 'json' }
+
+export type Entry = {
+  /** Of its module, without `.js`. */
+  readonly name: string
+  /** What is written after the name of the package to import it. */
+  readonly path: '.' | './client'
+  readonly source: string
+  /** In the folder of the declarations. */
+  readonly types: string
+  /** Whether it also runs in browsers, and so imports no modules of Node. */
+  readonly isForBrowsers: boolean
+}
+
+export const ENTRIES: readonly Entry[] = [
+  { name: 'index', path: '.', source: 'src/index.ts', types: 'index.d.ts', isForBrowsers: false },
+  {
+    name: 'client',
+    path: './client',
+    source: 'src/client/client.ts',
+    types: 'client/client.d.ts',
+    isForBrowsers: true,
+  },
+]
+
+/** The oldest Node that the package supports. */
+const OLDEST_NODE = '22.12.0'
+
+/** Packages that are not bundled. The declarations refer to zod, and schemas of users must be of the same copy. */
+export const DEPENDENCIES = ['zod'] as const
+
+export function makeManifest() {
+  const { name, version, license } = manifest
+  return {
+    name,
+    version,
+    description: 'Typed client of agent-server, a REST + SSE server that hosts AI agents',
+    license,
+    keywords: ['ai', 'agent', 'client', 'sse', 'typescript'],
+    type: 'module',
+    sideEffects: false,
+    engines: { node: `>=${OLDEST_NODE}` },
+    exports: {
+      ...Object.fromEntries(
+        ENTRIES.map((entry) => [entry.path, { types: `./types/${entry.types}`, default: `./${entry.name}.js` }]),
+      ),
+      './package.json': './package.json',
+    },
+    // For tools that know no exports.
+    main: './index.js',
+    types: './types/index.d.ts',
+    files: ['*.js', 'chunks', 'types', 'CHANGELOG.md'],
+    dependencies: Object.fromEntries(DEPENDENCIES.map((each) => [each, `^${manifest.dependencies[each]}`])),
+  }
+}
