@@ -12,6 +12,7 @@ import { createCallbackDispatcher } from './conversations/webhooks/dispatcher.ts
 import { hasLockedSecrets } from './conversations/registry/locked-secrets.ts'
 import type { ConversationManager } from './conversations/registry/manager.ts'
 import type { Firehose } from './events/firehose/firehose.ts'
+import type { CallbacksOf } from './hooks/select-hooks.ts'
 import { createAuthenticator } from './http/guards/auth.ts'
 import { pageRoutes } from './http/docs.ts'
 import { createReadiness } from './http/readiness.ts'
@@ -68,6 +69,8 @@ const SECRETS_WITHOUT_KEY =
 export type StartOptions = {
   /** Listen for programs of the same user only. */
   readonly isLocal?: boolean
+  /** Hooks that are functions of the program that this server is part of. */
+  readonly callbackHooksOf?: CallbacksOf | undefined
 }
 
 /**
@@ -83,7 +86,8 @@ export async function startApp(given: Config, options: StartOptions = {}): Promi
   const sandbox = findSandbox(config)
   sandbox.catch(() => {}) // reported where it is awaited
   try {
-    const services = await startServices(config, started, sandbox)
+    const { callbackHooksOf } = options
+    const services = { ...(await startServices(config, started, sandbox)), callbackHooksOf }
     return await startServer(config, started, services, { ...options, credential })
   } catch (error) {
     await started.disposeAsync()

@@ -17,6 +17,9 @@ export type CallbackHook = {
   readonly call: (payload: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<HookAnswer>
 }
 
+/** The callback hooks of a conversation, by its id. */
+export type CallbacksOf = (conversationId: string) => readonly CallbackHook[]
+
 export type RunnableHook = CommandHook | HttpHook | CallbackHook
 
 /** Longer names are not compared with patterns: such hooks are called. No tool of this server has one. */

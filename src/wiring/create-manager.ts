@@ -7,6 +7,7 @@ import { isMemoryShort } from '../conversations/idle/memory-pressure.ts'
 import { KnownConversations } from '../conversations/registry/known-conversations.ts'
 import { ConversationManager } from '../conversations/registry/manager.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
+import type { CallbacksOf } from '../hooks/select-hooks.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
@@ -43,6 +44,7 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
   readonly web: SafeFetch
   /** For callbacks and hooks: to public addresses, and those that the operator allows. */
   readonly callbackFetch: SafeFetch
+  readonly callbackHooksOf?: CallbacksOf | undefined
   /** For MCP servers: to public addresses, and those that the operator allows. */
   readonly mcpFetch: UrlFetch
 }
@@ -136,7 +138,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     },
     mcp: { fetch: mcpFetch, keptBytes: config.maxOutputBytes, outputsOf },
     dispatcher,
-    hooks: { fetch: callbackFetch, userAgent: USER_AGENT },
+    hooks: { fetch: callbackFetch, userAgent: USER_AGENT, callbacksOf: parts.callbackHooksOf },
     slots,
     metrics,
     logger,

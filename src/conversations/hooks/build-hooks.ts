@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { CallbackHook } from '../../hooks/select-hooks.ts'
+import type { CallbacksOf } from '../../hooks/select-hooks.ts'
 import type { SafeFetch } from '../../security/safe-fetch.ts'
 import { endMarkedCommand } from '../../shell/processes/marked-processes.ts'
 import type { ConversationSecrets } from '../config/secrets.ts'
@@ -16,8 +16,8 @@ export type HookDeps = {
   /** To the addresses that callbacks may have. */
   readonly fetch: Pick<SafeFetch, 'ask' | 'refusal'>
   readonly userAgent: string
-  /** Functions of the program that this server is part of. */
-  readonly callbacks?: readonly CallbackHook[]
+  /** Functions of the program that this server is part of. Asked at each point. */
+  readonly callbacksOf?: CallbacksOf | undefined
 }
 
 export type HookParts = {
@@ -33,12 +33,15 @@ export type HookParts = {
   readonly onFault: (error: unknown) => void
 }
 
-export function buildHooks({ fetch, userAgent, callbacks = [] }: HookDeps, parts: HookParts): ConversationHooks {
+const NO_CALLBACKS: CallbacksOf = () => NONE
+const NONE: readonly never[] = []
+
+export function buildHooks({ fetch, userAgent, callbacksOf }: HookDeps, parts: HookParts): ConversationHooks {
   const { log, state, shells, secrets, directory, redact, isolation, toolCalls, onFault } = parts
   const caller = new HookCaller({
     state,
     redact,
-    callbacks,
+    callbacksOf: callbacksOf ?? NO_CALLBACKS,
     shells: () => shells.current(),
     outputDirectory: join(directory, 'outputs'),
     // In a sandbox, all processes end with the shell.

@@ -11,7 +11,7 @@ import { toHookEvent } from '../../hooks/hook-event.ts'
 import type { HookDraft } from '../../hooks/hook-event.ts'
 import type { HookRun, RunHooksDeps } from '../../hooks/run-hooks.ts'
 import { runHooks } from '../../hooks/run-hooks.ts'
-import type { CallbackHook } from '../../hooks/select-hooks.ts'
+import type { CallbackHook, CallbacksOf } from '../../hooks/select-hooks.ts'
 import { hasHooksAt, selectHooks } from '../../hooks/select-hooks.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { Queue } from '../../lib/queue.ts'
@@ -20,7 +20,7 @@ import type { LiveState } from '../state/live-state.ts'
 export type HookCallerDeps = Omit<RunHooksDeps, 'turns' | 'workdir'> & {
   readonly state: LiveState
   readonly redact: (text: string) => string
-  readonly callbacks: readonly CallbackHook[]
+  readonly callbacksOf: CallbacksOf
 }
 
 /** `names`: see `selectHooks`. */
@@ -60,14 +60,12 @@ export class HookCaller {
 
   /** True if hooks are configured at this point. */
   has(point: HookPoint): boolean {
-    const { state, callbacks } = this.#deps
-    return hasHooksAt(state.current.settings.hooks, callbacks, point)
+    return hasHooksAt(this.#deps.state.current.settings.hooks, this.#callbacks(), point)
   }
 
   hasAny(): boolean {
-    const { state, callbacks } = this.#deps
-    const { hooks } = state.current.settings
-    return callbacks.length > 0 || (hooks !== undefined && HOOK_POINTS.some((point) => this.has(point)))
+    const { hooks } = this.#deps.state.current.settings
+    return this.#callbacks().length > 0 || (hooks !== undefined && HOOK_POINTS.some((point) => this.has(point)))
   }
 
   /** Resolves in the order of the configuration; to nothing if no hook fits. Throws only the reason of a signal. */
@@ -75,9 +73,8 @@ export class HookCaller {
     { point, names = [], fields }: Pick<HookCall, 'point' | 'names' | 'fields'>,
     signal?: AbortSignal,
   ): Promise<HookRun[]> {
-    const { state, callbacks } = this.#deps
-    const { id, settings } = state.current
-    const hooks = selectHooks(settings.hooks, callbacks, point, names)
+    const { id, settings } = this.#deps.state.current
+    const hooks = selectHooks(settings.hooks, this.#callbacks(), point, names)
     if (hooks.length === 0) return []
     const payload = {
       session_id: id,
@@ -106,6 +103,10 @@ export class HookCaller {
   /** Ends the hooks that run; `reason` is what their callers receive. */
   close(reason: unknown): void {
     this.#closing.abort(reason)
+  }
+
+  #callbacks(): readonly CallbackHook[] {
+    return this.#deps.callbacksOf(this.#deps.state.current.id)
   }
 
   #redacted(answer: HookAnswer): HookAnswer {

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readLocalRecord } from '../../access/local-record.ts'
-import type { App } from '../../app.ts'
+import type { App, StartOptions } from '../../app.ts'
 import { startApp } from '../../app.ts'
 import { ensureWritable, masterKeySource, readConfig } from '../../config/config.ts'
 import { keepKey } from '../../config/kept-key.ts'
@@ -27,11 +27,15 @@ const PATIENCE_MS = 10_000
 const RETRY_MS = 100
 
 /** Throws an error that says what to do if the directory is in use by a process that cannot be reached. */
-export async function connectOrStart(dataDir: string, signal?: AbortSignal): Promise<LocalServer> {
+export async function connectOrStart(
+  dataDir: string,
+  signal?: AbortSignal,
+  options: Pick<StartOptions, 'callbackHooksOf'> = {},
+): Promise<LocalServer> {
   const deadline = performance.now() + PATIENCE_MS
   for (;;) {
     signal?.throwIfAborted()
-    const found = (await start(dataDir)) ?? (await connect(dataDir))
+    const found = (await start(dataDir, options)) ?? (await connect(dataDir))
     if (found) return found
     if (performance.now() > deadline) throw unreachable(dataDir)
     await sleep(RETRY_MS, undefined, { signal })
@@ -39,7 +43,7 @@ export async function connectOrStart(dataDir: string, signal?: AbortSignal): Pro
 }
 
 /** Returns undefined if another process, or another part of this one, holds the directory. */
-async function start(dataDir: string): Promise<LocalServer | undefined> {
+async function start(dataDir: string, options: StartOptions): Promise<LocalServer | undefined> {
   const key = masterKeySource() ? undefined : (await keepKey(dataDir)).key
   const config = readConfig({
     OPENHANDS_DATA_DIR: dataDir,
@@ -49,7 +53,7 @@ async function start(dataDir: string): Promise<LocalServer | undefined> {
     OPENHANDS_LOG_FORMAT: 'json',
   })
   await ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
-  const app = await startApp(config, { isLocal: true }).catch((error: unknown) => {
+  const app = await startApp(config, { ...options, isLocal: true }).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'DataDirectoryInUse') return undefined
     throw error
   })

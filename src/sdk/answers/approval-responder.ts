@@ -1,0 +1,92 @@
+/** Has the program decide about the tool calls that wait for a permission. */
+import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { ToolDecision } from '../../contract/permission.ts'
+import type { Status } from '../../contract/events/status.ts'
+import { orAborted } from '../../lib/bounded-wait.ts'
+import { z } from 'zod'
+import type { CanUseTool, PermissionVerdict } from '../options/query-options.ts'
+import type { Responder, ResponderDeps } from './responder.ts'
+import { messageOf, OpenWork } from './responder.ts'
+
+export class ApprovalResponder implements Responder {
+  readonly #deps: ResponderDeps
+  readonly #decide: CanUseTool
+  readonly #work: OpenWork
+
+  constructor(deps: ResponderDeps, decide: CanUseTool) {
+    this.#deps = deps
+    this.#decide = decide
+    this.#work = new OpenWork(deps.fail)
+  }
+
+  take(event: Event): void {
+    if (event.type === 'PermissionDecision' || event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
+    if (event.type !== 'PermissionRequest') return
+    for (const call of event.tool_uses)
+      this.#work.start(call.tool_use_id, (signal) => this.#answer(event, call, signal))
+  }
+
+  mayAnswer(status: Status): boolean {
+    return status === 'waiting_for_confirmation'
+  }
+
+  close(): void {
+    this.#work.endAll()
+  }
+
+  async #answer(event: EventOf<'PermissionRequest'>, call: AskedCall, signal: AbortSignal): Promise<void> {
+    const { conversation } = this.#deps
+    const verdict = await this.#verdictOn(event, call, signal)
+    const { tool_use_id, input_hash } = call
+    const decisions = [{ tool_use_id, input_hash, ...decisionOf(verdict) }]
+    await conversation.permissions.decide(event.request_id, { decisions }, { signal })
+    if (verdict.behavior === 'deny' && verdict.interrupt) await conversation.pause({ interrupt: true })
+  }
+
+  /** An approver that fails denies. */
+  async #verdictOn(
+    { conversation_id: sessionId }: EventOf<'PermissionRequest'>,
+    { tool_use_id: toolUseId, name, input, reason, rules }: AskedCall,
+    signal: AbortSignal,
+  ): Promise<PermissionVerdict> {
+    try {
+      const asking = async () => this.#decide(name, input, { signal, sessionId, toolUseId, reason, rules })
+      return Verdict.parse(await orAborted(asking(), signal))
+    } catch (error) {
+      signal.throwIfAborted()
+      const why =
+        error instanceof z.ZodError
+          ? 'it returned neither { behavior: "allow" } nor { behavior: "deny" }'
+          : messageOf(error)
+      return { behavior: 'deny', message: `The approver failed: ${why}`.slice(0, MAX_MESSAGE_CHARS) }
+    }
+  }
+}
+
+type AskedCall = EventOf<'PermissionRequest'>['tool_uses'][number]
+
+const MAX_MESSAGE_CHARS = 10_000
+
+const Verdict = z.discriminatedUnion('behavior', [
+  z.object({
+    behavior: z.literal('allow'),
+    updatedInput: z.record(z.string(), z.unknown()).optional(),
+    remember: z.boolean().optional(),
+  }),
+  z.object({
+    behavior: z.literal('deny'),
+    message: z.string().max(MAX_MESSAGE_CHARS).optional(),
+    remember: z.boolean().optional(),
+    interrupt: z.boolean().optional(),
+  }),
+])
+
+function decisionOf(
+  verdict: PermissionVerdict,
+): Pick<ToolDecision, 'behavior' | 'updated_input' | 'message' | 'remember'> {
+  const { behavior, remember } = verdict
+  const kept = { ...(remember !== undefined && { remember }) }
+  return verdict.behavior === 'allow'
+    ? { behavior, ...kept, ...(verdict.updatedInput && { updated_input: verdict.updatedInput }) }
+    : { behavior, ...kept, ...(verdict.message !== undefined && { message: verdict.message }) }
+}

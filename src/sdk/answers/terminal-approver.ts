@@ -1,0 +1,70 @@
+/** Asks the person at a terminal about tool calls and questions, one at a time. */
+import { createInterface } from 'node:readline/promises'
+import { Queue } from '../../lib/queue.ts'
+import { invalid } from '../invalid.ts'
+import type { AnswerQuestions, CanUseTool, Terminal } from '../options/query-options.ts'
+
+/** Characters of an input that are shown. */
+const MAX_SHOWN_CHARS = 2000
+
+export type TerminalApprover = { readonly canUseTool: CanUseTool; readonly answerQuestions: AnswerQuestions }
+
+/** Throws if this process has no terminal, and none is given. */
+export function createTerminalApprover(option: true | Terminal): TerminalApprover {
+  const terminal = option === true ? terminalOfProcess() : option
+  // One reader of the terminal at a time.
+  const turns = new Queue({ limit: 1 })
+  const ask = (question: string, signal: AbortSignal) => turns.run(() => askOn(terminal, question, signal), { signal })
+  return {
+    async canUseTool(name, input, { signal, reason, rules }) {
+      const always = rules?.length ? `/a (always: ${rules.join(', ')})` : ''
+      const shown = visible(typeof input === 'string' ? input : JSON.stringify(input, undefined, 2))
+      const answer = await ask(`\n${visible(name)} ${shown}\n${visible(reason)}\nAllow? y/n${always} `, signal)
+      if (answer === undefined) return { behavior: 'deny', message: 'Nobody was at the terminal.' }
+      const said = answer.trim().toLowerCase()
+      if (always !== '' && (said === 'a' || said === 'always')) return { behavior: 'allow', remember: true }
+      if (said === 'y' || said === 'yes') return { behavior: 'allow' }
+      const isPlainNo = said === '' || said === 'n' || said === 'no'
+      return { behavior: 'deny', ...(!isPlainNo && { message: `The user said: ${answer.trim()}` }) }
+    },
+    async answerQuestions(questions, { signal }) {
+      const answers: Record<string, string[]> = {}
+      for (const { question, options, multi_select } of questions) {
+        const list = options.map(
+          ({ label, description }, at) => `  ${at + 1}. ${visible(label)}: ${visible(description)}`,
+        )
+        const how = multi_select ? 'Numbers, separated by commas, or your own words:' : 'A number, or your own words:'
+        const answer = await ask(`\n${visible(question)}\n${list.join('\n')}\n${how} `, signal)
+        if (answer === undefined) return undefined
+        const chosen = multi_select ? answer.split(',') : [answer]
+        const labels = chosen.map((each) => options[Number(each) - 1]?.label ?? each.trim()).filter(Boolean)
+        if (labels.length > 0) answers[question] = labels
+      }
+      return Object.keys(answers).length > 0 ? answers : undefined
+    },
+  }
+}
+
+function terminalOfProcess(): Terminal {
+  const { stdin: input, stderr: output } = process
+  if (input.isTTY && output.isTTY) return { input, output }
+  throw invalid('interactiveApprover needs a terminal, and this process has none. Use canUseTool, or permissionMode.')
+}
+
+/** Undefined at the end of the input. Leaves the terminal to others between the questions. */
+async function askOn({ input, output }: Terminal, question: string, signal: AbortSignal): Promise<string | undefined> {
+  const reader = createInterface({ input, output })
+  const { promise: closed, resolve } = Promise.withResolvers<undefined>()
+  reader.once('close', () => resolve(undefined))
+  try {
+    return await Promise.race([reader.question(question, { signal }), closed])
+  } finally {
+    reader.close()
+  }
+}
+
+/** Text of a model must not move the cursor, or hide what it says. */
+function visible(text: string): string {
+  const plain = text.replaceAll(/(?![\n\t])[\p{Cc}\p{Cf}]/gu, '\ufffd')
+  return plain.length > MAX_SHOWN_CHARS ? `${plain.slice(0, MAX_SHOWN_CHARS)}… (${plain.length} characters)` : plain
+}

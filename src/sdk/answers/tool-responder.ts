@@ -1,0 +1,79 @@
+/** Executes the calls of the tools that this program has, and sends their results. */
+import { AgentServerError } from '../../client/agent-server-error.ts'
+import type { Event, EventOf } from '../../contract/events/event.ts'
+import { orAborted } from '../../lib/bounded-wait.ts'
+import { z } from 'zod'
+import { failedOutput, readOutput } from '../tools/tool-output.ts'
+import type { ToolOutput } from '../tools/tool-output.ts'
+import type { AnySdkTool } from '../tools/tool.ts'
+import type { Responder, ResponderDeps } from './responder.ts'
+import { messageOf, OpenWork } from './responder.ts'
+
+export type ToolResponderDeps = ResponderDeps & {
+  readonly tools: readonly AnySdkTool[]
+  /** See `ServerLink`. */
+  readonly executing: Set<string>
+}
+
+export class ToolResponder implements Responder {
+  readonly #deps: ToolResponderDeps
+  readonly #tools: ReadonlyMap<string, AnySdkTool>
+  readonly #work: OpenWork
+
+  constructor(deps: ToolResponderDeps) {
+    this.#deps = deps
+    this.#tools = new Map(deps.tools.map((tool) => [tool.declaration.name, tool]))
+    this.#work = new OpenWork(deps.fail)
+  }
+
+  take(event: Event): void {
+    if (event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
+    if (event.type !== 'ClientToolCall') return
+    const tool = this.#tools.get(event.name)
+    const key = `${event.conversation_id} ${event.tool_use_id}`
+    const { executing } = this.#deps
+    if (!tool || executing.has(key)) return
+    executing.add(key)
+    this.#work.start(event.tool_use_id, (signal) =>
+      this.#execute(tool, event, signal).finally(() => executing.delete(key)),
+    )
+  }
+
+  mayAnswer(): boolean {
+    return false
+  }
+
+  close(): void {
+    this.#work.endAll()
+  }
+
+  async #execute(tool: AnySdkTool, call: EventOf<'ClientToolCall'>, signal: AbortSignal): Promise<void> {
+    const { toolCalls } = this.#deps.conversation
+    const output = await outputOf(tool, call, signal)
+    try {
+      await toolCalls.answer(call.tool_use_id, output, { signal })
+    } catch (error) {
+      if (!(error instanceof AgentServerError) || !isRefused(error)) throw error
+      await toolCalls.answer(call.tool_use_id, failedOutput(`The result was refused: ${error.message}`), { signal })
+    }
+  }
+}
+
+/** The server accepts such a result of nobody; the call still waits. */
+const isRefused = ({ status }: AgentServerError) => status === 400 || status === 413 || status === 422
+
+/** Rejects only with the reason of the signal, also if the handler ignores that. */
+async function outputOf(tool: AnySdkTool, call: EventOf<'ClientToolCall'>, signal: AbortSignal): Promise<ToolOutput> {
+  try {
+    const context = { signal, sessionId: call.conversation_id, toolUseId: call.tool_use_id }
+    const working = async () => {
+      const input = await tool.schema.safeParseAsync(call.input)
+      if (!input.success) return failedOutput(`The input is not valid. ${z.prettifyError(input.error)}`)
+      return readOutput(await tool.handler(input.data, context))
+    }
+    return await orAborted(working(), signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    return failedOutput(messageOf(error))
+  }
+}

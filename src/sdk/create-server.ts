@@ -1,0 +1,68 @@
+/** `createServer()`: a server in this process that others can reach, with the same sessions as `query()` there. */
+import type { App } from '../app.ts'
+import { startApp } from '../app.ts'
+import type { AgentServerClient } from '../client/client.ts'
+import { createClient } from '../client/client.ts'
+import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../config/config.ts'
+import { keepKey } from '../config/kept-key.ts'
+import type { Name } from '../config/variables.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
+
+export type CreateServerOptions = {
+  /** Default: 127.0.0.1. */
+  readonly host?: string | undefined
+  /** Default: a free one. */
+  readonly port?: number | undefined
+  /** Default: the data directory of the server. */
+  readonly persistDir?: string | undefined
+  /** The master key. Default: `OPENHANDS_MASTER_KEY`, or one that is generated and kept in the directory. */
+  readonly apiKey?: string | undefined
+  /** Further settings, by the names of docs/configuration.md. They take precedence over the environment. */
+  readonly settings?: Partial<Record<Name, string>> | undefined
+}
+
+export type RunningServer = AsyncDisposable & {
+  readonly url: string
+  /** The key for clients. */
+  readonly apiKey: string
+  /** A client of this server. */
+  readonly client: AgentServerClient
+  /** Ends streams and runs, and closes the server. Idempotent. */
+  readonly close: () => Promise<void>
+}
+
+/** Resolves when it is ready. Throws a `DataDirectoryInUse` error if another server has the directory. */
+export async function createServer(options: CreateServerOptions = {}): Promise<RunningServer> {
+  const config = readConfig(await settingsOf(options))
+  await ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
+  await ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')
+  const app = await startApp(config)
+  try {
+    await app.ready
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+  return serverOf(app, config.masterKeys[0])
+}
+
+async function settingsOf({ host = '127.0.0.1', port = 0, persistDir, apiKey, settings = {} }: CreateServerOptions) {
+  const given = withoutUndefined({ ...settings, OPENHANDS_DATA_DIR: persistDir, OPENHANDS_MASTER_KEY: apiKey })
+  const hasKey = given.OPENHANDS_MASTER_KEY !== undefined || masterKeySource() !== undefined
+  return {
+    OPENHANDS_SERVER_HOST: host,
+    OPENHANDS_SERVER_PORT: String(port),
+    // The output is that of this program.
+    OPENHANDS_LOG_LEVEL: 'CRITICAL',
+    OPENHANDS_LOG_FORMAT: 'json',
+    ...settings,
+    ...given,
+    ...(!hasKey && { OPENHANDS_MASTER_KEY: (await keepKey(readDataDir(given))).key }),
+  }
+}
+
+function serverOf(app: App, apiKey: string): RunningServer {
+  const close = async () => void (await app.close())
+  const { url } = app
+  return { url, apiKey, client: createClient({ baseUrl: url, apiKey }), close, [Symbol.asyncDispose]: close }
+}

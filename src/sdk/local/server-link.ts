@@ -1,0 +1,64 @@
+/** The way to the sessions: the server of a data directory on this machine, or a server elsewhere. One client for both. */
+import type { AgentServerClient } from '../../client/client.ts'
+import { createClient } from '../../client/client.ts'
+import { readDataDir } from '../../config/config.ts'
+import type { CallbackHook } from '../../hooks/select-hooks.ts'
+import { invalid } from '../invalid.ts'
+import type { SessionPlace } from '../options/query-options.ts'
+import type { SharedHost } from './shared-host.ts'
+import { acquireHost } from './shared-host.ts'
+
+export type ServerLink = AsyncDisposable & {
+  readonly client: AgentServerClient
+  /** Throws if hooks that are functions cannot be called there. */
+  readonly requireCallbackHooks: () => Promise<void>
+  /** Returns a function that removes them. */
+  readonly addCallbackHooks: (conversationId: string, hooks: readonly CallbackHook[]) => () => void
+  /** Calls of client tools that this process executes. */
+  readonly executing: Set<string>
+}
+
+/** The server in this process ends with the last link to it. */
+export function openLink({ server, persistDir }: SessionPlace): ServerLink {
+  if (server && persistDir !== undefined)
+    throw invalid('persistDir is for sessions on this machine, and server for those of a server. Pass one of them.')
+  return server ? remoteLink(server) : localLink(acquireHost(dataDirOf(persistDir)))
+}
+
+/** The same directory as that of `agent-server serve`. */
+const dataDirOf = (persistDir: string | undefined): string =>
+  readDataDir(persistDir === undefined ? {} : { OPENHANDS_DATA_DIR: persistDir })
+
+function localLink(host: SharedHost): ServerLink {
+  const { baseUrl, fetch, callbackHooks, executing } = host
+  let isReleased = false
+  return {
+    client: createClient({ baseUrl, fetch }),
+    executing,
+    async requireCallbackHooks() {
+      const { isOwn, address } = await host.server()
+      if (!isOwn) throw notHere(`Another process holds the data directory (its server is at ${address})`)
+    },
+    addCallbackHooks: (id, hooks) => callbackHooks.add(id, hooks),
+    async [Symbol.asyncDispose]() {
+      if (isReleased) return
+      isReleased = true
+      await host.release()
+    },
+  }
+}
+
+function remoteLink({ baseUrl, apiKey, fetch }: NonNullable<SessionPlace['server']>): ServerLink {
+  return {
+    client: createClient({ baseUrl, apiKey, fetch }),
+    executing: new Set(),
+    requireCallbackHooks: () => Promise.reject(notHere('The sessions are on another server')),
+    addCallbackHooks: () => () => {},
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+const notHere = (why: string) =>
+  invalid(
+    `${why}, which cannot call functions of this program. Use hooks of the type command or http, or another persistDir.`,
+  )

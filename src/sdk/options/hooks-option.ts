@@ -1,0 +1,83 @@
+/** The option `hooks`: commands and URLs for the server, and functions of this program for the server in this process. */
+import type { HookPoint } from '../../contract/hooks/hook-point.ts'
+import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
+import type { Hook, Hooks } from '../../contract/hooks/hooks.ts'
+import { readMatcher } from '../../contract/hooks/matcher.ts'
+import { readAnswer } from '../../hooks/hook-answer.ts'
+import type { CallbackHook } from '../../hooks/select-hooks.ts'
+import { invalid } from '../invalid.ts'
+
+/** What a hook is called with: the payload of docs/hooks.md. */
+export type HookInput = Readonly<Record<string, unknown>> & { readonly hook_event_name: HookPoint }
+
+/** Returns an answer as docs/hooks.md describes it, or nothing. A throw is a failure of the hook. */
+export type HookCallback = (
+  input: HookInput,
+  toolUseId: string | undefined,
+  context: { readonly signal: AbortSignal },
+) => unknown
+
+export type HookMatcher = {
+  /** Which calls it is for. Absent: all. */
+  readonly matcher?: string | undefined
+  readonly hooks: readonly (HookCallback | Hook)[]
+  /** Seconds until a function counts as failed. */
+  readonly timeout?: number | undefined
+  /** What a failure of a function means. */
+  readonly onFailure?: 'continue' | 'block' | undefined
+}
+
+export type HooksOption = { readonly [Point in HookPoint]?: readonly HookMatcher[] | undefined }
+
+export type SplitHooks = { readonly wire: Hooks | undefined; readonly callbacks: readonly CallbackHook[] }
+
+export function splitHooks(option: HooksOption = {}): SplitHooks {
+  const wire: Hooks = {}
+  const callbacks: CallbackHook[] = []
+  for (const [point, matchers] of pointsOf(option)) {
+    for (const { matcher, hooks, timeout, onFailure } of matchers) {
+      refuseMatcher(point, matcher)
+      const others = hooks.filter((hook) => typeof hook !== 'function')
+      if (others.length > 0)
+        (wire[point] ??= []).push({ ...(matcher !== undefined && { matcher }), hooks: [...others] })
+      for (const [at, call] of hooks.entries()) {
+        if (typeof call !== 'function') continue
+        callbacks.push({
+          type: 'callback',
+          point,
+          name: call.name || `hooks.${point}.${at}`,
+          ...(matcher !== undefined && { matcher }),
+          ...(timeout !== undefined && { timeout }),
+          ...(onFailure !== undefined && { on_failure: onFailure }),
+          call: (payload, signal) => answerOf(point, call, payload, signal),
+        })
+      }
+    }
+  }
+  return { wire: Object.keys(wire).length > 0 ? wire : undefined, callbacks }
+}
+
+function* pointsOf(option: HooksOption): Generator<[HookPoint, readonly HookMatcher[]]> {
+  const unknown = Object.keys(option).find((name) => !HOOK_POINTS.some((point) => point === name))
+  if (unknown !== undefined)
+    throw invalid(`hooks.${unknown} is not a point of a run. The points are ${HOOK_POINTS.join(', ')}.`)
+  for (const point of HOOK_POINTS) yield [point, option[point] ?? []]
+}
+
+function refuseMatcher(point: HookPoint, matcher: string | undefined): void {
+  const read = matcher === undefined ? undefined : readMatcher(matcher)
+  if (read && 'fault' in read) throw invalid(`hooks.${point}: the matcher ${read.fault}.`)
+}
+
+/** The same reader as for the output of commands, so that a function can answer the same. */
+async function answerOf(
+  point: HookPoint,
+  call: HookCallback,
+  payload: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+) {
+  const { tool_use_id: toolUseId } = payload
+  const input = { ...payload, hook_event_name: point }
+  const answer = await call(input, typeof toolUseId === 'string' ? toolUseId : undefined, { signal })
+  return readAnswer(point, typeof answer === 'string' ? answer : JSON.stringify(answer ?? {}))
+}

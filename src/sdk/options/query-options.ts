@@ -1,0 +1,157 @@
+/** The options of `query()` and `run()`. An option that is absent has the default of the server. */
+import type { z } from 'zod'
+import type { CreateConversation } from '../../contract/conversation.ts'
+import type { ToolPreset } from '../../contract/conversation.ts'
+import type { AskedQuestion } from '../../contract/events/questions.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { ToolConfig } from '../../contract/limits/tool-config.ts'
+import type { UserInput } from '../../contract/message.ts'
+import type { PermissionModeInput } from '../../contract/permission.ts'
+import type { AnySdkTool } from '../tools/tool.ts'
+import type { HooksOption } from './hooks-option.ts'
+import type { Camelized } from './camel-case.ts'
+
+type Wire = z.input<typeof CreateConversation>
+
+/** A message of the user: text, or parts of text and images. */
+export type PromptMessage = string | Pick<UserInput, 'content'>
+export type Prompt = PromptMessage | AsyncIterable<PromptMessage>
+
+export type ServerOption = {
+  readonly baseUrl: string | URL
+  readonly apiKey?: string | undefined
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+}
+
+/** Where the sessions are: in a data directory on this machine, or on a server. */
+export type SessionPlace = {
+  /** Default: the data directory of the server, `OPENHANDS_DATA_DIR` or the one of XDG. */
+  readonly persistDir?: string | undefined
+  /** A server to use instead of a data directory on this machine. */
+  readonly server?: ServerOption | undefined
+}
+
+export type ModelOptions = {
+  /** The API of the endpoint. */
+  readonly provider?: LlmConfig['provider']
+  readonly model?: string | undefined
+  readonly apiKey?: string | undefined
+  readonly baseUrl?: string | undefined
+  /** Further fields of `llm_config`, such as `temperature` and `maxOutputTokens`. */
+  readonly llm?: Camelized<LlmConfig> | undefined
+}
+
+export type LimitOptions = {
+  /** Model answers of one run. */
+  readonly maxSteps?: number | undefined
+  /** Seconds of one run. */
+  readonly timeoutS?: number | undefined
+  /** Of the whole session. */
+  readonly maxBudgetUsd?: number | undefined
+}
+
+export type ContinueOptions = {
+  /** The id of the session to continue. */
+  readonly resume?: string | undefined
+  /** Continues in a copy: of the session that `resume` or `continue` names, or of the one with this id. */
+  readonly fork?: boolean | string | undefined
+  /** Continues the session that changed last, of those that work in `cwd` if that is given. */
+  readonly continue?: boolean | undefined
+}
+
+export type ProjectOptions = {
+  /** The directory that the agent works in. Default: a new one, which is removed with the session. */
+  readonly cwd?: string | undefined
+  /** Another name of `cwd`, for the directory that `settingSources` are read from. */
+  readonly projectDir?: string | undefined
+  readonly settingSources?: Wire['setting_sources']
+  readonly agents?: Readonly<Record<string, unknown>> | undefined
+  readonly mcpServers?: NonNullable<Wire['mcp']>['mcpServers']
+  /** Replaces the prompt of the server, or appends to it. */
+  readonly systemPrompt?: string | { readonly append: string } | undefined
+}
+
+export type ToolOptions = {
+  /** A preset, or all tools of the agent: names of tools and presets of the server, and tools that `tool()` made. */
+  readonly tools?: ToolPreset | readonly (string | AnySdkTool)[] | undefined
+  readonly allowedTools?: readonly string[] | undefined
+  readonly disallowedTools?: readonly string[] | undefined
+  /** Limits of single tools: `{ Bash: { timeoutS: 30 } }`. */
+  readonly toolConfig?: CamelizedToolConfig | undefined
+}
+
+type CamelizedToolConfig = {
+  readonly [Tool in keyof ToolConfig]?: Camelized<NonNullable<ToolConfig[Tool]>> | undefined
+}
+
+/** Stays open until somebody has decided: `signal` aborts if another client does, or the query ends. */
+export type CanUseTool = (
+  name: string,
+  input: unknown,
+  context: PermissionContext,
+) => PermissionVerdict | Promise<PermissionVerdict>
+
+export type PermissionContext = {
+  readonly signal: AbortSignal
+  readonly sessionId: string
+  readonly toolUseId: string
+  /** Why the call needs a decision. */
+  readonly reason: string
+  /** The rules that `remember` adds; absent if no rule says exactly this. */
+  readonly rules?: readonly string[] | undefined
+}
+
+export type PermissionVerdict =
+  | {
+      readonly behavior: 'allow'
+      /** The input that runs instead. The agent is informed. */
+      readonly updatedInput?: Record<string, unknown> | undefined
+      /** Also allow such calls in the future. */
+      readonly remember?: boolean | undefined
+    }
+  | {
+      readonly behavior: 'deny'
+      /** The agent reads it. */
+      readonly message?: string | undefined
+      readonly remember?: boolean | undefined
+      /** Also end the run. */
+      readonly interrupt?: boolean | undefined
+    }
+
+/** Answers by the text of the question. Undefined: nobody answers, and the query ends with a session that waits. */
+export type QuestionAnswers = Readonly<Record<string, string | string[]>> | undefined
+export type AnswerQuestions = (
+  questions: readonly AskedQuestion[],
+  context: { readonly signal: AbortSignal; readonly sessionId: string; readonly toolUseId: string },
+) => QuestionAnswers | Promise<QuestionAnswers>
+
+/** The terminal that `interactiveApprover` asks on. */
+export type Terminal = { readonly input: NodeJS.ReadableStream; readonly output: NodeJS.WritableStream }
+
+export type ApprovalOptions = {
+  /** Default: `default` if something here decides about calls, otherwise the mode of the server. */
+  readonly permissionMode?: z.infer<typeof PermissionModeInput> | undefined
+  readonly canUseTool?: CanUseTool | undefined
+  readonly answerQuestions?: AnswerQuestions | undefined
+  /** Asks on the terminal of this process, or on the one that is given. */
+  readonly interactiveApprover?: boolean | Terminal | undefined
+  readonly hooks?: HooksOption | undefined
+  readonly enableMessageRewriteHooks?: boolean | undefined
+}
+
+export type QueryOptions = SessionPlace &
+  ModelOptions &
+  LimitOptions &
+  ContinueOptions &
+  ProjectOptions &
+  ToolOptions &
+  ApprovalOptions & {
+    /** A JSON Schema, or a zod schema, that the final answer must fit. */
+    readonly outputSchema?: z.ZodType | Record<string, unknown> | undefined
+    /** Also events such as text while the model writes it. */
+    readonly includePartialMessages?: boolean | undefined
+    readonly abortController?: AbortController | undefined
+    /** Further fields of `POST /conversations`, in the names of the wire. */
+    readonly conversation?: Wire | undefined
+  }

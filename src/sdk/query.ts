@@ -1,0 +1,136 @@
+/**
+ * `query()`: asks an agent, and yields the events of its session. It speaks the REST API with the typed client, to a
+ * server in this process, in another one on this machine, or elsewhere: there is one path for all of them.
+ */
+import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
+import type { Event } from '../contract/events/event.ts'
+import type { TransientEvent } from '../contract/events/transient-event.ts'
+import { invalid } from './invalid.ts'
+import { openLink } from './local/server-link.ts'
+import { splitHooks } from './options/hooks-option.ts'
+import type { ApprovalOptions, Prompt, QueryOptions } from './options/query-options.ts'
+import { followSession } from './session/follow-session.ts'
+import { openSession } from './session/open-session.ts'
+
+export type QueryEvent = Event | TransientEvent
+
+export type QueryRequest = { readonly prompt: Prompt; readonly options?: QueryOptions | undefined }
+
+/** Starts with the first `next()`. Does nothing before that. */
+export const query = (request: QueryRequest): Query => new Query(request)
+
+type Outcome = { readonly kind: 'over' } | { readonly kind: 'failed'; readonly error: unknown }
+
+/**
+ * Ends when the agent has answered, or waits for a decision that nothing here makes. `return()` stops the run. Everything
+ * that it started ends with it: nothing keeps the process alive afterwards.
+ */
+export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>, AsyncDisposable {
+  readonly #request: QueryRequest
+  readonly #options: QueryOptions
+  readonly #events: AsyncGenerator<QueryEvent, void, undefined>
+  readonly #ending = new AbortController()
+  #outcome: Outcome | undefined
+  #conversation: ConversationHandle | undefined
+
+  constructor(request: QueryRequest) {
+    this.#request = request
+    this.#options = request.options ?? {}
+    this.#events = this.#run()
+  }
+
+  /** The id of the session; undefined before the first event. */
+  get sessionId(): string | undefined {
+    return this.#conversation?.id
+  }
+
+  /** Ends the active run with its running tool. The session can be continued, also with the next message of the prompt. */
+  async interrupt(): Promise<void> {
+    await this.#opened().pause({ interrupt: true })
+  }
+
+  /** Holds from the next tool call on. */
+  async setPermissionMode(mode: NonNullable<ApprovalOptions['permissionMode']>): Promise<void> {
+    await this.#opened().updateConfig({ permission_mode: mode })
+  }
+
+  /** Holds from the next request to the model on. */
+  async setModel(model: string): Promise<void> {
+    await this.#opened().updateConfig({ llm_config: { model } })
+  }
+
+  next(): Promise<IteratorResult<QueryEvent, void>> {
+    return this.#events.next()
+  }
+
+  /** Stops the run, also while another call of `next()` waits, which then returns that the query is done. */
+  return(): Promise<IteratorResult<QueryEvent, void>> {
+    this.#end({ kind: 'over' })
+    return this.#events.return()
+  }
+
+  throw(error: unknown): Promise<IteratorResult<QueryEvent, void>> {
+    this.#end({ kind: 'failed', error })
+    return this.#events.throw(error)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return()
+  }
+
+  #opened(): ConversationHandle {
+    if (this.#conversation && !this.#outcome) return this.#conversation
+    throw invalid('The query is not active. Read its first event before you control it, and do so before it has ended.')
+  }
+
+  async *#run(): AsyncGenerator<QueryEvent, void, undefined> {
+    const { abortController } = this.#options
+    const onAbort = () => this.#end({ kind: 'failed', error: abortController?.signal.reason })
+    abortController?.signal.throwIfAborted()
+    abortController?.signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      yield* this.#inSession()
+    } catch (error) {
+      if (this.#outcome?.kind === 'failed') throw this.#outcome.error
+      if (this.#outcome?.kind !== 'over') throw error
+    } finally {
+      abortController?.signal.removeEventListener('abort', onAbort)
+      this.#end({ kind: 'over' })
+    }
+  }
+
+  async *#inSession(): AsyncGenerator<QueryEvent, void, undefined> {
+    const { callbacks } = splitHooks(this.#options.hooks)
+    const link = openLink(this.#options)
+    try {
+      if (callbacks.length > 0) await link.requireCallbackHooks()
+      const session = await openSession(link.client, this.#options, this.#ending.signal)
+      const removeHooks = link.addCallbackHooks(session.conversation.id, callbacks)
+      this.#conversation = session.conversation
+      try {
+        yield* followSession(session, {
+          prompt: this.#request.prompt,
+          options: this.#options,
+          executing: link.executing,
+          signal: this.#ending.signal,
+          onOver: () => this.#end({ kind: 'over' }),
+          fail: (error) => this.#end({ kind: 'failed', error }),
+        })
+      } finally {
+        removeHooks()
+      }
+    } finally {
+      await link[Symbol.asyncDispose]()
+    }
+  }
+
+  /** The first outcome counts. */
+  #end(outcome: Outcome): void {
+    this.#outcome ??= outcome
+    this.#ending.abort(this.#outcome)
+  }
+}

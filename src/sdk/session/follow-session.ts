@@ -1,0 +1,125 @@
+/** Follows one session for a query: posts the messages of the prompt, has the program answer, and yields the events. */
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { Event } from '../../contract/events/event.ts'
+import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import type { UserInput } from '../../contract/message.ts'
+import { createResponders } from '../answers/create-responders.ts'
+import type { Responder } from '../answers/responder.ts'
+import type { Prompt, QueryOptions } from '../options/query-options.ts'
+import { outputSchemaOf } from '../options/request-bodies.ts'
+import type { OpenSession } from './open-session.ts'
+import { PromptPump } from './prompt-pump.ts'
+import { Turns } from './turns.ts'
+
+export type FollowSessionOptions = {
+  readonly prompt: Prompt
+  readonly options: QueryOptions
+  /** See `ServerLink`. */
+  readonly executing: Set<string>
+  /** Aborted when the query ends. */
+  readonly signal: AbortSignal
+  /** Called while the reader waits for an event that will not come. Aborts the signal. */
+  readonly onOver: () => void
+  /** Called with an error of what works in the background. Aborts the signal. */
+  readonly fail: (error: unknown) => void
+}
+
+/** How long the end of a query waits for the server to stop its run, in milliseconds. */
+const STOP_MS = 5000
+
+/** Ends when the messages have been answered, or wait for somebody else. Stops the run if the reader ends earlier. */
+export async function* followSession(
+  session: OpenSession,
+  options: FollowSessionOptions,
+): AsyncGenerator<Event | TransientEvent, void, undefined> {
+  const following = new FollowedSession(session, options)
+  try {
+    yield* following.events()
+  } finally {
+    await following.close()
+  }
+}
+
+class FollowedSession {
+  readonly #session: OpenSession
+  readonly #conversation: ConversationHandle
+  readonly #options: FollowSessionOptions
+  readonly #turns: Turns
+  readonly #responders: readonly Responder[]
+  readonly #pump: PromptPump
+  /** True when the prompt has no more messages. */
+  #isPrompted = false
+
+  constructor(session: OpenSession, options: FollowSessionOptions) {
+    const { conversation, status, after } = session
+    const { fail, executing } = options
+    this.#session = session
+    this.#conversation = conversation
+    this.#options = options
+    this.#turns = new Turns({ status, seq: after })
+    const endIfOver = () => this.#endIfOver()
+    this.#responders = createResponders(options.options, { conversation, fail, executing, onDeclined: endIfOver })
+    this.#pump = new PromptPump(options.prompt, {
+      post: (content, isFirst) => this.#post(content, isFirst),
+      onPosted: (seq) => this.#turns.posted(seq),
+      onEnd: () => {
+        this.#isPrompted = true
+        endIfOver()
+      },
+      onError: fail,
+    })
+  }
+
+  async *events(): AsyncGenerator<Event | TransientEvent, void, undefined> {
+    const { signal, options } = this.#options
+    const deltas = options.includePartialMessages ?? false
+    this.#pump.start()
+    for await (const event of this.#conversation.events({ after: this.#session.after, deltas, signal })) {
+      if ('seq' in event) {
+        this.#turns.take(event)
+        for (const responder of this.#responders) responder.take(event)
+      }
+      yield event
+      if (await this.#isOver()) return
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#pump.close()
+    for (const responder of this.#responders) responder.close()
+    if (!this.#turns.isRunning) return
+    // Best effort: the server may be about to end, too.
+    await this.#conversation.pause({ interrupt: true }, { signal: AbortSignal.timeout(STOP_MS) }).catch(() => {})
+  }
+
+  /** A schema for a session that is continued belongs to its run. */
+  async #post(content: UserInput['content'], isFirst: boolean): Promise<number> {
+    const { signal, options } = this.#options
+    const output_schema = isFirst && !this.#session.isNew ? outputSchemaOf(options) : undefined
+    const body = { message: { role: 'user' as const, content }, run: output_schema === undefined }
+    const { seq } = await this.#conversation.postMessage(body, { signal })
+    if (output_schema) await this.#conversation.run({ output_schema }, { signal })
+    return seq
+  }
+
+  #endIfOver(): void {
+    const { signal, onOver, fail } = this.#options
+    this.#isOver().then(
+      (isOver) => isOver && onOver(),
+      (error: unknown) => signal.aborted || fail(error),
+    )
+  }
+
+  /** By the events so far. A run that did not read a message is followed by another one, which has begun by then. */
+  async #isOver(): Promise<boolean> {
+    if (!this.#seemsOver()) return false
+    if (!this.#turns.mayRunAgain) return true
+    const { status, last_seq } = await this.#conversation.get({ signal: this.#options.signal })
+    return status !== 'running' && last_seq <= this.#turns.seq && this.#seemsOver()
+  }
+
+  #seemsOver(): boolean {
+    const { status, isSettled } = this.#turns
+    return this.#isPrompted && isSettled && !this.#responders.some((responder) => responder.mayAnswer(status))
+  }
+}

@@ -1,0 +1,101 @@
+/** Opens the session of a query: a new one, one that is continued, or a copy. */
+import { AgentServerError } from '../../client/agent-server-error.ts'
+import type { AgentServerClient } from '../../client/client.ts'
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { Status } from '../../contract/events/status.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import { invalid } from '../invalid.ts'
+import type { QueryOptions } from '../options/query-options.ts'
+import { createBody, updateBody, workdirOf } from '../options/request-bodies.ts'
+
+export type OpenSession = {
+  readonly conversation: ConversationHandle
+  readonly isNew: boolean
+  readonly status: Status
+  /** The events of the query begin after it. */
+  readonly after: number
+}
+
+export async function openSession(
+  client: AgentServerClient,
+  options: QueryOptions,
+  signal: AbortSignal,
+): Promise<OpenSession> {
+  const original = await originalOf(client, options, signal)
+  return original === undefined
+    ? await createSession(client, options, signal)
+    : await continueSession(client, original, { options, signal })
+}
+
+async function createSession(
+  client: AgentServerClient,
+  options: QueryOptions,
+  signal: AbortSignal,
+): Promise<OpenSession> {
+  const { id } = await client.conversations.create(createBody(options, uuid7()), { signal }).catch(explainMissingModel)
+  return { conversation: client.conversation(id), isNew: true, status: 'idle', after: 0 }
+}
+
+function explainMissingModel(error: unknown): never {
+  if (error instanceof AgentServerError && error.message.startsWith('llm_config.model is missing'))
+    throw invalid('There is no model. Pass the option model, or set LLM_MODEL for the server.')
+  throw error
+}
+
+type Continued = { readonly options: QueryOptions; readonly signal: AbortSignal }
+
+async function continueSession(
+  client: AgentServerClient,
+  original: string,
+  { options, signal }: Continued,
+): Promise<OpenSession> {
+  const changes = updateBody(options)
+  const id = options.fork ? (await client.conversation(original).fork({}, { signal })).id : original
+  const conversation = client.conversation(id)
+  // The events of the query begin here: a change of the configuration is one of them.
+  const { last_seq, status } = await conversation.get({ signal })
+  if (changes) await conversation.updateConfig(changes, { signal })
+  await addRules(conversation, options, signal)
+  return { conversation, isNew: false, status, after: last_seq }
+}
+
+/** Rules of earlier queries stay. */
+async function addRules(
+  { permissionRules }: ConversationHandle,
+  { allowedTools = [], disallowedTools = [] }: QueryOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  if (allowedTools.length + disallowedTools.length === 0) return
+  const { allow, ask, deny } = await permissionRules.get({ signal })
+  const rules = { allow: union(allow, allowedTools), ask, deny: union(deny, disallowedTools) }
+  if (rules.allow.length > allow.length || rules.deny.length > deny.length)
+    await permissionRules.replace(rules, { signal })
+}
+
+const union = (some: readonly string[], more: readonly string[]) => [...new Set([...some, ...more])]
+
+/** Undefined for a new session. */
+async function originalOf(
+  client: AgentServerClient,
+  options: QueryOptions,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { resume, fork, continue: last } = options
+  const named = [resume, typeof fork === 'string' ? fork : undefined, last ? 'continue' : undefined]
+  if (named.filter((each) => each !== undefined).length > 1)
+    throw invalid('resume, continue and the id in fork each name a session. Pass one of them.')
+  if (last) return await newestOf(client, workdirOf(options), signal)
+  const id = resume ?? (typeof fork === 'string' ? fork : undefined)
+  if (fork === true && id === undefined)
+    throw invalid('fork: true copies a session. Pass its id as resume, or as fork.')
+  return id
+}
+
+async function newestOf(client: AgentServerClient, workdir: string | undefined, signal: AbortSignal): Promise<string> {
+  let newest: { readonly id: string; readonly updated_at: string } | undefined
+  for await (const each of client.conversations.list({ limit: 1000 }, { signal }))
+    if ((workdir === undefined || each.workdir === workdir) && each.updated_at > (newest?.updated_at ?? ''))
+      newest = each
+  if (newest) return newest.id
+  throw invalid(`There is no session to continue${workdir === undefined ? '' : ` in ${workdir}`}. Leave out continue.`)
+}

@@ -1,0 +1,44 @@
+/** Knows by the events whether the messages of a query have been answered. */
+import type { Event } from '../../contract/events/event.ts'
+import type { Status } from '../../contract/events/status.ts'
+
+export class Turns {
+  status: Status
+  /** Seq of the newest event. */
+  seq: number
+  #startedAt = 0
+  #endedAt = 0
+  #lastMessage = 0
+
+  constructor({ status, seq }: { readonly status: Status; readonly seq: number }) {
+    this.status = status
+    this.seq = seq
+  }
+
+  take(event: Event): void {
+    this.seq = event.seq
+    if (event.type !== 'StatusUpdate') return
+    if (event.status === 'running' && this.status !== 'running') this.#startedAt = event.seq
+    if (event.status !== 'running') this.#endedAt = event.seq
+    this.status = event.status
+  }
+
+  /** A message was stored, and asks for a run. */
+  posted(seq: number): void {
+    this.#lastMessage = Math.max(this.#lastMessage, seq)
+  }
+
+  get isRunning(): boolean {
+    return this.status === 'running'
+  }
+
+  /** True if no run is active, and the last message had one. */
+  get isSettled(): boolean {
+    return !this.isRunning && (this.#lastMessage === 0 || this.#endedAt > this.#lastMessage)
+  }
+
+  /** True if the last message came while a run was active, which may have ended without reading it. */
+  get mayRunAgain(): boolean {
+    return this.#lastMessage > this.#startedAt
+  }
+}
