@@ -30,6 +30,10 @@ export const UNUSED_DEPS: ToolDeps = {
   project: { accessOfSkill: unused, accessOfCommand: unused, useSkill: unused, useCommand: unused },
   pdfs: new PdfReader(),
   searchEngine: createTavily('key'),
+  subagents: {
+    agents: () => '- general-purpose: For research, searches in many files, and tasks of several steps.',
+    run: unused,
+  },
   lastOutput: unused,
   limitsOf: () => undefined,
   sealer: { seal: unused, unseal: unused },

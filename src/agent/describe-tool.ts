@@ -14,16 +14,19 @@ export type ChangingTools = {
 
 type DescriberDeps = { readonly tools: readonly Tool[]; readonly changing?: ChangingTools | undefined }
 
-/** Describes the tools once, and again when those that change have changed. */
+/** Describes the tools once, and again when those that change have changed, or the agents that one of them names. */
 export function createDescriber({ tools, changing }: DescriberDeps): () => readonly ModelTool[] {
-  const fixed = tools.map(describeTool)
-  if (!changing) return () => fixed
+  let fixed = tools.map(describeTool)
+  const task = tools.find(({ callsSubagent }) => callsSubagent)
+  if (!changing && !task) return () => fixed
+  let agents = task?.description
   let [listed, all]: [readonly Tool[], readonly ModelTool[]] = [[], fixed]
   return () => {
-    if (changing.listed !== listed) {
-      listed = changing.listed
-      all = [...fixed, ...listed.map(describeTool)]
-    }
+    const now = { agents: task?.description, listed: changing?.listed ?? listed }
+    if (now.agents !== agents) fixed = tools.map(describeTool)
+    if (now.agents !== agents || now.listed !== listed) all = [...fixed, ...now.listed.map(describeTool)]
+    agents = now.agents
+    listed = now.listed
     return all
   }
 }

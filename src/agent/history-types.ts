@@ -4,6 +4,7 @@ import type { Event, EventOf, EventType } from '../contract/events/event.ts'
 const IS_SENT = {
   SystemInit: true,
   ForkedFrom: true,
+  SubagentStart: true,
   Condensation: true,
   UserMessage: true,
   AssistantMessage: true,

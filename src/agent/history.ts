@@ -31,12 +31,16 @@ export interface History {
   add(event: Event): void
 }
 
-export const createHistory = (render: RenderOutput): History => new EventHistory(render)
+/** The history of the main agent, or of the subagent with this id. */
+export const createHistory = (render: RenderOutput, agentId?: string): History => new EventHistory(render, agentId)
 
 class EventHistory implements History {
   readonly size = new ContextSize()
   readonly #list = new MessageList()
   readonly #render: RenderOutput
+  readonly #agentId: string | undefined
+  /** The calls that the subagent has worked for. */
+  readonly #tasks = new Set<string>()
   #system = ''
   /** The seq of the event that is being added. */
   #seq = 0
@@ -47,8 +51,9 @@ class EventHistory implements History {
   #turn: OpenTurn | undefined
   readonly #held: ListedMessage[] = []
 
-  constructor(render: RenderOutput) {
+  constructor(render: RenderOutput, agentId: string | undefined) {
     this.#render = render
+    this.#agentId = agentId
   }
 
   get system(): string {
@@ -80,13 +85,17 @@ class EventHistory implements History {
 
   add(event: Event): void {
     if (!isSent(event)) return
-    if ('parent_tool_use_id' in event && event.parent_tool_use_id) return // it belongs to the history of a subagent
+    if (event.type === 'SubagentStart' && event.agent_id === this.#agentId) this.#tasks.add(event.parent_tool_use_id)
+    if (!this.#isOwn(event)) return
     if (event.type === 'Condensation') return this.#condense(event)
     this.#seq = event.seq
     switch (event.type) {
       case 'SystemInit':
         this.#system = event.system_prompt
         return
+      case 'SubagentStart':
+        this.#system ||= event.system_prompt
+        return this.#push({ role: 'user', content: [{ type: 'text', text: event.prompt }] }, 'user')
       case 'ForkedFrom':
         if (event.cwd !== event.from_cwd)
           this.#push({ role: 'user', content: [{ type: 'text', text: tellMove(event) }] }, 'move')
@@ -110,6 +119,11 @@ class EventHistory implements History {
       default:
         event satisfies never
     }
+  }
+
+  #isOwn(event: Event): boolean {
+    const task = 'parent_tool_use_id' in event ? event.parent_tool_use_id : undefined
+    return task === undefined ? this.#agentId === undefined : this.#tasks.has(task)
   }
 
   #askForOutput(event: EventOf<'OutputRequest'>): void {

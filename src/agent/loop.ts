@@ -41,6 +41,8 @@ export type AgentContext = Limited & {
    * further call begins.
    */
   readonly gate: () => Gated
+  /** True if all subagents that work for open calls wait for decisions. */
+  readonly waitsForSubagents: () => boolean
   /** Returns undefined if the conversation has none. */
   readonly hooks: () => LoopHooks | undefined
   /** Models that turned out not to support tools: reported once, and called without tools from then on. */
@@ -67,6 +69,7 @@ export type Output = {
 export type LoopWait =
   | { readonly asks: readonly AskedToolUse[]; readonly hooked?: HookDecisions }
   | { readonly asking: readonly AskingCall[] }
+  | { readonly waitsForSubagents: true }
 
 /**
  * Runs until nothing is left to do, and returns why it stopped. The signal stops it immediately: the model call is
@@ -82,7 +85,7 @@ export async function runAgent(
   for (;;) {
     const ran = await runOpenCalls(context, signal)
     if (!ran) return { stopReason: 'paused' }
-    if ('asks' in ran || 'asking' in ran || 'stopReason' in ran) return ran
+    if (!('finishes' in ran)) return ran
     if (ran.finishes) {
       if (await goesOn(context, signal)) continue
       const end = await finish(context, { stopReason: 'finished', finalText: ran.finalText }, ran.finalText, output)
@@ -148,6 +151,7 @@ async function runOpenCalls(
     if (!finished) return undefined
     if (finished.finishes) last = finished
     if (hooks?.takeEnd()) return ENDED_BY_HOOK
+    if (context.waitsForSubagents()) return signal.aborted ? undefined : { waitsForSubagents: true }
   }
   return last
 }
@@ -172,11 +176,18 @@ async function goesOn(context: AgentContext, signal: AbortSignal): Promise<boole
 /** Read-only calls of one turn that run in parallel. */
 const MAX_PARALLEL = 8
 
-/** Calls that a pause left running end before another one begins. A call that is not read-only runs alone. */
+/**
+ * Calls that a pause left running end before another one begins. A call that is not read-only runs alone, except that the
+ * calls of subagents run in parallel.
+ */
 function nextCalls({ openCalls, toolCalls }: AgentContext): readonly ToolCall[] {
   const open = openCalls()
   const begun = open.filter((call) => toolCalls.hasBegun(call.toolUseId))
   if (begun.length > 0) return begun
+  if (open[0] && toolCalls.callsSubagent(open[0].name)) {
+    const end = open.findIndex(({ name }) => !toolCalls.callsSubagent(name))
+    return end < 0 ? open : open.slice(0, end)
+  }
   const firstToWrite = open.findIndex(({ name }) => !toolCalls.isReadOnly(name))
   const readers = firstToWrite < 0 ? open.length : firstToWrite
   return open.slice(0, Math.min(Math.max(readers, 1), MAX_PARALLEL))

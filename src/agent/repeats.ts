@@ -40,10 +40,7 @@ export type Repeats = {
 
 export const NO_REPEATS: Repeats = { failures: [] }
 
-type Result = Pick<
-  EventOf<'ToolResult'>,
-  'tool_use_id' | 'output' | 'is_error' | 'error_type' | 'error_message' | 'parent_tool_use_id'
->
+type Result = Pick<EventOf<'ToolResult'>, 'tool_use_id' | 'output' | 'is_error' | 'error_type' | 'error_message'>
 
 /** `openCalls` are the calls without a result before the event. */
 export function repeatsAfter(repeats: Repeats, event: Event, openCalls: readonly ToolCall[]): Repeats {
@@ -51,7 +48,6 @@ export function repeatsAfter(repeats: Repeats, event: Event, openCalls: readonly
     case 'UserMessage':
       return NO_REPEATS // the model has new input
     case 'AssistantMessage':
-      if (event.parent_tool_use_id) return repeats
       if (event.tool_use_ids.length) return { failures: repeats.failures, open: [], error: repeats.error }
       // The provider paused an answer, and continues it with the next request.
       if (event.stop_reason === 'pause_turn') return { ...NO_REPEATS, texts: repeats.texts }
@@ -119,7 +115,7 @@ const OTHER_WAY = 'Do something else: check what you assume, try another way, or
 
 function withResult(repeats: Repeats, result: Result, openCalls: readonly ToolCall[]): Repeats {
   const call = openCalls.find(({ toolUseId }) => toolUseId === result.tool_use_id)
-  if (!call || result.parent_tool_use_id) return repeats
+  if (!call) return repeats
   if (!repeats.open || !hasFailed(result)) return NO_REPEATS
   const open = [...repeats.open, hashOf(call, result)]
   const error = errorAfter(repeats, result)

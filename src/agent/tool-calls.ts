@@ -16,6 +16,7 @@ import { askingCalls } from './asking-calls.ts'
 import type { ChangingTools } from './describe-tool.ts'
 import { createDescriber } from './describe-tool.ts'
 import { accessOf, findFault, readInput } from './tool-input.ts'
+import type { TaskOutcome } from '../tools/task/task-access.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
 /** A call as logged; `input` is a string if the model sent no JSON object. */
@@ -83,6 +84,8 @@ export interface ToolCalls {
   runInParallel(calls: readonly ToolCall[], denials?: ReadonlyMap<string, string>): Promise<FinishedCall>
   /** Returns true if the tool changes nothing, so that its calls may run in parallel. */
   isReadOnly(name: string): boolean
+  /** Returns true if its calls are worked on by subagents. */
+  callsSubagent(name: string): boolean
   /** Returns true if it was started: it is running, or its result waits to be stored. */
   hasBegun(toolUseId: string): boolean
   /** Returns which of these calls, none of which has begun, are questions to the user. Cheap without tools that ask. */
@@ -127,9 +130,10 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     const execution = () =>
       denial === undefined ? execute(deps, toolNamed(call.name), call, signal) : refusal('denied', denial)
     const kept = unstored.get(call.toolUseId)
-    const plain = kept?.result ?? (await toResult(deps, call, execution))
+    const ended = kept ?? (await toResult(deps, call, execution))
+    if (!ended) return { finishes: false }
     const hooks = !kept && denial === undefined && deps.hooks?.areAny() ? deps.hooks : undefined
-    const ran = kept ?? (hooks ? await hooks.after(call, plain, signal) : { result: plain, events: [] })
+    const ran = hooks ? withEvents(ended.events, await hooks.after(call, ended.result, signal)) : ended
     unstored.set(call.toolUseId, ran)
     await before
     // After the earlier results are stored: the advice depends on them.
@@ -171,6 +175,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
       return finished.findLast(({ finishes }) => finishes) ?? { finishes: false }
     },
     isReadOnly: (name) => toolNamed(name)?.readOnly === true,
+    callsSubagent: (name) => toolNamed(name)?.callsSubagent === true,
     hasBegun: (toolUseId) => running.has(toolUseId) || unstored.has(toolUseId),
     async interrupt() {
       const calls = [...running.values()]
@@ -185,15 +190,17 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
 
 export type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
 
+/** Undefined if the call stays open. */
 async function toResult(
   deps: ToolCallsDeps,
   call: ToolCall,
-  execution: () => ToolOutcome | Promise<ToolOutcome>,
-): Promise<ResultDraft> {
+  execution: () => TaskOutcome | Promise<TaskOutcome>,
+): Promise<HookedResult | undefined> {
   const startedAt = performance.now()
-  const { output, error, truncated, fullOutputPath } = await execution()
+  const { output, error, truncated, fullOutputPath, staysOpen, events = [] } = await execution()
+  if (staysOpen) return undefined
   const durationMs = performance.now() - startedAt
-  return {
+  const result: ResultDraft = {
     type: 'ToolResult',
     source: 'environment',
     ...(call.runId !== undefined && { run_id: call.runId }),
@@ -207,7 +214,11 @@ async function toResult(
     ...(truncated && { truncated: true }),
     ...(fullOutputPath !== undefined && { full_output_path: fullOutputPath }),
   }
+  return { result, events }
 }
+
+const withEvents = (events: readonly EventDraft[], hooked: HookedResult): HookedResult =>
+  events.length > 0 ? { ...hooked, events: [...events, ...hooked.events] } : hooked
 
 async function execute(
   deps: ToolCallsDeps,
@@ -229,6 +240,7 @@ async function execute(
     live.end()
     return { ...outcome, output: asJson(outcome.output) }
   } catch (error) {
+    if (tool.callsSubagent) throw error
     deps.onCrash(error, call)
     return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
   }

@@ -4,6 +4,7 @@ import { HookPoint } from './hooks/hook-point.ts'
 import { ResourceLimits } from './limits/resource-limits.ts'
 import { ProjectSettings } from './project/project-settings.ts'
 import { NetworkPolicy } from './network.ts'
+import { AgentEntry } from './agents/definition.ts'
 import { McpServerView } from './mcp/mcp-status.ts'
 
 export const AgentInfo = z
@@ -23,6 +24,7 @@ export const AgentInfo = z
     mcp_servers: z
       .array(McpServerView)
       .describe('The tools of MCP servers are among `tools` while they are connected.'),
+    agents: z.array(AgentEntry).describe('The agents that the tool `Task` has. Empty without it.'),
     confirmation_mode: z.boolean(),
     hooks: z.array(HookPoint).describe('The points that have hooks.'),
     isolation: z.enum(['bubblewrap', 'none']),

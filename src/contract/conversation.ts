@@ -17,6 +17,7 @@ import { NetworkPolicy } from './network.ts'
 import { ToolConfig } from './limits/tool-config.ts'
 import { Secrets } from './secret.ts'
 import { McpInput, McpServers } from './mcp/mcp-server.ts'
+import { Agents, SubagentLimits } from './agents/definition.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
 
@@ -89,6 +90,8 @@ export const CreateConversation = z
       ),
     mcp: McpInput.optional().describe('Servers of the Model Context Protocol, whose tools the agent gets.'),
     client_tools: ClientTools.optional(),
+    agents: Agents.optional().describe('Subagents by name, for the tool `Task`, which the agent then has.'),
+    subagent_limits: SubagentLimits.optional(),
   })
   .meta({
     id: 'CreateConversation',
@@ -105,9 +108,6 @@ export const CreateConversation = z
     ],
   })
 export type CreateConversation = z.infer<typeof CreateConversation>
-
-/** Fields of `POST /conversations` that the agreed API has but this version does not support: refused by name. */
-export const LATER_FIELDS: ReadonlySet<string> = new Set(['agents'])
 
 export const ForkConversation = z
   .strictObject({
@@ -148,6 +148,7 @@ export const UpdateConfig = z
     ),
     visualize: z.boolean().optional(),
     tool_config: ToolConfig.optional().describe('Replaces all limits of tools. It holds from the next call on.'),
+    agents: Agents.optional().describe('Replaces all agents of the request; those that work keep their definition.'),
     permission_mode: PermissionModeInput.optional().describe(
       `${PermissionModeInput.description} Needs the scope \`approve\`. Calls that already wait still need a decision.`,
     ),
@@ -196,6 +197,8 @@ export const ConversationView = z
     enable_message_rewrite_hooks: z.boolean().optional(),
     mcp: McpServers.optional().describe('MCP servers by name. Credentials are masked.'),
     client_tools: z.array(z.string()).optional().describe('Names of the client tools.'),
+    agents: Agents.optional(),
+    subagent_limits: SubagentLimits.optional(),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
     max_tokens_per_run: z.int().optional(),

@@ -79,6 +79,8 @@ export const PendingPermissions = z
     items: z.array(
       z.object({
         request_id: z.uuid(),
+        parent_tool_use_id: z.string().optional().describe('The `Task` call of the subagent whose calls wait.'),
+        agent_name: z.string().optional().describe('The name of that subagent.'),
         tool_uses: z.array(AskedToolUse.extend({ decision: Behavior.optional().describe('Absent while it waits.') })),
       }),
     ),

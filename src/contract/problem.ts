@@ -10,7 +10,6 @@ import { HOOK_POINTS } from './hooks/hook-point.ts'
 export const PROBLEMS = {
   invalid_request: 400,
   invalid_cursor: 400,
-  unsupported_field: 400,
   unsupported_frame: 400,
   unsafe_path: 400,
   token_in_url: 400,

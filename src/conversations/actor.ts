@@ -12,6 +12,7 @@ import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
 import { closedProblem } from './closed-problem.ts'
+import type { ConfigChange } from './config/config-change.ts'
 import type { ActiveRun, RunEnd } from './runs/active-run.ts'
 import type { RunDriverDeps } from './runs/run-driver.ts'
 import { RunDriver } from './runs/run-driver.ts'
@@ -25,7 +26,7 @@ import { nextTasks, runningJobs } from './tasks/task-state.ts'
 import { Tasks } from './tasks/tasks.ts'
 import { UnstoredIntent } from './unstored-intent.ts'
 
-export type ActorDeps = Pick<RunDriverDeps, 'slots' | 'createLlm' | 'gate' | 'hooks'> & {
+export type ActorDeps = Pick<RunDriverDeps, 'slots' | 'createLlm' | 'gate' | 'hooks' | 'subagents' | 'withoutTools'> & {
   readonly log: EventLog
   readonly state: LiveState
   readonly toolCalls: ToolCalls
@@ -36,13 +37,6 @@ export type ActorDeps = Pick<RunDriverDeps, 'slots' | 'createLlm' | 'gate' | 'ho
   readonly markActive: (active: boolean) => Promise<void>
   /** Called after each change that lists show; never awaited. */
   readonly onChange: (state: State) => void
-}
-
-/** A change of the configuration: its events, and the work before and after they are stored. */
-export type ConfigChange = {
-  readonly changes: Record<string, unknown>
-  readonly before?: () => Promise<void>
-  readonly after?: () => Promise<void>
 }
 
 export class ConversationActor {
@@ -147,7 +141,7 @@ export class ConversationActor {
   async pause({ interrupt, reason }: { interrupt: boolean; reason: string }): Promise<void> {
     await this.inTurn(async () => {
       await this.#runs.stop()
-      if (interrupt) await this.#deps.toolCalls.interrupt()
+      if (interrupt) await this.#runs.interruptCalls()
       await this.applyEnd(this.#pauseIntent(reason, interrupt))
     })
   }
@@ -240,6 +234,7 @@ export class ConversationActor {
     let isShown = false
     for (const { event } of events) {
       this.#runs.take(event)
+      this.#deps.subagents.take(event)
       isShown ||= event.type === 'StatusUpdate' || event.type === 'ConfigUpdate' || event.type === 'UserMessage'
     }
     if (isShown) this.#deps.onChange(this.#state.current)

@@ -10,12 +10,13 @@ import { deniedFiles } from '../policy/denied-files.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import type { TaskAccess } from '../tools/task/task-access.ts'
 import type { ConversationDeps } from './dependencies.ts'
-import type { ConversationShells } from './exec/conversation-shells.ts'
+import type { ShellsOfAgent } from './exec/conversation-shells.ts'
 import type { ConversationNetwork } from './network.ts'
 import type { ConversationProject } from './project/conversation-project.ts'
 import { createAskUser } from './questions/ask-user.ts'
-import type { LiveState } from './state/live-state.ts'
+import type { AgentView } from './state/live-state.ts'
 import { rulesOf } from './state/state.ts'
 
 export type ToolParts = {
@@ -23,15 +24,16 @@ export type ToolParts = {
   readonly own: ConversationStorage
   readonly directory: string
   readonly logger: Logger
-  readonly log: EventLog
-  readonly state: LiveState
+  readonly log: Pick<EventLog, 'append' | 'publish' | 'subscribe'>
+  readonly state: AgentView
   readonly limits: ConversationLimits
   readonly workdir: () => string
   readonly redactor: Redactor
-  readonly shells: ConversationShells
+  readonly shells: ShellsOfAgent
   readonly network: ConversationNetwork
   readonly project: ConversationProject
   readonly changing: ChangingTools
+  readonly subagents: TaskAccess
   readonly hooks: CallHooks
 }
 
@@ -41,13 +43,9 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
   const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
   return createToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
-      shells: {
-        get: (sessionId) => shells.forAgent(sessionId),
-        cwdOf: (sessionId) => shells.current().cwdOf(sessionId),
-        fork: (sessionId, forkId) => shells.current().fork(sessionId, forkId),
-        endFork: (forkId) => shells.current().endFork(forkId),
-      },
+      shells,
       project,
+      subagents: parts.subagents,
       webRefusal: (url, signal) => network.refusal(url, signal),
       deniedFiles: () =>
         deniedFiles(rulesOf(state.current).rules, { workdir: workdir(), homes: deps.workspace.homesOf(directory) }),

@@ -5,6 +5,7 @@ import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import { refusalOfCommand } from '../policy/client-commands.ts'
 import type { GateOptions } from '../policy/permissions.ts'
 import { PermissionGate } from '../policy/permissions.ts'
+import type { Llm } from '../llm/llm.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -43,6 +44,8 @@ import { LiveState } from './state/live-state.ts'
 import { ConversationRules } from './permission-rules.ts'
 import type { State } from './state/state.ts'
 import { rulesOf } from './state/state.ts'
+import type { SharedParts } from './subagents/build-subagent.ts'
+import { buildSubagents } from './subagents/build-subagents.ts'
 import { createRunTaskCommand } from './tasks/task-command-runner.ts'
 import type { CallbackFile } from './webhooks/callback-record.ts'
 import { CallbackSet } from './webhooks/callback-set.ts'
@@ -86,18 +89,20 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     servers && buildMcp(deps, { ...base, ...execution, servers, secrets, redactor, runId: () => state.current.run?.id })
   const waiting = new WaitingCalls(base)
   const changing = joinTools(mcp, new DeclaredTools(state, waiting))
-  const toolCalls = buildToolCalls(deps, { ...base, ...execution, redactor, project, changing, hooks: hooks.tools })
-  const recorder = new MetricsRecorder(deps.metrics, state.current)
-  const createLlm = createLlmFactory({ models: deps.models, conversationId: id, secrets, redactor, recorder })
-  const actor = new ConversationActor({
+  const { recorder, ...agents } = buildAgents(
+    deps,
+    { ...base, ...execution, redactor, project, changing, hooks, homes },
+    { secrets, actor: () => actor },
+  )
+  const { toolCalls, createLlm } = agents
+  const actor: ConversationActor = new ConversationActor({
+    ...agents,
     log,
     state,
     slots: deps.slots,
-    toolCalls,
     gate,
     hooks,
     redact,
-    createLlm,
     runTaskCommand: createRunTaskCommand(execution.commands),
     logger,
     markActive: (isActive) => (isActive ? deps.storage.active.set(id) : deps.storage.active.clear(id)),
@@ -246,6 +251,26 @@ function buildExecution(
     redactCutOff,
   })
   return { network, shells, commands, processes }
+}
+
+type AgentOptions = { readonly secrets: ConversationSecrets; readonly actor: () => ConversationActor }
+
+/** Builds what the main agent and its subagents work with. */
+function buildAgents(
+  deps: ConversationDeps,
+  parts: Omit<SharedParts, 'withoutTools' | 'createLlm'>,
+  { secrets, actor }: AgentOptions,
+) {
+  const { id, state, redactor, hooks, shells } = parts
+  const recorder = new MetricsRecorder(deps.metrics, state.current)
+  const model = { models: deps.models, conversationId: id, secrets, redactor }
+  const ofSubagents = { time: (llm: Llm) => recorder.timeSubagent(llm) }
+  const withoutTools = new Set<string>()
+  const createLlm = createLlmFactory({ ...model, recorder })
+  const shared = { ...parts, withoutTools, createLlm: createLlmFactory({ ...model, recorder: ofSubagents }) }
+  const subagents = buildSubagents(deps, shared, actor)
+  const own = { hooks: hooks.tools, shells: shells.ofAgent(), subagents: subagents.accessOf() }
+  return { recorder, createLlm, withoutTools, subagents, toolCalls: buildToolCalls(deps, { ...parts, ...own }) }
 }
 
 function buildProject(

@@ -3,8 +3,9 @@ import type { UpdateConfig } from '../contract/conversation.ts'
 import { eachHook } from '../contract/hooks/hooks.ts'
 import type { DroppedCredential } from '../contract/llm-config.ts'
 import { checkPolicy } from '../network/server-policy.ts'
-import type { ConfigChange, ConversationActor } from './actor.ts'
+import type { ConversationActor } from './actor.ts'
 import { budgetWarning } from './config/budget-warning.ts'
+import type { ConfigChange } from './config/config-change.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 import type { LlmChange } from './config/llm-origin.ts'
@@ -19,6 +20,7 @@ import type { ConversationShells } from './exec/conversation-shells.ts'
 import { checkHooks, credentialsOf, hookWarnings, urlsIn } from './hooks/hook-settings.ts'
 import type { ClientMcp } from './mcp.ts'
 import type { ConversationNetwork } from './network.ts'
+import { checkAgents } from './subagents/check-agents.ts'
 import { changesNetworkMode } from './state/intents.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { State } from './state/state.ts'
@@ -74,6 +76,16 @@ export async function configureConversation(
   return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...hookWarnings(hooks), ...ofBudget], dropped }
 }
 
+/** Throws a `Problem` for agents that cannot be used with the configuration after the update. */
+function agentsOf({ settings }: State, update: UpdateConfig, llm: LlmChange | undefined, redact: Redact) {
+  const servers = Object.keys(settings.mcp ?? {})
+  const clientTools = (update.client_tools ?? settings.client_tools ?? []).map(({ name }) => name)
+  const against = { llm: { ...settings.llm_config, ...llm?.update }, servers, clientTools, redact }
+  return update.agents && checkAgents(update.agents, against)
+}
+
+type Redact = (text: string) => string
+
 type Checked = {
   readonly update: UpdateConfig
   readonly llm: LlmChange | undefined
@@ -90,7 +102,7 @@ function planOf(
   const hooks = update.hooks && credentialsOf(eachHook(update.hooks), (url) => secrets.hookCredentials(url))
   const guests = { storage, workdirBase: workspace.workdirRules.base }
   return {
-    changes: changesOf({ update, llm, workdir, redact }),
+    changes: changesOf({ update, llm, workdir, agents: agentsOf(state, update, llm, redact), redact }),
     // Do this before the change is logged: a change that is in the log is in effect.
     before: async () => {
       if (workdir !== undefined) await enterAsGuest(guests, workdir, state.id)

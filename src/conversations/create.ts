@@ -32,6 +32,7 @@ import type { Idempotency } from './idempotency/idempotency.ts'
 import { keptOf } from './idempotency/idempotency.ts'
 import type { State } from './state/state.ts'
 import { EMPTY_STATE } from './state/state.ts'
+import { checkAgents } from './subagents/check-agents.ts'
 import { checkHooks, credentialsOf } from './hooks/hook-settings.ts'
 import { joinHooks } from './hooks/join-hooks.ts'
 import { NO_CALLBACKS } from './webhooks/callback-record.ts'
@@ -59,6 +60,10 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const kept = secretsIn(request, llm, mcp)
   const redactor = deps.createRedactor()
   const secrets = new ConversationSecrets({ redactor, kept, write: (values) => own.writeSecrets(values) })
+  const servers = Object.keys(mcp?.servers ?? {})
+  const clientTools = (request.client_tools ?? []).map(({ name }) => name)
+  const { redact } = redactor
+  const agents = request.agents && checkAgents(request.agents, { llm: llm.config, servers, clientTools, redact })
   const asSent = {
     workdir: request.workdir,
     'Idempotency-Key': idempotency?.key,
@@ -98,7 +103,8 @@ export async function createConversation(deps: ConversationDeps, options: Create
       hooks,
       project,
       mcp: mcp?.servers,
-      redact: redactor.redact,
+      agents,
+      redact,
     })
     const state = { ...EMPTY_STATE, id, settings }
     conversation = buildConversation(deps, {
@@ -109,7 +115,6 @@ export async function createConversation(deps: ConversationDeps, options: Create
       redactor,
       onChange,
     })
-    const { redact } = redactor
     const said = await conversation.hearFirst(request.initial_message, signal)
     const secretNames = secrets.names()
     await conversation.log.append(firstEvents(deps, { id, request, settings, project, secretNames, redact, said }))

@@ -8,6 +8,7 @@ import type { LoadedProject } from '../project/load-project.ts'
 import { projectPrompt } from '../project/project-prompt.ts'
 import { redactParts } from './config/redact-parts.ts'
 import type { Settings } from './state/settings.ts'
+import { agentEntries } from './subagents/definitions.ts'
 import type { ConversationDeps } from './dependencies.ts'
 
 export type NewConversation = {
@@ -27,6 +28,7 @@ export function firstEvents(
   { id, request, settings: { project_settings, ...settings }, project, secretNames, redact, said }: NewConversation,
 ): EventDraft[] {
   const { workdir, tools, microagents = [] } = settings
+  const agents = agentEntries({ ...settings, ...(project_settings && { project_settings }) }).map(({ name }) => name)
   // Redact only the parts of the prompt that others wrote; the server's own text has no secrets and is long.
   const extensions = (request.system_prompt_extensions ?? []).map(redact)
   const base = request.system_prompt === undefined ? {} : { base: redact(request.system_prompt) }
@@ -43,6 +45,7 @@ export function firstEvents(
       ...Object.keys(settings.mcp ?? {}).map((name) => ({ name, status: 'pending' })),
       ...(project_settings?.mcp_servers ?? []).map((name) => ({ name, status: 'not_connected' })),
     ],
+    ...(agents.length > 0 && { agents }),
     system_prompt: buildSystemPrompt({
       workdir,
       tools,

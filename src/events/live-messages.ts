@@ -71,8 +71,8 @@ function join(part: Part): void {
 
 function deltaOf(part: Part): TransientDraft {
   join(part)
-  const { message_id, index, run_id, tool_use_id, tool_name } = part.about
-  const call = withoutUndefined({ run_id, tool_use_id, tool_name })
+  const { message_id, index, run_id, tool_use_id, tool_name, parent_tool_use_id, agent_name } = part.about
+  const call = withoutUndefined({ run_id, parent_tool_use_id, agent_name, tool_use_id, tool_name })
   const about = { type: 'AssistantDelta' as const, message_id, index, ...call }
   return { ...about, offset: part.offset, [part.kind]: part.chunks.join('') }
 }

@@ -4,7 +4,6 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { keyEnded } from '../access/access.ts'
-import { LATER_FIELDS } from '../contract/conversation.ts'
 import { describeIssue, Problem } from '../contract/problem.ts'
 import type { ProblemCode } from '../contract/problem.ts'
 import { isOutOfRoom } from '../lib/error-code.ts'
@@ -128,24 +127,7 @@ function invalidRequest(
     const issue = { ...params, code: keyword, path, message: message ?? 'is not valid' }
     return describeIssue(issue, [context], fields)
   })
-  const later = validation.flatMap(laterFields)
-  if (later.length) return unsupportedFields(later)
   return new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
     details: { issues },
   })
-}
-
-export function unsupportedFields(fields: readonly string[]): Problem {
-  return new Problem(
-    'unsupported_field',
-    `This version of the server does not support ${fields.join(', ')} yet. Leave it out.`,
-    {
-      details: { fields },
-    },
-  )
-}
-
-function laterFields({ params }: Issue): string[] {
-  const unknown = Array.isArray(params?.['keys']) ? params['keys'].map(String) : []
-  return unknown.filter((name) => LATER_FIELDS.has(name))
 }

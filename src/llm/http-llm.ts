@@ -2,6 +2,8 @@
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage } from '../contract/message.ts'
 import { AnswerAssembly } from './answer/answer-assembly.ts'
+import type { TakenIds } from './answer/tool-call-assembly.ts'
+import { EVERY_ID } from './answer/tool-call-assembly.ts'
 import { readAnswer } from './answer/answer-stream.ts'
 import { costOf } from './cost.ts'
 import { Attempts } from './attempts.ts'
@@ -69,7 +71,7 @@ export class HttpLlm implements Llm {
     const { config, retryBaseMs: baseMs = RETRY_BASE_MS } = this.#options
     const targets = (this.#targets ??= targetsOf(config, this.#deps))
     const attempts = new Attempts(targets, request, { maxRetries: config.num_retries ?? DEFAULT_RETRIES, baseMs })
-    const takenIds = this.#idsOf(request.messages)
+    const takenIds = request.replacesIds ? EVERY_ID : this.#idsOf(request.messages)
     for (;;) {
       signal.throwIfAborted()
       const { target, forms } = attempts.current
@@ -105,7 +107,7 @@ export class HttpLlm implements Llm {
     }
   }
 
-  #begin({ endpoint, config }: ModelTarget, takenIds: ReadonlySet<string>): AnswerAssembly {
+  #begin({ endpoint, config }: ModelTarget, takenIds: TakenIds): AnswerAssembly {
     const { model } = endpoint
     return new AnswerAssembly({
       model,

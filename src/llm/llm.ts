@@ -40,6 +40,8 @@ export type LlmRequest = {
   readonly tools: readonly ModelTool[]
   /** JSON Schema of the final answer. Only a hint: the messages ask for it as well, and the answer is validated. */
   readonly outputSchema?: object | undefined
+  /** Each call gets a new id: several agents write into one log, and models number their calls. */
+  readonly replacesIds?: boolean
 }
 
 /** A piece of the answer. `index` numbers the parts of one kind: 0 for text and reasoning, the call for tool input. */

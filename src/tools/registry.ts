@@ -21,6 +21,8 @@ import { createGrep } from './search/grep.ts'
 import type { SearchAccess } from './search/search-place.ts'
 import { limitTool } from './limited-tool.ts'
 import { createTaskTracker } from './task-tracker.ts'
+import { createTask } from './task/task.ts'
+import type { TaskAccess } from './task/task-access.ts'
 import { createThink } from './think.ts'
 import type { ProjectAccess } from './project/project-access.ts'
 import { createSkill } from './project/skill.ts'
@@ -43,6 +45,7 @@ export type ToolDeps = {
   readonly search: SearchAccess
   readonly project: ProjectAccess
   readonly web: WebAccess
+  readonly subagents: TaskAccess
   /** Shared by all conversations. */
   readonly pdfs: PdfReader
   /** Undefined where there is none: then `WebSearch` cannot be offered. */
@@ -74,6 +77,7 @@ const TOOLS = {
   AskUserQuestion: () => createAskUserQuestion(),
   Skill: ({ project }) => createSkill(project),
   SlashCommand: ({ project }) => createSlashCommand(project),
+  Task: ({ subagents }) => createTask(subagents),
   file_read: ({ files, pdfs }) => createFileRead(files, pdfs),
   file_write: ({ files }) => createFileWrite(files),
   shell_exec: (deps) => createShellExec(deps),
@@ -97,7 +101,7 @@ export const PRESETS: Readonly<Record<ToolPreset, readonly ToolName[]>> = {
   minimal: ['Bash', 'Read', 'Write'],
   claude: [
     ...(['Bash', 'BashOutput', 'KillShell', 'Read', 'Write', 'Edit', 'MultiEdit'] as const),
-    ...(['Glob', 'Grep', 'WebFetch', 'WebSearch', 'AskUserQuestion', 'Skill', 'SlashCommand'] as const),
+    ...(['Glob', 'Grep', 'WebFetch', 'WebSearch', 'AskUserQuestion', 'Skill', 'SlashCommand', 'Task'] as const),
   ],
   openhands: ['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'],
 }
@@ -148,7 +152,7 @@ export function canonicalName(name: string): string {
 export function createTools(names: readonly string[], deps: ToolDeps): Tool[] {
   const shared = { ...deps, files: new AgentFiles(deps), background: new BackgroundShells(deps) }
   const tools: readonly Tool[] = names.filter(isToolName).flatMap((name) => TOOLS[name](shared) ?? [])
-  return tools.map((tool) => limitTool(tool, deps))
+  return tools.map((tool) => (tool.callsSubagent ? tool : limitTool(tool, deps)))
 }
 
 function resolveToolName(name: string, at: number): ToolName {

@@ -57,6 +57,8 @@ export interface Tool<Input = unknown> {
   readonly readOnly?: boolean
   /** What a call would do, for the permission gate. Without it, and unless `harmless`: anything. Must not throw. */
   access?(input: Input): ToolAccess
+  /** Its outcome is a `TaskOutcome`, and its calls of one turn run in parallel. An error that it throws is rethrown. */
+  readonly callsSubagent?: boolean
   /**
    * Calling it declares that the work is done: the run ends after the turn, and its output, as rendered for the model,
    * is the run's final text.

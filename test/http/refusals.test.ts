@@ -265,16 +265,6 @@ describe('a body', () => {
   })
 })
 
-describe('features that the server does not support yet', () => {
-  test.each(['agents'])('%s is refused by name', async (field) => {
-    await using http = await setHttp()
-    const answer = await http.call('POST', '/conversations', { [field]: SECRET })
-    expectProblem(answer, 400, 'unsupported_field')
-    expect(answer.body).toMatchObject({ message: expect.stringContaining(field), details: { fields: [field] } })
-    expect(answer.text).not.toContain(SECRET)
-  })
-})
-
 test.each<[string, string, unknown]>([
   ['POST', '/conversations', { title: 7, user_id: SECRET.repeat(20) }],
   ['POST', '/conversations', { title: SECRET.repeat(20) }],

@@ -57,6 +57,7 @@ export const ToolResult = Envelope.extend({
 export const PermissionRequest = Envelope.extend({
   ...byEnvironment,
   ...InRun,
+  ...InSubagent,
   type: z.literal('PermissionRequest'),
   request_id: z.uuid(),
   tool_uses: z.array(
@@ -74,6 +75,7 @@ export const PermissionRequest = Envelope.extend({
 export const PermissionDecision = Envelope.extend({
   source: z.enum(['user', 'environment']),
   ...InRun,
+  ...InSubagent,
   type: z.literal('PermissionDecision'),
   request_id: z.uuid(),
   tool_use_id: z.string(),
@@ -89,6 +91,7 @@ export const PermissionDecision = Envelope.extend({
 export const ModelRetry = Envelope.extend({
   ...byEnvironment,
   ...InRun,
+  ...InSubagent,
   type: z.literal('ModelRetry'),
   message_id: z.uuid().describe('Message id of the failed attempt. Discard its deltas.'),
   error_type: ErrorType,
@@ -114,6 +117,7 @@ export const OutputRequest = Envelope.extend({
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
   ...InRun,
+  ...InSubagent,
   type: z.literal('ErrorEvent'),
   error_type: ErrorType,
   message: z.string(),

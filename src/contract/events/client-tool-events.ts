@@ -1,10 +1,11 @@
 /** The events of tools that clients execute: a call that waits for a client, and what the client sent. */
 import { z } from 'zod'
-import { byEnvironment, byUser, Envelope, InRun } from './envelope.ts'
+import { byEnvironment, byUser, Envelope, InRun, InSubagent } from './envelope.ts'
 
 export const ClientToolCall = Envelope.extend({
   ...byEnvironment,
   ...InRun,
+  ...InSubagent,
   type: z.literal('ClientToolCall'),
   tool_use_id: z.string(),
   name: z.string(),
@@ -19,6 +20,7 @@ export const ClientToolCall = Envelope.extend({
 export const ClientToolResult = Envelope.extend({
   ...byUser,
   ...InRun,
+  ...InSubagent,
   type: z.literal('ClientToolResult'),
   tool_use_id: z.string(),
   output: z.unknown().describe('As the client sent it, with secrets redacted.'),

@@ -1,7 +1,7 @@
 /** The event of a compaction: what the model no longer reads, and what it reads instead. */
 import { z } from 'zod'
 import { Usage } from '../message.ts'
-import { byEnvironment, Envelope, InRun } from './envelope.ts'
+import { byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 
 export const CompactionTrigger = z
   .enum(['threshold', 'context_window', 'request'])
@@ -11,6 +11,7 @@ export type CompactionTrigger = z.infer<typeof CompactionTrigger>
 export const Condensation = Envelope.extend({
   ...byEnvironment,
   ...InRun,
+  ...InSubagent,
   type: z.literal('Condensation'),
   trigger: CompactionTrigger,
   forgotten_through_seq: z

@@ -23,6 +23,7 @@ export const SystemInit = Envelope.extend({
   enabled_tools: z.array(z.string()),
   enabled_providers: z.array(z.string()),
   mcp_servers: z.array(z.object({ name: z.string(), status: z.string() })),
+  agents: z.array(z.string()).optional().describe('Names of the agents that the tool `Task` has. Absent without it.'),
   system_prompt: z.string(),
   isolation: z.enum(['bubblewrap', 'none']),
   resource_limits: ResourceLimits.optional().describe('Absent in logs of older versions.'),

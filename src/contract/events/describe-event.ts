@@ -66,6 +66,8 @@ export function describeEvent(event: Event): string {
       return event.fault === undefined ? 'output requested' : `output requested again: ${short(event.fault)}`
     case 'Condensation':
       return `compacted (${event.trigger}): ${event.tokens_before} -> ${event.tokens_after} tokens`
+    case 'SubagentStart':
+      return `${event.agent_name} begins: ${short(event.description)}`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

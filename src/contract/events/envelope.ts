@@ -20,7 +20,11 @@ export const KeyFields = {
   idempotency_key: z.string().optional(),
   body_hash: z.string().optional().describe('Hash of the request body.'),
 }
-export const InSubagent = { parent_tool_use_id: z.string().optional(), agent_name: z.string().optional() }
+/** Absent for the main agent. */
+export const InSubagent = {
+  parent_tool_use_id: z.string().optional().describe('The `Task` call of the subagent that the event belongs to.'),
+  agent_name: z.string().optional().describe('The name of that subagent.'),
+}
 
 export const byUser = { source: z.literal('user') }
 export const byAgent = { source: z.literal('agent') }

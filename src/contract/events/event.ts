@@ -28,6 +28,7 @@ import { Condensation } from './condensation.ts'
 import { UserAnswer, UserQuestion } from './questions.ts'
 import { ClientToolCall, ClientToolResult } from './client-tool-events.ts'
 import { HookEvent } from './hook-events.ts'
+import { SubagentStart } from './subagent-events.ts'
 import { NetworkRequest, NetworkDecision, NetworkAccess } from './network-events.ts'
 
 /** The highest schema version that this server understands. A log with a higher one can be read, but not run. */
@@ -54,6 +55,7 @@ export const Event = z
     CommandResult,
     TaskUpdate,
     ForkedFrom,
+    SubagentStart,
     ClientEvent,
     NetworkRequest,
     NetworkDecision,
@@ -89,6 +91,7 @@ export function versionOf(draft: EventDraft): number {
     case 'UserQuestion':
     case 'UserAnswer':
     case 'Condensation':
+    case 'SubagentStart':
       return 2
     case 'SystemInit':
       return draft.project_settings || holdsPermissions(draft.options_summary) ? 2 : 1

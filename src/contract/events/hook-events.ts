@@ -1,11 +1,12 @@
 /** The event of a hook that was called. */
 import { z } from 'zod'
 import { HookPoint } from '../hooks/hook-point.ts'
-import { byEnvironment, Envelope, InRun } from './envelope.ts'
+import { byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 
 export const HookEvent = Envelope.extend({
   ...byEnvironment,
   ...InRun,
+  ...InSubagent,
   type: z.literal('HookEvent'),
   hook_point: HookPoint,
   name: z.string().describe('The command or the URL of the hook.'),

@@ -1,6 +1,6 @@
 /** Questions to the user that a tool call asks: their events, and how clients list and answer them. */
 import { z } from 'zod'
-import { byEnvironment, byUser, Envelope, InRun } from './envelope.ts'
+import { byEnvironment, byUser, Envelope, InRun, InSubagent } from './envelope.ts'
 import { Status } from './status.ts'
 
 /** Sizes of questions, in characters. */
@@ -32,6 +32,7 @@ export type Answers = z.infer<typeof Answers>
 export const UserQuestion = Envelope.extend({
   ...byEnvironment,
   ...InRun,
+  ...InSubagent,
   type: z.literal('UserQuestion'),
   question_id: z.uuid(),
   tool_use_id: z.string().describe('The call that asks. It has no result until the question is closed.'),

@@ -3,9 +3,9 @@
  * while it runs.
  */
 import { z } from 'zod'
-import { InRun } from './envelope.ts'
+import { InRun, InSubagent } from './envelope.ts'
 
-const Transient = z.object({ conversation_id: z.uuid(), timestamp: z.iso.datetime(), ...InRun })
+const Transient = z.object({ conversation_id: z.uuid(), timestamp: z.iso.datetime(), ...InRun, ...InSubagent })
 
 export const AssistantDelta = Transient.extend({
   type: z.literal('AssistantDelta'),

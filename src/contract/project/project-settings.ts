@@ -1,5 +1,6 @@
 /** Project settings on the wire: what a conversation has loaded from the files of its project and of the operator. */
 import { z } from 'zod'
+import { AgentDefinition } from '../agents/definition.ts'
 import { PermissionRules } from '../permission.ts'
 
 export const ProjectSource = z
@@ -30,6 +31,7 @@ const ProjectEntry = z
       .array(z.string())
       .optional()
       .describe('Rules that allow calls after its use, until the run ends or the user writes.'),
+    definition: AgentDefinition.omit({ description: true }).optional().describe('Of an agent of a trusted file.'),
     user_only: z.literal(true).optional().describe('The agent cannot use it by itself.'),
   })
   .meta({ id: 'ProjectEntry' })

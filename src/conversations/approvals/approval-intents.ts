@@ -4,9 +4,19 @@ import type { EventDraft } from '../../contract/events/event.ts'
 import type { AskedToolUse, Decision, ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import { decideCalls, undecidedCalls } from './open-request.ts'
-import { answer, answerOpenCalls, denials, isWaiting, result, startForUnread, toStatus } from '../state/drafts.ts'
+import {
+  answer,
+  answerOpenCalls,
+  denials,
+  inSubagent,
+  isWaiting,
+  result,
+  startForUnread,
+  toStatus,
+} from '../state/drafts.ts'
 import { isAskedBefore, UNANSWERED } from '../questions/question-intents.ts'
 import type { State } from '../state/state.ts'
+import { findSubagent, isDetached, stateOf, waitsForSubagents } from '../state/subagents.ts'
 import { rememberedRules } from './remembered-rules.ts'
 import { endOfCurrentTask } from '../tasks/task-intents.ts'
 
@@ -16,9 +26,13 @@ export type AskIntent = {
   runId: string
   requestId: string
   toolUses: readonly AskedToolUse[]
+  /** The call of the subagent that asks; absent for the main agent. */
+  subagentOf?: string | undefined
   /** What hooks have decided already. */
   hooked?: HookDecisions | undefined
 }
+/** The loop has reached calls whose subagents all wait for a decision, and has stopped. */
+export type AwaitSubagentsIntent = { kind: 'await_subagents'; runId: string }
 export type DecideIntent = { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
 /** `reason` may be empty. `newRunId` is for the run of a queued message. `now` is milliseconds since 1970. */
 export type RejectIntent = { kind: 'reject'; reason: string; newRunId: string; now: number }
@@ -27,8 +41,23 @@ export type RejectIntent = { kind: 'reject'; reason: string; newRunId: string; n
  * All calls of a turn that have not begun are decided before any of them runs. If hooks have decided all of them, the run
  * continues. If the hooks were replaced meanwhile, nothing is stored: the run continues, and asks again.
  */
-export function decideAsk(state: State, { runId, requestId, toolUses, hooked }: AskIntent): EventDraft[] {
-  if (state.status !== 'running' || state.run?.id !== runId) return []
+export function decideAsk(state: State, intent: AskIntent): EventDraft[] {
+  const { subagentOf } = intent
+  if (subagentOf !== undefined) {
+    const subagent = findSubagent(state, subagentOf)
+    // The run waits when all of its subagents do.
+    return subagent ? inSubagent(askedBy(stateOf(state, subagent), intent, []), subagent) : []
+  }
+  if (state.status !== 'running' || state.run?.id !== intent.runId) return []
+  return askedBy(state, intent, [toStatus(state, 'waiting_for_confirmation', 'permission_request')])
+}
+
+/** `waits` follows if hooks have not decided all calls. */
+function askedBy(
+  state: State,
+  { runId, requestId, toolUses, hooked }: AskIntent,
+  waits: readonly EventDraft[],
+): EventDraft[] {
   if (hooked && hooked.hooksAt !== state.hooksAt) return []
   const { decisions = [] } = hooked ?? {}
   const request: EventDraft = {
@@ -41,8 +70,13 @@ export function decideAsk(state: State, { runId, requestId, toolUses, hooked }: 
   const decided = toolUses.flatMap((asked) => hookDecided(state, { asked, runId, requestId }, decisions))
   const isDecided = ({ tool_use_id }: AskedToolUse) => decisions.some(({ toolUseId }) => toolUseId === tool_use_id)
   const areAll = decisions.length > 0 && toolUses.every(isDecided)
-  const waits = areAll ? [] : [toStatus(state, 'waiting_for_confirmation', 'permission_request')]
-  return [request, ...decided, ...waits]
+  return [request, ...decided, ...(areAll ? [] : waits)]
+}
+
+/** All subagents of the run that work wait for decisions. Returns nothing if that is not so any more. */
+export function decideAwaitSubagents(state: State, { runId }: AwaitSubagentsIntent): EventDraft[] {
+  if (state.status !== 'running' || state.run?.id !== runId || !waitsForSubagents(state)) return []
+  return [toStatus(state, 'waiting_for_confirmation', 'permission_request')]
 }
 
 type Asked = { readonly asked: AskedToolUse; readonly runId: string; readonly requestId: string }
@@ -78,7 +112,25 @@ function hookDecided(
 }
 
 /** Decides calls of the open request; the run continues after the last decision, even if all of them are denials. */
-export function decidePermission(state: State, { requestId, decisions }: DecideIntent): EventDraft[] | Problem {
+export function decidePermission(state: State, intent: DecideIntent): EventDraft[] | Problem {
+  const subagent = state.subagents.find(({ agent }) => agent.request?.id === intent.requestId)
+  const continues = state.status === 'waiting_for_confirmation' ? [toStatus(state, 'running', 'decided')] : []
+  if (!subagent) return decidedBy(state, intent, continues)
+  const decided = decidedBy(stateOf(state, subagent), intent, undecidedCalls(state.request).length > 0 ? [] : continues)
+  if (decided instanceof Problem) return decided
+  return decided.flatMap((draft) => {
+    if (draft.type === 'ConfigUpdate') return [draft]
+    if (draft.type !== 'StatusUpdate') return inSubagent([draft], subagent)
+    return isDetached(state, subagent) ? [] : [draft]
+  })
+}
+
+/** `continues` follows the last decision. */
+function decidedBy(
+  state: State,
+  { requestId, decisions }: DecideIntent,
+  continues: readonly EventDraft[],
+): EventDraft[] | Problem {
   const { request } = state
   if (request?.id !== requestId) return nothingPending()
   const made = decideCalls(request, decisions, state.run?.id)
@@ -93,8 +145,7 @@ export function decidePermission(state: State, { requestId, decisions }: DecideI
   const denied = state.openCalls
     .filter((call) => messages.get(call.toolUseId)?.behavior === 'deny')
     .map((call) => answer(call, 'denied', denialMessage(messages.get(call.toolUseId)?.message)))
-  const goesOn = state.status === 'waiting_for_confirmation' ? [toStatus(state, 'running', 'decided')] : []
-  return [...made, ...remembered, ...denied, ...goesOn]
+  return [...made, ...remembered, ...denied, ...continues]
 }
 
 /**
@@ -102,7 +153,7 @@ export function decidePermission(state: State, { requestId, decisions }: DecideI
  * whole.
  */
 export function decideReject(state: State, { reason, newRunId, now }: RejectIntent): EventDraft[] | Problem {
-  if (!isUndecided(state) && !isAskedBefore(state)) return nothingPending()
+  if (!isUndecided(state) && !isAskedBefore(state) && !waitsForSubagents(state)) return nothingPending()
   const results = answerOpenCalls(state, 'rejected', denialMessage(reason), refusalToAnswer(reason))
   const rejected = [...denials(state, 'user', reason), ...results]
   if (!isWaiting(state.status)) return rejected

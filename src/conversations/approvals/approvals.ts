@@ -11,6 +11,8 @@ import type { DecideIntent, RejectIntent } from './approval-intents.ts'
 import { nothingPending } from './approval-intents.ts'
 import { permissionNotFound, requireSameInLog } from './decided-requests.ts'
 import type { LiveState } from '../state/live-state.ts'
+import type { State } from '../state/state.ts'
+import { openRequests } from '../state/subagents.ts'
 
 /** What approvals need from the conversation's actor. */
 export type ApprovalActor = {
@@ -38,8 +40,10 @@ export class Approvals {
 
   /** Returns the pending requests with the decisions made so far. */
   pending(): PendingPermissions {
-    const request = this.#waiting()
-    return { items: request ? [requestView(request)] : [] }
+    const { current } = this.#deps.state
+    return {
+      items: openRequests(current).map((request) => ({ ...requestView(request), ...agentOf(current, request) })),
+    }
   }
 
   /** Decides calls by id and content. Idempotent: the same decision again changes nothing, even long afterwards. */
@@ -48,8 +52,8 @@ export class Approvals {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
     const decisions = mapStrings(given, redact) as readonly ToolDecision[]
     const isDecided = await actor.inTurn(async () => {
-      const { request } = state.current
-      if (request?.id !== requestId) return false
+      const request = requestsIn(state.current).find(({ id }) => id === requestId)
+      if (!request) return false
       for (const { tool_use_id, updated_input } of decisions) this.#checkUpdate(request, tool_use_id, updated_input)
       await actor.apply({ kind: 'decide', requestId, decisions })
       return true
@@ -61,9 +65,10 @@ export class Approvals {
 
   /** Allows every pending call of this request, as shown. */
   async approve(requestId: string): Promise<PermissionAnswer> {
-    const request = this.#waiting()
-    if (!request) throw nothingPending()
-    if (request.id !== requestId) throw permissionNotFound()
+    const waiting = openRequests(this.#deps.state.current)
+    if (waiting.length === 0) throw nothingPending()
+    const request = waiting.find(({ id }) => id === requestId)
+    if (!request) throw permissionNotFound()
     const decisions = undecidedCalls(request).map((call) => {
       return { tool_use_id: call.toolUseId, input_hash: call.inputHash, behavior: 'allow' as const }
     })
@@ -79,14 +84,9 @@ export class Approvals {
     return this.#answer()
   }
 
-  #waiting(): OpenRequest | undefined {
-    const { request } = this.#deps.state.current
-    return undecidedCalls(request).length ? request : undefined
-  }
-
   #answer(): PermissionAnswer {
-    const { status, request } = this.#deps.state.current
-    return { status, pending: undecidedCalls(request).length }
+    const { current } = this.#deps.state
+    return { status: current.status, pending: openRequests(current).flatMap(undecidedCalls).length }
   }
 
   #checkUpdate(request: OpenRequest, toolUseId: string, input: unknown): void {
@@ -94,4 +94,14 @@ export class Approvals {
     const fault = call && input !== undefined ? this.#deps.toolCalls.findFault(call.name, input) : undefined
     if (fault !== undefined) throw new Problem('invalid_request', `updated_input: ${fault}`)
   }
+}
+
+/** Of all agents: the pending ones and those that are decided, while their calls have no results. */
+const requestsIn = ({ request, subagents }: State): OpenRequest[] =>
+  [request, ...subagents.map(({ agent }) => agent.request)].filter((each) => each !== undefined)
+
+/** Which subagent waits for the decision. */
+function agentOf({ subagents }: State, request: OpenRequest) {
+  const subagent = subagents.find(({ agent }) => agent.request === request)
+  return subagent && { parent_tool_use_id: subagent.toolUseId, agent_name: subagent.name }
 }

@@ -1,8 +1,9 @@
 /** Decides the events of a result that a client sends. Pure. */
 import type { EventDraft } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
-import { inRun } from '../state/drafts.ts'
+import { inRun, inSubagent } from '../state/drafts.ts'
 import type { State } from '../state/state.ts'
+import { callerOf } from '../state/subagents.ts'
 
 /** `output` is redacted. The call waits for a client. */
 export type ToolResultIntent = { kind: 'tool_result'; toolUseId: string; output: unknown; isError: boolean }
@@ -11,10 +12,16 @@ export function decideToolResult(
   state: State,
   { toolUseId, output, isError }: ToolResultIntent,
 ): EventDraft[] | Problem {
-  if (!state.openCalls.some((call) => call.toolUseId === toolUseId)) return toolCallNotFound()
-  return [
-    { type: 'ClientToolResult', source: 'user', ...inRun(state), tool_use_id: toolUseId, output, is_error: isError },
-  ]
+  const caller = callerOf(state, toolUseId)
+  if (!caller && !state.openCalls.some((call) => call.toolUseId === toolUseId)) return toolCallNotFound()
+  const result: EventDraft = {
+    type: 'ClientToolResult',
+    source: 'user',
+    tool_use_id: toolUseId,
+    output,
+    is_error: isError,
+  }
+  return caller ? inSubagent([{ ...result, ...inRun(caller.agent) }], caller) : [{ ...result, ...inRun(state) }]
 }
 
 export const toolCallNotFound = () =>

@@ -7,13 +7,15 @@ import { DEFAULT_CLIENT_TOOL_TIMEOUT_S } from '../../contract/client-tools/clien
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { ToolContext, ToolOutcome } from '../../tools/tool.ts'
+import { inSubagent } from '../state/drafts.ts'
 import type { State } from '../state/state.ts'
+import { callerOf } from '../state/subagents.ts'
 
 type PendingView = PendingToolCalls['items'][number]
 
 export type WaitingCallsDeps = {
   readonly log: Pick<EventLog, 'append'>
-  readonly state: { readonly current: Pick<State, 'run'> }
+  readonly state: { readonly current: Pick<State, 'run' | 'subagents'> }
 }
 
 export class WaitingCalls {
@@ -54,13 +56,20 @@ export class WaitingCalls {
     signal.addEventListener('abort', interrupt, { once: true })
     try {
       if (signal.aborted) interrupt()
-      else await call.announce(this.#deps.log.append([announcement(view, this.#deps.state.current.run?.id)]))
+      else await call.announce(this.#deps.log.append(this.#announcement(view)))
       return await call.outcome
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', interrupt)
       this.#calls.delete(toolUseId)
     }
+  }
+
+  #announcement(view: PendingView): EventDraft[] {
+    const { current } = this.#deps.state
+    const caller = callerOf(current, view.tool_use_id)
+    const drafts = [announcement(view, (caller?.agent ?? current).run?.id)]
+    return caller ? inSubagent(drafts, caller) : drafts
   }
 }
 

@@ -10,6 +10,7 @@ import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { ModelTool } from '../../llm/llm.ts'
 import { LlmError } from '../../llm/llm.ts'
 import type { Settings } from '../state/settings.ts'
+import { agentEntries } from '../subagents/definitions.ts'
 
 export type Agent = {
   readonly settings: Settings
@@ -36,6 +37,7 @@ export async function describeAgent({ settings, log, tools, mcpServers, ...inFor
       return { name, description, input_schema: { ...inputSchema } }
     }),
     mcp_servers: mcpServers,
+    agents: agentEntries(settings),
     confirmation_mode,
     hooks: HOOK_POINTS.filter((point) => settings.hooks?.[point]?.length),
     isolation,

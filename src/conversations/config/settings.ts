@@ -3,6 +3,7 @@
  * reports unused fields as warnings.
  */
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
+import type { Agents } from '../../contract/agents/definition.ts'
 import type { McpServers } from '../../contract/mcp/mcp-server.ts'
 import type { PermissionRules } from '../../contract/permission.ts'
 import { modeNamed } from '../../contract/permission.ts'
@@ -129,12 +130,14 @@ export type NewSettings = {
   /** Redacted. */
   readonly project: LoadedProject | undefined
   readonly mcp: McpServers | undefined
+  /** Checked. */
+  readonly agents: Agents | undefined
   /** Redacts text that the client wrote. */
   readonly redact: (text: string) => string
 }
 
 export function newSettings(parts: NewSettings): Settings {
-  const { request, idempotency, llm, workdir, tools, hooks, project, mcp, redact } = parts
+  const { request, idempotency, llm, workdir, tools, hooks, project, mcp, agents, redact } = parts
   const {
     title,
     user_id,
@@ -157,6 +160,7 @@ export function newSettings(parts: NewSettings): Settings {
     client_tools,
     generate_title,
     title_model,
+    subagent_limits,
   } = request
   const given = withoutUndefined({ title, title_model, user_id, metadata, microagents, output_schema })
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
@@ -181,6 +185,8 @@ export function newSettings(parts: NewSettings): Settings {
     generate_title,
     mcp,
     client_tools: client_tools && redactClientTools(client_tools, redact),
+    agents,
+    subagent_limits,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
@@ -200,6 +206,8 @@ export type NewChanges = {
   readonly update: UpdateConfig
   readonly llm: LlmChange | undefined
   readonly workdir: string | undefined
+  /** Checked. */
+  readonly agents: Agents | undefined
   readonly redact: (text: string) => string
 }
 
@@ -207,8 +215,8 @@ export type NewChanges = {
  * Returns the `changes` of a `ConfigUpdate`: only the fields that were sent, secrets masked, and the names of dropped
  * credentials.
  */
-export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
-  const { llm_config: _, workdir: __, permission_mode: mode, hooks, client_tools, ...words } = update
+export function changesOf({ update, llm, workdir, agents, redact }: NewChanges): Record<string, unknown> {
+  const { llm_config: _, workdir: __, permission_mode: mode, hooks, client_tools, agents: ___, ...words } = update
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
   const dropped = llm?.dropped.length ? llm.dropped : undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
@@ -219,6 +227,7 @@ export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<
     dropped,
     workdir,
     client_tools: client_tools && redactClientTools(client_tools, redact),
+    agents,
     hooks: hooks && maskHooks(hooks),
     permission_mode: mode && modeNamed(mode),
   })

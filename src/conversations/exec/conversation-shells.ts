@@ -6,6 +6,9 @@ import type { ShellSession } from '../../contract/command.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Shell, Shells } from '../../shell/shell.ts'
 
+/** The shells of one agent. `close` ends them with their processes and their state. */
+export type ShellsOfAgent = Pick<Shells, 'get' | 'cwdOf' | 'fork' | 'endFork' | 'close'>
+
 export class ConversationShells {
   readonly #create: () => Shells
   #shells: Shells | undefined
@@ -21,7 +24,23 @@ export class ConversationShells {
     return (this.#shells ??= this.#create())
   }
 
-  /** Returns a session for the agent's tools: their calls are counted as the agent's. */
+  /** The shells of an agent's tools. Those of a subagent are sessions whose ids begin with `prefix`. */
+  ofAgent(prefix = ''): ShellsOfAgent {
+    const forks = new Set<string>()
+    const own = (sessionId: string) => `${prefix}${sessionId}`
+    return {
+      get: (sessionId) => this.forAgent(own(sessionId)),
+      cwdOf: (sessionId) => this.current().cwdOf(own(sessionId)),
+      fork: (sessionId, forkId) => {
+        forks.add(forkId)
+        return this.current().fork(sessionId === undefined ? undefined : own(sessionId), forkId)
+      },
+      endFork: (forkId) => this.current().endFork(forkId),
+      close: () => this.#endAll(prefix, forks),
+    }
+  }
+
+  /** Returns a session whose calls are counted as the agent's. */
   forAgent(sessionId: string): Shell {
     const shell = this.current().get(sessionId)
     return {
@@ -70,6 +89,14 @@ export class ConversationShells {
     const closing = this.#shells
     this.#shells = undefined
     await closing?.close()
+  }
+
+  async #endAll(prefix: string, forks: ReadonlySet<string>): Promise<void> {
+    // Shells are created on first use.
+    const shells = this.#shells
+    if (!shells) return
+    for (const id of forks) await shells.endFork(id)
+    for (const { id } of await shells.list()) if (id.startsWith(prefix)) await shells.end(id)
   }
 
   async #countAgentCall<T>(id: string, work: () => Promise<T>): Promise<T> {

@@ -14,7 +14,7 @@ import { NO_REASON } from '../../hooks/hook-answer.ts'
 import type { HookDraft, PromptHooks } from '../../hooks/hook-event.ts'
 import { Queue } from '../../lib/queue.ts'
 import { closedProblem } from '../closed-problem.ts'
-import type { HookCall, HookCaller } from './hook-caller.ts'
+import type { AgentHookCaller, HookCall, HookedAgent } from './hook-caller.ts'
 import { mergeAnswers } from './hook-caller.ts'
 import { ModelHooks } from './model-hooks.ts'
 import type { ToolHooksDeps } from './tool-hooks.ts'
@@ -23,6 +23,8 @@ import { ToolHooks } from './tool-hooks.ts'
 export type ConversationHooksDeps = ToolHooksDeps & {
   readonly redact: (text: string) => string
   readonly onFault: (error: unknown) => void
+  /** Absent for the main agent. */
+  readonly subagent?: HookedAgent
 }
 
 /** How often hooks may have one run continue. */
@@ -34,7 +36,7 @@ const END_MS = 2000
 export class ConversationHooks {
   readonly tools: ToolHooks
   readonly #deps: ConversationHooksDeps
-  readonly #caller: HookCaller
+  readonly #caller: AgentHookCaller
   readonly #model: ModelHooks
   /** One message at a time: their order is the order of the requests. */
   readonly #prompts = new Queue({ limit: 1 })
@@ -52,6 +54,11 @@ export class ConversationHooks {
   /** True if no hook runs. */
   get isIdle(): boolean {
     return this.#caller.isIdle
+  }
+
+  /** The hooks of a subagent. They end with these. */
+  forSubagent(subagent: HookedAgent, of: Pick<ToolHooksDeps, 'state' | 'toolCalls' | 'emit'>): ConversationHooks {
+    return new ConversationHooks({ ...this.#deps, ...of, caller: this.#caller.forSubagent(subagent), subagent })
   }
 
   /** Undefined if there are none. */
@@ -173,6 +180,7 @@ export class ConversationHooks {
   /** Once for each time that the conversation is opened. */
   async #begin(signal: AbortSignal): Promise<boolean> {
     if (this.#hasBegun) return false
+    if (this.#deps.subagent) return await this.#beginSubagent(this.#deps.subagent, signal)
     const { readThrough, settings } = this.#deps.state.current
     const source = readThrough === 0 ? 'startup' : 'resume'
     const fields = { source, model: settings.llm_config.model ?? '' }
@@ -181,19 +189,28 @@ export class ConversationHooks {
     return stop !== undefined
   }
 
+  async #beginSubagent({ name }: HookedAgent, signal: AbortSignal): Promise<boolean> {
+    const isNew = (this.#deps.state.current.run?.steps ?? 0) === 0
+    const { stop } = isNew ? await this.fire({ point: 'SubagentStart', names: [name], fields: {} }, signal) : {}
+    this.#hasBegun = true
+    return stop !== undefined
+  }
+
   async #beforeStop(signal: AbortSignal): Promise<boolean> {
-    const { caller, state, emit } = this.#deps
-    if (!caller.has('Stop')) return false
+    const { caller, state, emit, subagent } = this.#deps
+    const point = subagent ? 'SubagentStop' : 'Stop'
+    if (!caller.has(point)) return false
     const { run } = state.current
     const blockedStops = run?.blockedStops ?? 0
     const fields = { stop_hook_active: blockedStops > 0, last_assistant_message: run?.finalText ?? '' }
-    const { runs, events, answer } = await this.#ask({ point: 'Stop', fields }, signal)
+    const names = subagent && { names: [subagent.name] }
+    const { runs, events, answer } = await this.#ask({ point, ...names, fields }, signal)
     const reason = answer.stop === undefined && blockedStops < MAX_BLOCKED_STOPS ? answer.block : undefined
     const advice = [adviceOnTexts(state.current.repeats) ?? []].flat()
     const deciding = reason === undefined ? -1 : runs.findIndex((each) => each.answer.block !== undefined)
     const stored = events.map((event, at) =>
       at === deciding
-        ? { ...event, action: 'block' as const, context: [`Stop hook: ${reason}`, ...advice].join('\n\n') }
+        ? { ...event, action: 'block' as const, context: [`${point} hook: ${reason}`, ...advice].join('\n\n') }
         : answer.stop === undefined
           ? withoutBlock(event)
           : event,

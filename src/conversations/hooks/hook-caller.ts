@@ -44,6 +44,15 @@ const MODES: Readonly<Record<PermissionMode, string>> = {
   callback: 'default',
 }
 
+/** What the hooks of one agent need. */
+export type AgentHookCaller = Pick<
+  HookCaller,
+  'has' | 'hasAny' | 'call' | 'eventsOf' | 'isIdle' | 'close' | 'forSubagent'
+>
+
+/** A subagent, as the payload of hooks names it. */
+export type HookedAgent = { readonly id: string; readonly name: string }
+
 export class HookCaller {
   readonly #deps: HookCallerDeps
   readonly #turns = new Queue({ limit: MAX_RUNNING })
@@ -52,6 +61,19 @@ export class HookCaller {
 
   constructor(deps: HookCallerDeps) {
     this.#deps = deps
+  }
+
+  /** For the hooks of a subagent: their payloads name it. They end with this. */
+  forSubagent({ id: agent_id, name: agent_type }: HookedAgent): AgentHookCaller {
+    return {
+      isIdle: true,
+      close: () => {},
+      has: (point) => this.has(point),
+      hasAny: () => this.hasAny(),
+      call: (call, signal) => this.call({ ...call, fields: { agent_id, agent_type, ...call.fields } }, signal),
+      eventsOf: (point, runs, at) => this.eventsOf(point, runs, at),
+      forSubagent: (agent) => this.forSubagent(agent),
+    }
   }
 
   get isIdle(): boolean {

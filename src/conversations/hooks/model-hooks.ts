@@ -5,14 +5,14 @@ import type { HookRun } from '../../hooks/run-hooks.ts'
 import { failedRun } from '../../hooks/run-hooks.ts'
 import type { LlmAnswer, LlmRequest, ModelMessage } from '../../llm/llm.ts'
 import { LlmError } from '../../llm/llm.ts'
-import type { LiveState } from '../state/live-state.ts'
-import type { HookCaller } from './hook-caller.ts'
+import type { AgentView } from '../state/live-state.ts'
+import type { AgentHookCaller } from './hook-caller.ts'
 import { mergeAnswers } from './hook-caller.ts'
 import { readMessages, shownAnswer, shownMessages } from './rewritten-messages.ts'
 
 export type ModelHooksDeps = {
-  readonly caller: HookCaller
-  readonly state: LiveState
+  readonly caller: AgentHookCaller
+  readonly state: AgentView
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
 }
 

@@ -9,12 +9,12 @@ import { showCall } from '../../hooks/claude-tools.ts'
 import type { HookDraft } from '../../hooks/hook-event.ts'
 import type { HookRun } from '../../hooks/run-hooks.ts'
 import { failedRun } from '../../hooks/run-hooks.ts'
-import type { LiveState } from '../state/live-state.ts'
-import type { HookCaller } from './hook-caller.ts'
+import type { AgentView } from '../state/live-state.ts'
+import type { AgentHookCaller } from './hook-caller.ts'
 
 export type ToolHooksDeps = {
-  readonly caller: HookCaller
-  readonly state: LiveState
+  readonly caller: AgentHookCaller
+  readonly state: AgentView
   readonly toolCalls: () => Pick<ToolCalls, 'findFault' | 'hasBegun'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Whether the tools `Skill` and `SlashCommand` are offered: if there is something that the agent can use with them. */
+/** Whether `Skill`, `SlashCommand` and `Task` are offered: if there is something that the agent can use with them. */
 import type { CreateConversation } from '../../contract/conversation.ts'
 import type { ProjectSettings } from '../../contract/project/project-settings.ts'
 import { projectTools } from '../../project/project-prompt.ts'
@@ -8,14 +8,16 @@ const OF_PROJECTS: readonly string[] = ['Skill', 'SlashCommand']
 /** `asked` are the names in the request. A list of no tools stays empty. */
 export function offeredTools(
   asked: readonly string[],
-  { tools }: Pick<CreateConversation, 'tools'>,
+  { tools, agents }: Pick<CreateConversation, 'tools' | 'agents'>,
   settings: ProjectSettings | undefined,
 ): { readonly tools: readonly string[]; readonly warnings: readonly string[] } {
   const found = settings && asked.length > 0 ? projectTools(settings) : []
+  const hasAgents = Object.keys(agents ?? {}).length > 0 || settings?.agents.some(({ definition }) => definition)
+  const task = hasAgents && asked.length > 0 ? ['Task'] : []
   const missing = OF_PROJECTS.filter((name) => asked.includes(name) && !found.includes(name))
   const isNamed = Array.isArray(tools)
   return {
-    tools: [...new Set([...asked, ...found])].filter((name) => !missing.includes(name)),
+    tools: [...new Set([...asked, ...found, ...task])].filter((name) => !missing.includes(name)),
     warnings: isNamed ? missing.map((name) => `${name} is not offered: the project settings have nothing for it.`) : [],
   }
 }

@@ -7,7 +7,7 @@ import { PostedMessage } from '../../contract/run.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { AskedQuestion } from '../../contract/events/questions.ts'
 import { Status } from '../../contract/events/status.ts'
-import { Decision, PermissionRules } from '../../contract/permission.ts'
+import { Decision, PermissionMode, PermissionRules } from '../../contract/permission.ts'
 import { UsageByModel } from '../../contract/message.ts'
 import { TaskProgress } from '../../contract/task.ts'
 import type { Storage } from '../../storage/storage.ts'
@@ -59,6 +59,55 @@ const OpenTask = z.object({
   progress: TaskProgress.optional(),
 })
 
+const OpenCall = z.object({
+  toolUseId: z.string(),
+  name: z.string(),
+  input: z.unknown(),
+  runId: z.string().optional(),
+  isChanged: z.boolean().optional(),
+  changedBy: z.literal('hook').optional(),
+  clientResult: z.object({ output: z.unknown(), isError: z.boolean() }).optional(),
+  hook: z
+    .object({
+      decision: z.enum(['allow', 'ask', 'deny']).optional(),
+      reason: z.string().optional(),
+      context: z.string().optional(),
+    })
+    .optional(),
+})
+
+const Repeats = z
+  .object({
+    failures: z.array(z.string()),
+    open: z.array(z.string()).optional(),
+    error: z.object({ hash: z.string(), times: z.number() }).optional(),
+    texts: z.number().optional(),
+  })
+  .default({ failures: [] })
+
+const OpenSubagent = z.object({
+  toolUseId: z.string(),
+  callerId: z.string().optional(),
+  agentId: z.string(),
+  name: z.string(),
+  tools: z.array(z.string()),
+  deny: z.array(z.string()),
+  model: z.string().optional(),
+  mode: PermissionMode.optional(),
+  isBackground: z.boolean(),
+  firstSeq: z.number(),
+  agent: z.object({
+    run: Run.optional(),
+    openCalls: z.array(OpenCall),
+    request: Request.optional(),
+    holdsCalls: z.boolean(),
+    lastOutputs: z.record(z.string(), z.unknown()),
+    readThrough: z.number(),
+    repeats: Repeats,
+    granted: PermissionRules.optional(),
+  }),
+})
+
 /** `meta.json`: the state as of `lastSeq`; the fold continues with the rest of the log. */
 const Meta = z.object({
   /** The highest version of the folded events that the writer understood. */
@@ -73,24 +122,9 @@ const Meta = z.object({
   // Missing in files of earlier versions, which had no hooks.
   hooksAt: z.number().default(0),
   run: Run.optional(),
-  openCalls: z.array(
-    z.object({
-      toolUseId: z.string(),
-      name: z.string(),
-      input: z.unknown(),
-      runId: z.string().optional(),
-      isChanged: z.boolean().optional(),
-      changedBy: z.literal('hook').optional(),
-      clientResult: z.object({ output: z.unknown(), isError: z.boolean() }).optional(),
-      hook: z
-        .object({
-          decision: z.enum(['allow', 'ask', 'deny']).optional(),
-          reason: z.string().optional(),
-          context: z.string().optional(),
-        })
-        .optional(),
-    }),
-  ),
+  openCalls: z.array(OpenCall),
+  // Missing in files of earlier versions, which had no subagents.
+  subagents: z.array(OpenSubagent).default([]),
   request: Request.optional(),
   postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
   // Missing in files of earlier versions, which had no tool of that kind.
@@ -108,14 +142,7 @@ const Meta = z.object({
   runRequestedAt: z.number(),
   // Missing in files of earlier versions: everything counts as read.
   readThrough: z.number().optional(),
-  repeats: z
-    .object({
-      failures: z.array(z.string()),
-      open: z.array(z.string()).optional(),
-      error: z.object({ hash: z.string(), times: z.number() }).optional(),
-      texts: z.number().optional(),
-    })
-    .default({ failures: [] }),
+  repeats: Repeats,
   usage: UsageByModel,
   costUsd: z.number().optional(),
   preview: z.string(),

@@ -1,43 +1,37 @@
 /** An active run: drives the agent loop outside the conversation's inbox, and enters the inbox only to end. */
-import { Compactor } from '../../agent/compaction/compactor.ts'
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import { timeLimit } from '../../agent/loop-ends.ts'
 import type { AgentContext, LoopWait } from '../../agent/loop.ts'
 import { runAgent } from '../../agent/loop.ts'
 import type { OutputContext } from '../../agent/output/final-output.ts'
-import type { History } from '../../agent/history.ts'
-import { stuckIn } from '../../agent/repeats.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { Llm } from '../../llm/llm.ts'
-import type { GateRules } from '../../policy/gated-call.ts'
-import type { PermissionGate } from '../../policy/permissions.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../state/live-state.ts'
 import { tokensIn } from '../state/run-state.ts'
-import { gatedCalls, rulesOf } from '../state/state.ts'
+import { rulesOf } from '../state/state.ts'
+import { waitsForSubagents } from '../state/subagents.ts'
+import type { Subagents } from '../subagents/subagents.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
 import { dequeued, queued } from '../state/drafts.ts'
-import { compactionOf } from './compaction-of.ts'
-import { readHistory } from './read-history.ts'
+import type { AgentParts } from './agent-context.ts'
+import { createAgentContext } from './agent-context.ts'
+import { LentPlaces } from './lent-places.ts'
+import { LiveHistory } from './live-history.ts'
 
 /** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
 export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 
-export type ActiveRunDeps = {
+export type ActiveRunDeps = Pick<AgentParts, 'gate' | 'createLlm' | 'withoutTools'> & {
   readonly id: string
   readonly log: EventLog
   readonly slots: Queue
   readonly toolCalls: ToolCalls
-  readonly gate: PermissionGate
   readonly hooks: ConversationHooks
-  readonly createLlm: (config: LlmConfig) => Llm
-  /** Models of this conversation that turned out not to support tools. */
-  readonly withoutTools: Set<string>
   readonly state: LiveState
+  readonly subagents: Subagents
   /** Stores the end, and returns true if the run continues after all. Not called for a run that was stopped. */
   readonly onEnd: (run: ActiveRun, end: RunEnd) => Promise<boolean>
   readonly onError: (error: unknown) => void
@@ -57,8 +51,7 @@ export class ActiveRun {
    * waited.
    */
   #startedAt = 0
-  /** Kept only for the run: an idle conversation holds no messages in memory. */
-  #history: Pick<History, 'add'> | undefined
+  readonly #history = new LiveHistory()
   #context: Promise<AgentContext> | undefined
   #deadline: NodeJS.Timeout | undefined
   #looping: Promise<unknown> = Promise.resolve()
@@ -94,7 +87,7 @@ export class ActiveRun {
 
   /** Receives each durable event of the conversation. */
   take(event: Event): void {
-    this.#history?.add(event)
+    this.#history.take(event)
     if (event.type === 'ConfigUpdate') this.#watchDeadline()
   }
 
@@ -105,6 +98,7 @@ export class ActiveRun {
       const waiting = this.#waitFor(place)
       this.#looping = waiting
       let failed = await waiting
+      this.#deps.subagents.enter({ signal, slots: new LentPlaces(this.#deps.slots) })
       this.#startedAt = performance.now() - (this.#deps.state.current.run?.activeMs ?? 0)
       this.#watchDeadline()
       for (;;) {
@@ -121,7 +115,7 @@ export class ActiveRun {
       clearTimeout(this.#deadline)
       // It may still be referenced, and receives nothing any more.
       this.#startedAt = 0
-      this.#history = undefined
+      this.#history.forget()
       this.#context = undefined
       place.leave()
     }
@@ -166,74 +160,19 @@ export class ActiveRun {
   }
 
   async #createContext(): Promise<AgentContext> {
-    const { id, toolCalls, gate, hooks, createLlm, withoutTools, state } = this.#deps
+    const { id, log, toolCalls, state } = this.#deps
     if (toolCalls.prepare) await toolCalls.prepare(this.#abort.signal)
-    const history = await this.#loadHistory()
-    let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
-    return {
-      runId: id,
-      history,
-      toolCalls,
-      compactor: this.#createCompactor(history),
-      withoutTools,
-      // Create it again after a change of the configuration, so that the change applies from the next step.
-      llm: () => {
-        const config = state.current.settings.llm_config
-        if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
-        return llm.instance
-      },
-      hooks: () => hooks.forLoop(),
-      openCalls: () => state.current.openCalls,
-      prepareGate: () => gate.prepare(this.#rules()),
-      gate: () => {
-        const notBegun = gatedCalls(state.current).filter((call) => !toolCalls.hasBegun(call.toolUseId))
-        return gate.decide(notBegun, this.#rules())
-      },
-      steps: () => state.current.run?.steps ?? 0,
-      stuckIn: () => stuckIn(state.current.repeats),
-      limits: () => ({
-        maxSteps: state.current.run?.maxSteps,
-        maxIterations: state.current.settings.max_iteration_per_run,
-        maxTokens: state.current.settings.max_tokens_per_run,
-        maxBudgetUsd: state.current.settings.max_budget_usd,
-      }),
-      output: outputOf(state, id),
+    const render = (name: string, output: unknown) => toolCalls.render(name, output)
+    const history = await this.#history.load(log, render, this.#abort.signal)
+    const parts: AgentParts = {
+      ...this.#deps,
+      emit: async (drafts) => void (await log.append(drafts)),
+      rules: () => [rulesOf(state.current)],
       spent: () => ({ tokens: tokensIn(state.current.run?.usage), costUsd: state.current.costUsd }),
-      onRequest: () => (this.#requestedAt = state.current.lastSeq),
+      waitsForSubagents: () => waitsForSubagents(state.current),
     }
-  }
-
-  #rules(): GateRules {
-    const { state, hooks } = this.#deps
-    const rules = rulesOf(state.current)
-    return hooks.areApprovers() ? { ...rules, hasApprover: true } : rules
-  }
-
-  #createCompactor(history: History): Compactor {
-    const { id, log, toolCalls, createLlm, withoutTools, state, hooks } = this.#deps
-    return new Compactor({
-      ...compactionOf(state, toolCalls, hooks),
-      runId: id,
-      history,
-      tools: () => (withoutTools.has(state.current.settings.llm_config.model ?? '') ? [] : toolCalls.descriptions),
-      createLlm,
-      emit: async (drafts) => void (await log.append([...drafts])),
-    })
-  }
-
-  /** Throws the signal's reason when it is aborted. */
-  async #loadHistory(): Promise<History> {
-    const { signal } = this.#abort
-    const { log, toolCalls } = this.#deps
-    // Events appended during the read follow it.
-    const meanwhile: Event[] = []
-    this.#history = { add: (event) => meanwhile.push(event) }
-    const { head } = log
-    const history = await readHistory(log, (name, output) => toolCalls.render(name, output), head, signal)
-    // The head may have been one step ahead of the subscribers.
-    for (const event of meanwhile) if (event.seq > head) history.add(event)
-    this.#history = history
-    return history
+    const onRequest = () => (this.#requestedAt = state.current.lastSeq)
+    return createAgentContext(parts, { runId: id, history, onRequest, output: outputOf(state, id) })
   }
 
   /** Rearms after each change of the limit, and if the deadline was beyond the longest timer. */

@@ -2,13 +2,13 @@
 import type { CompactorDeps } from '../../agent/compaction/compactor.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
-import type { LiveState } from '../state/live-state.ts'
+import type { AgentView } from '../state/live-state.ts'
 
 const TASK_LIST = 'TaskTracker'
 
 /** Returns current values: the configuration may change between two steps. */
 export function compactionOf(
-  state: LiveState,
+  state: AgentView,
   toolCalls: Pick<ToolCalls, 'render'>,
   hooks: Pick<ConversationHooks, 'beforeCompaction'>,
 ): Pick<CompactorDeps, 'config' | 'settings' | 'activeRun' | 'tasks' | 'askHooks'> {

@@ -20,6 +20,11 @@ export class MetricsRecorder {
     this.#toolNames = new Map(openCalls.map((call) => [call.toolUseId, call.name]))
   }
 
+  /** Returns the model with timing, for subagents: several work at the same time, and no step is between their requests. */
+  timeSubagent(llm: Llm): Llm {
+    return createTimedLlm(llm, { onRequest: () => {}, onEnd: (timing) => this.#metrics.modelAnswered(timing) })
+  }
+
   /** Returns the model with timing. */
   time(llm: Llm): Llm {
     return createTimedLlm(llm, {
@@ -44,7 +49,7 @@ export class MetricsRecorder {
       case 'ToolUse':
         return void this.#toolNames.set(event.tool_use_id, event.name)
       case 'ToolResult': {
-        this.#toolMs += event.duration_ms
+        if (event.parent_tool_use_id === undefined) this.#toolMs += event.duration_ms
         const name = this.#toolNames.get(event.tool_use_id) ?? ''
         this.#toolNames.delete(event.tool_use_id)
         // A model may call a tool by any name.

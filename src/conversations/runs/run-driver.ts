@@ -6,13 +6,11 @@ import type { Intent } from '../state/intents.ts'
 import type { ActiveRunDeps, RunEnd } from './active-run.ts'
 import { ActiveRun } from './active-run.ts'
 
-export type RunDriverDeps = Omit<ActiveRunDeps, 'id' | 'withoutTools'>
+export type RunDriverDeps = Omit<ActiveRunDeps, 'id'>
 
 export class RunDriver {
   readonly #deps: RunDriverDeps
   readonly #toolCalls: ToolCalls
-  /** Models of this conversation that turned out not to support tools. */
-  readonly #withoutTools = new Set<string>()
   #active: ActiveRun | undefined
   /** A run whose end is being stored; it may continue with the events of that end. */
   #ending: ActiveRun | undefined
@@ -30,7 +28,7 @@ export class RunDriver {
   start(): void {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- only called after an event that began one
     const { id } = this.#deps.state.current.run!
-    this.#active = new ActiveRun({ ...this.#deps, id, withoutTools: this.#withoutTools })
+    this.#active = new ActiveRun({ ...this.#deps, id })
     this.#ending = undefined
     this.#active.start()
   }
@@ -71,18 +69,26 @@ export class RunDriver {
   async stopAgent(): Promise<number> {
     const requestedAt = this.#active?.requestedAt ?? 0
     await this.stop()
-    await this.#toolCalls.interrupt()
+    await this.interruptCalls()
     return requestedAt
+  }
+
+  /** Ends the running calls, also those of subagents; see `ToolCalls.interrupt`. */
+  async interruptCalls(): Promise<void> {
+    await Promise.all([this.#toolCalls.interrupt(), this.#deps.subagents.interrupt()])
   }
 
   /** The open calls that have begun: their tool writes the result. While no run is active, no other call begins. */
   begunCalls(): readonly string[] {
-    return this.#deps.state.current.openCalls.map((call) => call.toolUseId).filter((id) => this.#toolCalls.hasBegun(id))
+    const { state, subagents } = this.#deps
+    const own = state.current.openCalls.map((call) => call.toolUseId).filter((id) => this.#toolCalls.hasBegun(id))
+    return [...own, ...subagents.begunCalls()]
   }
 
   intentToEnd(run: ActiveRun, end: RunEnd): Intent {
     const runId = run.id
     if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, hooked: end.hooked }
+    if ('waitsForSubagents' in end) return { kind: 'await_subagents', runId }
     if ('asking' in end)
       return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
     return { kind: 'end_run', runId, ...end, begun: this.begunCalls(), newRunId: uuid7(), now: Date.now() }

@@ -2,6 +2,7 @@
 import type { Event } from '../../contract/events/event.ts'
 import type { RunOutcome } from '../../contract/run.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { readPages } from '../../events/read-pages.ts'
 
 export type RunWait = {
   readonly runId: string
@@ -50,14 +51,29 @@ export async function waitForRun(
 }
 
 function endAfter(end: AwaitedEnd, event: Event, runId: string): AwaitedEnd {
+  if (isOfSubagent(event)) return end
   if (event.type === 'Result' && event.run_id === runId) return { ...end, result: event }
   return event.type === 'ErrorEvent' && event.run_id === runId
     ? { ...end, error: { type: event.error_type, message: event.message } }
     : end
 }
 
+const ENDS = new Set(['Result', 'ErrorEvent'])
+const ENDS_PAGE = 2
+
+const isOfSubagent = (event: Event) => 'parent_tool_use_id' in event && event.parent_tool_use_id !== undefined
+
 /** A run that fails stores its error and its result together. */
 async function lastEnd(log: EventLog, runId: string): Promise<AwaitedEnd> {
-  const page = await log.read({ types: new Set(['Result', 'ErrorEvent']), order: 'desc', limit: 2 })
-  return page.events.reduce((end, { event }) => endAfter(end, event, runId), {})
+  let end: AwaitedEnd = {}
+  // Between its events and the end of the log may be those of subagents.
+  for await (const { events } of readPages(log, { types: ENDS, order: 'desc', limit: ENDS_PAGE })) {
+    for (const { event } of events) {
+      if (isOfSubagent(event)) continue
+      const hasResult = end.result !== undefined
+      end = endAfter(end, event, runId)
+      if (hasResult || !end.result) return end
+    }
+  }
+  return end
 }

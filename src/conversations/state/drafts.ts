@@ -3,7 +3,10 @@ import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { Status, StopReason, ToolErrorType } from '../../contract/events/status.ts'
 import { undecidedCalls } from '../approvals/open-request.ts'
+import { resultFromClient } from '../client-tools/client-result.ts'
 import { isAsking } from '../questions/open-questions.ts'
+import type { Subagent } from './state-shape.ts'
+import { findSubagent, stateOf } from './subagents.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import { DEQUEUED, QUEUED } from '../../contract/events/status.ts'
 import type { State } from './state.ts'
@@ -16,7 +19,7 @@ export const isWaiting = (status: Status) => status === 'waiting_for_confirmatio
 export const keyOf = (idempotency: Idempotency | undefined) =>
   idempotency ? { idempotency_key: idempotency.key, body_hash: idempotency.bodyHash } : {}
 
-export const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
+export const inRun = (state: Pick<State, 'run'>) => (state.run ? { run_id: state.run.id } : {})
 
 /** The options of one run. */
 export type RequestedRun = { readonly maxSteps?: number; readonly outputSchema?: Record<string, unknown> }
@@ -54,14 +57,50 @@ export function toStatus(state: State, status: Status, reason: string): EventDra
 export const queued = (state: State) => toStatus(state, 'running', QUEUED)
 export const dequeued = (state: State) => toStatus(state, 'running', DEQUEUED)
 
-/** `toQuestion`: the message for calls that have asked the user and got no answer. */
+/**
+ * Answers calls, and with a call of a subagent everything of that subagent. `toQuestion`: the message for calls that have
+ * asked the user and got no answer.
+ */
 export function answerOpenCalls(
-  { openCalls, questions }: State,
+  state: State,
   type: ToolErrorType,
   message: string,
   toQuestion = message,
 ): EventDraft[] {
-  return openCalls.map((call) => answer(call, type, isAsking(questions, call.toolUseId) ? toQuestion : message))
+  return state.openCalls.flatMap((call) =>
+    answerCall(state, call, type, isAsking(state.questions, call.toolUseId) ? toQuestion : message),
+  )
+}
+
+/** The result of a call: what a client sent for it before a crash, or this one. It comes after the end of the subagent that worked for it. */
+export function answerCall(
+  state: State,
+  call: ToolCall,
+  type: ToolErrorType,
+  message: string,
+  reason: StopReason = type === 'rejected' ? 'rejected' : 'cancelled',
+): EventDraft[] {
+  const subagent = findSubagent(state, call.toolUseId)
+  if (!subagent) return [resultFromClient(call) ?? answer(call, type, message)]
+  const why = `${message} ${tellResume(subagent)}`
+  return [...endOfSubagent(state, subagent, reason, message), answer(call, type, why)]
+}
+
+/** How the agent that called it can continue it. */
+const tellResume = ({ agentId, name }: Subagent) =>
+  `The subagent ${name} can be continued: call Task with resume: "${agentId}".`
+
+/** Ends a subagent: its approvals are denied, each of its calls gets a result, and its `Result` follows. */
+export function endOfSubagent(state: State, subagent: Subagent, reason: StopReason, message: string): EventDraft[] {
+  const own = stateOf(state, subagent)
+  const left = [...denials(own, 'superseded', message), ...answerOpenCalls(own, 'interrupted', message)]
+  // The time of the last event: what is decided depends on the log only.
+  return inSubagent([...left, result(own, reason, Date.parse(state.updatedAt))], subagent)
+}
+
+/** Events of a subagent; those of its subagents name their call already. */
+export function inSubagent(drafts: readonly EventDraft[], { toolUseId, name }: Subagent): EventDraft[] {
+  return drafts.map((draft) => ({ parent_tool_use_id: toolUseId, agent_name: name, ...draft }))
 }
 
 /**
@@ -74,9 +113,16 @@ export function interruptCalls(
   message: string,
   toQuestion?: string,
 ): EventDraft[] {
-  const openCalls = state.openCalls.filter((call) => !begun.includes(call.toolUseId))
+  const openCalls = state.openCalls.filter((call) => !hasBegun(state, call.toolUseId, begun))
   const results = answerOpenCalls({ ...state, openCalls }, 'interrupted', message, toQuestion)
   return [...denials(state, 'superseded', message), ...results]
+}
+
+/** Also the call of a subagent while one of the subagent's calls does. */
+function hasBegun(state: State, toolUseId: string, begun: readonly string[]): boolean {
+  if (begun.includes(toolUseId)) return true
+  const { agent } = findSubagent(state, toolUseId) ?? {}
+  return agent?.openCalls.some((call) => hasBegun(state, call.toolUseId, begun)) ?? false
 }
 
 /** Why a call did not run that was open when the user wrote. */

@@ -11,7 +11,8 @@ type Hooked = {
 }
 
 export function afterHook<S extends Hooked>(state: S, event: EventOf<'HookEvent'>): S {
-  if (event.hook_point === 'Stop') return event.action === 'block' ? countBlockedStop(state) : state
+  if (event.hook_point === 'Stop' || event.hook_point === 'SubagentStop')
+    return event.action === 'block' ? countBlockedStop(state) : state
   if (event.hook_point !== 'PreToolUse') return state
   // The change of the hooks was stored just before the verdict of the former ones.
   if ((event.hooks_seq ?? 0) < state.hooksAt) return state

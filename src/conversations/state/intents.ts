@@ -7,10 +7,17 @@ import type { Status } from '../../contract/events/status.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import type { UserPart } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { AskIntent, DecideIntent, RejectIntent } from '../approvals/approval-intents.ts'
-import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from '../approvals/approval-intents.ts'
 import type { ToolResultIntent } from '../client-tools/client-tool-intents.ts'
 import { decideToolResult } from '../client-tools/client-tool-intents.ts'
+import type { AskIntent, AwaitSubagentsIntent, DecideIntent, RejectIntent } from '../approvals/approval-intents.ts'
+import {
+  decideAsk,
+  decideAwaitSubagents,
+  decidePermission,
+  decideReject,
+  isUndecided,
+  supersede,
+} from '../approvals/approval-intents.ts'
 import { undecidedCalls } from '../approvals/open-request.ts'
 import type { AnswerIntent, AskUserIntent } from '../questions/question-intents.ts'
 import {
@@ -26,7 +33,10 @@ import type { PromptHooks } from '../../hooks/hook-event.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { EndRunIntent, RecoverIntent } from './run-end.ts'
 import { decideEnd, decideRecover } from './run-end.ts'
+import type { StartSubagentIntent } from '../subagents/subagent-intents.ts'
+import { decideStartSubagent } from '../subagents/subagent-intents.ts'
 import type { State } from './state.ts'
+import { openRequests, waitsForSubagents } from './subagents.ts'
 import type {
   CancelTaskIntent,
   EndTaskIntent,
@@ -69,6 +79,8 @@ export type Intent =
   | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
   | EndRunIntent
   | AskIntent
+  | AwaitSubagentsIntent
+  | StartSubagentIntent
   | DecideIntent
   | RejectIntent
   | AskUserIntent
@@ -99,6 +111,10 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return decideEnd(state, intent)
     case 'ask':
       return decideAsk(state, intent)
+    case 'await_subagents':
+      return decideAwaitSubagents(state, intent)
+    case 'start_subagent':
+      return decideStartSubagent(state, intent)
     case 'decide':
       return refuseNewer(state) ?? decidePermission(state, intent)
     case 'ask_user':
@@ -173,8 +189,10 @@ function decideRun(state: State, { newRunId, ...limits }: IntentOf<'run'>): Even
         'Tool calls are waiting for a decision; starting a run does not approve them.',
         {
           details: {
-            request_id: state.request?.id,
-            pending: undecidedCalls(state.request).map((call) => ({ tool_use_id: call.toolUseId, name: call.name })),
+            request_id: openRequests(state)[0]?.id,
+            pending: openRequests(state)
+              .flatMap(undecidedCalls)
+              .map((call) => ({ tool_use_id: call.toolUseId, name: call.name })),
           },
         },
       )
@@ -193,7 +211,7 @@ function decideRun(state: State, { newRunId, ...limits }: IntentOf<'run'>): Even
 
 /** Paused while it waited for the user: it waits again, because resuming neither approves nor answers anything. */
 function statusToResume(state: State): Status {
-  if (isUndecided(state)) return 'waiting_for_confirmation'
+  if (isUndecided(state) || waitsForSubagents(state)) return 'waiting_for_confirmation'
   return isAskedBefore(state) ? 'waiting_for_input' : 'running'
 }
 

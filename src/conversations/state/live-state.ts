@@ -3,6 +3,9 @@ import type { EventLog } from '../../events/event-log.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
 
+/** The state of an agent: of a subagent, as `stateOf` returns it. */
+export type AgentView = Pick<LiveState, 'current'>
+
 export class LiveState {
   #current: State
 

@@ -1,10 +1,19 @@
 /** Decides what follows from the end of a run: ended by the loop, or interrupted by a crash or a failing disk. Pure. */
 import { isUndecided } from '../approvals/approval-intents.ts'
-import { resultFromClient } from '../client-tools/client-result.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { ErrorType, StopReason } from '../../contract/events/status.ts'
 import { endOfCurrentTask, endOfLostJobs } from '../tasks/task-intents.ts'
-import { answer, BEFORE_MESSAGE, inRun, interruptCalls, isWaiting, result, startForUnread, toStatus } from './drafts.ts'
+import {
+  answerCall,
+  BEFORE_MESSAGE,
+  inRun,
+  interruptCalls,
+  isWaiting,
+  result,
+  startForUnread,
+  toStatus,
+} from './drafts.ts'
+import { findSubagent, waitsForSubagents } from './subagents.ts'
 import { denyLeftRequests } from './network-requests.ts'
 import { STATUS_AFTER } from './run-state.ts'
 import type { State } from './state.ts'
@@ -87,11 +96,13 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
  */
 export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
   const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
-  if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
-  // Calls run one at a time, in order: of those without a result, only the first can have begun.
-  const answered = state.openCalls.map(
-    (call, at) => resultFromClient(call) ?? answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF),
-  )
+  const waits = state.status !== 'running' && waitsForSubagents(state)
+  if (isWaiting(state.status) || isUndecided(state) || waits || isHeldBack(state)) return lost
+  // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
+  const answered = state.openCalls.flatMap((call, at) => {
+    const why = at && !findSubagent(state, call.toolUseId) ? NOT_BEGUN_AT_STOP : CUT_OFF
+    return answerCall(state, call, 'interrupted', why, 'server_restart')
+  })
   if (state.status !== 'running') return [...lost, ...answered]
   if (why === 'log_failed') {
     const end = {

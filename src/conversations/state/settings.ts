@@ -10,6 +10,7 @@ import { ProjectSettings } from '../../contract/project/project-settings.ts'
 import { RequestedLimits } from '../../contract/limits/resource-limits.ts'
 import { StoredClientTool } from '../../contract/client-tools/client-tool.ts'
 import { CompactionSettings } from '../../contract/compaction/settings.ts'
+import { Agents, SubagentLimits } from '../../contract/agents/definition.ts'
 import { ToolConfig } from '../../contract/limits/tool-config.ts'
 import { faultsOf } from '../../policy/rules/rule-set.ts'
 
@@ -50,6 +51,8 @@ export const Settings = z.object({
   network: NetworkPolicy.optional(),
   mcp: McpServers.optional(),
   client_tools: z.array(StoredClientTool).optional(),
+  agents: Agents.optional(),
+  subagent_limits: SubagentLimits.optional(),
   /** What was loaded at the creation; in a `SystemInit` it is in a field of the event. */
   project_settings: ProjectSettings.refine((loaded) => faultsOf(loaded.permission_rules).length === 0).optional(),
 })

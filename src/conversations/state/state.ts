@@ -3,118 +3,43 @@
  * status.
  */
 import { z } from 'zod'
-import type { Repeats } from '../../agent/repeats.ts'
 import { NO_REPEATS, repeatsAfter } from '../../agent/repeats.ts'
-import type { ToolCall } from '../../agent/tool-calls.ts'
-import type { PermissionRules } from '../../contract/permission.ts'
 import type { GateRules } from '../../policy/gated-call.ts'
 import type { GatedCall } from '../../policy/permissions.ts'
 import { hashInput } from '../../policy/permissions.ts'
 import { mcpRules } from './mcp-rules.ts'
 import { joinedRules } from '../../policy/rules/rule-set.ts'
-import type { PostedKey } from '../idempotency/idempotency.ts'
 import { withPostedKey } from '../idempotency/idempotency.ts'
-import type { OpenRequest } from '../approvals/open-request.ts'
 import { isAllowed, openRequest, releasedRequest } from '../approvals/open-request.ts'
-import type { OpenQuestion } from '../questions/open-questions.ts'
 import { questionsAfter, questionsAfterResult } from '../questions/open-questions.ts'
 import { withClientResult } from '../client-tools/client-result.ts'
 import { afterDecision } from './decided-calls.ts'
 import { afterHook, withoutVerdicts } from './hooked-calls.ts'
-import type { OpenNetworkRequest } from './network-requests.ts'
 import { networkRequestsAfter } from './network-requests.ts'
-import type { OpenTask } from '../tasks/task-state.ts'
 import { tasksAfter, tasksInRun } from '../tasks/task-state.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
-import type { Status } from '../../contract/events/status.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { DroppedCredential, LlmConfig } from '../../contract/llm-config.ts'
-import type { UsageByModel } from '../../contract/message.ts'
 import { addCost } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
 import { previewOf } from './preview.ts'
-import type { Run } from './run-state.ts'
 import { countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
+import type { State } from './state-shape.ts'
+import { foldSubagent, parentOf, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
 import { grantedByMessage, grantedByResult } from './used-entries.ts'
 
-export type State = {
-  readonly id: string
-  readonly status: Status
-  /** Why the status was set; at startup the server needs it for an interrupted run. */
-  readonly reason: string
-  readonly lastSeq: number
-  readonly createdAt: string
-  readonly updatedAt: string
-  readonly settings: Settings
-  /** Seq of the `ConfigUpdate` that set the hooks; 0 for those of the creation. */
-  readonly hooksAt: number
-  readonly run: Run | undefined
-  /** Tool calls without a result, in the order of the calls. */
-  readonly openCalls: readonly ToolCall[]
-  /** The permission request of the open turn, pending or decided. */
-  readonly request: OpenRequest | undefined
-  /** Questions that wait for the user, each of an open call: before it begins, or while it runs. */
-  readonly questions: readonly OpenQuestion[]
-  /** True after the run stopped to ask, until it continues: no call of the turn has begun. */
-  readonly holdsCalls: boolean
-  /** The output of the last successful call of each tool in `TOOLS_KEPT_IN_LOG`. */
-  readonly lastOutputs: Readonly<Record<string, unknown>>
-  /** Rules of the skills and slash commands in use, which allow. */
-  readonly granted: PermissionRules | undefined
-  /** Open tasks, in the order of posting. */
-  readonly tasks: readonly OpenTask[]
-  /** Hosts that wait for a user's decision. */
-  readonly networkRequests: readonly OpenNetworkRequest[]
-  /** Seq of the newest message that asked for a run. */
-  readonly runRequestedAt: number
-  /** Seq of the last event that the model had read at its last answer. */
-  readonly readThrough: number
-  /** Failing calls of this run that were repeated. */
-  readonly repeats: Repeats
-  readonly usage: UsageByModel
-  readonly costUsd: number | undefined
-  /** Keys of requests of the last day. */
-  readonly postedKeys: readonly PostedKey[]
-  /** The beginning of the first message, by which an untitled conversation can be searched. */
-  readonly preview: string
-  /** Highest schema version seen; above ours, the conversation can be read but not run. */
-  readonly version: number
-}
-
-const NO_SETTINGS: Settings = { workdir: '', llm_config: {}, tools: [], max_iteration_per_run: 500 }
-
-export const EMPTY_STATE: State = {
-  id: '',
-  status: 'idle',
-  reason: 'created',
-  lastSeq: 0,
-  createdAt: '',
-  updatedAt: '',
-  settings: NO_SETTINGS,
-  hooksAt: 0,
-  run: undefined,
-  openCalls: [],
-  request: undefined,
-  questions: [],
-  holdsCalls: false,
-  lastOutputs: {},
-  granted: undefined,
-  tasks: [],
-  networkRequests: [],
-  runRequestedAt: 0,
-  readThrough: 0,
-  repeats: NO_REPEATS,
-  usage: {},
-  costUsd: undefined,
-  postedKeys: [],
-  preview: '',
-  version: 1,
-}
+export type { State } from './state-shape.ts'
+export { EMPTY_STATE } from './state-shape.ts'
 
 /** Returns the state after one more event. Pure. */
 export function fold(state: State, event: Event): State {
+  return parentOf(event) === undefined ? foldOwn(state, event) : foldSubagent(state, event, foldOwn)
+}
+
+/** The event belongs to the agent whose part of the state this is. */
+function foldOwn(state: State, event: Event): State {
   const next = {
     ...state,
     id: event.conversation_id,
@@ -156,16 +81,8 @@ export function fold(state: State, event: Event): State {
       return { ...next, questions: questionsAfter(state.questions, event) }
     case 'ClientToolResult':
       return { ...next, openCalls: withClientResult(state.openCalls, event) }
-    case 'StatusUpdate': {
-      const { status, reason } = event
-      const run = runAfter(state.run, state.status, event)
-      const request = status === 'running' ? releasedRequest(state.request) : state.request
-      const repeats = run?.id === state.run?.id ? state.repeats : NO_REPEATS
-      const holdsCalls = status === 'waiting_for_input' || (state.holdsCalls && status !== 'running')
-      const granted = run || !state.run ? state.granted : undefined
-      const tasks = tasksInRun(state.tasks, run?.id)
-      return { ...next, status, reason, run, request, holdsCalls, repeats, granted, tasks }
-    }
+    case 'StatusUpdate':
+      return afterStatus(next, event)
     case 'TaskUpdate':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
     case 'ClientEvent':
@@ -177,6 +94,7 @@ export function fold(state: State, event: Event): State {
       return afterFork(next, event)
     case 'HookEvent':
       return afterHook(next, event)
+    case 'SubagentStart':
     case 'SecretsUpdate':
     case 'ClientToolCall':
     case 'FileUpdate':
@@ -204,6 +122,7 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
   })
 }
 
+/** The rules and the mode of the conversation; `rulesOfAgent` has those of a subagent. */
 export const rulesOf = ({ settings, granted }: Pick<State, 'settings' | 'granted'>): GateRules => ({
   mode: settings.permission_mode ?? 'bypass',
   confirmation: settings.confirmation_mode ?? false,
@@ -263,17 +182,27 @@ function withChanges(settings: Settings, changes: Record<string, unknown>): Sett
   return Settings.parse({ ...settings, ...rest, output_schema, llm_config: merged })
 }
 
+function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
+  const { status, reason } = event
+  const run = runAfter(state.run, state.status, event)
+  const request = status === 'running' ? releasedRequest(state.request) : state.request
+  const repeats = run?.id === state.run?.id ? state.repeats : NO_REPEATS
+  const holdsCalls = status === 'waiting_for_input' || (state.holdsCalls && status !== 'running')
+  const granted = run || !state.run ? state.granted : undefined
+  const tasks = tasksInRun(state.tasks, run?.id)
+  const subagents = status === 'running' ? releasedSubagents(state.subagents) : state.subagents
+  return { ...state, status, reason, run, request, holdsCalls, repeats, granted, tasks, subagents }
+}
+
 function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
   const usage = countUsage(state.usage, event.model, event.usage)
   const costUsd = addCost(state.costUsd, event.cost_usd)
-  if (event.parent_tool_use_id) return { ...state, usage, costUsd }
   // Events of earlier versions do not record it: everything before the answer counts as read.
   const readThrough = event.read_through ?? event.seq
   return { ...state, run: state.run && runAfterAnswer(state.run, event), readThrough, usage, costUsd }
 }
 
 function afterCall(state: State, event: EventOf<'ToolUse'>): State {
-  if (event.parent_tool_use_id) return state
   const { tool_use_id: toolUseId, name, input, run_id: runId } = event
   return { ...state, openCalls: [...state.openCalls, { toolUseId, name, input, runId }] }
 }
@@ -284,7 +213,9 @@ function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const questions = questionsAfterResult(state.questions, event.tool_use_id)
   const holdsCalls = state.holdsCalls && openCalls.length > 0
   const granted = grantedByResult(state, event)
-  return { ...state, openCalls, request, questions, holdsCalls, granted, lastOutputs: outputsAfter(state, event) }
+  const subagents = withoutAnswered(state.subagents, event.tool_use_id)
+  const lastOutputs = outputsAfter(state, event)
+  return { ...state, openCalls, subagents, request, questions, holdsCalls, granted, lastOutputs }
 }
 
 function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolResult'>): State['lastOutputs'] {

@@ -21,6 +21,8 @@ export function viewOf(state: State): ConversationView {
     ...(settings.enable_message_rewrite_hooks && { enable_message_rewrite_hooks: true }),
     ...(settings.mcp && { mcp: settings.mcp }),
     ...(settings.client_tools && { client_tools: settings.client_tools.map(({ name }) => name) }),
+    ...(settings.agents && { agents: settings.agents }),
+    ...(settings.subagent_limits && { subagent_limits: settings.subagent_limits }),
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
     ...(settings.output_schema && { output_schema: settings.output_schema }),

@@ -22,7 +22,6 @@ const CREATE = [
   'idempotency_in_flight',
   'idempotency_mismatch',
   'conversation_deleted',
-  'unsupported_field',
   'unsafe_path',
   'network_not_permitted',
   'network_mode_unavailable',

@@ -4,7 +4,6 @@
 import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
 import type { Scope } from '../../contract/key.ts'
-import { LATER_FIELDS } from '../../contract/conversation.ts'
 import { describeIssue, Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
@@ -12,7 +11,6 @@ import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.t
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
 import { mayPostTask } from '../guards/limited-requests.ts'
-import { unsupportedFields } from '../problem-handler.ts'
 
 /** More issues would not help to correct the frame. */
 const MAX_ISSUES = 20
@@ -104,9 +102,6 @@ export function parseJson(text: string): unknown {
 export function parseFrame<T>(schema: z.ZodType<T>, json: unknown): T {
   const parsed = schema.safeParse(json)
   if (parsed.success) return parsed.data
-  const unknown = parsed.error.issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys : []))
-  const later = unknown.filter((name) => LATER_FIELDS.has(name))
-  if (later.length > 0) throw unsupportedFields(later)
   const issues = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, ['frame']))
   throw new Problem('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
     details: { issues },

@@ -7,7 +7,7 @@ import type { Chunk } from './chunk.ts'
 import { cutReasonOf } from './finish-reason.ts'
 import { partOf } from '../llm.ts'
 import type { LlmAnswer, LlmPiece } from '../llm.ts'
-import type { ToolCallAssembly } from './tool-call-assembly.ts'
+import type { TakenIds, ToolCallAssembly } from './tool-call-assembly.ts'
 import { createToolCallAssembly } from './tool-call-assembly.ts'
 
 /** The provider reported a failure inside an answer; `error` is its error object. */
@@ -28,7 +28,7 @@ export class NotAnAnswer extends Error {}
 export type AnswerOptions = {
   readonly model: string
   /** Ids of earlier calls. Some vendors count from `call_0` in every answer; ids must be unique in a conversation. */
-  readonly takenIds: ReadonlySet<string>
+  readonly takenIds: TakenIds
   /** `sent` is the cost that the provider reported, in USD. */
   readonly costOf: (usage: Usage, sent: number | undefined) => number | undefined
 }

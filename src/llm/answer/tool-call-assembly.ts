@@ -61,8 +61,13 @@ export type ToolCallAssembly = {
   }
 }
 
-/** `takenIds`: the ids of earlier calls of the conversation. */
-export function createToolCallAssembly(takenIds: ReadonlySet<string>): ToolCallAssembly {
+/** The ids of earlier calls of the conversation. */
+export type TakenIds = Pick<ReadonlySet<string>, 'has'>
+
+/** Then each call gets a new id. */
+export const EVERY_ID: TakenIds = { has: () => true }
+
+export function createToolCallAssembly(takenIds: TakenIds): ToolCallAssembly {
   const calls: WatchedCall[] = []
   const own = new Set<string>()
 

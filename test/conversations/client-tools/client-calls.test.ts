@@ -81,7 +81,7 @@ test('an answer is stored after its call, however early it comes', async () => {
   const stored = Promise.withResolvers<void>()
   const calls = new WaitingCalls({
     log: { append: () => stored.promise.then(() => []) },
-    state: { current: { run: undefined } },
+    state: { current: { run: undefined, subagents: [] } },
   })
   const context = { toolUseId: 'a', signal: new AbortController().signal } as ToolContext
   const outcome = calls.handOver(TOOL, {}, context)

@@ -1,0 +1,101 @@
+/** What the agent loop knows of the agent that it works for: the main agent of a run, or a subagent. */
+import { Compactor } from '../../agent/compaction/compactor.ts'
+import type { AgentContext, Output } from '../../agent/loop.ts'
+import type { RunLimits } from '../../agent/loop-ends.ts'
+import type { History } from '../../agent/history.ts'
+import { stuckIn } from '../../agent/repeats.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { Llm } from '../../llm/llm.ts'
+import type { GateRules } from '../../policy/gated-call.ts'
+import type { Gated, GatedCall, PermissionGate } from '../../policy/permissions.ts'
+import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
+import type { LiveState } from '../state/live-state.ts'
+import { gatedCalls } from '../state/state.ts'
+import { findSubagent } from '../state/subagents.ts'
+import { compactionOf } from './compaction-of.ts'
+
+/** `state` is that of the agent, and `emit` and `publish` mark its events as such. */
+export type AgentParts = Pick<Output, 'emit'> & {
+  readonly state: Pick<LiveState, 'current'>
+  readonly toolCalls: ToolCalls
+  readonly gate: PermissionGate
+  readonly hooks: ConversationHooks
+  readonly createLlm: (config: LlmConfig) => Llm
+  /** Models of this conversation that turned out not to support tools. */
+  readonly withoutTools: Set<string>
+  /** A call must be allowed by each of them. */
+  readonly rules: () => readonly GateRules[]
+  readonly spent: AgentContext['spent']
+  readonly waitsForSubagents: () => boolean
+}
+
+export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output'>
+
+export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContext {
+  const { state, toolCalls, gate, hooks, createLlm, withoutTools, spent, waitsForSubagents } = parts
+  let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
+  const rules = () =>
+    hooks.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
+  return {
+    ...ofRun,
+    toolCalls,
+    compactor: createCompactor(parts, ofRun),
+    withoutTools,
+    // Create it again after a change of the configuration, so that the change applies from the next step.
+    llm: () => {
+      const config = state.current.settings.llm_config
+      if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
+      return llm.instance
+    },
+    hooks: () => hooks.forLoop(),
+    openCalls: () => state.current.openCalls,
+    prepareGate: () => prepareGate(gate, rules()),
+    gate: () => {
+      const { current } = state
+      const isNew = ({ toolUseId: id }: GatedCall) => !toolCalls.hasBegun(id) && !findSubagent(current, id)
+      return strictest(rules().map((each) => gate.decide(gatedCalls(current).filter(isNew), each)))
+    },
+    waitsForSubagents,
+    steps: () => state.current.run?.steps ?? 0,
+    stuckIn: () => stuckIn(state.current.repeats),
+    limits: () => limitsOf(state),
+    spent,
+  }
+}
+
+async function prepareGate(gate: PermissionGate, rules: readonly GateRules[]): Promise<void> {
+  await Promise.all(rules.map((each) => gate.prepare(each)))
+}
+
+function limitsOf({ current: { run, settings } }: Pick<LiveState, 'current'>): RunLimits {
+  return {
+    maxSteps: run?.maxSteps,
+    maxIterations: settings.max_iteration_per_run,
+    maxTokens: settings.max_tokens_per_run,
+    maxBudgetUsd: settings.max_budget_usd,
+  }
+}
+
+/** What one denies is denied, and what one asks about is asked. */
+function strictest(decisions: readonly Gated[]): Gated {
+  const [first, ...more] = decisions
+  if (first && more.length === 0) return first
+  const denials = new Map(decisions.flatMap((each) => [...each.denials]))
+  const asks = new Map(decisions.flatMap((each) => each.asks.map((ask) => [ask.tool_use_id, ask] as const)))
+  return { denials, asks: [...asks.values()].filter((ask) => !denials.has(ask.tool_use_id)) }
+}
+
+function createCompactor(
+  { state, toolCalls, hooks, createLlm, withoutTools, emit }: AgentParts,
+  { runId, history }: { readonly runId: string; readonly history: History },
+): Compactor {
+  return new Compactor({
+    ...compactionOf(state, toolCalls, hooks),
+    runId,
+    history,
+    tools: () => (withoutTools.has(state.current.settings.llm_config.model ?? '') ? [] : toolCalls.descriptions),
+    createLlm,
+    emit,
+  })
+}

@@ -1,0 +1,126 @@
+/** Builds the parts of one subagent: its view of the state, its shells, its tools, its gate and its hooks. */
+import type { ChangingTools } from '../../agent/describe-tool.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { TransientDraft } from '../../contract/events/transient-event.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { Llm } from '../../llm/llm.ts'
+import { PermissionGate } from '../../policy/permissions.ts'
+import type { TaskAccess } from '../../tools/task/task-access.ts'
+import type { ToolParts } from '../build-tool-calls.ts'
+import { buildToolCalls } from '../build-tool-calls.ts'
+import type { ConversationDeps } from '../dependencies.ts'
+import type { ConversationShells } from '../exec/conversation-shells.ts'
+import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
+import type { AgentParts } from '../runs/agent-context.ts'
+import { inSubagent } from '../state/drafts.ts'
+import type { AgentView, LiveState } from '../state/live-state.ts'
+import { tokensIn } from '../state/run-state.ts'
+import type { State, Subagent } from '../state/state-shape.ts'
+import { rulesOfAgent } from '../state/subagent-rules.ts'
+import { findSubagent, isBlocked, stateOf } from '../state/subagents.ts'
+import { coversMcpTool } from './definitions.ts'
+import type { SubagentParts } from './subagent-run.ts'
+
+/** What all subagents of a conversation share. */
+export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'shells' | 'hooks' | 'subagents'> &
+  Pick<AgentParts, 'createLlm' | 'withoutTools'> & {
+    readonly log: EventLog
+    readonly state: LiveState
+    readonly shells: ConversationShells
+    readonly hooks: ConversationHooks
+    readonly homes: readonly string[]
+  }
+
+export function buildSubagent(
+  deps: ConversationDeps,
+  shared: SharedParts,
+  subagent: Subagent,
+  own: TaskAccess,
+): SubagentParts {
+  const { state: main, log, workdir, homes, withoutTools } = shared
+  const { toolUseId, agentId: id, name } = subagent
+  const state = new SubagentView(main, subagent)
+  const of = (drafts: readonly EventDraft[]) => inSubagent(drafts, subagent)
+  const publish = (draft: TransientDraft) => log.publish({ parent_tool_use_id: toolUseId, agent_name: name, ...draft })
+  const emit = async (drafts: readonly EventDraft[]) => void (await log.append(of(drafts)))
+  // Another one for each start: the end of the former shells may take a moment.
+  const shells = shared.shells.ofAgent(`sub-${subagent.agent.run?.startSeq}.`)
+  const hooks = shared.hooks.forSubagent({ id, name }, { state, toolCalls: () => toolCalls, emit })
+  const toolCalls = buildToolCalls(deps, {
+    ...shared,
+    state,
+    log: { append: (drafts) => log.append(of(drafts)), publish, subscribe: (reader) => log.subscribe(reader) },
+    shells,
+    changing: allowedTools(shared.changing, main, subagent.tools),
+    hooks: hooks.tools,
+    subagents: own,
+  })
+  const gate = new PermissionGate({ workdir, homes, accessOf: (call) => toolCalls.accessOf(call) })
+  return {
+    state,
+    toolCalls,
+    gate,
+    hooks,
+    withoutTools,
+    emit,
+    publish,
+    log,
+    createLlm: (config) => withNewIds(shared.createLlm(config)),
+    rules: () => rulesOfAgent(main.current, toolUseId),
+    spent: () => spentBy(main.current, state.current),
+    waitsForSubagents: () => {
+      const { current } = main
+      const called = current.subagents.filter((each) => each.callerId === toolUseId && !each.isBackground)
+      return called.length > 0 && called.every((each) => isBlocked(current, each))
+    },
+    close: () => shells.close(),
+  }
+}
+
+/** The ids of calls are unique in the conversation, and models number the calls of each history. */
+const withNewIds = (llm: Llm): Llm => ({
+  model: llm.model,
+  stream: (request, signal) => llm.stream({ ...request, replacesIds: true }, signal),
+})
+
+/** The state as one subagent has it. After its end, the last one. */
+class SubagentView implements AgentView {
+  readonly #main: LiveState
+  #last: { readonly of: State; readonly subagent: Subagent; readonly state: State }
+
+  constructor(main: LiveState, subagent: Subagent) {
+    this.#main = main
+    this.#last = { of: main.current, subagent, state: stateOf(main.current, subagent) }
+  }
+
+  get current(): State {
+    const { current } = this.#main
+    if (current !== this.#last.of) {
+      const subagent = findSubagent(current, this.#last.subagent.toolUseId) ?? this.#last.subagent
+      this.#last = { of: current, subagent, state: stateOf(current, subagent) }
+    }
+    return this.#last.state
+  }
+}
+
+/** The limits of a run hold for the run as a whole, those of a subagent that outlives its run for the subagent. */
+function spentBy(main: State, own: State) {
+  const isOfRun = main.run !== undefined && main.run.id === own.run?.id
+  return { tokens: tokensIn((isOfRun ? main.run : own.run)?.usage), costUsd: main.costUsd }
+}
+
+/** The tools of MCP servers and of clients that the subagent has. */
+function allowedTools(all: ChangingTools, state: LiveState, allowed: readonly string[]): ChangingTools {
+  const isOfClient = (name: string) => state.current.settings.client_tools?.some((tool) => tool.name === name) ?? false
+  const has = (name: string) =>
+    allowed.includes(name) || (!isOfClient(name) && allowed.some((entry) => coversMcpTool(entry, name)))
+  let [from, listed] = [all.listed, all.listed.filter(({ name }) => has(name))]
+  return {
+    get listed() {
+      if (from !== all.listed) [from, listed] = [all.listed, all.listed.filter(({ name }) => has(name))]
+      return listed
+    },
+    find: (name) => (has(name) ? all.find(name) : undefined),
+    prepare: all.prepare?.bind(all),
+  }
+}

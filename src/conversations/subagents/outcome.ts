@@ -1,0 +1,61 @@
+/** What a subagent's end means for the call that it worked for. */
+import type { LoopEnd } from '../../agent/loop-end.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { TaskOutcome } from '../../tools/task/task-access.ts'
+import type { TaskOutput } from '../../tools/task/task.ts'
+import { answerOpenCalls, inRun, inSubagent, result } from '../state/drafts.ts'
+import type { State, Subagent } from '../state/state-shape.ts'
+import { findSubagent, stateOf } from '../state/subagents.ts'
+
+/** The next run continues it. */
+export const STAYS_OPEN: TaskOutcome = { output: '', staysOpen: true }
+
+/** The `Result` of the subagent is stored together with the result of the call. */
+export function outcomeOf(state: State, toolUseId: string, end: LoopEnd): TaskOutcome {
+  const subagent = findSubagent(state, toolUseId)
+  if (!subagent) return STAYS_OPEN
+  const own = stateOf(state, subagent)
+  const { stopReason } = end
+  const text = end.finalText || (own.run?.finalText ?? '')
+  const output: TaskOutput = {
+    agent_id: subagent.agentId,
+    agent_name: subagent.name,
+    stop_reason: stopReason,
+    steps: own.run?.steps ?? 0,
+    text,
+  }
+  const isDone = stopReason === 'completed' || stopReason === 'finished'
+  const failed = isDone ? {} : { error: { type: 'failed' as const, message: failureOf(end, own.run?.maxSteps) } }
+  return { output, ...failed, events: endEvents(own, subagent, end) }
+}
+
+/** Its error, results of calls that did not begin, and its `Result`. */
+function endEvents(own: State, subagent: Subagent, end: LoopEnd): EventDraft[] {
+  const { failure, stopReason } = end
+  const error: EventDraft[] = failure
+    ? [
+        {
+          type: 'ErrorEvent',
+          source: 'environment',
+          ...inRun(own),
+          error_type: failure.type,
+          message: failure.message,
+          retryable: failure.retryable,
+        },
+      ]
+    : []
+  const left = answerOpenCalls(
+    own,
+    'interrupted',
+    'interrupted: the subagent ended before this call began; it did not run',
+  )
+  return inSubagent([...error, ...left, result(own, stopReason, Date.now(), end)], subagent)
+}
+
+function failureOf({ failure, stopReason }: LoopEnd, maxSteps: number | undefined): string {
+  if (failure) return `The subagent failed: ${failure.message}`
+  if (stopReason === 'max_steps')
+    return `The subagent was stopped after ${maxSteps} steps, its limit; continue it with resume.`
+  if (stopReason === 'hook') return 'A hook ended the subagent.'
+  return `The subagent ended: ${stopReason}.`
+}

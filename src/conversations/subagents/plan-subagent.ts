@@ -1,0 +1,85 @@
+/** Plans the subagent of a `Task` call: a new one, or one that is continued. */
+import type { EventOf } from '../../contract/events/event.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { readPages } from '../../events/read-pages.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import type { TaskInput } from '../../tools/task/task-access.ts'
+import type { State } from '../state/state-shape.ts'
+import { depthBelow } from '../state/subagents.ts'
+import { agentsIn, grant, limitsOf } from './definitions.ts'
+import type { NewSubagent } from './subagent-intents.ts'
+
+/** Subagents of a conversation that have not ended. */
+const MAX_OPEN = 32
+
+export type Caller = { readonly toolUseId: string; readonly callerId: string | undefined }
+
+/** Why there is no subagent, for the model. */
+type Fault = { readonly fault: string }
+
+export async function planSubagent(
+  log: Pick<EventLog, 'read'>,
+  state: State,
+  { toolUseId, callerId }: Caller,
+  input: TaskInput,
+): Promise<NewSubagent | Fault> {
+  const { maxDepth } = limitsOf(state.settings)
+  if (depthBelow(state, callerId) > maxDepth)
+    return { fault: `Subagents are nested at most ${maxDepth} deep here; work on the task yourself.` }
+  if (state.subagents.length >= MAX_OPEN)
+    return { fault: `${MAX_OPEN} subagents are open already; wait until some of them have ended.` }
+  const { description, prompt } = input
+  const task = { parent_tool_use_id: toolUseId, description, prompt, background: false }
+  if (input.resume !== undefined) return await planToContinue(log, state, callerId, { task, agentId: input.resume })
+  const agents = agentsIn(state.settings)
+  const known = agents.find(({ name }) => name === input.subagent_type)
+  if (!known)
+    return {
+      fault: `There is no agent named ${JSON.stringify(input.subagent_type)}. The agents are: ${agents.map(({ name }) => name).join(', ')}.`,
+    }
+  return { ...task, agent_name: known.name, agent_id: uuid7(), ...grant(state, callerId, known) }
+}
+
+type Continued = {
+  readonly task: Pick<NewSubagent, 'parent_tool_use_id' | 'description' | 'prompt' | 'background'>
+  readonly agentId: string
+}
+
+/** It keeps what it was given, as far as its caller has it. */
+async function planToContinue(
+  log: Pick<EventLog, 'read'>,
+  state: State,
+  callerId: string | undefined,
+  { task, agentId }: Continued,
+): Promise<NewSubagent | Fault> {
+  if (state.subagents.some((each) => each.agentId === agentId))
+    return { fault: `The subagent ${agentId} still works; wait until it has ended.` }
+  const start = await findStart(log, agentId)
+  if (!start)
+    return { fault: `There is no subagent ${JSON.stringify(agentId)}; use the agent_id of an earlier result.` }
+  const { agent_name, disallowed_tools, model, permission_mode, max_steps, first_seq = start.seq } = start
+  const definition = { description: '', prompt: start.system_prompt, tools: start.tools }
+  const { tools } = grant(state, callerId, { name: agent_name, origin: 'request', definition })
+  return {
+    ...task,
+    agent_name,
+    agent_id: agentId,
+    system_prompt: start.system_prompt,
+    tools,
+    ...(disallowed_tools && { disallowed_tools }),
+    ...(model !== undefined && { model }),
+    ...(permission_mode && { permission_mode }),
+    ...(max_steps !== undefined && { max_steps }),
+    first_seq,
+  }
+}
+
+const TYPES = new Set(['SubagentStart'])
+const PAGE = 100
+
+/** The last time that it began. */
+async function findStart(log: Pick<EventLog, 'read'>, agentId: string): Promise<EventOf<'SubagentStart'> | undefined> {
+  for await (const { events } of readPages(log, { types: TYPES, order: 'desc', limit: PAGE }))
+    for (const { event } of events) if (event.type === 'SubagentStart' && event.agent_id === agentId) return event
+  return undefined
+}
