@@ -17,7 +17,7 @@ import { NetworkPolicy } from './network.ts'
 import { ToolConfig } from './limits/tool-config.ts'
 import { Secrets } from './secret.ts'
 import { McpInput, McpServers } from './mcp/mcp-server.ts'
-import { Agents, SubagentLimits } from './agents/definition.ts'
+import { AgentFields, Agents } from './agents/definition.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
 
@@ -90,8 +90,7 @@ export const CreateConversation = z
       ),
     mcp: McpInput.optional().describe('Servers of the Model Context Protocol, whose tools the agent gets.'),
     client_tools: ClientTools.optional(),
-    agents: Agents.optional().describe('Subagents by name, for the tool `Task`, which the agent then has.'),
-    subagent_limits: SubagentLimits.optional(),
+    ...AgentFields,
   })
   .meta({
     id: 'CreateConversation',
@@ -129,7 +128,6 @@ export const ForkConversation = z
   })
   .meta({ id: 'ForkConversation', examples: [{ title: 'totals, second attempt' }] })
 export type ForkConversation = z.infer<typeof ForkConversation>
-
 /** `PUT config` merges: absent fields are unchanged. */
 export const UpdateConfig = z
   .strictObject({
@@ -197,8 +195,7 @@ export const ConversationView = z
     enable_message_rewrite_hooks: z.boolean().optional(),
     mcp: McpServers.optional().describe('MCP servers by name. Credentials are masked.'),
     client_tools: z.array(z.string()).optional().describe('Names of the client tools.'),
-    agents: Agents.optional(),
-    subagent_limits: SubagentLimits.optional(),
+    ...AgentFields,
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
     max_tokens_per_run: z.int().optional(),

@@ -3,7 +3,6 @@ import { EventLog } from '../events/event-log.ts'
 import type { StoredLog } from '../events/event-store.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import { refusalOfCommand } from '../policy/client-commands.ts'
-import type { GateOptions } from '../policy/permissions.ts'
 import { PermissionGate } from '../policy/permissions.ts'
 import type { Llm } from '../llm/llm.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
@@ -69,8 +68,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const base = buildBase(deps, source)
   const { id, log, state, logger } = base
   const homes = deps.workspace.homesOf(base.directory)
-  const accessOf: GateOptions['accessOf'] = (call) => toolCalls.accessOf(call)
-  const gate = new PermissionGate({ workdir: base.workdir, homes, accessOf })
+  const gate = new PermissionGate({ workdir: base.workdir, homes, accessOf: (call) => toolCalls.accessOf(call) })
   const execution = buildExecution(deps, base, source, gate)
   const project = buildProject(deps, base, gate, execution)
   const hooks: ConversationHooks = buildHooks(deps.hooks, {
@@ -89,7 +87,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     servers && buildMcp(deps, { ...base, ...execution, servers, secrets, redactor, runId: () => state.current.run?.id })
   const waiting = new WaitingCalls(base)
   const changing = joinTools(mcp, new DeclaredTools(state, waiting))
-  const { recorder, ...agents } = buildAgents(
+  const agents = buildAgents(
     deps,
     { ...base, ...execution, redactor, project, changing, hooks, homes },
     { secrets, actor: () => actor },
@@ -108,7 +106,6 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     markActive: (isActive) => (isActive ? deps.storage.active.set(id) : deps.storage.active.clear(id)),
     onChange,
   })
-  log.subscribe({ onEvents: (events) => events.forEach(({ event }) => recorder.take(event)) })
   // Subscribe after the conversation itself, so that it already knows the events that others receive.
   deps.onLogOpened(log)
   if (state.current.settings.visualize) logEvents(log, logger)
@@ -261,8 +258,9 @@ function buildAgents(
   parts: Omit<SharedParts, 'withoutTools' | 'createLlm'>,
   { secrets, actor }: AgentOptions,
 ) {
-  const { id, state, redactor, hooks, shells } = parts
+  const { id, log, state, redactor, hooks, shells } = parts
   const recorder = new MetricsRecorder(deps.metrics, state.current)
+  log.subscribe({ onEvents: (events) => events.forEach(({ event }) => recorder.take(event)) })
   const model = { models: deps.models, conversationId: id, secrets, redactor }
   const ofSubagents = { time: (llm: Llm) => recorder.timeSubagent(llm) }
   const withoutTools = new Set<string>()
@@ -270,7 +268,7 @@ function buildAgents(
   const shared = { ...parts, withoutTools, createLlm: createLlmFactory({ ...model, recorder: ofSubagents }) }
   const subagents = buildSubagents(deps, shared, actor)
   const own = { hooks: hooks.tools, shells: shells.ofAgent(), subagents: subagents.accessOf() }
-  return { recorder, createLlm, withoutTools, subagents, toolCalls: buildToolCalls(deps, { ...parts, ...own }) }
+  return { createLlm, withoutTools, subagents, toolCalls: buildToolCalls(deps, { ...parts, ...own }) }
 }
 
 function buildProject(

@@ -76,6 +76,12 @@ export const SubagentLimits = z
   .meta({ id: 'SubagentLimits', examples: [{ max_concurrent: 4 }] })
 export type SubagentLimits = z.infer<typeof SubagentLimits>
 
+/** Of a request, and of a conversation. */
+export const AgentFields = {
+  agents: Agents.optional().describe('Subagents by name, for the tool `Task`, which the agent then has.'),
+  subagent_limits: SubagentLimits.optional(),
+}
+
 /** An agent as clients see it. */
 export const AgentEntry = z
   .object({
