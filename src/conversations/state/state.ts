@@ -169,7 +169,9 @@ function afterConfig(state: State, event: EventOf<'ConfigUpdate'>): State {
   const settings = readSettings(state, event, () => withChanges(state.settings, event.changes))
   const spent = spentBesides(state, event)
   if (!('hooks' in event.changes)) return { ...state, ...spent, settings }
-  return { ...state, ...spent, settings, hooksAt: event.seq, openCalls: withoutVerdicts(state.openCalls) }
+  const subagents = unjudgedSubagents(state.subagents)
+  const openCalls = withoutVerdicts(state.openCalls)
+  return { ...state, ...spent, settings, hooksAt: event.seq, openCalls, subagents }
 }
 
 /** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
