@@ -30,6 +30,8 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
   readonly #options: QueryOptions
   readonly #events: AsyncGenerator<QueryEvent, void, undefined>
   readonly #ending = new AbortController()
+  /** Requests under way, which end before the connection to the server does. */
+  readonly #controls = new Set<Promise<unknown>>()
   #outcome: Outcome | undefined
   #conversation: ConversationHandle | undefined
 
@@ -45,18 +47,18 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
   }
 
   /** Ends the active run with its running tool. The session can be continued, also with the next message of the prompt. */
-  async interrupt(): Promise<void> {
-    await this.#opened().pause({ interrupt: true })
+  interrupt(): Promise<void> {
+    return this.#control((conversation) => conversation.pause({ interrupt: true }))
   }
 
   /** Holds from the next tool call on. */
-  async setPermissionMode(mode: NonNullable<ApprovalOptions['permissionMode']>): Promise<void> {
-    await this.#opened().updateConfig({ permission_mode: mode })
+  setPermissionMode(mode: NonNullable<ApprovalOptions['permissionMode']>): Promise<void> {
+    return this.#control((conversation) => conversation.updateConfig({ permission_mode: mode }))
   }
 
   /** Holds from the next request to the model on. */
-  async setModel(model: string): Promise<void> {
-    await this.#opened().updateConfig({ llm_config: { model } })
+  setModel(model: string): Promise<void> {
+    return this.#control((conversation) => conversation.updateConfig({ llm_config: { model } }))
   }
 
   next(): Promise<IteratorResult<QueryEvent, void>> {
@@ -82,9 +84,12 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     await this.return()
   }
 
-  #opened(): ConversationHandle {
-    if (this.#conversation && !this.#outcome) return this.#conversation
-    throw invalid('The query is not active. Read its first event before you control it, and do so before it has ended.')
+  async #control(work: (conversation: ConversationHandle) => Promise<unknown>): Promise<void> {
+    if (!this.#conversation || this.#outcome)
+      throw invalid('The query is not active. Read its first event before you control it, and do so while it lasts.')
+    const working = work(this.#conversation)
+    this.#controls.add(working)
+    await working.finally(() => this.#controls.delete(working))
   }
 
   async *#run(): AsyncGenerator<QueryEvent, void, undefined> {
@@ -122,6 +127,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
         })
       } finally {
         removeHooks()
+        await Promise.allSettled(this.#controls)
       }
     } finally {
       await link[Symbol.asyncDispose]()
