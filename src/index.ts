@@ -4,6 +4,7 @@ export { createServer } from './sdk/create-server.ts'
 export type { CreateServerOptions, RunningServer } from './sdk/create-server.ts'
 export type { HookCallback, HookInput, HookMatcher, HooksOption } from './sdk/options/hooks-option.ts'
 export type {
+  AgentOptions,
   AnswerQuestions,
   CanUseTool,
   PermissionContext,

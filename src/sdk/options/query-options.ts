@@ -66,7 +66,7 @@ export type ProjectOptions = {
   /** Another name of `cwd`, for the directory that `settingSources` are read from. */
   readonly projectDir?: string | undefined
   readonly settingSources?: Wire['setting_sources']
-  readonly agents?: Readonly<Record<string, unknown>> | undefined
+  readonly agents?: Readonly<Record<string, AgentOptions>> | undefined
   readonly mcpServers?: NonNullable<Wire['mcp']>['mcpServers']
   /** Replaces the prompt of the server, or appends to it. */
   readonly systemPrompt?: string | { readonly append: string } | undefined
@@ -155,3 +155,16 @@ export type QueryOptions = SessionPlace &
     /** Further fields of `POST /conversations`, in the names of the wire. */
     readonly conversation?: Wire | undefined
   }
+
+/** An agent that the agent can give tasks to with its tool `Task`. */
+export type AgentOptions = {
+  /** When to use it; for the agent that calls it. */
+  readonly description: string
+  /** Its system prompt. */
+  readonly prompt: string
+  readonly tools?: readonly string[] | undefined
+  readonly disallowedTools?: readonly string[] | undefined
+  readonly model?: string | undefined
+  readonly maxSteps?: number | undefined
+  readonly permissionMode?: Wire['permission_mode']
+}

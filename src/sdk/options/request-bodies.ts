@@ -26,7 +26,7 @@ export function createBody(options: QueryOptions, id: string): BodyOf<'createCon
     ...(typeof systemPrompt === 'string' && { system_prompt: systemPrompt }),
     ...(typeof systemPrompt === 'object' && { system_prompt_extensions: [systemPrompt.append] }),
     ...(options.outputSchema && { output_schema: outputSchemaOf(options) }),
-    ...(agents && { agents }),
+    ...(agents && { agents: agentsOf(agents) }),
   })
 }
 
@@ -94,4 +94,12 @@ export function workdirOf({ cwd, projectDir, server }: QueryOptions): string | u
     throw invalid('cwd and projectDir must be the same directory: the agent works in its project. Pass one of them.')
   const path = cwd ?? projectDir
   return path === undefined || server ? path : resolve(path)
+}
+
+function agentsOf(agents: NonNullable<QueryOptions['agents']>): BodyOf<'createConversation'>['agents'] {
+  const definitions = Object.entries(agents).map(([name, { disallowedTools, maxSteps, permissionMode, ...same }]) => {
+    const renamed = { disallowed_tools: disallowedTools, max_steps: maxSteps, permission_mode: permissionMode }
+    return [name, withoutUndefined({ ...same, tools: same.tools && [...same.tools], ...renamed })]
+  })
+  return Object.fromEntries(definitions)
 }
