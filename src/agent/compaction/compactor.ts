@@ -58,6 +58,8 @@ type CondensationDraft = Extract<EventDraft, { type: 'Condensation' }>
 const TRANSCRIPT_PART = 0.5
 /** The part of a context that was refused as too long, which should fit. */
 const AFTER_REFUSAL_PART = 0.5
+/** Of the threshold: what messages may take if the prompt and the tools alone reach it. */
+const LEAST_ROOM_PART = 0.3
 /** For a model whose window is unknown, in tokens: all current ones have as much. */
 const SMALL_WINDOW = 32_000
 const CHARS_PER_TOKEN = 3
@@ -71,8 +73,9 @@ export class Compactor {
 
   /** True if the next request would exceed the threshold. Cheap: every step asks. */
   isDue(): boolean {
-    const limit = this.#isEnabled() ? this.#limit() : undefined
-    return limit !== undefined && this.#tokens() >= limit
+    const limit = this.#isEnabled() ? this.#threshold() : undefined
+    // What follows the first comparison reads all tools, and rarely happens.
+    return limit !== undefined && this.#tokens() >= limit && this.#tokens() >= (this.#limit() ?? limit)
   }
 
   /**
@@ -113,7 +116,15 @@ export class Compactor {
     return context_window ?? contextWindowOf(model)
   }
 
+  /** Where the prompt and the tools alone reach the threshold, each step would be compacted, and never be short enough. */
   #limit(): number | undefined {
+    const threshold = this.#threshold()
+    if (threshold === undefined) return undefined
+    const fixed = this.#deps.history.size.scaled(this.#fixedTokens())
+    return fixed < threshold ? threshold : fixed + threshold * LEAST_ROOM_PART
+  }
+
+  #threshold(): number | undefined {
     const window = this.#window
     if (window === undefined) return undefined
     const { max_output_tokens = 0 } = this.#deps.config()

@@ -17,13 +17,24 @@ const TOKENS_PER_IMAGE = 1600
 /** How far the estimate may be corrected by what the model reported. */
 const [MIN_SCALE, MAX_SCALE] = [0.5, 4]
 
+/**
+ * What a report of the model may differ from the estimate by: a proxy may count all requests together, or leave out what
+ * was cached. A prompt and tools are not part of the estimate, and rarely larger than that.
+ */
+const [MIN_PLAUSIBLE_PART, MAX_PLAUSIBLE_PART, MAX_FIXED_TOKENS] = [0.2, 5, 200_000]
+
 export const tokensOfText = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
 
-export function tokensOfMessage(message: ModelMessage): number {
+export const tokensOfMessage = (message: ModelMessage): number => tokensOfWords(message) + tokensOfImages(message)
+
+const tokensOfImages = (message: ModelMessage): number =>
+  message.role === 'user' ? message.content.filter(({ type }) => type === 'image').length * TOKENS_PER_IMAGE : 0
+
+function tokensOfWords(message: ModelMessage): number {
   switch (message.role) {
     case 'user':
       return message.content.reduce(
-        (sum, part) => sum + (part.type === 'text' ? tokensOfText(part.text) : TOKENS_PER_IMAGE),
+        (sum, part) => sum + (part.type === 'text' ? tokensOfText(part.text) : 0),
         TOKENS_PER_MESSAGE,
       )
     case 'assistant':
@@ -48,16 +59,28 @@ export class ContextSize {
   /** Whether `#tokens` comes from the model. It then includes the prompt and the tools. */
   #isMeasured = false
   #scale = 1
+  /** The estimated tokens of the words of the first messages, and the number of these. */
+  #words = 0
+  #wordsOf = 0
 
   /** The model has read and written these messages. `unread` of the last ones were not in its request. */
   measured(usage: Usage, messages: readonly ModelMessage[], unread: readonly ModelMessage[]): void {
-    if (usage.input_tokens === 0) return // the endpoint reports nothing
+    if (!this.#isPlausible(usage.input_tokens, messages, unread)) return
     const later = unread.reduce((sum, message) => sum + tokensOfMessage(message), 0)
     // Reasoning is not part of the next request at most endpoints.
     const said = Math.max(0, usage.output_tokens - usage.reasoning_tokens)
     this.#tokens = usage.input_tokens + said + Math.round(later * this.#scale)
     this.#counted = messages.length
     this.#isMeasured = true
+  }
+
+  /** False for an endpoint that reports nothing, or something else. The answer is the last message. */
+  #isPlausible(reported: number, messages: readonly ModelMessage[], unread: readonly ModelMessage[]): boolean {
+    for (const message of messages.slice(this.#wordsOf)) this.#words += tokensOfWords(message)
+    this.#wordsOf = messages.length
+    const others = [...messages.slice(-1), ...unread]
+    const sent = this.#words - others.reduce((sum, message) => sum + tokensOfWords(message), 0)
+    return reported > sent * MIN_PLAUSIBLE_PART && reported < sent * MAX_PLAUSIBLE_PART + MAX_FIXED_TOKENS
   }
 
   /** Returns the tokens of a request with these messages. `fixed` are the tokens of its prompt and tools. */
@@ -71,9 +94,14 @@ export class ContextSize {
 
   /** The message at this place is no longer sent. */
   removed(message: ModelMessage, at: number): void {
-    if (at >= this.#counted) return
-    this.#counted--
-    this.#tokens -= this.scaled(tokensOfMessage(message))
+    if (at < this.#counted) {
+      this.#counted--
+      this.#tokens -= this.scaled(tokensOfMessage(message))
+    }
+    if (at < this.#wordsOf) {
+      this.#wordsOf--
+      this.#words -= tokensOfWords(message)
+    }
   }
 
   /** Corrects an estimate by what the model reported earlier. */
@@ -89,6 +117,8 @@ export class ContextSize {
     }
     this.#tokens = 0
     this.#counted = 0
+    this.#words = 0
+    this.#wordsOf = 0
     this.#isMeasured = false
   }
 }

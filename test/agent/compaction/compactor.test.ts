@@ -129,13 +129,32 @@ test('one result that is larger than the window is shortened, and the run contin
   expect(seen).toMatchObject({ faults: [], refused: 0 })
 })
 
-test('a context that stays full is not compacted at every step', async () => {
-  const { script } = worker({ steps: 30, chars: 100 })
+test.each([100, 4000])('a context that stays full is not compacted at every step: results of %i', async (chars) => {
+  const { script } = worker({ steps: 30, chars })
   await using bench = await setBench({ tools: [big], script })
   const conversation = await converse(bench, { system_prompt: 'word '.repeat(10_000) }, { context_window: 8000 })
   expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
   expect(only(await eventsOf(conversation), 'Condensation').length).toBeLessThan(10)
 })
+
+test.each([
+  ['nearly nothing, because the rest was cached', { prompt_tokens: 3, completion_tokens: 1 }],
+  ['an absurd number', { prompt_tokens: 1e11, completion_tokens: 1 }],
+  ['a negative number', { prompt_tokens: -100, completion_tokens: -1 }],
+  ['nothing', null],
+])(
+  'an endpoint that reports %s is not believed: the conversation is compacted in time, and not always',
+  async (_, usage) => {
+    const { script, seen } = worker({ steps: 30, window: 8000 })
+    await using bench = await setBench({ tools: [big], script: (question) => ({ ...script(question), usage }) })
+    const conversation = await converse(bench)
+    expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
+    expect(seen).toMatchObject({ faults: [], refused: 0 })
+    const { length } = only(await eventsOf(conversation), 'Condensation')
+    expect(length).toBeGreaterThan(1)
+    expect(length).toBeLessThan(10)
+  },
+)
 
 test('another model writes the summaries if there is one, and is paid for by its name', async () => {
   const { script } = worker()
