@@ -1,54 +1,74 @@
 #!/usr/bin/env node
 /** The executable: arguments -> command; error -> one line and an exit code. */
-import { readArguments, USAGE, UsageError } from './cli/arguments.ts'
-import { surviveLostOutput } from './cli/lost-output.ts'
+import { readArguments } from './cli/command-line/read-arguments.ts'
+import { UsageError } from './cli/command-line/usage-error.ts'
+import { endWithoutReader, surviveLostOutput } from './cli/lost-output.ts'
 import { prepareProcess } from './process-settings.ts'
 
 /** What is asked for cannot be, now or later: wrong arguments or settings. 1 is for everything else. */
 const USAGE_EXIT_CODE = 2
+
+const SERVERS: ReadonlySet<string> = new Set(['serve', 'demo', 'scripted-model'])
 
 prepareProcess()
 
 // Handle a file size limit like a full disk: the write fails, and the conversation reports it. By default the signal
 // would end the server.
 process.on('SIGXFSZ', () => {})
-surviveLostOutput()
 
 await main(process.argv.slice(2)).then(
-  () => process.exit(),
+  (code) => process.exit(code),
   (error: unknown) => {
     process.stderr.write(`agent-server: ${tell(error)}\n`)
     process.exit(isWrongUse(error) ? USAGE_EXIT_CODE : 1)
   },
 )
 
-async function main(args: string[]): Promise<void> {
-  const command = readArguments(args)
+/** Returns the exit code; undefined for that of the process. */
+async function main(args: string[]): Promise<number | undefined> {
+  const command = readArguments(args, { isTerminal: process.stdin.isTTY && process.stdout.isTTY })
+  // What runs on after its reader has gone, and what only prints.
+  if (SERVERS.has(command.name)) surviveLostOutput()
+  else if (command.name !== 'chat') endWithoutReader()
   switch (command.name) {
-    case 'help':
-      return void process.stdout.write(USAGE)
+    case 'help': {
+      const { helpOf } = await import('./cli/command-line/help.ts')
+      return void process.stdout.write(helpOf(command.command))
+    }
     case 'version': {
       const { VERSION } = await import('./wiring/version.ts')
       return void process.stdout.write(`${VERSION}\n`)
     }
+    case 'chat': {
+      const { run } = await import('./cli/run.ts')
+      return await run(command)
+    }
+    case 'sessions': {
+      const { sessions } = await import('./cli/sessions.ts')
+      return void (await sessions(command))
+    }
+    case 'completion': {
+      const { completionScript } = await import('./cli/completion/completion.ts')
+      return void process.stdout.write(completionScript(command.shell))
+    }
     case 'serve': {
       const { serve } = await import('./cli/serve.ts')
-      return await serve(command)
+      return void (await serve(command))
     }
     case 'key': {
       const { printKey } = await import('./cli/master-key.ts')
-      return await printKey()
+      return void (await printKey())
     }
     case 'demo': {
       const { demo } = await import('./cli/demo.ts')
-      return await demo()
+      return void (await demo())
     }
     case 'scripted-model': {
       const { scriptedModel } = await import('./cli/scripted-model.ts')
-      return await scriptedModel(command)
+      return void (await scriptedModel(command))
     }
     default:
-      command satisfies never
+      return command satisfies never
   }
 }
 

@@ -1,7 +1,7 @@
-/** Keeps the process alive when its output cannot be written: a full disk, or a reader that is gone, as with `| head`. */
+/** What happens when the output cannot be written: a full disk, or a reader that is gone, as with `| head`. */
 import { codeOf } from '../lib/error-code.ts'
 
-/** Call it before the first line is written. By default Node would end the process, and with it the runs of a server. */
+/** For what goes on. Call it before the first line is written. By default Node would end the process, and with it the runs of a server. */
 export function surviveLostOutput(): void {
   let wasReported = false
   process.stderr.on('error', () => {})
@@ -11,4 +11,10 @@ export function surviveLostOutput(): void {
     const reason = codeOf(error) ?? 'error'
     process.stderr.write(`agent-server: the output cannot be written (${reason}); continuing without it.\n`)
   })
+}
+
+/** For commands that only print: nobody reads the rest. */
+export function endWithoutReader(): void {
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', (error) => process.exit(codeOf(error) === 'EPIPE' ? 0 : 1))
 }

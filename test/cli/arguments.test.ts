@@ -1,12 +1,40 @@
 import { describe, expect, test } from 'vitest'
-import { readArguments, UsageError } from '../../src/cli/arguments.ts'
+import { readArguments } from '../../src/cli/command-line/read-arguments.ts'
+import { UsageError } from '../../src/cli/command-line/usage-error.ts'
 
 test.each([[['-v']], [['--version']], [['serve', '--version']]])('%j asks for the version', (args) => {
   expect(readArguments(args)).toEqual({ name: 'version' })
 })
 
-test.each([[['-h']], [['--help']], [['help']], [['serve', '-h']]])('%j asks for help', (args) => {
-  expect(readArguments(args)).toEqual({ name: 'help' })
+test.each([
+  [['-h'], undefined],
+  [['--help'], undefined],
+  [['help'], undefined],
+  [['serve', '-h'], 'serve'],
+  [['help', 'sessions'], 'sessions'],
+  [['-p', '--help'], 'chat'],
+])('%j asks for help', (args, command) => {
+  expect(readArguments(args)).toEqual({ name: 'help', command })
+})
+
+test('without a command a terminal gets the chat', () => {
+  expect(readArguments([], { isTerminal: true })).toMatchObject({ name: 'chat', isHeadless: false, prompt: undefined })
+})
+
+test.each([
+  [['-p', 'serve', 'dinner'], 'serve dinner'],
+  [['chat', '--no-tui', 'serve'], 'serve'],
+  [['--print', '--', '-x'], '-x'],
+])('in %j the prompt is no command', (args, prompt) => {
+  expect(readArguments(args)).toMatchObject({ name: 'chat', isHeadless: true, prompt })
+})
+
+test('rules are separated by commas outside of parentheses', () => {
+  expect(
+    readArguments(['-p', '--allowed-tools', 'Edit, Bash(a,b:*),Read', '--allowed-tools=Grep', 'hi']),
+  ).toMatchObject({
+    allowedTools: ['Edit', 'Bash(a,b:*)', 'Read', 'Grep'],
+  })
 })
 
 test('options are read in both forms', () => {
@@ -29,7 +57,7 @@ describe('one sentence reports', () => {
   test.each([
     ['an unknown option', ['serve', '--verbose'], 'there is no option --verbose.'],
     ['a misspelt option', ['serve', '--prot', '1'], 'there is no option --prot; did you mean --port?'],
-    ['an unknown short option', ['serve', '-p'], 'there is no option -p.'],
+    ['an unknown short option', ['serve', '-x'], 'there is no option -x.'],
     ['an option of another command', ['demo', '--port', '1'], 'demo has no option --port.'],
     ['a missing value', ['serve', '--port'], '--port needs a value.'],
     ['an option in place of a value', ['serve', '--port', '--generate-key'], '--port needs a value.'],
@@ -39,7 +67,18 @@ describe('one sentence reports', () => {
     ['a wrong format', ['serve', '--log-format', 'xml'], '--log-format xml does not exist; use json or pretty.'],
     ['a misspelt command', ['sevre'], 'there is no command sevre; did you mean serve?'],
     ['an unknown command', ['constructor'], 'there is no command constructor.'],
-    ['no command', [], 'say what to do: serve or demo.'],
+    ['no command', [], 'say what to do: chat, serve or demo.'],
+    ['a prompt without -p', ['fix the tests'], 'there is no command fix the tests; put -p before a prompt.'],
+    ['an option of the chat', ['serve', '--no-tui'], 'serve has no option --no-tui.'],
+    ['a format without --no-tui', ['chat', '--output-format', 'json'], '--output-format needs --no-tui.'],
+    ['a wrong choice', ['-p', '--tool-choice', 'maybe', 'hi'], /--tool-choice maybe does not exist; use auto or/],
+    ['no steps', ['-p', '--max-steps', '0', 'hi'], '--max-steps 0 is not a number from 1 to 100000.'],
+    ['two conversations', ['-p', '-c', '-r', 'abc', 'hi'], 'use --resume or --autoresume, not both.'],
+    ['no address', ['connect'], 'connect needs the URL of a server.'],
+    ['no URL', ['connect', 'localhost'], 'localhost is not a URL; write http:// or https:// and the host.'],
+    ['nothing to do with conversations', ['sessions'], 'say what to do: list, show, export, delete.'],
+    ['no id', ['sessions', 'show'], 'sessions show needs the ID of a conversation.'],
+    ['an unknown shell', ['completion', 'tcsh'], 'there is no tcsh; name a shell: bash, zsh, fish.'],
     ['a word too many', ['serve', 'now'], 'now is one word too many.'],
   ])('%s', (_, args, sentence) => {
     expect(() => readArguments(args)).toThrow(UsageError)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { findCommand } from '../../scripts/provide.mjs'
-import { readArguments } from '../../src/cli/arguments.ts'
+import { readArguments } from '../../src/cli/command-line/read-arguments.ts'
 import { VARIABLES } from '../../src/config/variables.ts'
 
 const doc = await readFile(join(import.meta.dirname, '../../docs/install.md'), 'utf8')

@@ -82,6 +82,9 @@ export async function startServer({ env = {}, wrapper = [], prepare }: ServerOpt
   }
 }
 
+/** The command line of the program under test. */
+export const commandLine = (args: readonly string[]): [string, ...string[]] => [COMMAND!, ...FIRST_ARGS, ...args]
+
 export type Launched = {
   readonly child: ChildProcess
   readonly exited: Promise<number | null>
@@ -93,7 +96,7 @@ export function launch(
   args: readonly string[],
   { env = {}, wrapper = [], cwd }: ServerOptions & { cwd?: string } = {},
 ): Launched {
-  const [command, ...rest] = [...wrapper, COMMAND, ...FIRST_ARGS, ...args]
+  const [command, ...rest] = [...wrapper, ...commandLine(args)]
   const child = spawn(command!, rest, {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,27 @@
+/** Checks the values of options. The messages never contain a key. */
+import type { OptionName } from './options.ts'
+import { optionNamed } from './options.ts'
+import { UsageError } from './usage-error.ts'
+
+const MAX_PORT = 65_535
+
+type Given = { readonly [name: string]: string | boolean | string[] | undefined; readonly port?: string }
+
+/** Throws a `UsageError`. The names are those of options. */
+export function checkValues(values: Given): void {
+  const { port } = values
+  if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= MAX_PORT))
+    throw new UsageError(`--port ${port} is not a port; give a number from 0 to ${MAX_PORT}.`)
+  for (const [name, value] of Object.entries(values)) {
+    const { choices } = optionNamed(name as OptionName) // parseArgs returns the options of the table only
+    if (choices && typeof value === 'string' && !choices.includes(value))
+      throw new UsageError(`--${name} ${value} does not exist; use ${choices.join(' or ')}.`)
+  }
+  checkNumber('max-steps', values['max-steps'], 100_000)
+  checkNumber('limit', values['limit'], 1_000_000)
+}
+
+function checkNumber(name: OptionName, value: Given[string], most: number): void {
+  if (value === undefined || (/^\d{1,7}$/.test(String(value)) && Number(value) >= 1 && Number(value) <= most)) return
+  throw new UsageError(`--${name} ${String(value)} is not a number from 1 to ${most}.`)
+}

@@ -1,0 +1,122 @@
+/** Every command: how it is written, what it does, and its options. Help, completion and the reader follow this table. */
+import type { OptionName } from './options.ts'
+
+export type Command = {
+  /** The command lines, without the name of the program. */
+  readonly usage: readonly string[]
+  /** One line. */
+  readonly about: string
+  /** Further paragraphs of its help. */
+  readonly details?: readonly string[]
+  /** In addition to `--version` and `--help`. */
+  readonly options: readonly OptionName[]
+  /** The words that can follow its name, if only these can. */
+  readonly words?: readonly string[]
+}
+
+const MODEL_OPTIONS = ['model', 'base-url', 'tool-choice'] as const
+const RUN_OPTIONS = [
+  'no-tui',
+  'print',
+  'output-format',
+  'input-format',
+  'autoresume',
+  'resume',
+  'settings',
+  'api-key',
+  ...MODEL_OPTIONS,
+  'permission-mode',
+  'allowed-tools',
+  'max-steps',
+  'cwd',
+  'mcp-config',
+] as const
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const
+export type Shell = (typeof SHELLS)[number]
+
+export const SESSION_ACTIONS = ['list', 'show', 'export', 'delete'] as const
+export type SessionAction = (typeof SESSION_ACTIONS)[number]
+
+const EXIT_CODES =
+  'Exit codes without the chat: 0 done; 1 error; 2 wrong use; 3 stopped by a limit, or a call was denied because nobody could approve it; 130 interrupted.'
+
+export const COMMANDS = {
+  chat: {
+    usage: ['[chat] [OPTIONS] [PROMPT]', '-p [OPTIONS] [PROMPT]'],
+    about: 'Talks with an agent in the current directory; the default on a terminal.',
+    details: [
+      'With -p or --no-tui it does not start the interactive chat: the prompt is the argument, or stdin. The answer is printed on stdout, and what the agent does on stderr.',
+      'Options take precedence over the environment (LLM_MODEL, LLM_API_KEY, LLM_BASE_URL), and that over the settings file, a JSON object with model, api_key, base_url, temperature, reasoning_effort and mcp.',
+      EXIT_CODES,
+    ],
+    options: RUN_OPTIONS,
+  },
+  connect: {
+    usage: ['connect URL [OPTIONS] [PROMPT]'],
+    about: 'The same with the agents of a remote server.',
+    details: [
+      'The key of the server is --api-key, OPENHANDS_MASTER_KEY, or asked for on a terminal. Models are those of the server: LLM_* variables and the default settings file are not read. --cwd is a directory of the server.',
+      EXIT_CODES,
+    ],
+    options: RUN_OPTIONS,
+  },
+  sessions: {
+    usage: ['sessions list [--limit NUMBER] [--json]', 'sessions show|export|delete ID'],
+    about: 'Lists, shows, exports and deletes conversations.',
+    details: [
+      'export prints every event as a line of JSON. delete also removes the working directory if the server created it. An ID can be shortened as long as it is unique.',
+    ],
+    options: ['limit', 'json', 'server', 'api-key'],
+    words: SESSION_ACTIONS,
+  },
+  serve: {
+    usage: ['serve [OPTIONS]'],
+    about: 'Starts the server.',
+    details: [
+      'It needs OPENHANDS_MASTER_KEY in the environment; with --generate-key it makes a key at first use, keeps it in the data directory, and listens on localhost (127.0.0.1 and ::1) by default. --scripted-model adds a stand-in for a model, to try the server without an account.',
+    ],
+    options: ['host', 'port', 'generate-key', 'scripted-model', 'log-format'],
+  },
+  key: {
+    usage: ['key'],
+    about: 'Prints the master key that serve --generate-key uses here, for scripts.',
+    options: [],
+  },
+  demo: {
+    usage: ['demo'],
+    about: 'Shows an agent doing a small real job. Needs no key and no network.',
+    options: [],
+  },
+  'scripted-model': {
+    usage: ['scripted-model [--port PORT] [SCRIPT.json]'],
+    about: 'A stand-in for a model, to try the server or test a client without a key.',
+    details: ["An OpenAI-compatible endpoint that plays a script, the demo's by default."],
+    options: ['port'],
+  },
+  completion: {
+    usage: ['completion bash|zsh|fish'],
+    about: 'Prints the completion script of a shell.',
+    details: [
+      'bash: source <(agent-server completion bash), in ~/.bashrc.',
+      'zsh: source <(agent-server completion zsh), in ~/.zshrc, after compinit.',
+      'fish: agent-server completion fish > ~/.config/fish/completions/agent-server.fish',
+    ],
+    options: [],
+    words: SHELLS,
+  },
+  help: {
+    usage: ['help [COMMAND]'],
+    about: 'Prints the help of a command.',
+    options: [],
+  },
+} as const satisfies Record<string, Command>
+
+export type CommandName = keyof typeof COMMANDS
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
+export const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[]
+
+export const commandNamed = (name: CommandName): Command => COMMANDS[name]
+
+export const isCommandName = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name)

@@ -1,0 +1,66 @@
+/** Every option of the command line: its form, and its description for help and completion. */
+
+type Option = {
+  readonly type: 'boolean' | 'string'
+  readonly short?: string
+  /** Can be given more than once. */
+  readonly multiple?: true
+  /** What stands for the value in help. */
+  readonly value?: string
+  readonly choices?: readonly string[]
+  /** The shell completes names of these. */
+  readonly completes?: 'files' | 'directories'
+  readonly about: string
+}
+
+const flag = (about: string, short?: string) =>
+  ({ type: 'boolean', about, ...(short !== undefined && { short }) }) as const
+const text = (value: string, about: string) => ({ type: 'string', value, about }) as const
+const oneOf = <const C extends readonly string[]>(choices: C, about: string) =>
+  ({ type: 'string', value: choices.join('|'), choices, about }) as const
+
+export const OPTIONS = {
+  host: text('ADDRESS', 'Listen on this address.'),
+  port: text('PORT', 'Listen on this port; 0 takes a free one.'),
+  'log-format': oneOf(['json', 'pretty'], 'How log lines look.'),
+  'generate-key': flag('Make a master key at first use and keep it in the data directory.'),
+  'scripted-model': flag('Add a stand-in for a model.'),
+  'no-tui': flag('Do not start the interactive chat: print the answer and exit.'),
+  print: flag('The same as --no-tui.', 'p'),
+  'output-format': oneOf(['text', 'json', 'stream-json'], 'What is printed without the chat. Default: text.'),
+  'input-format': oneOf(['text', 'stream-json'], 'What stdin contains without the chat. Default: text.'),
+  autoresume: flag('Continue the conversation with the latest event.', 'c'),
+  resume: { ...text('ID', 'Continue this conversation.'), short: 'r' },
+  settings: {
+    ...text('FILE', 'Read settings from this file. Default: ~/.openhands/settings_sdk.json.'),
+    completes: 'files',
+  },
+  model: { ...text('NAME', 'The model. Environment: LLM_MODEL.'), short: 'm' },
+  'api-key': text('KEY', 'The key. Other users of this machine can see it: prefer the environment.'),
+  'base-url': text('URL', 'The endpoint of the model. Environment: LLM_BASE_URL.'),
+  'tool-choice': oneOf(
+    ['auto', 'required', 'none'],
+    'Whether the model calls tools; required holds for its first turn.',
+  ),
+  'permission-mode': oneOf(
+    ['default', 'accept_edits', 'plan', 'bypass', 'deny', 'callback', 'prompt'],
+    'Which tool calls need an approval. Default: default.',
+  ),
+  'allowed-tools': {
+    ...text('RULES', "Allow calls, such as 'Edit, Bash(git status:*)'. Can be repeated."),
+    multiple: true,
+  },
+  'max-steps': text('NUMBER', 'Stop a run after this number of model answers.'),
+  cwd: { ...text('DIRECTORY', 'Where the agent works. Default: the current directory.'), completes: 'directories' },
+  'mcp-config': { ...text('FILE', 'Add the MCP servers of this file, in the form of .mcp.json.'), completes: 'files' },
+  server: text('URL', 'Ask this server instead of the agents of this machine.'),
+  json: flag('Print JSON, one object per line.'),
+  limit: text('NUMBER', 'Print at most this number. Default: 20.'),
+  version: flag('Print the version.', 'v'),
+  help: flag('Print this help.', 'h'),
+} as const satisfies Record<string, Option>
+
+export type OptionName = keyof typeof OPTIONS
+
+/** With all fields, for those who go through the options. */
+export const optionNamed = (name: OptionName): Option => OPTIONS[name]

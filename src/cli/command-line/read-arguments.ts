@@ -1,0 +1,181 @@
+/** Reads the command line: which command, with which options. Runs nothing. */
+import { parseArgs } from 'node:util'
+import { nearestName } from '../../contract/nearest-name.ts'
+import { checkValues } from './check-values.ts'
+import type { CommandName, SessionAction, Shell } from './commands.ts'
+import { COMMAND_NAMES, commandNamed, isCommandName } from './commands.ts'
+import type { RunInvocation } from './run-options.ts'
+import { readRunOptions } from './run-options.ts'
+import { OPTIONS } from './options.ts'
+import type { OptionName } from './options.ts'
+import { UsageError } from './usage-error.ts'
+
+export type SessionsInvocation = {
+  readonly name: 'sessions'
+  readonly action: SessionAction
+  /** Undefined for `list`. */
+  readonly id: string | undefined
+  readonly limit: number
+  readonly json: boolean
+  readonly server: string | undefined
+  readonly apiKey: string | undefined
+}
+
+export type Invocation =
+  | { readonly name: 'help'; readonly command: CommandName | undefined }
+  | { readonly name: 'version' | 'demo' | 'key' }
+  | {
+      readonly name: 'serve'
+      readonly generateKey: boolean
+      readonly scriptedModel: boolean
+      readonly host: string | undefined
+      readonly port: string | undefined
+      readonly logFormat: string | undefined
+    }
+  | { readonly name: 'scripted-model'; readonly port: string | undefined; readonly script: string | undefined }
+  | { readonly name: 'completion'; readonly shell: Shell }
+  | SessionsInvocation
+  | RunInvocation
+
+type Parsed = ReturnType<typeof parse>
+export type Values = Parsed['values']
+
+const DEFAULT_LIMIT = 20
+
+/** `isTerminal`: whether stdin and stdout are terminals, on which a chat starts without a command. Throws a `UsageError`. */
+export function readArguments(args: string[], { isTerminal = false } = {}): Invocation {
+  checkOptions(args)
+  const { values, tokens, positionals } = parse(args)
+  if (values.version) return { name: 'version' }
+  const { name, words } = commandOf(positionals, tokens, isTerminal || values.help === true)
+  if (values.help || name === 'help') return { name: 'help', command: topicOf(name, words) }
+  if (name === undefined) throw new UsageError('say what to do: chat, serve or demo.')
+  checkBelongs(name, tokens)
+  checkValues(values)
+  return invocationOf(name, words, values)
+}
+
+const parse = (args: string[]) => parseArgs({ args, options: OPTIONS, allowPositionals: true, tokens: true })
+
+type Token = Parsed['tokens'][number]
+
+/** Each option exists, and has a value exactly when it takes one. */
+function checkOptions(args: string[]): void {
+  const { tokens } = parseArgs({ args, options: OPTIONS, allowPositionals: true, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue
+    const { name, rawName, value, inlineValue } = token
+    if (!isOption(name)) throw new UsageError(`there is no option ${rawName}${suggest(name)}`)
+    const takesValue = OPTIONS[name].type === 'string'
+    if (takesValue && (!value || (!inlineValue && value.startsWith('-'))))
+      throw new UsageError(`${rawName} needs a value.`)
+    if (!takesValue && value !== undefined) throw new UsageError(`${rawName} takes no value.`)
+  }
+}
+
+const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)
+
+function suggest(option: string): string {
+  const nearest = nearestName(option, Object.keys(OPTIONS))
+  return nearest === undefined ? '.' : `; did you mean --${nearest}?`
+}
+
+type Named = { readonly name: CommandName | undefined; readonly words: readonly string[] }
+
+/**
+ * The first word is the command, unless an option of the chat stands before it: then all words are the prompt. Without
+ * a word the chat is meant, if its options are given or on a terminal.
+ */
+function commandOf(words: readonly string[], tokens: readonly Token[], isTerminal: boolean): Named {
+  const [first, ...rest] = words
+  const firstWord = tokens.findIndex(({ kind }) => kind === 'positional' || kind === 'option-terminator')
+  const before = firstWord < 0 ? tokens : tokens.slice(0, firstWord)
+  if (before.some((token) => token.kind === 'option' && isChatOnly(token.name))) return { name: 'chat', words }
+  if (first === undefined) return { name: isTerminal && tokens.length === 0 ? 'chat' : undefined, words: [] }
+  if (isCommandName(first)) return { name: first, words: rest }
+  const nearest = nearestName(first, COMMAND_NAMES)
+  const help = /\s/.test(first) ? '; put -p before a prompt.' : '.'
+  throw new UsageError(`there is no command ${first}${nearest === undefined ? help : `; did you mean ${nearest}?`}`)
+}
+
+const isChatOnly = (option: string): boolean =>
+  COMMAND_NAMES.every((name) => belongs(option, name) === (name === 'chat' || name === 'connect')) ||
+  option === 'api-key'
+
+const belongs = (option: string, name: CommandName): boolean =>
+  commandNamed(name).options.some((known) => known === option)
+
+function topicOf(name: CommandName | undefined, [first]: readonly string[]): CommandName | undefined {
+  if (name !== 'help') return name
+  if (first !== undefined && !isCommandName(first)) throw new UsageError(`there is no command ${first}.`)
+  return first
+}
+
+function checkBelongs(name: CommandName, tokens: readonly Token[]): void {
+  const other = tokens.find((token) => token.kind === 'option' && !belongs(token.name, name))
+  if (other?.kind === 'option') throw new UsageError(`${name} has no option --${other.name}.`)
+}
+
+function invocationOf(name: CommandName, words: readonly string[], values: Values): Invocation {
+  switch (name) {
+    case 'chat':
+      return readRunOptions(values, words, undefined)
+    case 'connect': {
+      const [url, ...prompt] = words
+      return readRunOptions(values, prompt, urlOf(url))
+    }
+    case 'sessions':
+      return sessionsOf(words, values)
+    case 'completion':
+      return { name, shell: oneOf(onlyOne(words), commandNamed(name).words, 'name a shell') as Shell } // it is in SHELLS
+    case 'scripted-model':
+      return { name, port: values.port, script: onlyOne(words) }
+    case 'serve':
+      noWords(words)
+      return { name, ...serveOptions(values) }
+    default:
+      noWords(words)
+      return name === 'help' ? { name, command: undefined } : { name }
+  }
+}
+
+function serveOptions(values: Values) {
+  const { host, port, 'log-format': logFormat } = values
+  const [generateKey, scriptedModel] = [values['generate-key'] ?? false, values['scripted-model'] ?? false]
+  return { host, port, logFormat, generateKey, scriptedModel }
+}
+
+function sessionsOf([word, ...rest]: readonly string[], values: Values): SessionsInvocation {
+  const action = oneOf(word, commandNamed('sessions').words, 'say what to do') as SessionAction // it is in SESSION_ACTIONS
+  const id = onlyOne(rest)
+  if (action === 'list' ? id !== undefined : id === undefined)
+    throw new UsageError(
+      id === undefined ? `sessions ${action} needs the ID of a conversation.` : `${id} is one word too many.`,
+    )
+  const server = values.server === undefined ? undefined : urlOf(values.server)
+  const limit = values.limit === undefined ? DEFAULT_LIMIT : Number(values.limit)
+  return { name: 'sessions', action, id, limit, json: values.json ?? false, server, apiKey: values['api-key'] }
+}
+
+function urlOf(text: string | undefined): string {
+  if (text === undefined) throw new UsageError('connect needs the URL of a server.')
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`${text} is not a URL; write http:// or https:// and the host.`)
+  return text
+}
+
+function oneOf(word: string | undefined, words: readonly string[] = [], what: string): string {
+  if (word !== undefined && words.includes(word)) return word
+  const said = word === undefined ? '' : `there is no ${word}; `
+  throw new UsageError(`${said}${what}: ${words.join(', ')}.`)
+}
+
+function noWords([first]: readonly string[]): void {
+  if (first !== undefined) throw new UsageError(`${first} is one word too many.`)
+}
+
+function onlyOne([first, second]: readonly string[]): string | undefined {
+  if (second !== undefined) throw new UsageError(`${second} is one word too many.`)
+  return first
+}

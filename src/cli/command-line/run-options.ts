@@ -1,0 +1,83 @@
+/** The options of `chat` and `connect`, read and checked against each other. */
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { PermissionMode } from '../../contract/permission.ts'
+import type { Values } from './read-arguments.ts'
+import { UsageError } from './usage-error.ts'
+
+export type OutputFormat = 'text' | 'json' | 'stream-json'
+
+export type RunInvocation = {
+  readonly name: 'chat'
+  /** URL of a remote server; undefined: the agents of this machine. */
+  readonly server: string | undefined
+  /** Whether the answer is printed, without the interactive chat. */
+  readonly isHeadless: boolean
+  readonly prompt: string | undefined
+  readonly outputFormat: OutputFormat
+  readonly inputFormat: 'text' | 'stream-json'
+  /** The id of a conversation, or the latest one; undefined: a new one. */
+  readonly resume: { readonly id: string } | 'latest' | undefined
+  readonly settings: string | undefined
+  /** Of the model; with `server` that of the server. */
+  readonly apiKey: string | undefined
+  readonly model: string | undefined
+  readonly baseUrl: string | undefined
+  readonly toolChoice: LlmConfig['tool_choice']
+  readonly permissionMode: PermissionMode | undefined
+  readonly allowedTools: readonly string[]
+  readonly maxSteps: number | undefined
+  readonly cwd: string | undefined
+  readonly mcpConfig: string | undefined
+}
+
+export function readRunOptions(values: Values, words: readonly string[], server: string | undefined): RunInvocation {
+  const isHeadless = values['no-tui'] === true || values.print === true
+  const [outputFormat, inputFormat] = [values['output-format'] ?? 'text', values['input-format'] ?? 'text']
+  checkFormats(values, words, isHeadless)
+  const { 'permission-mode': mode, 'max-steps': maxSteps } = values
+  /* oxlint-disable typescript/no-unsafe-type-assertion -- `checkValues` has compared them with the choices */
+  return {
+    name: 'chat',
+    server,
+    isHeadless,
+    prompt: words.length > 0 ? words.join(' ') : undefined,
+    outputFormat: outputFormat as OutputFormat,
+    inputFormat: inputFormat as RunInvocation['inputFormat'],
+    resume: resumeOf(values),
+    settings: values.settings,
+    apiKey: values['api-key'],
+    model: values.model,
+    baseUrl: values['base-url'],
+    toolChoice: values['tool-choice'] as LlmConfig['tool_choice'],
+    permissionMode: mode === 'prompt' ? 'default' : (mode as PermissionMode | undefined),
+    allowedTools: (values['allowed-tools'] ?? []).flatMap(splitRules),
+    maxSteps: maxSteps === undefined ? undefined : Number(maxSteps),
+    cwd: values.cwd,
+    mcpConfig: values['mcp-config'],
+  }
+  /* oxlint-enable typescript/no-unsafe-type-assertion */
+}
+
+function checkFormats(values: Values, words: readonly string[], isHeadless: boolean): void {
+  const format = (['output-format', 'input-format'] as const).find((name) => values[name] !== undefined)
+  if (!isHeadless && format !== undefined) throw new UsageError(`--${format} needs --no-tui.`)
+  if (values['input-format'] === 'stream-json' && words.length > 0)
+    throw new UsageError('with --input-format stream-json the prompts come from stdin; leave the argument out.')
+}
+
+function resumeOf({ resume, autoresume }: Values): RunInvocation['resume'] {
+  if (resume !== undefined && autoresume) throw new UsageError('use --resume or --autoresume, not both.')
+  return autoresume ? 'latest' : resume === undefined ? undefined : { id: resume }
+}
+
+/** Commas separate rules, except in parentheses. */
+function splitRules(text: string): string[] {
+  const rules = ['']
+  let depth = 0
+  for (const character of text) {
+    depth += character === '(' ? 1 : character === ')' ? -1 : 0
+    if (character === ',' && depth <= 0) rules.push('')
+    else rules[rules.length - 1] += character
+  }
+  return rules.map((rule) => rule.trim()).filter(Boolean)
+}

@@ -1,0 +1,35 @@
+/** The completion script of fish. */
+import type { CommandName } from '../command-line/commands.ts'
+import { COMMAND_NAMES, commandNamed } from '../command-line/commands.ts'
+import type { OptionName } from '../command-line/options.ts'
+import { optionNamed } from '../command-line/options.ts'
+import { optionsOf, wordsOf } from './words.ts'
+
+export function fishScript(): string {
+  const commands = COMMAND_NAMES.map(
+    (name) => `${START} -n ${NONE} -f -a ${name} -d ${quote(commandNamed(name).about)}`,
+  )
+  return `# Completion of agent-server in fish.
+${[...commands, ...COMMAND_NAMES.flatMap(linesOf)].join('\n')}
+`
+}
+
+const START = 'complete -c agent-server'
+const NONE = '__fish_use_subcommand'
+
+function linesOf(name: CommandName): string[] {
+  const seen = `'__fish_seen_subcommand_from ${name}'`
+  const words = wordsOf(name)
+  const after = words.length > 0 ? [`${START} -n ${seen} -f -a ${quote(words.join(' '))}`] : []
+  const conditions = name === 'chat' ? [seen, NONE] : [seen]
+  return [...after, ...conditions.flatMap((when) => optionsOf(name).map((option) => lineOf(option, when)))]
+}
+
+function lineOf(option: OptionName, when: string): string {
+  const { short, type, choices, completes, about } = optionNamed(option)
+  const value = type === 'boolean' ? '' : choices ? ` -x -a ${quote(choices.join(' '))}` : completes ? ' -r' : ' -x'
+  const letter = short === undefined ? '' : ` -s ${short}`
+  return `${START} -n ${when} -l ${option}${letter}${value} -d ${quote(about)}`
+}
+
+const quote = (text: string): string => `'${text.replaceAll(/['\\]/g, String.raw`\$&`)}'`

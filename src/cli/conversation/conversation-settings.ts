@@ -1,0 +1,67 @@
+/** What a conversation gets from the command line: the body of its creation, and what changes in a resumed one. */
+import type { BodyOf } from '../../client/operations/operations.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { McpInput } from '../../contract/mcp/mcp-server.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { RunInvocation } from '../command-line/run-options.ts'
+
+export type ConversationSettings = Pick<RunInvocation, 'toolChoice' | 'permissionMode' | 'allowedTools' | 'resume'> & {
+  /** Undefined for a remote server, which makes a directory. */
+  readonly cwd: string | undefined
+  /** Whether `cwd` was given, and is not only the current directory. */
+  readonly hasCwd: boolean
+  /** From options, environment and settings file. */
+  readonly llm: LlmConfig
+  /** From options only. */
+  readonly givenLlm: LlmConfig
+  readonly mcp: McpInput | undefined
+  /** Whether instructions and skills of the directory are loaded. They give no rights. */
+  readonly loadsProject: boolean
+}
+
+/** The default preset, and what it needs for a person and a project. */
+const TOOLS = ['Bash', 'FileEditor', 'TaskTracker', 'AskUserQuestion', 'Skill', 'SlashCommand']
+
+/** An agent on the machine of a person asks before it changes something, unlike conversations of the API. */
+const DEFAULT_MODE = 'default'
+
+export function newConversation(settings: ConversationSettings): BodyOf<'createConversation'> {
+  const { cwd, llm, permissionMode = DEFAULT_MODE, allowedTools, mcp, loadsProject } = settings
+  const llm_config = { ...llm, ...toolChoiceOf(settings) }
+  return withoutUndefined({
+    workdir: cwd,
+    tools: TOOLS,
+    llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
+    permission_mode: permissionMode,
+    allowed_tools: allowedTools.length > 0 ? [...allowedTools] : undefined,
+    mcp,
+    setting_sources: loadsProject ? ['project' as const] : undefined,
+  })
+}
+
+/**
+ * Undefined if nothing changes. A resumed conversation keeps its model. It gets the current key if that is for the same
+ * endpoint: the stored one may have expired.
+ */
+export function changesOfResumed(
+  settings: ConversationSettings,
+  stored: LlmConfig,
+): BodyOf<'updateConfig'> | undefined {
+  const { cwd, hasCwd, llm, givenLlm, permissionMode } = settings
+  const isSameEndpoint = llm.base_url === stored.base_url && llm.model === stored.model
+  const llm_config = {
+    ...(isSameEndpoint && llm.api_key !== undefined && { api_key: llm.api_key }),
+    ...givenLlm,
+    ...toolChoiceOf(settings),
+  }
+  const changes = withoutUndefined({
+    workdir: hasCwd ? cwd : undefined,
+    permission_mode: permissionMode,
+    llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
+  })
+  return Object.keys(changes).length > 0 ? changes : undefined
+}
+
+/** `required` is not stored: it holds for one turn. */
+const toolChoiceOf = ({ toolChoice }: Pick<ConversationSettings, 'toolChoice'>): LlmConfig =>
+  toolChoice === undefined || toolChoice === 'required' ? {} : { tool_choice: toolChoice }

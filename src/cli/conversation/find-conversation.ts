@@ -1,0 +1,61 @@
+/** Finds conversations by an id or its beginning, and the one with the latest event. */
+import type { AgentServerClient } from '../../client/client.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
+import { UsageError } from '../command-line/usage-error.ts'
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const MIN_PREFIX = 4
+const DAY_MS = 24 * 60 * 60 * 1000
+/** Most people continue what they did lately, and a server may have many older conversations. */
+const RECENT_DAYS = [1, 30] as const
+const PAGE = 100
+
+/** Throws a `UsageError` unless there is exactly one. */
+export async function findConversation(
+  client: AgentServerClient,
+  id: string,
+  signal: AbortSignal,
+): Promise<ConversationView> {
+  if (UUID.test(id)) return await client.conversation(id.toLowerCase()).get({ signal })
+  if (id.length < MIN_PREFIX || !/^[0-9a-f-]+$/i.test(id))
+    throw new UsageError(`${id} is not the ID of a conversation.`)
+  const all = await recentConversations(client, {}, signal)
+  const [only, ...others] = all.filter((view) => view.id.startsWith(id.toLowerCase()))
+  if (only === undefined) throw new UsageError(`there is no conversation ${id}; see agent-server sessions list.`)
+  if (others.length > 0)
+    throw new UsageError(`${others.length + 1} conversations begin with ${id}; give more of the ID.`)
+  return only
+}
+
+/** Undefined if there is none. */
+export async function latestConversation(
+  client: AgentServerClient,
+  signal: AbortSignal,
+): Promise<ConversationView | undefined> {
+  const [latest] = await latestConversations(client, 1, signal)
+  return latest
+}
+
+/** At most `count`, the one with the latest event first. */
+export async function latestConversations(
+  client: AgentServerClient,
+  count: number,
+  signal: AbortSignal,
+): Promise<ConversationView[]> {
+  for (const days of RECENT_DAYS) {
+    const updated_after = new Date(Date.now() - days * DAY_MS).toISOString()
+    const recent = await recentConversations(client, { updated_after }, signal)
+    if (recent.length >= count) return recent.slice(0, count)
+  }
+  return (await recentConversations(client, {}, signal)).slice(0, count)
+}
+
+async function recentConversations(
+  client: AgentServerClient,
+  filter: { readonly updated_after?: string },
+  signal: AbortSignal,
+): Promise<ConversationView[]> {
+  const all: ConversationView[] = []
+  for await (const view of client.conversations.list({ ...filter, limit: PAGE }, { signal })) all.push(view)
+  return all.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1))
+}

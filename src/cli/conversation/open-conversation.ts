@@ -1,0 +1,52 @@
+/** Creates the conversation of a command, or finds the one to resume and applies what the command line changes in it. */
+import type { AgentServerClient } from '../../client/client.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
+import type { ConversationSettings } from './conversation-settings.ts'
+import { changesOfResumed, newConversation } from './conversation-settings.ts'
+import { findConversation, latestConversation } from './find-conversation.ts'
+
+export type OpenedConversation = {
+  readonly view: ConversationView
+  readonly isResumed: boolean
+  /** Sentences for the user. */
+  readonly notices: readonly string[]
+}
+
+export async function openConversation(
+  client: AgentServerClient,
+  settings: ConversationSettings,
+  signal: AbortSignal,
+): Promise<OpenedConversation> {
+  const found = await wanted(client, settings.resume, signal)
+  if (found) return await resume(client, found, settings, signal)
+  const view = await client.conversations.create(newConversation(settings), { signal })
+  const notices = settings.resume === undefined ? [] : ['there is no conversation to resume; this is a new one.']
+  return { view, isResumed: false, notices: [...notices, ...(view.warnings ?? [])] }
+}
+
+async function wanted(
+  client: AgentServerClient,
+  resumed: ConversationSettings['resume'],
+  signal: AbortSignal,
+): Promise<ConversationView | undefined> {
+  if (resumed === undefined) return undefined
+  if (resumed === 'latest') return await latestConversation(client, signal)
+  return await findConversation(client, resumed.id, signal)
+}
+
+async function resume(
+  client: AgentServerClient,
+  found: ConversationView,
+  settings: ConversationSettings,
+  signal: AbortSignal,
+): Promise<OpenedConversation> {
+  const conversation = client.conversation(found.id)
+  const changes = changesOfResumed(settings, found.llm_config)
+  const view = changes ? await conversation.updateConfig(changes, { signal }) : found
+  if (settings.allowedTools.length > 0) {
+    const { allow, ask, deny } = await conversation.permissionRules.get({ signal })
+    const allowed = [...new Set([...allow, ...settings.allowedTools])]
+    await conversation.permissionRules.replace({ allow: allowed, ask, deny }, { signal })
+  }
+  return { view, isResumed: true, notices: view.warnings ?? [] }
+}

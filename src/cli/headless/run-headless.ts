@@ -1,0 +1,103 @@
+/** A run without the chat: prompts in, answers out, and an exit code. Never waits for a person. */
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { UserInput } from '../../contract/message.ts'
+import type { RunInvocation } from '../command-line/run-options.ts'
+import { Interrupts } from '../interrupts.ts'
+import type { Opened } from '../run.ts'
+import { describeSandbox, openRun } from '../run.ts'
+import { DONE, exitCodeOf, explainEnd, FAILED } from './exit-code.ts'
+import { readPrompts } from './read-prompts.ts'
+import type { TurnEnd } from './run-turn.ts'
+import { runTurn } from './run-turn.ts'
+import { HeadlessOutput } from './write-output.ts'
+
+/** Returns the exit code. Throws what prevented the run, a `UsageError` before anything was sent. */
+export async function runHeadless(invocation: RunInvocation): Promise<number> {
+  const output = new HeadlessOutput(invocation.outputFormat)
+  using interrupts = new Interrupts(() => output.note('interrupting; once more leaves at once.'))
+  try {
+    const prompts = await readPrompts(invocation, process.stdin)
+    const opened = await openRun(invocation, interrupts.signal)
+    await using _host = opened.host
+    sayStart(opened, invocation, output)
+    return await new HeadlessRun(invocation, opened, output, interrupts).runAll(prompts)
+  } catch (error) {
+    if (interrupts.code !== undefined) return interrupts.code
+    if (output.isLost) return DONE
+    throw error
+  }
+}
+
+function sayStart({ view, isResumed, info, notices }: Opened, { server }: RunInvocation, output: HeadlessOutput): void {
+  output.note(describeSandbox(info, server))
+  output.note(`${isResumed ? 'resumed ' : ''}conversation ${view.id} in ${view.workdir}`)
+  for (const notice of notices) output.note(notice)
+}
+
+class HeadlessRun {
+  readonly #invocation: RunInvocation
+  readonly #conversation: ConversationHandle
+  readonly #output: HeadlessOutput
+  readonly #interrupts: Interrupts
+
+  constructor(invocation: RunInvocation, { host, view }: Opened, output: HeadlessOutput, interrupts: Interrupts) {
+    this.#invocation = invocation
+    this.#conversation = host.client.conversation(view.id)
+    this.#output = output
+    this.#interrupts = interrupts
+  }
+
+  /** Runs one after the other, and ends with the first that fails. */
+  async runAll(prompts: AsyncIterable<UserInput['content']>): Promise<number> {
+    let code = DONE
+    let isFirst = true
+    for await (const content of prompts) {
+      const ended = await this.#runOne(content, isFirst)
+      isFirst = false
+      code = Math.max(code, ended)
+      if (ended === FAILED || this.#isStopped) return ended
+    }
+    return code
+  }
+
+  async #runOne(content: UserInput['content'], isFirst: boolean): Promise<number> {
+    const { maxSteps, toolChoice } = this.#invocation
+    using _ = this.#pausesWhenStopped()
+    const end = await runTurn({
+      conversation: this.#conversation,
+      content,
+      maxSteps,
+      forcesTool: isFirst && toolChoice === 'required',
+      onEvent: (event) => this.#output.event(event),
+      isStopped: () => this.#isStopped,
+    })
+    return this.#report(end)
+  }
+
+  get #isStopped(): boolean {
+    return this.#interrupts.code !== undefined || this.#output.isLost
+  }
+
+  /** Pauses the run with the first signal, and when nobody reads the output any more. */
+  #pausesWhenStopped(): Disposable {
+    const pause = () => {
+      // The run may have ended, or not begun: `isStopped` ends it then.
+      this.#conversation.pause({ interrupt: true }).catch(() => {})
+    }
+    const { signal } = this.#interrupts
+    signal.addEventListener('abort', pause, { once: true })
+    this.#output.onLost = pause
+    return { [Symbol.dispose]: () => signal.removeEventListener('abort', pause) }
+  }
+
+  #report(end: TurnEnd): number {
+    const code = this.#interrupts.code ?? (this.#output.isLost ? DONE : exitCodeOf(end))
+    this.#output.end(end, this.#conversation.id, code)
+    const why =
+      this.#interrupts.code === undefined
+        ? explainEnd(end)
+        : `interrupted. Continue with --resume ${this.#conversation.id}`
+    if (why !== undefined) this.#output.note(`agent-server: ${why}`)
+    return code
+  }
+}

@@ -1,0 +1,80 @@
+/** Sends one message and follows its run to the end. Nobody answers: see `answer-waits.ts`. */
+import { AgentServerError } from '../../client/agent-server-error.ts'
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { UserInput } from '../../contract/message.ts'
+import { endForcedTurn, restOf, startForcedTurn } from '../forced-tool.ts'
+import type { Denied } from './answer-waits.ts'
+import { answerWait } from './answer-waits.ts'
+
+export type Turn = {
+  readonly conversation: ConversationHandle
+  readonly content: UserInput['content']
+  readonly maxSteps: number | undefined
+  /** The first answer of the model must call a tool. */
+  readonly forcesTool: boolean
+  readonly onEvent: (event: Event) => void
+  /** Whether the run is to end: checked where it begins, because a pause before that would be lost. */
+  readonly isStopped: () => boolean
+}
+
+export type TurnEnd = {
+  readonly status: EventOf<'StatusUpdate'>['status']
+  readonly result: EventOf<'Result'> | undefined
+  readonly error: EventOf<'ErrorEvent'> | undefined
+  readonly denied: readonly Denied[]
+  /** Of all runs of the turn. */
+  readonly steps: number
+}
+
+/** How long the process that runs the agents may be gone, in milliseconds. */
+const GIVE_UP_AFTER_MS = 20_000
+
+export async function runTurn(turn: Turn): Promise<TurnEnd> {
+  const { conversation, maxSteps, forcesTool, content, isStopped } = turn
+  if (!forcesTool) return await followRun(turn, () => start(turn))
+  let first: TurnEnd
+  try {
+    first = await followRun(turn, () => startForcedTurn(conversation, content))
+  } finally {
+    await endForcedTurn(conversation)
+  }
+  if (first.result?.stop_reason !== 'max_steps' || maxSteps === 1 || isStopped()) return first
+  const last = await followRun(turn, async () => (await conversation.run(restOf(maxSteps))).run_id)
+  return { ...last, denied: [...first.denied, ...last.denied], steps: first.steps + last.steps }
+}
+
+/** Returns the id of the run. */
+async function start({ conversation, content, maxSteps }: Turn): Promise<string | undefined> {
+  const message = { role: 'user' as const, content }
+  if (maxSteps === undefined) return (await conversation.postMessage({ message, run: true })).run_id
+  await conversation.postMessage({ message, run: false })
+  return (await conversation.run({ max_steps: maxSteps })).run_id
+}
+
+async function followRun(turn: Turn, begin: () => Promise<string | undefined>): Promise<TurnEnd> {
+  const { conversation, onEvent, isStopped } = turn
+  const { last_seq } = await conversation.get()
+  const runId = await begin()
+  if (isStopped()) await conversation.pause({ interrupt: true })
+  const denied: Denied[] = []
+  let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }
+  for await (const event of conversation.events({ after: last_seq, giveUpAfterMs: GIVE_UP_AFTER_MS })) {
+    onEvent(event)
+    denied.push(...(await answerWait(conversation, event)))
+    if (!('run_id' in event) || event.run_id !== runId) continue
+    end = endAfter(end, event)
+    if (event.type === 'StatusUpdate' && !GOES_ON.has(event.status))
+      return { status: event.status, ...end, denied, steps: end.result?.steps ?? 0 }
+  }
+  throw new AgentServerError('conversation_deleted', 'The conversation was deleted before the run ended.')
+}
+
+function endAfter(end: Pick<TurnEnd, 'result' | 'error'>, event: Event): typeof end {
+  // A subagent has a result, too.
+  if (event.type === 'Result' && event.parent_tool_use_id === undefined) return { ...end, result: event }
+  return event.type === 'ErrorEvent' ? { ...end, error: event } : end
+}
+
+/** What it waits for is answered here. */
+const GOES_ON: ReadonlySet<string> = new Set(['running', 'waiting_for_confirmation', 'waiting_for_input'])

@@ -1,0 +1,106 @@
+/** Writes what a run without the chat prints: the answer, or JSON, on stdout; what the agent does on stderr. */
+import { describeEvent } from '../../contract/events/describe-event.ts'
+import type { Event } from '../../contract/events/event.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { OutputFormat } from '../command-line/run-options.ts'
+import { plainText } from '../plain-text.ts'
+import { FAILED } from './exit-code.ts'
+import type { TurnEnd } from './run-turn.ts'
+
+export type Streams = {
+  readonly stdout: NodeJS.WriteStream
+  readonly stderr: NodeJS.WriteStream
+}
+
+const DIM = '\x1b[2m'
+const RESET = '\x1b[0m'
+
+export class HeadlessOutput {
+  readonly #format: OutputFormat
+  readonly #streams: Streams
+  readonly #color: boolean
+  #isLost = false
+
+  /** Called when nobody reads stdout any more. */
+  onLost: () => void = () => {}
+
+  constructor(format: OutputFormat, streams: Streams = process) {
+    this.#format = format
+    this.#streams = streams
+    this.#color = streams.stderr.isTTY === true && !process.env.NO_COLOR
+    streams.stdout.on('error', () => {
+      if (this.#isLost) return
+      this.#isLost = true
+      this.onLost()
+    })
+  }
+
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** A line for a person, on stderr. */
+  note(text: string): void {
+    if (this.#isLost) return
+    const line = plainText(text)
+    this.#streams.stderr.write(this.#color ? `${DIM}${line}${RESET}\n` : `${line}\n`)
+  }
+
+  event(event: Event): void {
+    if (this.#format === 'stream-json') return this.#json(event)
+    if (isShown(event)) this.note(describeEvent(event))
+  }
+
+  end(turn: TurnEnd, conversationId: string, exitCode: number): void {
+    if (this.#format !== 'text') return this.#json(outcomeOf(turn, conversationId, exitCode))
+    const text = turn.result?.final_text ?? ''
+    if (text === '') return
+    const { stdout } = this.#streams
+    stdout.write(`${stdout.isTTY ? plainText(text) : text}${text.endsWith('\n') ? '' : '\n'}`)
+  }
+
+  #json(value: object): void {
+    this.#streams.stdout.write(`${JSON.stringify(value)}\n`)
+  }
+}
+
+/** The last line of JSON. */
+function outcomeOf(turn: TurnEnd, conversation_id: string, exit_code: number): object {
+  const { status, result, error, denied, steps } = turn
+  return withoutUndefined({
+    type: 'outcome',
+    conversation_id,
+    run_id: result?.run_id,
+    status,
+    stop_reason: result?.stop_reason,
+    is_error: exit_code === FAILED,
+    exit_code,
+    final_text: result?.final_text,
+    structured_output: result?.structured_output,
+    steps,
+    duration_ms: result?.duration_ms,
+    usage: result?.usage,
+    cost_usd: result?.cost_usd,
+    denied: denied.length > 0 ? denied : undefined,
+    error: error && { type: error.error_type, message: error.message },
+  })
+}
+
+/** What the agent does. Its last text is the answer. */
+function isShown(event: Event): boolean {
+  switch (event.type) {
+    case 'AssistantMessage':
+      return event.tool_use_ids.length > 0 && event.text.trim() !== ''
+    case 'StatusUpdate':
+    case 'SystemInit':
+    case 'UserMessage':
+    case 'ConfigUpdate':
+    case 'PermissionDecision':
+    case 'UserAnswer':
+    case 'Result':
+    case 'ErrorEvent':
+      return false
+    default:
+      return true
+  }
+}

@@ -1,0 +1,20 @@
+/**
+ * Takes the process out of the current directory: the server reads a `.env` there, and in a directory that somebody else
+ * wrote it could turn off the sandbox, or send the key of the model elsewhere.
+ */
+import { resolve } from 'node:path'
+import { defaultDataDir } from '../config/paths.ts'
+import { makeDirectories } from '../lib/make-directories.ts'
+
+/** Variables whose paths may be relative to the current directory. */
+const RELATIVE = /^(OPENHANDS_DATA_DIR|OPENHANDS_WORKDIR_BASE|(OPENHANDS|LLM|TAVILY)_\w+_FILE)$/
+
+/** Returns the data directory. Resolve all other relative paths before. `createsIt`: not for a remote server. */
+export async function leaveProject({ createsIt }: { readonly createsIt: boolean }): Promise<string> {
+  for (const [name, path] of Object.entries(process.env))
+    if (path && RELATIVE.test(name)) process.env[name] = resolve(path)
+  const dataDir = process.env.OPENHANDS_DATA_DIR || defaultDataDir()
+  if (createsIt) await makeDirectories(dataDir, 0o700)
+  process.chdir(createsIt ? dataDir : '/')
+  return dataDir
+}

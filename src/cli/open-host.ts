@@ -1,0 +1,33 @@
+/** Opens what runs the agents: a remote server, or the agents of this machine. The only file that decides which. */
+import type { AgentServerClient } from '../client/client.ts'
+import { createClient } from '../client/client.ts'
+
+export type Host = AsyncDisposable & {
+  readonly client: AgentServerClient
+  /** URL of the remote server; undefined: this machine. */
+  readonly server: string | undefined
+}
+
+export type HostOptions = {
+  readonly server: string | undefined
+  /** The key of the remote server. */
+  readonly apiKey: string | undefined
+  readonly dataDir: string
+  readonly signal: AbortSignal
+}
+
+/** A person waits: a server that cannot be reached is reported soon. */
+const REMOTE_RETRIES = 2
+
+/** Throws an error that says what to do. The agents of this process end when the host is disposed. */
+export async function openHost({ server, apiKey, dataDir, signal }: HostOptions): Promise<Host> {
+  if (server !== undefined) {
+    const client = createClient({ baseUrl: server, apiKey, maxRetries: REMOTE_RETRIES })
+    return { client, server, [Symbol.asyncDispose]: () => Promise.resolve() }
+  }
+  // Loaded here: a remote server needs none of it.
+  const { connectOrStart } = await import('../sdk/local/connect-or-start.ts')
+  const local = await connectOrStart(dataDir, signal)
+  const client = createClient({ baseUrl: local.baseUrl, apiKey: local.credential, fetch: local.fetch })
+  return { client, server, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() }
+}

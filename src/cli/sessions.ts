@@ -1,0 +1,86 @@
+/** `agent-server sessions`: lists, shows, exports and deletes conversations, with a server or without. */
+import type { ConversationView } from '../contract/conversation.ts'
+import type { AgentServerClient } from '../client/client.ts'
+import { describeEvent } from '../contract/events/describe-event.ts'
+import type { SessionsInvocation } from './command-line/read-arguments.ts'
+import { UsageError } from './command-line/usage-error.ts'
+import { findConversation, latestConversations } from './conversation/find-conversation.ts'
+import { leaveProject } from './leave-project.ts'
+import { openHost } from './open-host.ts'
+import { plainText } from './plain-text.ts'
+import { keyOfEnvironment } from './settings/run-settings.ts'
+
+export async function sessions(invocation: SessionsInvocation): Promise<void> {
+  const { server } = invocation
+  const dataDir = await leaveProject({ createsIt: server === undefined })
+  const apiKey = invocation.apiKey ?? (await keyOfEnvironment())
+  if (server !== undefined && apiKey === undefined)
+    throw new UsageError(`no key is set for ${server}: set OPENHANDS_MASTER_KEY, or give --api-key.`)
+  const { signal } = new AbortController()
+  await using host = await openHost({ server, apiKey, dataDir, signal })
+  await ACTIONS[invocation.action](host.client, invocation, signal)
+}
+
+type Action = (client: AgentServerClient, invocation: SessionsInvocation, signal: AbortSignal) => Promise<void>
+
+const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
+  async list(client, { limit, json }, signal) {
+    const views = await latestConversations(client, limit, signal)
+    for (const view of views) print(json ? JSON.stringify(view) : rowOf(view))
+    if (views.length === 0 && !json) process.stderr.write('There are no conversations.\n')
+  },
+  async show(client, { id = '', json }, signal) {
+    const view = await findConversation(client, id, signal)
+    if (json) return print(JSON.stringify(view))
+    for (const line of factsOf(view)) print(line)
+    print('')
+    for await (const event of client.conversation(view.id).listEvents({ limit: PAGE }, { signal }))
+      print(plainText(`${event.timestamp.slice(0, SECONDS)}  ${describeEvent(event)}`))
+  },
+  async export(client, { id = '' }, signal) {
+    const { id: found } = await findConversation(client, id, signal)
+    for await (const event of client.conversation(found).listEvents({ limit: PAGE }, { signal }))
+      print(JSON.stringify(event))
+  },
+  async delete(client, { id = '' }, signal) {
+    const { id: found } = await findConversation(client, id, signal)
+    await client.conversation(found).delete({ signal })
+    process.stderr.write(`Deleted ${found}.\n`)
+  },
+}
+
+const PAGE = 500
+
+/** Characters of a timestamp up to its seconds. */
+const SECONDS = '2026-01-31T12:00:00'.length
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+function rowOf({ id, updated_at, status, title, workdir }: ConversationView): string {
+  return plainText(`${id}  ${updated_at.slice(0, SECONDS)}  ${status.padEnd(STATUS_WIDTH)}  ${title ?? workdir}`)
+}
+
+const STATUS_WIDTH = 'finished'.length
+
+function factsOf({
+  id,
+  title,
+  status,
+  workdir,
+  llm_config,
+  created_at,
+  updated_at,
+  last_seq,
+}: ConversationView): string[] {
+  const facts = [
+    ['Conversation', id],
+    ['Title', title],
+    ['Status', status],
+    ['Directory', workdir],
+    ['Model', llm_config.model],
+    ['Created', created_at],
+    ['Updated', updated_at],
+    ['Events', String(last_seq)],
+  ]
+  return facts.flatMap(([name = '', value]) => (value === undefined ? [] : [plainText(`${name.padEnd(13)} ${value}`)]))
+}

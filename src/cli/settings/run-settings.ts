@@ -1,0 +1,105 @@
+/** Collects what a conversation gets: options, environment, settings file, and what a person is asked for. */
+import { resolve } from 'node:path'
+import type { McpInput } from '../../contract/mcp/mcp-server.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { RunInvocation } from '../command-line/run-options.ts'
+import { UsageError } from '../command-line/usage-error.ts'
+import type { ConversationSettings } from '../conversation/conversation-settings.ts'
+import { leaveProject } from '../leave-project.ts'
+import { ask } from './ask.ts'
+import type { ModelSettings } from './model-settings.ts'
+import { combineModelSettings, readEnvironment } from './model-settings.ts'
+import type { Settings, SettingsFile } from './settings-file.ts'
+import { readMcpFile, readSettingsFile } from './settings-file.ts'
+
+export type RunSettings = {
+  readonly conversation: ConversationSettings
+  readonly dataDir: string
+  /** The key of the remote server. */
+  readonly serverKey: string | undefined
+  /** Sentences for the user. */
+  readonly notices: readonly string[]
+}
+
+const NO_FILE: SettingsFile = { path: '', settings: {}, notices: [] }
+
+/** Leaves the current directory. Throws a `UsageError` if something is missing and nobody can be asked. */
+export async function readRunSettings(invocation: RunInvocation): Promise<RunSettings> {
+  const { server, settings: path, mcpConfig, resume } = invocation
+  const isRemote = server !== undefined
+  // The default file and the environment hold keys that a remote server must not get unasked.
+  const file = isRemote && path === undefined ? NO_FILE : await readSettingsFile(path)
+  const mcp = mcpConfig === undefined ? undefined : await readMcpFile(mcpConfig)
+  if (mcp && resume !== undefined) throw new UsageError('--mcp-config cannot change a resumed conversation.')
+  const cwd = workdirOf(invocation)
+  const dataDir = await leaveProject({ createsIt: !isRemote })
+  const model = await modelOf(invocation, file.settings)
+  return {
+    conversation: {
+      ...conversationOf(invocation, model, file.settings),
+      cwd,
+      mcp: merged(file.settings.mcp, mcp),
+    },
+    dataDir,
+    serverKey: isRemote ? await serverKeyOf(invocation) : undefined,
+    notices: file.notices,
+  }
+}
+
+function workdirOf({ server, cwd }: RunInvocation): string | undefined {
+  if (server !== undefined) return cwd
+  return resolve(cwd ?? '.')
+}
+
+function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { model, base_url }: Settings) {
+  const { toolChoice, permissionMode, allowedTools, resume, cwd, server } = invocation
+  const isRemote = server !== undefined
+  const givenLlm = withoutUndefined({
+    model: invocation.model,
+    base_url: invocation.baseUrl,
+    api_key: isRemote ? undefined : invocation.apiKey,
+  })
+  // A settings file is read for a remote server only if it is named.
+  const fromFile = isRemote ? withoutUndefined({ model, base_url }) : {}
+  const common = { toolChoice, permissionMode, allowedTools, resume, hasCwd: cwd !== undefined }
+  return { ...common, llm, givenLlm: { ...fromFile, ...givenLlm }, loadsProject: !isRemote || cwd !== undefined }
+}
+
+async function modelOf(invocation: RunInvocation, settings: Settings): Promise<ModelSettings['llm']> {
+  const isRemote = invocation.server !== undefined
+  const environment = isRemote ? {} : readEnvironment()
+  let given = { ...invocation, apiKey: isRemote ? undefined : invocation.apiKey }
+  for (;;) {
+    const { llm, missing } = combineModelSettings(given, environment, settings)
+    if (missing === undefined || isRemote || invocation.resume !== undefined) return llm
+    if (invocation.isHeadless) throw new UsageError(missing.message)
+    const isKey = missing.field === 'api_key'
+    const answer = await ask(isKey ? `API key for ${llm.model}: ` : 'Model: ', { isSecret: isKey })
+    if (answer === undefined) throw new UsageError(missing.message)
+    given = isKey ? { ...given, apiKey: answer } : { ...given, model: answer }
+  }
+}
+
+async function serverKeyOf({ apiKey, server, isHeadless }: RunInvocation): Promise<string> {
+  const key = apiKey ?? (await keyOfEnvironment()) ?? (isHeadless ? undefined : await askForKey(server))
+  if (key !== undefined) return key
+  throw new UsageError(`no key is set for ${server}: set OPENHANDS_MASTER_KEY, or give --api-key.`)
+}
+
+const askForKey = (server: string | undefined) => ask(`Key of ${server}: `, { isSecret: true })
+
+/** Of several keys the first. */
+export async function keyOfEnvironment(): Promise<string | undefined> {
+  const { createReader } = await import('../../config/environment.ts')
+  return createReader({})('OPENHANDS_MASTER_KEY')?.split(',')[0]?.trim()
+}
+
+/** Servers of the option replace those of the same name. */
+function merged(file: McpInput | undefined, option: McpInput | undefined): McpInput | undefined {
+  if (!file || !option) return option ?? file
+  return {
+    ...file,
+    ...option,
+    mcpServers: { ...file.mcpServers, ...option.mcpServers },
+  }
+}

@@ -1,0 +1,253 @@
+/** The command line without the chat, as a script uses it: the executable, a scripted model, and a data directory. */
+import { appendFile, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import type { ScriptFile, ScriptedQuestion } from '../../src/llm/scripted/script.ts'
+import { pickTurn } from '../../src/llm/scripted/script.ts'
+import type { CommandOptions } from '../support/command.ts'
+import { runCommand, startCommand } from '../support/command.ts'
+import { KEY, startServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
+const SCRIPT: ScriptFile = {
+  replies: [
+    { when: 'plain', turns: [{ text: 'A plain answer.' }] },
+    { when: 'write', turns: [{ text: 'I write.', calls: bash('echo hi > out.txt') }, { text: 'I am done.' }] },
+    { when: 'look', turns: [{ calls: bash('ls') }, { calls: bash('pwd') }, { text: 'I looked.' }] },
+    { when: 'sleep', turns: [{ calls: bash('sleep 60') }, { text: 'I slept.' }] },
+    {
+      when: 'ask',
+      turns: [
+        {
+          calls: [
+            {
+              name: 'AskUserQuestion',
+              arguments: {
+                questions: [
+                  {
+                    question: 'Which one?',
+                    header: 'Choice',
+                    options: [
+                      { label: 'A', description: 'a' },
+                      { label: 'B', description: 'b' },
+                    ],
+                    multiSelect: false,
+                  },
+                ],
+              },
+            },
+          ],
+        },
+        { text: 'I chose A.' },
+      ],
+    },
+    { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
+  ],
+}
+
+let home: string
+let work: string
+let model: ScriptedModel
+let server: TestServer
+const questions: ScriptedQuestion[] = []
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'agent-server-headless-'))
+  work = join(home, 'project')
+  await mkdir(work)
+  model = await startScriptedModel((question) => {
+    questions.push(question)
+    return pickTurn(SCRIPT, question)
+  })
+  server = await startServer()
+})
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  await model.close()
+  await rm(home, { recursive: true })
+})
+
+const environment = () => ({ HOME: home, LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'sk-test' })
+
+/** With the agents of a server that holds the data directory. */
+const shared = (): CommandOptions => ({
+  cwd: work,
+  env: { ...environment(), OPENHANDS_DATA_DIR: server.dataDir, OPENHANDS_MASTER_KEY: KEY },
+})
+const print = (args: readonly string[], options: CommandOptions = {}) =>
+  runCommand(['--no-tui', ...args], { ...shared(), ...options })
+const printed = (stdout: string) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+describe('on a data directory that a server holds', () => {
+  test('the answer is on stdout, and what happened on stderr; a denied call is exit code 3', async () => {
+    const { code, stdout, stderr } = await print(['write', 'it'])
+    expect(stdout).toBe('I am done.\n')
+    expect(stderr).toMatch(/^(warning: )?commands run on this machine (in|without) a sandbox/)
+    expect(stderr).toContain('Bash: echo hi > out.txt')
+    expect(stderr).toMatch(/agent-server: 1 call was denied, because nobody can approve: Bash\. .*--permission-mode/)
+    expect(code).toBe(3)
+    expect(await readdir(work)).toEqual([])
+  })
+
+  test('an allowed call runs in the current directory; json is one object', async () => {
+    const { code, stdout } = await print(['--allowed-tools', 'Bash(ls:*), Edit', '--output-format', 'json'], {
+      input: 'write it\n',
+    })
+    expect(printed(stdout)).toEqual([
+      expect.objectContaining({
+        type: 'outcome',
+        stop_reason: 'completed',
+        is_error: false,
+        exit_code: 0,
+        final_text: 'I am done.',
+        steps: 2,
+      }),
+    ])
+    expect(code).toBe(0)
+    expect(await readFile(join(work, 'out.txt'), 'utf8')).toBe('hi\n')
+  })
+
+  test('stream-json reads messages and prints events; the conversation goes on', async () => {
+    const lines = [
+      { role: 'user', content: 'plain' },
+      { type: 'user', message: { role: 'user', content: 'ask me' } },
+    ]
+    const { code, stdout, stderr } = await print(
+      ['--input-format', 'stream-json', '--output-format', 'stream-json', '--permission-mode', 'bypass'],
+      { input: lines.map((line) => JSON.stringify(line)).join('\n') },
+    )
+    const events = printed(stdout)
+    expect(events.filter(({ type }) => type === 'outcome').map((each) => each.final_text)).toEqual([
+      'A plain answer.',
+      'I chose A.',
+    ])
+    expect(events.find(({ type }) => type === 'UserAnswer').answers).toEqual({
+      'Which one?': [expect.stringContaining('Nobody can answer')],
+    })
+    expect(stderr).not.toContain('AskUserQuestion')
+    expect(code).toBe(0)
+  })
+
+  test('required holds for the first turn, and a limit of steps is exit code 3', async () => {
+    questions.length = 0
+    const { code, stdout, stderr } = await print(['--tool-choice', 'required', '--max-steps', '2', 'look'])
+    expect(questions.map(({ body }) => body['tool_choice'])).toEqual(['required', 'auto'])
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(/stopped: max_steps .* Continue with --resume/)
+    expect(code).toBe(3)
+  })
+
+  test('an error is one line and exit code 1', async () => {
+    const { code, stdout, stderr } = await print(['refuse this'])
+    expect(stdout).toBe('')
+    expect(stderr.trim().split('\n').at(-1)).toMatch(/^agent-server: .*\(auth\)$/)
+    expect(code).toBe(1)
+  })
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s interrupts the run', async (signal, expected) => {
+    const { child, finished, said } = startCommand(['-p', '--permission-mode', 'bypass', 'sleep'], shared())
+    await said('Bash: sleep 60')
+    child.kill(signal)
+    const { code, stderr } = await finished
+    expect(stderr).toContain('interrupted. Continue with --resume')
+    expect(code).toBe(expected)
+    const [, id] = /conversation (\S+) in/.exec(stderr)!
+    expect((await server.call('GET', `/conversations/${id}`)).body.status).toBe('paused')
+  })
+
+  test('a reader that is gone ends the run quietly', async () => {
+    const { child, finished, said } = startCommand(['-p', '--output-format', 'stream-json', 'look'], shared())
+    child.stdout!.destroy()
+    const { code, stderr } = await finished
+    await said('conversation ')
+    expect(stderr).not.toMatch(/EPIPE|agent-server:/)
+    expect(code).toBe(0)
+  })
+
+  test('connect drives the server by its URL, and never sends it the key of the model', async () => {
+    const { env, cwd } = shared()
+    const options = { cwd: cwd!, env: { ...env, OPENHANDS_DATA_DIR: join(home, 'unused') } }
+    const refused = await runCommand(['connect', server.url, '-p', 'plain', '--api-key', 'a-wrong-key'], options)
+    expect(refused.stderr).toMatch(/^agent-server: /)
+    expect(refused.code).toBe(1)
+    const { code, stdout } = await runCommand(
+      ['connect', server.url, '-p', '--model', 'scripted', '--base-url', model.baseUrl, 'plain'],
+      options,
+    )
+    expect([code, stdout]).toEqual([0, 'A plain answer.\n'])
+    expect((await server.call('GET', '/conversations?limit=1')).body.items[0].llm_config.api_key).toBeUndefined()
+    expect(await readdir(home)).not.toContain('unused')
+  })
+
+  test('sessions lists, shows, exports and deletes', async () => {
+    const [listed] = printed((await runCommand(['sessions', 'list', '--json', '--limit', '1'], shared())).stdout)
+    const shown = await runCommand(['sessions', 'show', listed.id], shared())
+    expect(shown.stdout).toMatch(/^Conversation +\S+\n[^]*user: plain\n[^]*done: completed/)
+    const events = printed((await runCommand(['sessions', 'export', listed.id], shared())).stdout)
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1))
+    expect((await runCommand(['sessions', 'delete', listed.id], shared())).code).toBe(0)
+    const gone = await runCommand(['sessions', 'show', listed.id], shared())
+    expect(gone.stderr).toMatch(/^agent-server: .*\n$/)
+    expect(gone.code).toBe(1)
+  })
+})
+
+describe('without a server', () => {
+  const alone = (): CommandOptions => ({ cwd: work, env: { ...environment(), OPENHANDS_DATA_DIR: join(home, 'own') } })
+
+  test('autoresume continues the latest conversation with its whole history, over a torn tail', async () => {
+    const first = await runCommand(['--no-tui', 'plain'], alone())
+    expect([first.code, first.stdout]).toEqual([0, 'A plain answer.\n'])
+    const [, id] = /conversation (\S+) in/.exec(first.stderr)!
+    const log = (await readdir(join(home, 'own'), { recursive: true })).find((path) =>
+      path.endsWith(`${id}/events.jsonl`),
+    )
+    await appendFile(join(home, 'own', log!), '{"seq":99,"type":"UserMess')
+    questions.length = 0
+    const second = await runCommand(['--no-tui', '--autoresume', 'plain again'], alone())
+    expect([second.code, second.stdout]).toEqual([0, 'A plain answer.\n'])
+    expect(second.stderr).toContain(`resumed conversation ${id}`)
+    expect(questions[0]!.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
+  })
+
+  test('a .env of the current directory is not read, and options win over the environment and that over the file', async () => {
+    await writeFile(join(work, '.env'), 'LLM_BASE_URL=http://127.0.0.1:9\nOPENHANDS_ISOLATION=nonsense\n')
+    await mkdir(join(home, '.openhands'))
+    const settings = { model: 'of-the-file', temperature: 0.5, reasoning_effort: null, colour: 'red' }
+    await writeFile(join(home, '.openhands/settings_sdk.json'), JSON.stringify(settings))
+    questions.length = 0
+    const { stderr } = await runCommand(['-p', '--model', 'of-the-option', 'plain'], alone())
+    await rm(join(work, '.env'))
+    expect(stderr).toContain('settings_sdk.json: colour ignored')
+    expect(questions[0]!.body).toMatchObject({ model: 'of-the-option', temperature: 0.5 })
+  })
+})
+
+describe('wrong use is one line and exit code 2', () => {
+  test.each([
+    ['no model', ['-p', 'hi'], {}, /^agent-server: no model is set: give --model/],
+    ['no key', ['-p', '-m', 'gpt-5', 'hi'], {}, /^agent-server: no key is set for gpt-5/],
+    ['an empty prompt', ['-p'], {}, /^agent-server: the prompt is empty/],
+    ['no terminal for the chat', ['chat'], {}, /^agent-server: the chat needs a terminal/],
+    ['a settings file that is missing', ['-p', '--settings', 'none.json', 'hi'], {}, /none\.json cannot be read/],
+    ['no key for a server', ['connect', 'http://localhost:1', '-p', 'hi'], {}, /no key is set for http/],
+  ])('%s', async (_, args, env, sentence) => {
+    const cwd = await mkdtemp(join(tmpdir(), 'agent-server-headless-'))
+    const { code, stdout, stderr } = await runCommand(args, { cwd, env: { HOME: cwd, ...env } })
+    await rm(cwd, { recursive: true })
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(sentence)
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+  })
+})
