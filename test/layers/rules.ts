@@ -46,6 +46,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   yaml: 'project',
   pino: 'telemetry',
   'pino-pretty': 'telemetry',
+  '@earendil-works/pi-tui': 'cli',
   'node:sqlite': 'storage',
 }
 

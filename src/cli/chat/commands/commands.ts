@@ -1,0 +1,85 @@
+/** The slash commands of the chat. `docs/chat.md` lists the same ones. */
+import { nearestName } from '../../../contract/nearest-name.ts'
+import type { ProjectSettings } from '../../../contract/project/project-settings.ts'
+import type { CompletedCommand } from '../input/completion.ts'
+import type { ChatCommand } from './command.ts'
+import { compact, showCost, showModel, showPermissions, showStatus, showTools } from './facts.ts'
+import { newConversation, resume } from './switching.ts'
+import { PermissionMode } from '../../../contract/permission.ts'
+
+export const COMMANDS: readonly ChatCommand[] = [
+  { name: 'help', description: 'Shows the commands and the keys.', run: ({ session }) => session.say(helpText()) },
+  { name: 'new', description: 'Starts a new conversation in the same directory.', run: newConversation },
+  { name: 'resume', argument: '[id]', description: 'Continues an earlier conversation.', run: resume },
+  { name: 'model', argument: '[name]', description: 'Shows the model, or changes it.', run: showModel },
+  { name: 'tools', description: 'Lists the tools of the agent.', run: showTools },
+  {
+    name: 'compact',
+    argument: '[what to keep]',
+    description: 'Replaces the conversation so far by a summary for the model.',
+    run: compact,
+  },
+  {
+    name: 'permissions',
+    argument: '[mode]',
+    description: 'Shows the mode and the rules, or changes the mode.',
+    values: PermissionMode.options,
+    run: showPermissions,
+  },
+  { name: 'status', description: 'Shows the conversation, the server and the sandbox.', run: showStatus },
+  { name: 'cost', description: 'Shows the tokens and the cost by model.', run: showCost },
+  {
+    name: 'clear',
+    description: 'Clears the screen; the conversation goes on.',
+    run: ({ session }) => session.dispatch({ type: 'Cleared' }),
+  },
+  { name: 'exit', description: 'Leaves the chat.', run: ({ exit }) => exit() },
+]
+
+/** Keys that /help lists. */
+export const KEYS: readonly (readonly [key: string, does: string])[] = [
+  ['Enter', 'sends the message; while the agent works, it steers it'],
+  ['Shift+Enter, Ctrl+J, \\ and Enter', 'begins another line'],
+  ['Esc', 'interrupts the agent'],
+  ['Ctrl+O', 'shows all output of tools and the reasoning, or less of it'],
+  ['Up, Down', 'earlier messages'],
+  ['Tab', 'completes commands after / and files after @'],
+  ['Ctrl+C', 'clears the prompt; twice in an empty prompt, it leaves the chat'],
+  ['Ctrl+D', 'leaves the chat'],
+  ['Ctrl+Z', 'suspends the chat; fg continues it'],
+  ['Ctrl+L', 'draws the screen again'],
+]
+
+function helpText(): string {
+  const names = COMMANDS.map(({ name, argument = '', description }) => [`/${name} ${argument}`.trimEnd(), description])
+  const rows = [...names, ...KEYS].map(([left = '', right = '']) => `  ${left.padEnd(24)} ${right}`)
+  return ['Commands and keys:', ...rows, 'Slash commands and skills of the project are completed after /, too.'].join(
+    '\n',
+  )
+}
+
+/** Of the chat and of the project. */
+export function allCommands(project: ProjectSettings | undefined): CompletedCommand[] {
+  const ours = new Set(COMMANDS.map(({ name }) => name))
+  const theirs = [...(project?.commands ?? []), ...(project?.skills ?? [])].filter(({ name }) => !ours.has(name))
+  return [
+    ...COMMANDS.map(({ name, description, values }) => ({ name, description, ...(values && { values }) })),
+    ...theirs.map(({ name, description }) => ({ name, description })),
+  ]
+}
+
+export type TypedCommand =
+  | { readonly command: ChatCommand; readonly argument: string }
+  | { readonly unknown: string; readonly nearest: string | undefined }
+
+/** Returns undefined for a message to the agent: an ordinary text, a command of the project, or a path. */
+export function readCommand(text: string, known: readonly CompletedCommand[]): TypedCommand | undefined {
+  const [, name, argument = ''] = /^\/([\w:.-]+)(?:\s+([\s\S]*))?$/.exec(text) ?? []
+  if (name === undefined) return undefined
+  const command = COMMANDS.find((each) => each.name === name)
+  if (command) return { command, argument: argument.trim() }
+  const names = known.map((entry) => entry.name)
+  // The server also finds `/push` for a command that is named `git:push`.
+  if (names.some((each) => each === name || each.endsWith(`:${name}`))) return undefined
+  return { unknown: name, nearest: nearestName(name, names) }
+}

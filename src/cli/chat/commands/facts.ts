@@ -1,0 +1,78 @@
+/** Commands that show facts of the conversation, and those that change its configuration. */
+import { PermissionMode } from '../../../contract/permission.ts'
+import { costOf, countOf } from '../render/status-line.ts'
+import type { ChatContext } from './command.ts'
+
+export async function showModel({ session }: ChatContext, name: string): Promise<void> {
+  if (name !== '') await session.conversation.updateConfig({ llm_config: { model: name } })
+  const { llm_config } = await session.conversation.get()
+  const at = llm_config.base_url === undefined ? '' : ` at ${llm_config.base_url}`
+  session.say(`The model is ${llm_config.model ?? 'not set'}${at}.${name === '' ? ' /model NAME changes it.' : ''}`)
+}
+
+export async function showTools({ session }: ChatContext): Promise<void> {
+  const { tools, mcp_servers } = await session.conversation.agentInfo()
+  const rows = tools.map(({ name, description }) => `  ${name}: ${description.split('\n', 1)[0] ?? ''}`)
+  const servers = mcp_servers.map(({ name, status, error = '' }) =>
+    `  MCP server ${name}: ${status} ${error}`.trimEnd(),
+  )
+  session.say([`${tools.length} tools:`, ...rows, ...servers].join('\n'))
+}
+
+export async function compact({ session }: ChatContext, instructions: string): Promise<void> {
+  session.say('Compacting the conversation …')
+  await session.conversation.compact(instructions === '' ? {} : { instructions })
+}
+
+export async function showPermissions({ session }: ChatContext, mode: string): Promise<void> {
+  const { conversation } = session
+  if (mode !== '') await conversation.updateConfig({ permission_mode: PermissionMode.parse(modeNamed(mode)) })
+  const { state } = await conversation.get()
+  const { allow, ask, deny, project } = await conversation.permissionRules.get()
+  const rules = { allow, ask, deny }
+  const rows = Object.entries(rules).map(([kind, list]) => `  ${kind}: ${list.join(', ') || 'no rules'}`)
+  const more =
+    project && Object.entries(project).map(([kind, list]) => `  ${kind} (project): ${list.join(', ') || 'no rules'}`)
+  const confirms = state.confirmation_mode ? ', and every call needs a decision' : ''
+  session.say([`The permission mode is ${state.permission_mode}${confirms}.`, ...rows, ...(more ?? [])].join('\n'))
+}
+
+/** Throws a sentence with the names of the modes. */
+function modeNamed(mode: string): string {
+  const names: readonly string[] = PermissionMode.options
+  if (names.includes(mode)) return mode
+  throw new Error(`There is no permission mode ${mode}; use ${names.join(', ')}.`)
+}
+
+export async function showStatus({ session, options }: ChatContext): Promise<void> {
+  const [view, agent] = await Promise.all([session.conversation.get(), session.conversation.agentInfo()])
+  const { info, server } = options
+  const rows = [
+    ['Conversation', view.id],
+    ['Status', view.status],
+    ['Directory', view.workdir],
+    ['Model', agent.model],
+    ['Permissions', view.state.permission_mode],
+    ['Sandbox', sandboxText(info.isolation)],
+    ['Network', agent.network.mode],
+    ['Server', `${server ?? 'on this machine'}, agent-server ${info.version}`],
+    ['MCP servers', agent.mcp_servers.map(({ name, status }) => `${name} (${status})`).join(', ') || 'none'],
+  ]
+  session.say(rows.map(([name = '', value = '']) => `  ${name.padEnd(12)} ${value}`).join('\n'))
+}
+
+export const sandboxText = (isolation: 'bubblewrap' | 'none'): string =>
+  isolation === 'none'
+    ? 'none: commands run on the host, as the user of the server'
+    : 'commands run in a sandbox (bubblewrap)'
+
+export async function showCost({ session }: ChatContext): Promise<void> {
+  const { usage, cost_usd } = await session.conversation.get()
+  const rows = Object.entries(usage).map(
+    ([model, { input_tokens, output_tokens, cached_tokens }]) =>
+      `  ${model}: ${countOf(input_tokens)} input tokens (${countOf(cached_tokens)} from the cache), ${countOf(output_tokens)} output tokens`,
+  )
+  const cost =
+    cost_usd === undefined ? 'The cost is not known: the model has no price.' : `The cost is ${costOf(cost_usd)}.`
+  session.say([...(rows.length > 0 ? rows : ['  No tokens yet.']), cost].join('\n'))
+}

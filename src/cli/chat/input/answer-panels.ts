@@ -1,0 +1,158 @@
+/** Makes the panel for what waits for the user, and sends the answer. The first answer counts, from whichever client it comes. */
+import { AgentServerError } from '../../../client/agent-server-error.ts'
+import type { ToolDecision } from '../../../contract/permission.ts'
+import type { Approval, NetworkApproval, AskedByCall } from '../state/chat-state.ts'
+import { cleanText, revealText } from '../state/clean-text.ts'
+import type { DecisionKey } from '../render/decision-panel.ts'
+import { DecisionPanel } from '../render/decision-panel.ts'
+import { ChoicePanel } from '../render/choice-panel.ts'
+import { wrapped } from '../render/lines.ts'
+import type { Panel } from '../render/panel.ts'
+import type { Theme } from '../render/theme.ts'
+import type { ChatSession } from '../chat-session.ts'
+import { approvalLines } from './approval-text.ts'
+
+type Asking = { readonly session: ChatSession; readonly theme: Theme; readonly onEdit: (approval: Approval) => void }
+type Decided = Pick<ToolDecision, 'behavior' | 'remember' | 'updated_input'>
+type NamedPanel = { readonly key: string; readonly create: () => Panel }
+
+const CONFLICT = 409
+
+export class AnswerPanels {
+  readonly #asking: Asking
+  /** AnswerPanels to the questions of one call, of which some are still open. */
+  readonly #given = new Map<string, Record<string, string[]>>()
+  #current: { readonly key: string; readonly panel: Panel } | undefined
+
+  constructor(asking: Asking) {
+    this.#asking = asking
+  }
+
+  /** Returns the same panel as long as the same thing waits. */
+  panel(): Panel | undefined {
+    const named = this.#next()
+    if (named?.key !== this.#current?.key) this.#current = named && { key: named.key, panel: named.create() }
+    return this.#current?.panel
+  }
+
+  /** Allows the call, with another input if there is one. */
+  allow(approval: Approval, updated_input?: Record<string, unknown>): void {
+    this.#decide(approval, { behavior: 'allow', ...(updated_input && { updated_input }) })
+  }
+
+  #next(): NamedPanel | undefined {
+    const { approvals, networkApprovals, questions, answeredHere } = this.#asking.session.state
+    const waiting = approvals.filter(({ call }) => !answeredHere.has(call.tool_use_id))
+    const [approval] = waiting
+    if (approval) return this.#approval(approval, waiting.length)
+    const network = networkApprovals.find(({ request_id }) => !answeredHere.has(request_id))
+    if (network) return this.#network(network)
+    const question = questions.find(({ question_id }) => !answeredHere.has(question_id))
+    return question && this.#question(question)
+  }
+
+  #approval(approval: Approval, waiting: number): NamedPanel {
+    const { call } = approval
+    const { theme, onEdit } = this.#asking
+    const decide = (decision: Decided) => () => this.#decide(approval, decision)
+    const keys: DecisionKey[] = [
+      { key: 'y', label: 'yes', run: decide({ behavior: 'allow' }) },
+      { key: 'n', label: 'no', run: decide({ behavior: 'deny' }) },
+      ...(call.rules?.length
+        ? [{ key: 'a', label: 'always', run: decide({ behavior: 'allow', remember: true }) }]
+        : []),
+      { key: 'e', label: 'edit', run: () => onEdit(approval) },
+    ]
+    const title = `Allow ${revealText(call.name)}?${waiting > 1 ? ` (${waiting} calls wait)` : ''}`
+    const body = cached((width) => approvalLines(call, width, theme))
+    return { key: `call ${call.tool_use_id} ${waiting}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
+  }
+
+  #network(request: NetworkApproval): NamedPanel {
+    const { theme } = this.#asking
+    const decide = (behavior: 'allow' | 'deny', remember: boolean) => () =>
+      this.#answer(request.request_id, (session) =>
+        session.conversation.networkRequests.decide(request.request_id, { behavior, remember }),
+      )
+    const keys: DecisionKey[] = [
+      { key: 'y', label: 'yes', run: decide('allow', false) },
+      { key: 'n', label: 'no', run: decide('deny', false) },
+      { key: 'a', label: 'always', run: decide('allow', true) },
+    ]
+    const body = (width: number) => wrapped(revealText(`${request.host}:${request.port}`), width, '  ')
+    const title = 'Allow a command to connect?'
+    return { key: `host ${request.request_id}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
+  }
+
+  #question(asked: AskedByCall): NamedPanel | undefined {
+    const given = this.#given.get(asked.question_id) ?? {}
+    const at = Object.keys(given).length
+    const question = asked.questions[at]
+    if (!question) return undefined
+    const answer = (answers: string[]) => this.#give(asked, { ...given, [at]: answers })
+    const labels = question.options.map(({ label }) => label)
+    const count = asked.questions.length > 1 ? ` (${at + 1} of ${asked.questions.length})` : ''
+    const options = question.options.map(({ label, description }) => ({
+      label: revealText(label),
+      description: cleanText(description).replaceAll('\n', ' '),
+    }))
+    const several = question.multi_select ? 'Space marks, Enter answers' : 'Enter or a number answers'
+    const choice = {
+      title: `${cleanText(question.header)}${count}`,
+      text: cleanText(question.question),
+      options,
+      isMultiple: question.multi_select,
+      hint: `${several}; or type another answer`,
+      onChoose: (chosen: readonly number[]) => answer(chosen.map((each) => labels[each] ?? '')),
+      onText: (text: string) => answer([text]),
+    }
+    return { key: `question ${asked.question_id} ${at}`, create: () => new ChoicePanel(choice, this.#asking.theme) }
+  }
+
+  /** Sends the answers when there is one for each question. */
+  #give(asked: AskedByCall, given: Record<string, string[]>): void {
+    this.#given.set(asked.question_id, given)
+    if (Object.keys(given).length < asked.questions.length) return this.#asking.session.dispatch(REDRAW)
+    this.#given.delete(asked.question_id)
+    this.#answer(asked.question_id, (session) =>
+      session.conversation.questions.answer(asked.question_id, { answers: given }),
+    )
+  }
+
+  #decide(approval: Approval, decision: Decided): void {
+    const { requestId, call } = approval
+    const { tool_use_id, input_hash } = call
+    this.#answer(tool_use_id, ({ conversation }) =>
+      conversation.permissions.decide(requestId, { decisions: [{ tool_use_id, input_hash, ...decision }] }),
+    )
+  }
+
+  /** What waits is hidden at once, and shown again if the answer could not be sent. */
+  #answer(id: string, send: (session: ChatSession) => Promise<unknown>): void {
+    const { session } = this.#asking
+    session.dispatch({ type: 'Answered', id })
+    send(session).catch((error: unknown) => {
+      if (!(error instanceof AgentServerError) || error.status !== CONFLICT) session.fail(error)
+      // The event of the other answer says what it was, unless it is here already.
+      else if (!isWaiting(session, id)) session.say('Another client answered first.')
+      session.dispatch({ type: 'Unanswered', id })
+    })
+  }
+}
+
+/** Changes only what is drawn. */
+const REDRAW = { type: 'Unanswered', id: '' } as const
+
+function isWaiting({ state }: ChatSession, id: string): boolean {
+  return (
+    state.approvals.some(({ call }) => call.tool_use_id === id) ||
+    state.questions.some(({ question_id }) => question_id === id) ||
+    state.networkApprovals.some(({ request_id }) => request_id === id)
+  )
+}
+
+/** The input of a call can be megabytes, and is drawn with every frame. */
+function cached(draw: (width: number) => string[]): (width: number) => string[] {
+  let last: { width: number; lines: string[] } | undefined
+  return (width) => (last?.width === width ? last : (last = { width, lines: draw(width) })).lines
+}

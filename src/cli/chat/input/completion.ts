@@ -1,0 +1,73 @@
+/** Completion in the prompt: slash commands at its beginning, and files of the conversation after `@`. */
+import type { AutocompleteItem, AutocompleteProvider, AutocompleteSuggestions } from '@earendil-works/pi-tui'
+import { revealText } from '../state/clean-text.ts'
+
+export type CompletedCommand = {
+  readonly name: string
+  readonly description: string
+  readonly values?: readonly string[]
+}
+
+export type CompletionSource = {
+  readonly commands: () => readonly CompletedCommand[]
+  /** Paths of the workdir that fit; directories end in `/`. */
+  readonly findFiles: (part: string, signal: AbortSignal) => Promise<readonly string[]>
+}
+
+const FILE_WORD = /(?:^|\s)(@"?[^\s"]*)$/
+
+export class Completion implements AutocompleteProvider {
+  readonly #source: CompletionSource
+
+  constructor(source: CompletionSource) {
+    this.#source = source
+  }
+
+  async getSuggestions(
+    lines: string[],
+    line: number,
+    column: number,
+    { signal }: { signal: AbortSignal },
+  ): Promise<AutocompleteSuggestions | null> {
+    const before = (lines[line] ?? '').slice(0, column)
+    if (line === 0 && before.startsWith('/')) return suggest(before, this.#commandsFor(before))
+    const word = FILE_WORD.exec(before)?.[1]
+    if (word === undefined) return null
+    const part = word.replace(/^@"?/, '')
+    const paths = await this.#source.findFiles(part, signal).catch(() => [])
+    return suggest(word, paths.filter(isPrintable).map(fileItem))
+  }
+
+  applyCompletion(lines: string[], line: number, column: number, { value }: AutocompleteItem, prefix: string) {
+    const text = lines[line] ?? ''
+    const before = text.slice(0, column - prefix.length) + value
+    return { lines: lines.with(line, before + text.slice(column)), cursorLine: line, cursorCol: before.length }
+  }
+
+  shouldTriggerFileCompletion(lines: string[], line: number, column: number): boolean {
+    return FILE_WORD.test((lines[line] ?? '').slice(0, column))
+  }
+
+  #commandsFor(before: string): AutocompleteItem[] {
+    const [name = '', ...rest] = before.slice(1).split(' ')
+    const entries = this.#source.commands()
+    if (rest.length > 0) {
+      const values = entries.find((entry) => entry.name === name)?.values ?? []
+      const fitting = values.filter((value) => value.startsWith(rest.join(' ')) && value !== rest.join(' '))
+      return fitting.map((value) => ({ value: `/${name} ${value}`, label: value }))
+    }
+    const fits = entries.filter((entry) => entry.name.startsWith(name))
+    return fits.map((entry) => ({ value: `/${entry.name} `, label: `/${entry.name}`, description: entry.description }))
+  }
+}
+
+const suggest = (prefix: string, items: AutocompleteItem[]): AutocompleteSuggestions | null =>
+  items.length === 0 ? null : { items, prefix }
+
+/** The prompt cannot hold other names. */
+const isPrintable = (path: string): boolean => revealText(path) === path && !/["\n]/.test(path)
+
+function fileItem(path: string): AutocompleteItem {
+  const quoted = path.includes(' ') ? `@"${path}"` : `@${path}`
+  return { value: path.endsWith('/') ? quoted.replace(/"$/, '') : `${quoted} `, label: path }
+}

@@ -1,0 +1,68 @@
+/** Images that a message names by their path: they are read on this machine and sent with the message. */
+import { open } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { ImagePart, UserPart } from '../../../contract/message.ts'
+
+export type MessageWithImages = {
+  readonly parts: UserPart[]
+  /** What was attached, or why not. */ readonly notes: readonly string[]
+}
+
+/** Larger images are refused by the providers. */
+const MAX_IMAGE_BYTES = 5 * 1024 * 1024
+const MAX_IMAGES = 10
+
+/** A path in quotes, or without spaces except after a backslash, as terminals paste dropped files. */
+const WORDS = /"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\"'])+)/g
+/** A name alone, as in "draw logo.png", is not a path. */
+const PATH = /^(?:@|\/|~\/|\.\.?\/|file:\/\/).*\.(?:png|jpe?g|gif|webp)$/i
+
+export async function withImages(text: string, directory: string): Promise<MessageWithImages> {
+  const images: ImagePart[] = []
+  const notes: string[] = []
+  for (const path of imagePaths(text).slice(0, MAX_IMAGES)) {
+    const image = await readImage(resolvePath(path, directory)).catch((error: unknown) => reasonOf(error))
+    if (typeof image === 'object') images.push(image)
+    notes.push(typeof image === 'object' ? `Attached ${path}.` : `${path} is not attached: ${image}.`)
+  }
+  return { parts: [{ type: 'text', text }, ...images], notes }
+}
+
+function imagePaths(text: string): string[] {
+  const words = [...text.matchAll(WORDS)].map(
+    ([, double, single, bare]) => double ?? single ?? bare?.replaceAll(/\\(.)/g, '$1') ?? '',
+  )
+  return [...new Set(words.filter((word) => PATH.test(word)))]
+}
+
+function resolvePath(path: string, directory: string): string {
+  if (path.startsWith('file://')) return fileURLToPath(path)
+  const name = path.replace(/^@/, '')
+  if (name.startsWith('~/')) return join(homedir(), name.slice(2))
+  return isAbsolute(name) ? name : resolve(directory, name)
+}
+
+async function readImage(path: string): Promise<ImagePart | string> {
+  await using file = await open(path, 'r')
+  const { size } = await file.stat()
+  if (size > MAX_IMAGE_BYTES) return `it has more than ${MAX_IMAGE_BYTES / 1024 / 1024} MiB`
+  const bytes = await file.readFile()
+  const media_type = mediaTypeOf(bytes)
+  return media_type
+    ? { type: 'image', media_type, data: bytes.toString('base64') }
+    : 'it is not a PNG, JPEG, GIF or WebP image'
+}
+
+function mediaTypeOf(bytes: Buffer): ImagePart['media_type'] | undefined {
+  const start = bytes.toString('latin1', 0, 12)
+  if (start.startsWith('\x89PNG')) return 'image/png'
+  if (start.startsWith('\xff\xd8\xff')) return 'image/jpeg'
+  if (start.startsWith('GIF8')) return 'image/gif'
+  return /^RIFF[\s\S]{4}WEBP$/.test(start) ? 'image/webp' : undefined
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'there is no such file' : String(error)
+}

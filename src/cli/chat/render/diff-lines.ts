@@ -1,0 +1,16 @@
+/** Draws the lines of a diff: with a sign, so that they can be read without colours. */
+import type { DiffLine } from '../state/diff.ts'
+import { wrapped } from './lines.ts'
+import type { Theme } from './theme.ts'
+
+/** `clean` makes the text of the file safe to print. */
+export function diffLinesFor(
+  lines: readonly DiffLine[],
+  { width, theme, clean }: { width: number; theme: Theme; clean: (text: string) => string },
+): string[] {
+  const styles = { '+': theme.green, '-': theme.red, ' ': theme.dim, '@': theme.cyan }
+  return lines.flatMap(({ sign, text }) => {
+    const style = styles[sign]
+    return wrapped(clean(text), width - 4, `  ${sign} `, '    ').map(style)
+  })
+}

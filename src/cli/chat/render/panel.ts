@@ -1,0 +1,13 @@
+/** What a panel above the prompt is: a question that a key answers. */
+
+export type Panel = {
+  /**
+   * At most `rows` lines, except in a very small terminal. `isReady` is false in the first moment, when keys still go to
+   * the prompt: the keys are not shown yet.
+   */
+  readonly render: (width: number, rows: number, isReady: boolean) => string[]
+  /** Returns false for a key that it does not use: that one goes to the prompt. */
+  readonly handleKey: (key: string) => boolean
+  /** Takes a text that was typed as an answer. Absent: the text is a message to the agent. */
+  readonly takeText?: ((text: string) => void) | undefined
+}

@@ -1,0 +1,195 @@
+/** The terminal: the only file that writes to it and reads keys from it, and restores its modes at the end. */
+import type { AutocompleteProvider, Component } from '@earendil-works/pi-tui'
+import {
+  decodeKittyPrintable,
+  Editor,
+  isKeyRelease,
+  matchesKey,
+  ProcessTerminal,
+  setCapabilities,
+  TuiMainScreen,
+} from '@earendil-works/pi-tui'
+import { cleanText } from './state/clean-text.ts'
+import type { ChatState } from './state/chat-state.ts'
+import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
+import { fit } from './render/lines.ts'
+import type { Panel } from './render/panel.ts'
+import type { Facts } from './render/status-line.ts'
+import { activityLine, statusLine } from './render/status-line.ts'
+import type { Theme } from './render/theme.ts'
+import { editorTheme } from './render/theme.ts'
+import { Transcript } from './render/transcript.ts'
+
+export type ScreenHandlers = {
+  readonly onSubmit: (text: string) => void
+  readonly onEscape: () => void
+  /** Ctrl+C with an empty prompt. */
+  readonly onCancel: () => void
+  /** Ctrl+D with an empty prompt. */
+  readonly onEnd: () => void
+}
+
+type ScreenOptions = { readonly theme: Theme; readonly facts: Facts; readonly handlers: ScreenHandlers }
+
+/** Nobody reads and decides faster: a key that comes earlier was meant for the prompt. */
+const PANEL_READY_MS = 250
+/** How often the clock and the spinner move while a run is active. */
+const TICK_MS = 250
+/** Lines of the prompt, the status and the activity, which a panel leaves free. */
+const ROWS_BELOW_PANEL = 6
+const PASTE = /^\x1b\[200~([\s\S]*)\x1b\[201~$/ // oxlint-disable-line no-control-regex -- how terminals mark a paste
+
+export class Screen {
+  readonly #tui = new TuiMainScreen(new ProcessTerminal(), true)
+  readonly #editor: Editor
+  readonly #transcript: Transcript
+  readonly #options: ScreenOptions
+  #state: ChatState = EMPTY_STATE
+  #panel: Panel | undefined
+  #readyAt = 0
+  #isStarted = false
+  #closing: string | undefined
+  #ticks: NodeJS.Timeout | undefined
+
+  constructor(options: ScreenOptions) {
+    this.#options = options
+    // Links are shown with their address, and images by their name: both would be sequences that others choose.
+    setCapabilities({ images: null, trueColor: false, hyperlinks: false })
+    this.#transcript = new Transcript(options.theme)
+    this.#editor = new Editor(this.#tui, editorTheme(options.theme), { autocompleteMaxVisible: 8 })
+    this.#editor.onSubmit = options.handlers.onSubmit
+    this.#tui.addChild(this.#transcript)
+    this.#tui.addChild(view((width) => this.#panelLines(width)))
+    this.#tui.addChild(this.#editor)
+    this.#tui.addChild(view((width) => this.#lastLines(width)))
+    this.#tui.setFocus(this.#editor)
+    this.#tui.setClearOnShrink(false)
+    this.#tui.addInputListener((data) => this.#onInput(data))
+  }
+
+  start(): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.#tui.start()
+  }
+
+  /** Leaves the conversation on the screen, and the cursor below it. Safe to call more than once, and at any time. */
+  stop(closing?: string): void {
+    clearInterval(this.#ticks)
+    if (!this.#isStarted) return
+    this.#isStarted = false
+    try {
+      if (closing !== undefined) this.#drawEnd(closing)
+    } finally {
+      this.#tui.stop()
+    }
+  }
+
+  show(state: ChatState, panel: Panel | undefined): void {
+    if (panel !== this.#panel) this.#readyAt = Date.now() + PANEL_READY_MS
+    if (panel && panel !== this.#panel) setTimeout(() => this.redraw(), PANEL_READY_MS).unref()
+    this.#panel = panel
+    this.#state = state
+    this.#transcript.show(state.items)
+    this.#tick(isBusy(state))
+    this.redraw()
+  }
+
+  redraw(): void {
+    if (this.#isStarted) this.#tui.requestRender()
+  }
+
+  complete(provider: AutocompleteProvider): void {
+    this.#editor.setAutocompleteProvider(provider)
+  }
+
+  remember(text: string): void {
+    this.#editor.addToHistory(text)
+  }
+
+  get draft(): string {
+    return this.#editor.getText()
+  }
+
+  set draft(text: string) {
+    this.#editor.setText(text)
+    this.redraw()
+  }
+
+  #onInput(data: string): { consume?: boolean; data?: string } | undefined {
+    if (isKeyRelease(data)) return undefined
+    const paste = PASTE.exec(data)?.[1]
+    if (paste !== undefined) return { data: `\x1b[200~${cleanText(paste.replaceAll(/\r\n?/g, '\n'))}\x1b[201~` }
+    return this.#onKey(decodeKittyPrintable(data) ?? data) ? { consume: true } : undefined
+  }
+
+  /** Returns whether the key is used up. */
+  #onKey(key: string): boolean {
+    const { handlers } = this.#options
+    const isEmpty = this.#editor.getText() === ''
+    if (matchesKey(key, 'ctrl+c')) return isEmpty ? did(handlers.onCancel) : did(() => (this.draft = ''))
+    if (matchesKey(key, 'ctrl+d') && isEmpty) return did(handlers.onEnd)
+    if (matchesKey(key, 'ctrl+o')) return did(() => this.#expand())
+    if (matchesKey(key, 'ctrl+l')) return did(() => this.#tui.requestRender(true))
+    if (matchesKey(key, 'ctrl+z')) return did(() => this.#suspend())
+    if (matchesKey(key, 'escape') && !this.#editor.isShowingAutocomplete()) return did(handlers.onEscape)
+    if (!this.#panel || !isEmpty || Date.now() < this.#readyAt || !this.#panel.handleKey(key)) return false
+    this.redraw()
+    return true
+  }
+
+  #expand(): void {
+    this.#transcript.toggleExpanded()
+    this.redraw()
+  }
+
+  /** Ctrl+Z, as in any other program: `fg` continues. */
+  #suspend(): void {
+    if (process.platform === 'win32') return
+    this.stop()
+    process.once('SIGCONT', () => {
+      this.start()
+      this.#tui.requestRender(true)
+    })
+    process.kill(0, 'SIGTSTP')
+  }
+
+  #tick(isRunning: boolean): void {
+    if (!isRunning) {
+      clearInterval(this.#ticks)
+      this.#ticks = undefined
+    } else this.#ticks ??= setInterval(() => this.redraw(), TICK_MS).unref()
+  }
+
+  /** The prompt and the panel are removed: what stays is the conversation. */
+  #drawEnd(closing: string): void {
+    this.#panel = undefined
+    this.#closing = closing
+    this.#tui.removeChild(this.#editor)
+    this.#tui.renderNow()
+  }
+
+  #panelLines(width: number): string[] {
+    const { theme } = this.#options
+    const activity = activityLine(this.#state, { width, theme, now: Date.now() })
+    const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL
+    const panel = this.#panel?.render(width, rows, Date.now() >= this.#readyAt) ?? []
+    return ['', ...panel, ...(activity === '' ? [] : [activity])]
+  }
+
+  #lastLines(width: number): string[] {
+    const { theme, facts } = this.#options
+    if (this.#closing !== undefined) return [this.#closing, '']
+    return [statusLine(this.#state, facts, { width, theme, now: Date.now() })]
+  }
+}
+
+const view = (render: (width: number) => string[]): Component => ({
+  render: (width) => fit(render(width), width),
+  invalidate() {},
+})
+
+function did(work: () => void): true {
+  work()
+  return true
+}

@@ -1,0 +1,105 @@
+/** What the chat shows, as plain data: `reduce.ts` makes it from events, and `render/` draws it. */
+import type { EventOf } from '../../../contract/events/event.ts'
+import type { Status } from '../../../contract/events/status.ts'
+import type { UsageByModel } from '../../../contract/message.ts'
+
+export type Tone = 'info' | 'warning' | 'error'
+
+export type UserItem = {
+  readonly kind: 'user'
+  readonly text: string
+  readonly images: number
+  readonly sender?: string
+}
+export type AnswerItem = {
+  readonly kind: 'answer'
+  readonly messageId: string
+  /** The parts of the message, by index. */
+  readonly parts: readonly string[]
+  readonly isReasoning: boolean
+  readonly isComplete: boolean
+}
+export type CallItem = {
+  readonly kind: 'call'
+  readonly id: string
+  readonly name: string
+  /** Undefined while the model writes it. */
+  readonly input: unknown
+  readonly written: number
+  /** The end of what it has printed. */
+  readonly output: string
+  readonly decision?: 'allow' | 'deny'
+  readonly result?: { readonly text: string; readonly isError: boolean; readonly durationMs: number }
+  /** The subagent that called. */
+  readonly agent?: string
+}
+export type NoticeItem = { readonly kind: 'notice'; readonly tone: Tone; readonly text: string }
+
+export type Item = UserItem | AnswerItem | CallItem | NoticeItem
+
+/** One call that waits for a decision. */
+export type Approval = {
+  readonly requestId: string
+  readonly call: EventOf<'PermissionRequest'>['tool_uses'][number]
+}
+export type AskedByCall = Pick<EventOf<'UserQuestion'>, 'question_id' | 'tool_use_id' | 'questions'>
+export type NetworkApproval = Pick<EventOf<'NetworkRequest'>, 'request_id' | 'host' | 'port'>
+
+export type ChatState = {
+  readonly items: readonly Item[]
+  readonly approvals: readonly Approval[]
+  readonly questions: readonly AskedByCall[]
+  readonly networkApprovals: readonly NetworkApproval[]
+  /** Ids of the calls, questions and network requests that this client has answered. */
+  readonly answeredHere: ReadonlySet<string>
+  readonly status: Status
+  readonly isQueued: boolean
+  readonly isConnected: boolean
+  /** False while earlier events are read again: what others did then needs no notice. */
+  readonly isLive: boolean
+  readonly model: string
+  readonly mode: string
+  readonly usage: UsageByModel
+  readonly costUsd: number | undefined
+  /** When the current run began, by the clock of this machine. */
+  readonly runningSince: number | undefined
+  readonly lastRunMs: number | undefined
+  /** What the model or the run is doing now, in a few words. */
+  readonly activity: string | undefined
+}
+
+/** What this client adds to the events of the server. */
+export type LocalEvent =
+  | { readonly type: 'Notice'; readonly tone: Tone; readonly text: string }
+  | { readonly type: 'Answered'; readonly id: string }
+  | { readonly type: 'Unanswered'; readonly id: string }
+  | { readonly type: 'Connection'; readonly isConnected: boolean; readonly reason?: string }
+  | { readonly type: 'Pending'; readonly pending: Pick<ChatState, 'approvals' | 'questions' | 'networkApprovals'> }
+  | {
+      readonly type: 'Viewed'
+      readonly view: Partial<Pick<ChatState, 'status' | 'model' | 'mode' | 'usage' | 'costUsd'>>
+    }
+  | { readonly type: 'Cleared' }
+
+export const EMPTY_STATE: ChatState = {
+  items: [],
+  approvals: [],
+  questions: [],
+  networkApprovals: [],
+  answeredHere: new Set(),
+  status: 'idle',
+  isQueued: false,
+  isConnected: true,
+  isLive: false,
+  model: '',
+  mode: 'bypass',
+  usage: {},
+  costUsd: undefined,
+  runningSince: undefined,
+  lastRunMs: undefined,
+  activity: undefined,
+}
+
+/** True while Esc has something to interrupt. */
+export const isBusy = ({ status }: ChatState): boolean =>
+  status === 'running' || status === 'waiting_for_confirmation' || status === 'waiting_for_input'

@@ -1,0 +1,60 @@
+/** Makes text that others wrote safe to print: models, tools, file names and other clients must not control the terminal. */
+
+/** Sequences that end in the same line. Of any other only the escape character is removed, so that it hides no text. */
+const SEQUENCES =
+  // oxlint-disable-next-line no-control-regex -- these are the characters to find
+  /\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]+[0-~]/g
+
+// oxlint-disable-next-line no-control-regex -- these are the characters to find
+const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g
+
+/** Marks that change the direction of writing: what is shown would not be what is there. */
+const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** Characters without a width. The zero-width joiner stays, because emoji need it. */
+const INVISIBLE =
+  /[\u00ad\u180e\u200b\u200c\u2028\u2029\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu
+
+const TAB = '    '
+
+/** Returns the text without control sequences. Marks of direction are shown as their code. */
+export function cleanText(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(SEQUENCES, '')
+    .replaceAll('\r\n', '\n')
+    .split('\n')
+    .map(afterReturn)
+    .join('\n')
+    .replaceAll('\t', TAB)
+    .replaceAll(CONTROLS, '')
+    .replaceAll(INVISIBLE, '')
+    .replaceAll(DIRECTION, codeOf)
+}
+
+/** The same in one line. */
+export const cleanLine = (text: string): string => cleanText(text.replaceAll(/[\r\n]+/g, ' ⏎ '))
+
+/** Returns the text with a visible code for every character that could not be seen. For what a person approves. */
+export function revealText(text: string): string {
+  return text
+    .replaceAll(/[\ud800-\udfff]/g, (unit, at: number, all: string) => (isPaired(all, at) ? unit : codeOf(unit)))
+    .replaceAll('\t', TAB)
+    .replaceAll(CONTROLS, codeOf)
+    .replaceAll(INVISIBLE, codeOf)
+    .replaceAll('\u200d', codeOf)
+    .replaceAll(DIRECTION, codeOf)
+}
+
+/** Programs show their progress by writing a line again after a carriage return. */
+const afterReturn = (line: string): string => line.slice(line.replace(/\r+$/, '').lastIndexOf('\r') + 1)
+
+const codeOf = (character: string): string =>
+  `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`
+
+function isPaired(text: string, at: number): boolean {
+  const code = text.charCodeAt(at)
+  return code < 0xdc00 ? isBetween(text.charCodeAt(at + 1), 0xdc00) : isBetween(text.charCodeAt(at - 1), 0xd800)
+}
+
+const isBetween = (code: number, first: number): boolean => code >= first && code < first + 0x400
