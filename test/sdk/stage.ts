@@ -1,0 +1,51 @@
+/** A scripted model for queries: what the user says names the tool that the agent calls, and its input as JSON. */
+import { mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { QueryEvent, QueryOptions } from '../../src/index.ts'
+import { query } from '../../src/index.ts'
+import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+
+export type SdkStage = AsyncDisposable & {
+  readonly home: string
+  readonly model: ScriptedModel
+  /** The model, and the data directory. */
+  readonly options: QueryOptions & { readonly persistDir: string }
+}
+
+/** `call NAME JSON` calls the tool, and the answer is what it returned. Anything else is repeated. */
+export async function setSdkStage(): Promise<SdkStage> {
+  const home = await realpath(await mkdtemp(join(tmpdir(), 'agent-server-sdk-')))
+  const model = await startScriptedModel(({ body }) => turnFor(body))
+  return {
+    home,
+    model,
+    options: {
+      model: 'scripted',
+      baseUrl: model.baseUrl,
+      apiKey: 'scripted-model-key',
+      persistDir: join(home, 'data'),
+    },
+    async [Symbol.asyncDispose]() {
+      await model.close()
+      await rm(home, { recursive: true, force: true })
+    },
+  }
+}
+
+function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
+  const last = messages.at(-1)
+  const said = typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content)
+  if (last?.role === 'tool') return { text: `It said: ${said}` }
+  const [, name = '', json = ''] = /^call (\w+) ?(.*)$/s.exec(said) ?? []
+  if (name !== '') return { calls: [{ name, arguments: json || '{}' }] }
+  return said.startsWith('slow') ? { text: said, chunk_delay_ms: 100 } : { text: said }
+}
+
+export async function eventsOf(asked: ReturnType<typeof query>): Promise<QueryEvent[]> {
+  return await Array.fromAsync(asked)
+}
+
+export const resultsIn = (events: readonly QueryEvent[]) => events.filter((event) => event.type === 'Result')
