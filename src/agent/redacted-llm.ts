@@ -117,7 +117,12 @@ async function redactAnswer(
 async function areSafe(parts: readonly AssistantPart[], { redactInSlices }: Redactor): Promise<boolean> {
   for (const part of parts) {
     const { data = '', id = '' } = (part.type === 'reasoning' && part.provider_data) || {}
-    for (const each of [part.text, data, id]) if ((await redactInSlices(each)) !== each) return false
+    // A text inside of JSON may be escaped.
+    const inside =
+      part.type === 'reasoning' && part.provider_data?.provider === 'openai'
+        ? [...stringsIn(parseJsonObject(data))]
+        : []
+    for (const each of [part.text, data, id, ...inside]) if ((await redactInSlices(each)) !== each) return false
   }
   return true
 }

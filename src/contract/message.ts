@@ -27,9 +27,9 @@ export const ProviderData = z
       .enum(['anthropic', 'openai_responses', 'openai'])
       .describe('The API that it came from. No other one gets it.'),
     kind: z
-      .enum(['signature', 'encrypted', 'tool_call'])
+      .enum(['signature', 'encrypted', 'tool_call', 'reasoning_details'])
       .describe(
-        'A signature of the text, the reasoning itself, encrypted, or JSON that belongs to the next tool call.',
+        'A signature of the text, the reasoning itself, encrypted, JSON that belongs to the next tool call, or JSON about all of the reasoning.',
       ),
     data: z.string(),
     id: z.string().optional(),

@@ -258,6 +258,11 @@ test('reasoning that the provider wants back is kept only if nothing of the answ
   expect(await partsAfter(clean)).toEqual(clean)
   expect(await partsAfter([thought(`It is ${SECRET}.`), text('Hello.')])).toBeUndefined()
   expect(await partsAfter([thought('Hm.', SECRET), text('Hello.')])).toBeUndefined()
+  // Escaped in the JSON that comes with a call.
+  const data = `{"a":["\\u00${SECRET.charCodeAt(0).toString(16)}${SECRET.slice(1)}"]}`
+  expect(data).not.toContain(SECRET)
+  const kept = { type: 'reasoning', text: '', provider_data: { provider: 'openai', kind: 'tool_call', data } } as const
+  expect(await partsAfter([kept])).toBeUndefined()
   // Half of it in one part, and half in another one.
   expect(await partsAfter([text(SECRET.slice(0, 6)), thought('Hm.'), text(SECRET.slice(6))])).toBeUndefined()
 })

@@ -159,6 +159,77 @@ describe('the signatures of Gemini', () => {
   })
 })
 
+describe('the details of the reasoning that OpenRouter sends', () => {
+  const text = (more: object) => ({ type: 'reasoning.text', index: 0, format: 'anthropic-claude-v1', ...more })
+  const encrypted = {
+    type: 'reasoning.encrypted',
+    index: 1,
+    format: 'google-gemini-v1',
+    id: 'tool_0_Work',
+    data: 'CiQB',
+  }
+  const detailsIn = (messages: readonly ScriptedMessage[]) =>
+    messages.flatMap((message) => message['reasoning_details'] ?? [])
+
+  /** Streams them in pieces, as the gateway does, and wants them back. */
+  const openRouter = ({ messages }: ScriptedQuestion): ScriptedTurn => {
+    const wanted = callsIn(messages).length
+    if (wanted > 0 && detailsIn(messages).length === 0)
+      return refuse('Gemini models require OpenRouter reasoning details to be preserved in each request.')
+    if (messages.at(-1)?.role === 'tool') return { text: 'done' }
+    const work = { index: 0, id: 'tool_0_Work', type: 'function', function: { name: 'Work', arguments: '{}' } }
+    return rawTurn(
+      delta({ reasoning: 'I ', reasoning_details: [text({ text: 'I ' })] }),
+      delta({ reasoning: 'look.', reasoning_details: [text({ text: 'look.' })] }),
+      delta({ reasoning_details: [text({ signature: 'c2ln' })] }),
+      delta({ tool_calls: [work], reasoning_details: [encrypted] }),
+      toolCalls,
+    )
+  }
+
+  test('are joined, stored, and sent back with the id that the call has got, also after a restart', async () => {
+    await using bench = await setBench({ script: openRouter, tools: [tool('Work', () => ({ output: 'ok' }))] })
+    const first = await bench.converse()
+    expect(await say(first)).toMatchObject({ stop_reason: 'completed', steps: 2 })
+    await bench.restart()
+    const conversation = await bench.manager.open(first.id)
+    expect(await say(conversation, 'again')).toMatchObject({ stop_reason: 'completed' })
+    const { messages } = bench.model.requests.at(-1)!
+    const ids = callsIn(messages).map(({ id }) => id)
+    expect(new Set(ids).size, 'the gateway counts from zero in each answer').toBe(2)
+    expect(detailsIn(messages)).toEqual(
+      ids.flatMap((id) => [text({ text: 'I look.', signature: 'c2ln' }), { ...encrypted, id }]),
+    )
+    const [answer] = only(await eventsOf(conversation), 'AssistantMessage')
+    expect(answer?.content).toEqual([
+      { type: 'reasoning', text: 'I look.', provider_data: expect.objectContaining({ kind: 'reasoning_details' }) },
+    ])
+  })
+
+  test('without anything but text are not stored', async () => {
+    await using model = await startScriptedModel(() =>
+      rawTurn(delta({ reasoning: 'Hm', reasoning_details: [text({ text: 'Hm' })] }), delta({ content: 'Hi' }, 'stop')),
+    )
+    const { answer } = await ask(chatWith(model))
+    expect(answer).toMatchObject({ text: 'Hi', reasoning: 'Hm' })
+    expect(answer).not.toHaveProperty('parts')
+  })
+
+  test('are left out where an endpoint refuses the field, and have a limit', async () => {
+    const data = JSON.stringify({ reasoning_details: [encrypted] })
+    const provider_data = { provider: 'openai', kind: 'reasoning_details', data } as const
+    const messages = [user('Hi'), called('call_1', [{ type: 'reasoning', text: '', provider_data }]), result('call_1')]
+    await using model = await startScriptedModel((question) => {
+      if (question.text.includes('reasoning_details')) return refuse("property 'reasoning_details' is unsupported")
+      const many = Array.from({ length: 3000 }, () => encrypted)
+      return question.text.includes('"tool"') ? { text: 'done' } : rawTurn(delta({ reasoning_details: many }))
+    })
+    expect((await ask(chatWith(model), { ...QUESTION, messages })).answer?.text).toBe('done')
+    expect(model.requests).toHaveLength(2)
+    expect((await ask(chatWith(model))).error?.message).toContain('2000 details of its reasoning')
+  })
+})
+
 test('a limit of the rate teaches nothing about the endpoint, whatever its message quotes', async () => {
   const image = { type: 'image', media_type: 'image/png', data: 'iVBORw0=' } as const
   const messages: ModelMessage[] = [{ role: 'user', content: [{ type: 'text', text: 'Look' }, image] }]

@@ -4,6 +4,8 @@ import type { Usage } from '../../contract/message.ts'
 import { AnswerTooLarge, MAX_ANSWER_CHARS } from './answer-limits.ts'
 import { AnswerParts, partsWithExtras } from './answer-parts.ts'
 import type { Chunk } from './chunk.ts'
+import type { Fields } from './fields.ts'
+import { ReasoningDetails } from './reasoning-details.ts'
 import { cutReasonOf } from './finish-reason.ts'
 import { partOf } from '../llm.ts'
 import type { LlmAnswer, LlmPiece } from '../llm.ts'
@@ -41,6 +43,7 @@ export class AnswerAssembly {
   #text = ''
   #reasoning = ''
   #parts: AnswerParts | undefined
+  #details: ReasoningDetails | undefined
   #size = 0
   #stopReason = ''
   #usage: Usage | undefined
@@ -69,6 +72,7 @@ export class AnswerAssembly {
     this.#cost = chunk.costUsd ?? this.#cost
     this.#servedModel = chunk.model || this.#servedModel
     const added = chunk.block === undefined ? this.#newIn(chunk) : this.#newInBlock(chunk, chunk.block)
+    if (chunk.details) this.#addDetails(chunk.details, chunk.extent)
     this.#text += added.text
     this.#reasoning += added.reasoning
     const inputs = added.calls.map((fragment) => this.#calls.add(fragment))
@@ -131,7 +135,8 @@ export class AnswerAssembly {
     // OpenRouter's finish reason for a failed upstream provider.
     if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
     const answer = this.#answerWith(this.#text, calls)
-    const parts = this.#parts ? this.#parts.finish() : partsWithExtras(answer, extras)
+    const details = this.#details?.finish(this.#calls.finalIds())
+    const parts = this.#parts ? this.#parts.finish() : partsWithExtras(answer, { extras, details })
     return { ...answer, ...(parts && { parts }) }
   }
 
@@ -151,6 +156,14 @@ export class AnswerAssembly {
   partial(): LlmAnswer | undefined {
     const said = this.#text.slice(0, this.#text.length - (this.#halves.get('text')?.text.length ?? 0))
     return said.trim() === '' ? undefined : this.#answerWith(said, [])
+  }
+
+  /** A message repeats what its pieces had. */
+  #addDetails(details: readonly Fields[], extent: Chunk['extent']): void {
+    if (this.#details && extent !== 'piece') return
+    this.#details ??= new ReasoningDetails()
+    this.#details.add(details)
+    this.#size += JSON.stringify(details).length
   }
 
   /** Returns what the chunk adds. Its `message` may repeat earlier text; only the text beyond that counts. */

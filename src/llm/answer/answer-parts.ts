@@ -71,16 +71,19 @@ function partsOfBlock({ kind, text, proof, phase, callsBefore }: Block): Assista
 type Said = { readonly text: string; readonly reasoning: string }
 
 /**
- * For an API whose answers have no blocks: what has to be sent back with its calls comes after the text and the
- * reasoning. Returns undefined if there is nothing.
+ * For an API whose answers have no blocks: what has to be sent back of the reasoning is with it, and what belongs to the
+ * calls comes last. Returns undefined if there is nothing.
  */
 export function partsWithExtras(
   { text, reasoning }: Said,
-  extras: readonly (string | undefined)[],
+  { extras, details }: { readonly extras: readonly (string | undefined)[]; readonly details: string | undefined },
 ): readonly AssistantPart[] | undefined {
-  if (extras.every((extra) => extra === undefined)) return undefined
+  if (details === undefined && extras.every((extra) => extra === undefined)) return undefined
+  const about = details && { provider: 'openai' as const, kind: 'reasoning_details' as const, data: details }
   return [
-    ...(reasoning ? [{ type: 'reasoning' as const, text: reasoning }] : []),
+    ...(reasoning || about
+      ? [{ type: 'reasoning' as const, text: reasoning, ...(about && { provider_data: about }) }]
+      : []),
     ...(text.trim() ? [{ type: 'text' as const, text }] : []),
     ...extras.flatMap((data, at): AssistantPart[] => {
       if (data === undefined) return []

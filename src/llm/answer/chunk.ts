@@ -1,5 +1,6 @@
 /** What one message of a model's stream adds to the answer, whatever the API it came through. */
 import type { Phase, ProviderData, Usage } from '../../contract/message.ts'
+import type { Fields } from './fields.ts'
 import type { CallFragment } from './tool-call-assembly.ts'
 
 export type Chunk = {
@@ -29,6 +30,8 @@ export type Chunk = {
   readonly block?: string
   /** What has to be sent back with the block, unchanged. */
   readonly proof?: ProviderData
+  /** What describes the reasoning as a whole, in pieces. */
+  readonly details?: readonly Fields[]
   /** What the text is for. */
   readonly phase?: Phase
 }

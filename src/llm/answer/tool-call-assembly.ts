@@ -36,6 +36,8 @@ type OpenCall = {
 type WatchedCall = OpenCall & { readonly add: (piece: string) => void; readonly isWhole: () => boolean }
 
 export type ToolCallAssembly = {
+  /** Returns the ids that calls have got instead of their own, by these. */
+  finalIds(): ReadonlyMap<string, string>
   /** The calls so far, complete or not. */
   readonly calls: readonly Readonly<OpenCall>[]
   /**
@@ -90,6 +92,7 @@ export function createToolCallAssembly(takenIds: TakenIds): ToolCallAssembly {
 
   return {
     calls,
+    finalIds: () => new Map(calls.map((call) => [call.id, finalIdOf(call)])),
     add(received) {
       const fragment = withShortId(received)
       const call = callOf(fragment)

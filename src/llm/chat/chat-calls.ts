@@ -26,11 +26,19 @@ const FOREIGN = { google: { thought_signature: 'skip_thought_signature_validator
 function extrasIn(parts: Answer['parts']): ReadonlyMap<number, object> {
   const extras = new Map<number, object>()
   for (const part of parts ?? []) {
-    if (part.type !== 'reasoning' || part.provider_data?.provider !== 'openai') continue
+    if (part.type !== 'reasoning' || part.provider_data?.kind !== 'tool_call') continue
     const extra = parseJsonObject(part.provider_data.data)
     if (extra) extras.set(part.calls_before ?? 0, extra)
   }
   return extras
+}
+
+/** Returns the list that came with the answer; undefined if there was none, or if it is not sent back. */
+export function reasoningDetails({ parts = [] }: Answer, { callExtras }: CallForm): unknown {
+  if (callExtras === 'none') return undefined
+  const kept = parts.find((part) => part.type === 'reasoning' && part.provider_data?.kind === 'reasoning_details')
+  const data = kept?.type === 'reasoning' ? kept.provider_data?.data : undefined
+  return data === undefined ? undefined : parseJsonObject(data)?.['reasoning_details']
 }
 
 const ACCEPTED = { long: /^/, forty: /^.{1,40}$/, nine: /^[a-zA-Z0-9]{9}$/ } as const

@@ -26,19 +26,21 @@ export function readChunk(json: unknown): Chunk {
   }
 }
 
-type Words = Pick<Chunk, 'text' | 'reasoning' | 'calls'>
+type Words = Pick<Chunk, 'text' | 'reasoning' | 'calls' | 'details'>
 
 /** Perplexity sends both in each chunk; gateways in front of servers that do not stream fill `message` alone. */
 function readChoice({ delta, message }: Fields): Words & Pick<Chunk, 'extent'> {
   const piece = readWords(fields(delta), () => undefined)
-  const isSilent = piece.text === '' && piece.reasoning === '' && piece.calls.length === 0
+  const isSilent = piece.text === '' && piece.reasoning === '' && piece.calls.length === 0 && !piece.details
   if (!isSilent || !isObject(message)) return { ...piece, extent: 'piece' }
   return { ...readWords(message, (place) => place), extent: isObject(delta) ? 'so_far' : 'message' }
 }
 
 function readWords(words: Fields, indexAt: (place: number) => number | undefined): Words {
   const content = readContent(words['content'])
+  const details = list(words['reasoning_details']).filter(isObject)
   return {
+    ...(details.length > 0 && { details }),
     text: content.text + string(words['refusal']),
     // DeepSeek and vLLM use `reasoning_content`, OpenRouter and Ollama `reasoning`; some send both, with the same text.
     reasoning: string(words['reasoning_content']) || string(words['reasoning']) || content.reasoning,

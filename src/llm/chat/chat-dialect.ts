@@ -17,7 +17,7 @@ export type ChatDialect = {
   /** Which ids of calls are sent; others are replaced by a hash. `long` are all, `forty` those of OpenAI, `nine` those of Mistral. */
   readonly callIds: 'long' | 'forty' | 'nine'
   /**
-   * What a call came with, `extra_content`, is sent back or left out. `marked`: calls without any are marked as those of
+   * What came with a call, `extra_content`, and with the reasoning, `reasoning_details`, is sent back or left out. `marked`: calls without any are marked as those of
    * another model, because Gemini refuses calls without its signature.
    */
   readonly callExtras: 'returned' | 'none' | 'marked'
@@ -57,7 +57,7 @@ export function dialectsAfterRefusal(dialect: ChatDialect, complaint: string): C
     others.push({ ...dialect, callIds: 'nine' })
   }
   if (/thought_?signature/i.test(complaint)) others.push({ ...dialect, callExtras: 'marked' })
-  if (complaint.includes('extra_content')) others.push({ ...dialect, callExtras: 'none' })
+  if (/extra_content|reasoning_details/.test(complaint)) others.push({ ...dialect, callExtras: 'none' })
   if (dialect.schema && SCHEMA_FIELDS.test(complaint)) others.push({ ...dialect, schema: false })
   return others
 }

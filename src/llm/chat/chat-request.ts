@@ -17,7 +17,7 @@ import { wantsReasoningBack } from '../models.ts'
 import type { RequestWriter } from '../provider.ts'
 import { jsonOf, withoutKeys } from '../request/request-parts.ts'
 import type { CallForm } from './chat-calls.ts'
-import { callBodies, idFor } from './chat-calls.ts'
+import { callBodies, idFor, reasoningDetails } from './chat-calls.ts'
 
 export function createRequestWriter(config: LlmConfig, model: string): RequestWriter<ChatDialect> {
   const withReasoning = wantsReasoningBack(model)
@@ -128,6 +128,7 @@ function messageBody(message: ModelMessage, { withReasoning, withImages, calls }
         role: 'assistant',
         // `null` is only allowed with tool calls.
         content: message.text.trim() === '' && message.toolCalls.length > 0 ? null : message.text,
+        reasoning_details: reasoningDetails(message, calls),
         ...(withReasoning && message.reasoning && { reasoning_content: message.reasoning }),
         ...(message.toolCalls.length > 0 && { tool_calls: callBodies(message, calls) }),
       }
