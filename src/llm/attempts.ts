@@ -1,4 +1,5 @@
 /** The attempts of one request: which model is asked next after a failure, in which form, and after which wait. */
+import type { ErrorType } from '../contract/events/status.ts'
 import type { LlmError, LlmRequest, LlmRetry } from './llm.ts'
 import { OutOfTime } from './llm-errors.ts'
 import type { RequestForms } from './provider.ts'
@@ -17,6 +18,8 @@ export class Attempts {
   /** Waits so far; asking a fallback model needs none. */
   #waits = 0
   #failures = 0
+  /** Fallback models that cannot be asked, by index: their names are wrong, for example. */
+  readonly #unusable = new Set<number>()
 
   constructor(targets: ModelTargets, request: LlmRequest, limits: AttemptLimits) {
     this.#targets = targets
@@ -40,8 +43,11 @@ export class Attempts {
     const { target } = this.current
     const waitMs = Math.round(retryWaitMs({ attempt: this.#waits, type, headers, baseMs }))
     if (type === 'rate_limit') target.pace.limited(waitMs, headers)
-    if (!mayPass(error, failure)) return undefined
-    const fallback = type === 'rate_limit' ? this.#firstFree(this.#at + 1) : undefined
+    // The model itself was only limited: a mistake in a fallback must not end what would have gone well without it.
+    const isUnusable = this.#at > 0 && ABOUT_MODEL.has(type)
+    if (isUnusable) this.#unusable.add(this.#at)
+    else if (!mayPass(error, failure)) return undefined
+    const fallback = type === 'rate_limit' || isUnusable ? this.#firstFree(this.#at + 1) : undefined
     if (fallback === undefined && this.#waits++ >= maxRetries) return undefined
     this.#at = fallback ?? this.#firstFree(0) ?? 0
     const next = this.current.target
@@ -58,10 +64,15 @@ export class Attempts {
 
   /** Returns the first model from this one on that was not overloaded recently. */
   #firstFree(from: number): number | undefined {
-    const at = this.#targets.findIndex(({ pace }, index) => index >= from && !pace.isOverloaded)
+    const at = this.#targets.findIndex(
+      ({ pace }, index) => index >= from && !pace.isOverloaded && !this.#unusable.has(index),
+    )
     return at < 0 ? undefined : at
   }
 }
+
+/** Errors that another model at the same endpoint may not have. */
+const ABOUT_MODEL: ReadonlySet<ErrorType> = new Set<ErrorType>(['config', 'auth', 'quota'])
 
 /** A model that was still answering at the time limit would need as long again, and not finish either. */
 function mayPass(error: unknown, failure: LlmError): boolean {

@@ -36,7 +36,7 @@ type OpenCall = {
 type WatchedCall = OpenCall & { readonly add: (piece: string) => void; readonly isWhole: () => boolean }
 
 export type ToolCallAssembly = {
-  /** Returns the ids that calls have got instead of their own, by these. */
+  /** Returns the final ids of the calls so far, by those that the server sent. */
   finalIds(): ReadonlyMap<string, string>
   /** The calls so far, complete or not. */
   readonly calls: readonly Readonly<OpenCall>[]

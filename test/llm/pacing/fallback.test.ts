@@ -49,6 +49,27 @@ describe('an overloaded model', () => {
   })
 })
 
+test.each([
+  ['is not known', { status: 404, error: { message: 'model not found' } }],
+  ['may not be used', { status: 403, error: { message: 'no access' } }],
+  ['has no credit', { status: 402, error: { message: 'insufficient credits' } }],
+])('a fallback model that %s is left out: the next one is asked, and then the model itself again', async (_, wrong) => {
+  let isBusy = true
+  const script = ({ body }: { body: Record<string, unknown> }): ScriptedTurn => {
+    if (body['model'] === 'second') return wrong
+    if (body['model'] === 'first' && !isBusy) return { text: 'I am first.' }
+    isBusy = body['model'] !== 'third'
+    return BUSY
+  }
+  const { answer, requests } = await askScript(script, { ...config, num_retries: 1 })
+  expect(answer?.text).toBe('I am first.')
+  expect(requests.map(({ body }) => body['model'])).toEqual(['first', 'second', 'third', 'first'])
+})
+  expect(again.answer?.text).toBe('I am first.')
+  expect(again.requests.map(({ body }) => body['model'])).toEqual(['first', 'second', 'third', 'first'])
+  expect(deltas.at(-1)).toMatchObject({ nextModel: 'third', waitMs: 0 })
+})
+
 test('another failure asks no other model', async () => {
   const { error, requests } = await askScript([{ status: 401, error: { message: 'no' } }], config)
   expect(error?.type).toBe('auth')
