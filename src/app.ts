@@ -23,6 +23,7 @@ import { orAborted } from './lib/bounded-wait.ts'
 import { Queue } from './lib/queue.ts'
 import { createResourceLimiter } from './limits/resource-limits.ts'
 import { createBodyHash } from './security/body-hash.ts'
+import { PendingAuthorizations } from './mcp/oauth/pending-authorizations.ts'
 import { createSharedAutomata } from './security/redaction/shared-automata.ts'
 import { createGuardedFetch } from './security/guarded-fetch.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
@@ -96,7 +97,12 @@ export async function startApp(given: Config, options: StartOptions = {}): Promi
 }
 
 /** The dependencies of conversations and of the HTTP server. */
-type Services = ManagerParts & { readonly apiKeys: ApiKeys; readonly missingSandbox: string | undefined }
+type Services = ManagerParts & {
+  readonly apiKeys: ApiKeys
+  readonly missingSandbox: string | undefined
+  /** The port that it listens on, as soon as it does: a free one may be asked for. */
+  readonly served: { port: string | undefined }
+}
 
 async function startServices(
   config: Config,
@@ -133,6 +139,7 @@ async function startServices(
   const mcp = createGuardedFetch({ allow: config.mcpAllow })
   started.defer(() => mcp.close())
   const metrics = new Metrics()
+  const served: Services['served'] = { port: undefined }
   const slots = new Queue({ limit: config.maxConcurrentRuns })
   const shared = {
     storage,
@@ -146,8 +153,10 @@ async function startServices(
     callbackFetch,
     web,
     mcpFetch: mcp.fetch,
+    pendingAuthorizations: new PendingAuthorizations(),
+    publicUrl: () => config.publicUrl ?? `http://127.0.0.1:${served.port ?? config.port}`,
   }
-  return { ...shared, apiKeys, missingSandbox }
+  return { ...shared, apiKeys, missingSandbox, served }
 }
 
 /** The server's progress. Conversations are available when it `isLoaded`. */
@@ -175,6 +184,7 @@ async function startServer(
     isComplete = await manager.close()
   })
   const listening = isLocal ? undefined : await listenOn(http, config)
+  if (listening) services.served.port = new URL(listening.url).port
   if (listening?.warning !== undefined) logger.warn(listening.warning)
   const { dataDir } = config
   const local = await openLocalAccess(http, started, { dataDir, credential, url: listening?.url, logger })
@@ -230,6 +240,7 @@ async function createHttp(config: Config, services: Services, { manager, firehos
     authenticate: createAuthenticator(config.masterKeys, apiKeys),
     apiKeys,
     tickets: new StreamTickets(),
+    pendingAuthorizations: services.pendingAuthorizations,
     hashBody: createBodyHash(storage.keys.material),
     info: infoOf(config, launcher, resources),
     readiness: createReadiness({ dataDir: config.dataDir, phase: () => progress.phase }),

@@ -42,6 +42,10 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   reject: 'Denies all waiting calls. The agent reads the reason in the next run. The body can be empty.',
   listMcpServers:
     'Returns the MCP servers of the conversation: whether they are connected, and the tools that they offer.',
+  finishMcpAuthorization:
+    'Takes the code of the authorization server and connects the MCP server. The random `state` takes the place of a key; it is valid once.',
+  authorizeMcpServer:
+    'Does the same as the callback, for a browser that cannot reach it: send the parameters that the browser was sent back with. Returns the status of the MCP server after that.',
   reconnectMcpServer:
     'Ends the connection to the server and makes a new one. Returns its status after that, at the latest after 5 seconds.',
   listQuestions: 'Returns the questions that the agent has asked and that wait for an answer.',

@@ -42,6 +42,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(`${indent(style(event.is_error ? 'red' : 'dim', textOf(event)))}\n`)
       case 'SubagentStart':
       case 'ModelRetry':
+      case 'McpServerUpdate':
         return write(style('dim', `${describeEvent(event)}\n`))
       case 'ErrorEvent':
         return write(`${style('red', `Error: ${event.message}`)}\n`)
@@ -85,7 +86,6 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'NetworkAccess':
       case 'HookEvent':
       case 'Condensation':
-      case 'McpServerUpdate':
       case 'ToolOutputDelta':
         return
       default:

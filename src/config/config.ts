@@ -15,7 +15,15 @@ import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths, sourceOf 
 import { readLlmKey, readLlmUrl, readMasterKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
-import { readAddresses, readLlmAllow, readNetwork, readOrigins, readPrivateRules, readProxies } from './network.ts'
+import {
+  readAddresses,
+  readLlmAllow,
+  readNetwork,
+  readOrigins,
+  readPrivateRules,
+  readProxies,
+  readPublicUrl,
+} from './network.ts'
 import { defaultDataDir, readPath, readPaths, readReadable, readWorkdirBase } from './paths.ts'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
@@ -64,6 +72,8 @@ export type Config = {
   readonly logLlmPayloads: boolean
   /** Addresses, CIDR ranges and host names. */
   readonly callbackAllow: readonly string[]
+  /** Where browsers reach this server, without a slash at the end. */
+  readonly publicUrl: string | undefined
   /** The same for MCP servers. */
   readonly mcpAllow: readonly string[]
   /** The default policy of conversations, and the maximum for any of them. */
@@ -107,6 +117,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
     secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
+    publicUrl: readPublicUrl(read('OPENHANDS_PUBLIC_URL')),
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
     maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),

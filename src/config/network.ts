@@ -20,6 +20,15 @@ export function readOrigins(value: string | undefined): string[] {
   throw new ConfigError('OPENHANDS_CORS_ORIGINS takes origins such as https://app.example.com, or *.')
 }
 
+/** Without a slash at the end; it may have a path. */
+export function readPublicUrl(value: string | undefined): string | undefined {
+  if (value === undefined) return undefined
+  const url = URL.parse(value)
+  const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && !/[?#]/.test(value)
+  if (!isPlain) throw new ConfigError('OPENHANDS_PUBLIC_URL takes a URL such as https://agents.example.com.')
+  return url.href.replace(/\/+$/, '')
+}
+
 function isOrigin(text: string): boolean {
   const url = URL.parse(text)
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === text

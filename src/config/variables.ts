@@ -73,6 +73,10 @@ export const VARIABLES = {
     about:
       'Files and directories, separated by colons, that sandboxed commands can read in addition to those of the operating system; all others are invisible then. `/usr` adds nothing. Default: all files of the host that are not hidden.',
   },
+  OPENHANDS_PUBLIC_URL: {
+    about:
+      'Where browsers of users reach this server, for example behind a proxy: they are sent back there after they have authorized an MCP server. Default: `http://127.0.0.1` with the port.',
+  },
   OPENHANDS_CORS_ORIGINS: {
     about:
       'Origins, separated by commas, whose pages may call the API from a browser; `*` is any. Default: only the page of this server.',

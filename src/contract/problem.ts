@@ -37,6 +37,7 @@ export const PROBLEMS = {
   network_request_not_found: 404,
   callback_not_found: 404,
   mcp_server_not_found: 404,
+  mcp_authorization_failed: 400,
   method_not_allowed: 405,
   not_acceptable: 406,
   request_timeout: 408,

@@ -59,7 +59,13 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const { llm, tools: asked, mcp } = await checkRequest(deps, request)
   const kept = secretsIn(request, llm, mcp)
   const redactor = deps.createRedactor()
-  const secrets = new ConversationSecrets({ redactor, kept, write: (values) => own.writeSecrets(values) })
+  const secrets = new ConversationSecrets({
+    redactor,
+    kept,
+    write: (values) => own.writeSecrets(values),
+    id,
+    logger: deps.logger,
+  })
   const servers = Object.keys(mcp?.servers ?? {})
   const clientTools = (request.client_tools ?? []).map(({ name }) => name)
   const { redact } = redactor

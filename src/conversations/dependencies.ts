@@ -8,6 +8,7 @@ import type { DiskQuota } from '../limits/disk-quota.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
 import type { Queue } from '../lib/queue.ts'
 import type { Llm } from '../llm/llm.ts'
+import type { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
 import type { Dialects } from '../llm/provider.ts'
 import type { ShellNetwork } from '../sandbox/launch.ts'
 import type { DeniedFiles } from '../policy/denied-files.ts'
@@ -54,6 +55,10 @@ export type ConversationDeps = {
 export type McpAccess = {
   /** To public addresses, and those that the operator allows. */
   readonly fetch: UrlFetch
+  /** Authorizations that users were asked for. */
+  readonly pending: PendingAuthorizations
+  /** Where a user who has authorized a server is sent back to. */
+  readonly redirectUrl: () => string
   /** Bytes of text that the result of a call keeps. */
   readonly keptBytes: number
   /** Where complete results are written, so that commands can read them. */

@@ -50,7 +50,8 @@ export async function forkConversation(
   if (at_seq > log.head) throw beyondEnd(at_seq, log.head)
   const throughSeq = await findBorder(log, at_seq)
   if (throughSeq < 1) throw beforeBeginning()
-  const secrets = await storage.conversation(source.id).readSecrets()
+  // A refresh token is used once: two conversations cannot share it.
+  const { mcp_oauth: _oauth, ...secrets } = await storage.conversation(source.id).readSecrets()
 
   const own = storage.conversation(id)
   await own.reserve()

@@ -9,6 +9,7 @@ import type { EventLog } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { McpConnection } from '../mcp/connection.ts'
 import { ConversationMcp } from '../mcp/servers.ts'
+import type { PendingAuthorization } from '../mcp/oauth/pending-authorizations.ts'
 import { createShowText } from '../mcp/shown-text.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -40,6 +41,12 @@ export function buildMcp({ mcp, server }: ConversationDeps, parts: McpParts): Co
     fetch: mcp.fetch,
     refusal: (url, signal) => network.refusal(url, signal),
     secrets: secrets.mcpSource,
+    oauth: {
+      conversationId: log.conversationId,
+      pending: mcp.pending,
+      redirectUrl: mcp.redirectUrl,
+      storeOf: (name) => secrets.oauthOf(name),
+    },
     show: createShowText(redactor),
     redactLong: redactor.redactInSlices,
     keptBytes: mcp.keptBytes,
@@ -73,6 +80,12 @@ export class ClientMcp {
     return await this.#mcp.reconnect(name)
   }
 
+  /** Throws a `Problem`. */
+  async authorize(pending: PendingAuthorization, answer: URLSearchParams): Promise<McpServerView> {
+    if (!this.#mcp) throw new Problem('mcp_server_not_found', 'This conversation has no MCP servers.')
+    return await this.#mcp.authorize(pending, answer)
+  }
+
   /** Ends all connections; the next run makes new ones. */
   async stop(): Promise<void> {
     await this.#mcp?.stop()
@@ -96,7 +109,10 @@ async function saveOutput(directory: string, text: string, logger: Logger): Prom
   }
 }
 
-function statusOf({ name, status, error, offered }: McpConnection, runId: string | undefined): EventDraft {
+function statusOf(
+  { name, status, error, offered, authorizationUrl }: McpConnection,
+  runId: string | undefined,
+): EventDraft {
   return {
     type: 'McpServerUpdate',
     source: 'environment',
@@ -104,6 +120,7 @@ function statusOf({ name, status, error, offered }: McpConnection, runId: string
     server: name,
     status,
     ...(error !== undefined && { error }),
+    ...(authorizationUrl !== undefined && { authorization_url: authorizationUrl }),
     tools: offered.tools.length,
   }
 }

@@ -42,7 +42,13 @@ export async function openStored(
     if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
     const redactor = deps.createRedactor()
     const kept = await readSecrets(own, deps.logger)
-    const secrets = new ConversationSecrets({ redactor, kept, write: (values) => own.writeSecrets(values) })
+    const secrets = new ConversationSecrets({
+      redactor,
+      kept,
+      write: (values) => own.writeSecrets(values),
+      id,
+      logger: deps.logger,
+    })
     const callbacks = await readCallbacks(own.callbacks, deps.logger)
     return buildConversation(deps, { stored, state, secrets, callbacks, redactor, onChange })
   } catch (error) {

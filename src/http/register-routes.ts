@@ -5,6 +5,7 @@ import type { StreamTickets } from '../access/stream-tickets.ts'
 import type { Info } from '../contract/server.ts'
 import type { ConversationManager } from '../conversations/registry/manager.ts'
 import type { Firehose } from '../events/firehose/firehose.ts'
+import type { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { documentRoutes } from './docs.ts'
 import type { Authorize } from './guards/authorize.ts'
@@ -26,7 +27,8 @@ import { fileSearchRoutes } from './routes/files/file-search.ts'
 import { fileRoutes } from './routes/files/files.ts'
 import { forkRoutes } from './routes/forks.ts'
 import { keyRoutes } from './routes/keys.ts'
-import { mcpRoutes } from './routes/mcp.ts'
+import { mcpOauthRoutes } from './routes/mcp/mcp-oauth.ts'
+import { mcpRoutes } from './routes/mcp/mcp.ts'
 import { compactionRoutes, messageRoutes } from './routes/messages.ts'
 import { networkRoutes } from './routes/network.ts'
 import { permissionRuleRoutes } from './routes/permission-rules.ts'
@@ -46,6 +48,7 @@ import type { FirehoseSlots, StreamSlots } from './streams/stream-slots.ts'
 
 export type RouteDeps = {
   readonly manager: ConversationManager
+  readonly pendingAuthorizations: PendingAuthorizations
   readonly firehose: Firehose
   readonly info: Info
   readonly readiness: ReadinessProbe
@@ -69,6 +72,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(conversationRoutes, { manager })
   await app.register(agentConfigRoutes, { manager })
   await app.register(mcpRoutes, { manager })
+  await app.register(mcpOauthRoutes, { manager, pending: deps.pendingAuthorizations })
   await app.register(forkRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(compactionRoutes, { manager })

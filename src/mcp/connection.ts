@@ -8,10 +8,14 @@ import type { McpServerView, McpStatus } from '../contract/mcp/mcp-status.ts'
 import { loadSdk } from './load-sdk.ts'
 import type { SecretSource } from './named-secrets.ts'
 import { MissingSecret, withSecrets } from './named-secrets.ts'
+import type { OauthDeps } from './oauth/server-authorization.ts'
+import { ServerAuthorization } from './oauth/server-authorization.ts'
+import type { PendingAuthorization } from './oauth/pending-authorizations.ts'
 import type { Session } from './session.ts'
 import { openSession, reasonOf } from './session.ts'
+import { ListRefresh } from './tools/list-refresh.ts'
 import type { OfferedTools } from './tools/offered-tools.ts'
-import { offerTools } from './tools/offered-tools.ts'
+import { inFormerOrder, offerTools } from './tools/offered-tools.ts'
 import type { TransportDeps } from './transports/open-transport.ts'
 import { openTransport } from './transports/open-transport.ts'
 
@@ -22,12 +26,11 @@ const MAX_WAIT_MS = 5 * 60_000
 const MAX_ATTEMPTS = 10
 /** A connection that lasted this long starts the count from the beginning. */
 const STABLE_MS = 60_000
-/** Between two readings of a list that changes all the time. */
-const LIST_PAUSE_MS = 1000
 const MAX_ERROR_CHARS = 1000
 
 export type ConnectionDeps = TransportDeps & {
   readonly secrets: SecretSource
+  readonly oauth: OauthDeps
   readonly version: string
   readonly workdir: () => string
   /** Its status or its tools have changed. Must not throw. */
@@ -40,6 +43,7 @@ export class McpConnection {
   readonly name: string
   readonly server: McpServer
   readonly #deps: ConnectionDeps
+  readonly #authorization: ServerAuthorization
   #status: McpStatus = 'pending'
   #error: string | undefined
   #session: Session | undefined
@@ -55,13 +59,15 @@ export class McpConnection {
   #closed: Promise<void> = Promise.resolve()
   #restarting: Promise<void> | undefined
   #tried = Promise.withResolvers<void>()
-  #isListStale = false
-  #isListing = false
+  /** Ends the present connection. */
+  #onEnd: (reason: string) => void = () => {}
+  readonly #toolRefresh = new ListRefresh(() => this.#refresh())
 
   constructor(name: string, server: McpServer, deps: ConnectionDeps) {
     this.name = name
     this.server = server
     this.#deps = deps
+    this.#authorization = new ServerAuthorization(name, deps.oauth, deps.show)
   }
 
   get status(): McpStatus {
@@ -70,6 +76,11 @@ export class McpConnection {
 
   get error(): string | undefined {
     return this.#error
+  }
+
+  /** Where the user authorizes it, with the status `needs_auth`. */
+  get authorizationUrl(): string | undefined {
+    return this.#status === 'needs_auth' ? this.#authorization.url : undefined
   }
 
   get offered(): OfferedTools {
@@ -90,6 +101,7 @@ export class McpConnection {
       status: this.#status,
       ...(this.#error !== undefined && { error: this.#error }),
       ...(serverName !== undefined && { server: serverName }),
+      ...(this.authorizationUrl !== undefined && { authorization_url: this.authorizationUrl }),
       tools: tools.map(({ name }) => name),
       ...(leftOut.length > 0 && { left_out: [...leftOut] }),
     }
@@ -101,6 +113,7 @@ export class McpConnection {
    */
   start(): Promise<void> {
     if (this.#life && this.#used !== undefined && this.#used !== this.#fill()) return this.restart()
+    if (this.authorizationUrl !== undefined) return Promise.resolve() // it waits for the user
     if (!this.#life) {
       const abort = new AbortController()
       this.#firstTried = Promise.withResolvers()
@@ -120,6 +133,18 @@ export class McpConnection {
     await this.start()
   }
 
+  /** Completes its authorization, and connects again. Rejects with the reason. */
+  async authorize(pending: PendingAuthorization, answer: URLSearchParams): Promise<void> {
+    const filled = withSecrets(this.name, this.server, this.#deps.secrets)
+    await this.#authorization.finish(await loadSdk(), { server: filled, deps: this.#deps }, { pending, answer })
+  }
+
+  /** Ends the connection if the server refuses requests until the user authorizes it. */
+  endIfUnauthorized(): boolean {
+    if (this.#authorization.isAsked) this.#onEnd('it needs an authorization')
+    return this.#authorization.isAsked
+  }
+
   /** Resolves when its process has ended. It can be started again. */
   close(): Promise<void> {
     const life = this.#life
@@ -127,6 +152,7 @@ export class McpConnection {
     this.#attempts = 0
     this.#firstTried.resolve()
     life?.abort.abort(new Error('The connection was closed.'))
+    this.#authorization.forget()
     this.#closed = this.#afterwards([this.#closed, this.#end(), life?.over])
     return this.#closed
   }
@@ -161,22 +187,31 @@ export class McpConnection {
     const ended = Promise.withResolvers<string>()
     try {
       this.#set('connecting', this.#error)
-      await this.#connect(signal, ended.resolve)
+      this.#onEnd = ended.resolve
+      this.#authorization.forget()
+      await this.#connect(signal)
       this.#firstTried.resolve()
       const since = performance.now()
       const reason = await Promise.race([ended.promise, closed])
       if (performance.now() - since > STABLE_MS) this.#attempts = 1
-      if (reason !== undefined) this.#set('failed', reason)
+      if (reason !== undefined) this.#fail(reason)
       return true
     } catch (error) {
       if (signal.aborted) return false
-      this.#set('failed', reasonOf(error))
+      this.#fail(reasonOf(error))
       if (error instanceof MissingSecret) this.#attempts = MAX_ATTEMPTS
       return false
     }
   }
 
-  async #connect(signal: AbortSignal, onEnd: (reason: string) => void): Promise<void> {
+  /** A server that waits for its user is not tried again meanwhile. */
+  #fail(reason: string): void {
+    if (!this.#authorization.isAsked) return this.#set('failed', reason)
+    this.#attempts = MAX_ATTEMPTS
+    this.#set('needs_auth')
+  }
+
+  async #connect(signal: AbortSignal): Promise<void> {
     const { name, server } = this
     const { secrets, version, workdir } = this.#deps
     const sdk = await loadSdk()
@@ -191,9 +226,13 @@ export class McpConnection {
         version,
         workdir: workdir(),
         show: this.#deps.show,
-        open: (limited) => openTransport(sdk, name, filled, this.#deps, limited),
-        onToolsChanged: () => this.#refreshTools(),
-        onEnd,
+        open: (limited) =>
+          openTransport(sdk, name, filled, this.#deps, {
+            signal: limited,
+            provider: this.#authorization.providerFor(filled),
+          }),
+        onToolsChanged: () => this.#toolRefresh.change(),
+        onEnd: this.#onEnd,
       },
       signal,
     )
@@ -224,30 +263,12 @@ export class McpConnection {
     }
   }
 
-  /** Any number of changes cost one reading at a time. */
-  #refreshTools(): void {
-    this.#isListStale = true
-    if (this.#isListing) return
-    this.#isListing = true
-    void this.#refresh().finally(() => (this.#isListing = false))
-  }
-
   async #refresh(): Promise<void> {
     const life = this.#life
-    if (!life) return
-    const isCurrent = () => life === this.#life
-    while (this.#isListStale && isCurrent()) {
-      this.#isListStale = false
-      const { session } = this
-      if (!session) return
-      try {
-        await this.#readTools(session, life.abort.signal)
-        this.#deps.onChange(this)
-      } catch {
-        // The former list is kept. If the connection has ended, the next one reads it.
-      }
-      await delay(LIST_PAUSE_MS, undefined, { ref: false })
-    }
+    const { session } = this
+    if (!life || !session) return
+    await this.#readTools(session, life.abort.signal)
+    if (life === this.#life) this.#deps.onChange(this)
   }
 
   async #end(): Promise<void> {
@@ -268,11 +289,4 @@ export class McpConnection {
     this.#error = error === undefined ? undefined : this.#deps.show(error, MAX_ERROR_CHARS)
     this.#deps.onChange(this)
   }
-}
-
-/** The list is at the beginning of each request to the model, which providers cache: tools keep their place in it. */
-function inFormerOrder(tools: OfferedTools['tools'], former: OfferedTools['tools']): OfferedTools['tools'] {
-  const places = new Map(former.map(({ name }, at) => [name, at]))
-  const placeOf = ({ name }: { readonly name: string }) => places.get(name) ?? former.length
-  return tools.toSorted((a, b) => placeOf(a) - placeOf(b))
 }

@@ -1,5 +1,6 @@
 /** Replaces the names of secrets in the configuration of a server by their values, just before they are used. */
 import { MASK } from '../contract/llm-config.ts'
+import type { McpOauth } from '../contract/mcp/mcp-oauth.ts'
 import type { McpServer } from '../contract/mcp/mcp-server.ts'
 
 /** `${NAME}`, or `${NAME:-text}` with a text for when there is no such secret. */
@@ -7,8 +8,10 @@ const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
 export const namesSecrets = (text: string): boolean => text.search(REFERENCE) >= 0
 
+type CredentialField = 'env' | 'headers' | 'oauth'
+
 /** Where a credential of the configuration is stored. */
-export const placeOf = (server: string, field: 'env' | 'headers', name: string): string => `${server} ${field} ${name}`
+export const placeOf = (server: string, field: CredentialField, name: string): string => `${server} ${field} ${name}`
 
 export type SecretSource = {
   /** A secret of the conversation. */
@@ -40,6 +43,7 @@ export function withSecrets(name: string, server: McpServer, source: SecretSourc
     ...(server.url !== undefined && { url: fill('url', server.url) }),
     ...fillAll('env'),
     ...fillAll('headers'),
+    ...(server.oauth && { oauth: fillOauth(name, server.oauth, source) }),
   }
 }
 
@@ -53,7 +57,17 @@ function fillIn(field: string, text: string, { secret }: SecretSource): string {
   })
 }
 
-function credentialAt(name: string, field: 'env' | 'headers', key: string, { credential }: SecretSource): string {
+function fillOauth(name: string, oauth: McpOauth, source: SecretSource): McpOauth {
+  const { client_secret: secret } = oauth
+  if (secret === undefined) return oauth
+  const value =
+    secret === MASK
+      ? credentialAt(name, 'oauth', 'client_secret', source)
+      : fillIn(`${name}.oauth.client_secret`, secret, source)
+  return { ...oauth, client_secret: value }
+}
+
+function credentialAt(name: string, field: CredentialField, key: string, { credential }: SecretSource): string {
   const value = credential(placeOf(name, field, key))
   if (value !== undefined) return value
   throw new MissingSecret(

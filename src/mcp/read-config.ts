@@ -87,7 +87,13 @@ function splitCredentials(servers: Record<string, McpServer>): ReadMcp {
     }
     const env = mask('env', (key) => SECRET_NAME.test(key))
     const headers = mask('headers', (key) => !PLAIN_HEADER.test(key))
-    return [name, { ...server, ...env, ...headers }] as const
+    const secret = server.oauth?.client_secret
+    if (secret === MASK)
+      throw new Problem('invalid_request', `mcp: oauth of ${name} has a masked value; send the value itself.`)
+    const isWritten = secret !== undefined && !namesSecrets(secret)
+    if (isWritten) credentials[placeOf(name, 'oauth', 'client_secret')] = secret
+    const oauth = isWritten && { oauth: { ...server.oauth, client_secret: MASK } }
+    return [name, { ...server, ...env, ...headers, ...oauth }] as const
   })
   return { servers: Object.fromEntries(shown), credentials }
 }

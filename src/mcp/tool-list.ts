@@ -1,6 +1,6 @@
 /** Which tools of MCP servers a model request lists: all of them, or a search where they would fill the prompt. */
 import { aborted, settlesWithin } from '../lib/bounded-wait.ts'
-import { CONNECTING_WAIT_MS } from './calls/call-tool.ts'
+import { CONNECTING_WAIT_MS, notConnected } from './calls/call-tool.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 import type { McpConnection } from './connection.ts'
 import { createMcpTool, createPendingTool } from './mcp-tools.ts'
@@ -81,11 +81,9 @@ export class ToolList {
     this.#update()
     const tool = this.#tools.get(name)
     if (tool) return await tool.run(input, context)
-    const { status, error } = connection
+    const { status } = connection
     const message =
-      status === 'connected'
-        ? `The MCP server ${connection.name} has no tool ${name}.`
-        : `The MCP server ${connection.name} is not connected${error === undefined ? ' yet' : `: ${error}`}.`
+      status === 'connected' ? `The MCP server ${connection.name} has no tool ${name}.` : notConnected(connection)
     return { output: message, error: { type: status === 'connected' ? 'unknown_tool' : 'failed', message } }
   }
 }

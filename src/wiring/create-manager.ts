@@ -14,6 +14,8 @@ import type { ResourceLimiter } from '../limits/resource-limits.ts'
 import { HttpLlm } from '../llm/http-llm.ts'
 import { Paces } from '../llm/pacing/paces.ts'
 import { createPooledFetch } from '../llm/pooled-fetch.ts'
+import { OAUTH_CALLBACK } from '../contract/mcp/mcp-oauth.ts'
+import type { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
 import { createConnectionPermits } from '../network/connection-permits.ts'
 import { createOutboundConnector } from '../network/outbound-connector.ts'
 import { findProgram } from '../sandbox/find-launcher.ts'
@@ -47,6 +49,9 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
   readonly callbackHooksOf?: CallbacksOf | undefined
   /** For MCP servers: to public addresses, and those that the operator allows. */
   readonly mcpFetch: UrlFetch
+  readonly pendingAuthorizations: PendingAuthorizations
+  /** Where browsers reach this server, without a slash at the end. */
+  readonly publicUrl: () => string
 }
 
 export async function createManager(
@@ -94,7 +99,7 @@ type SharedParts = ManagerParts & { readonly dataDir: string }
 
 function conversationDeps(config: Config, parts: SharedParts): Omit<ConversationDeps, 'onLogOpened'> {
   const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, web } = parts
-  const { callbackFetch, mcpFetch } = parts
+  const { callbackFetch, mcpFetch, pendingAuthorizations: pending } = parts
   const env = shellEnvironment(config.environment)
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
@@ -136,7 +141,13 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       createPermits: createConnectionPermits(),
       onOutcome: metrics.networkDecided,
     },
-    mcp: { fetch: mcpFetch, keptBytes: config.maxOutputBytes, outputsOf },
+    mcp: {
+      fetch: mcpFetch,
+      pending,
+      redirectUrl: () => `${parts.publicUrl()}${OAUTH_CALLBACK}`,
+      keptBytes: config.maxOutputBytes,
+      outputsOf,
+    },
     dispatcher,
     hooks: { fetch: callbackFetch, userAgent: USER_AGENT, callbacksOf: parts.callbackHooksOf },
     slots,

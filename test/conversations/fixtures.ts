@@ -1,4 +1,5 @@
 /** Conversations in this process: real files, a scripted model over real HTTP, tools of the test's own. */
+import { PendingAuthorizations } from '../../src/mcp/oauth/pending-authorizations.ts'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -166,7 +167,13 @@ export async function setBench({
             resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: () => [options.workdir()] }),
         },
         network: OPEN_NETWORK,
-        mcp: { fetch: globalThis.fetch, keptBytes: 30_000, outputsOf: (directory) => join(directory, 'outputs') },
+        mcp: {
+          fetch: globalThis.fetch,
+          keptBytes: 30_000,
+          outputsOf: (directory) => join(directory, 'outputs'),
+          pending: new PendingAuthorizations(),
+          redirectUrl: () => 'http://127.0.0.1/mcp/oauth/callback',
+        },
         dispatcher,
         slots: new Queue({ limit: maxRuns }),
         metrics,

@@ -1,4 +1,5 @@
 /** The HTTP server in this process, in front of real conversations. */
+import { PendingAuthorizations } from '../../src/mcp/oauth/pending-authorizations.ts'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -83,6 +84,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     authenticate: createAuthenticator([KEY, OLD_KEY], apiKeys),
     apiKeys,
     tickets: new StreamTickets(),
+    pendingAuthorizations: new PendingAuthorizations(),
     hashBody: createBodyHash([KEY, OLD_KEY]),
     info: { ...INFO, tools: [...INFO.tools], network: { ...INFO.network, modes: [...INFO.network.modes] } },
     readiness: async () => ({ status: readiness.isReady ? 'ok' : 'unavailable' }),

@@ -13,6 +13,7 @@ import type {
   StreamEvents,
 } from '../../contract/events/events-api.ts'
 import type { AnswerQuestion, PendingQuestions, QuestionAnswered } from '../../contract/events/questions.ts'
+import type { AuthorizeMcpServer } from '../../contract/mcp/mcp-oauth.ts'
 import type { McpServerList, McpServerView } from '../../contract/mcp/mcp-status.ts'
 import type { DecideNetworkRequest, NetworkDecisionAnswer, PendingNetworkRequests } from '../../contract/network.ts'
 import type { Count } from '../../contract/page.ts'
@@ -87,5 +88,8 @@ export const CONVERSATION_OPERATIONS = {
     .returns<typeof NetworkDecisionAnswer>(),
 
   listMcpServers: get('/conversations/{id}/mcp').returns<typeof McpServerList>(),
+  authorizeMcpServer: post('/conversations/{id}/mcp/{server_name}/authorize')
+    .sends<typeof AuthorizeMcpServer>()
+    .returns<typeof McpServerView>(),
   reconnectMcpServer: post('/conversations/{id}/mcp/{server_name}/reconnect').returns<typeof McpServerView>(),
 }

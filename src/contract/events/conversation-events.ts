@@ -7,7 +7,7 @@ import { NetworkPolicy } from '../network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from '../task.ts'
 import { ProjectSettings } from '../project/project-settings.ts'
 import { Sandbox } from '../sandbox.ts'
-import { McpStatus } from '../mcp/mcp-status.ts'
+import { AuthorizationUrl, McpStatus } from '../mcp/mcp-status.ts'
 import { byEnvironment, byUser, Envelope, InRun, KeyFields } from './envelope.ts'
 import { Status } from './status.ts'
 
@@ -126,10 +126,13 @@ export const McpServerUpdate = Envelope.extend({
   server: z.string().describe('Its name in the configuration.'),
   status: McpStatus,
   error: z.string().optional().describe('Why it is not connected.'),
+  authorization_url: AuthorizationUrl.optional(),
   tools: z.int().nonnegative().describe('Number of its tools.'),
 })
   .meta({ id: 'McpServerUpdate' })
-  .describe('An MCP server is connected, or its connection failed or ended. It is then tried again with backoff.')
+  .describe(
+    'An MCP server is connected, or needs an authorization, or its connection failed or ended. It is then tried again with backoff.',
+  )
 
 export const ForkedFrom = Envelope.extend({
   ...byEnvironment,

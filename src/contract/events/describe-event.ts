@@ -59,7 +59,7 @@ export function describeEvent(event: Event): string {
     case 'HookEvent':
       return `hook ${event.hook_point} ${short(event.name)}: ${event.action}${event.message === undefined ? '' : ` (${short(event.message)})`}`
     case 'McpServerUpdate':
-      return `MCP server ${event.server}: ${event.status}${event.error === undefined ? '' : ` (${short(event.error)})`}`
+      return `MCP server ${event.server}: ${event.status}${detailOf(event.authorization_url ?? (event.error && short(event.error)))}`
     case 'ModelRetry':
       return `model request failed (${event.error_type}), retry ${event.retry} of ${event.max_retries} in ${event.wait_ms} ms${event.next_model === undefined ? '' : ` with ${event.next_model}`}: ${short(event.message)}`
     case 'OutputRequest':
@@ -100,3 +100,5 @@ function short(text: string): string {
   const line = lines.map((each) => each.trimEnd()).join(' ⏎ ')
   return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS)}…` : line
 }
+
+const detailOf = (text: string | undefined): string => (text === undefined ? '' : ` (${text})`)

@@ -1,5 +1,6 @@
 /** The configuration of MCP servers on the wire: the forms that clients send, and the one that is stored and shown. */
 import { z } from 'zod'
+import { McpOauth } from './mcp-oauth.ts'
 
 export const MAX_MCP_SERVERS = 32
 const MAX_NAME_CHARS = 32
@@ -62,6 +63,7 @@ const McpServerInput = z
     env: env.optional(),
     url: url.optional(),
     headers: headers.optional(),
+    oauth: McpOauth.optional(),
     disabled: z.boolean().optional().describe('Leaves the server out.'),
     ...Common,
   })
@@ -72,7 +74,7 @@ const McpServerInput = z
   .meta({ id: 'McpServerInput' })
 export type McpServerInput = z.infer<typeof McpServerInput>
 
-type Fields = { readonly [K in 'type' | 'command' | 'args' | 'env' | 'url' | 'headers']?: unknown }
+type Fields = { readonly [K in 'type' | 'command' | 'args' | 'env' | 'url' | 'headers' | 'oauth']?: unknown }
 
 function faultsOf({ type, command: program, url: address, ...rest }: Fields): [string, string][] {
   if (program === undefined && address === undefined)
@@ -81,7 +83,7 @@ function faultsOf({ type, command: program, url: address, ...rest }: Fields): [s
   const isProgram = program !== undefined
   if (type !== undefined && isProgram !== (type === 'stdio'))
     return [['type', isProgram ? 'must be stdio for a command' : 'must be http or sse for a url']]
-  const others = isProgram ? (['headers'] as const) : (['args', 'env'] as const)
+  const others = isProgram ? (['headers', 'oauth'] as const) : (['args', 'env'] as const)
   const wrong = others.find((field) => rest[field] !== undefined)
   if (wrong) return [[wrong, isProgram ? 'goes with a url only' : 'goes with a command only']]
   if (typeof address === 'string' && !isAddress(address))
@@ -105,7 +107,13 @@ const remote = {
     .describe('Sent as `Authorization: Bearer`. Stored encrypted.'),
 }
 
-const RemoteInput = z.strictObject({ ...remote, url, headers: headers.optional(), ...Common })
+const RemoteInput = z.strictObject({
+  ...remote,
+  url,
+  headers: headers.optional(),
+  oauth: McpOauth.optional(),
+  ...Common,
+})
 const StdioInput = z.strictObject({ name: z.string(), command, args: args.optional(), env: env.optional(), ...Common })
 
 const ServersByName = z
@@ -158,6 +166,7 @@ export const McpServer = z
     env: z.record(z.string(), z.string()).optional(),
     url: z.string().optional(),
     headers: z.record(z.string(), z.string()).optional(),
+    oauth: McpOauth.optional(),
     ...Common,
   })
   .meta({ id: 'McpServer' })

@@ -11,6 +11,9 @@ import { HookCredentials } from '../../hooks/http-hook.ts'
 import { gitCredentialEnv } from '../../security/git-credentials.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 import type { SecretSource } from '../../mcp/named-secrets.ts'
+import type { AuthorizationStore } from '../../mcp/oauth/kept-authorization.ts'
+import { KeptAuthorization, secretsOf } from '../../mcp/oauth/kept-authorization.ts'
+import type { Logger } from '../../telemetry/logger.ts'
 import type { SecretValues } from '../../storage/storage.ts'
 import type { LlmChange } from './llm-origin.ts'
 import { boundTo, isFor } from './llm-origin.ts'
@@ -23,13 +26,17 @@ export type ConversationSecretsDeps = {
   readonly redactor: Redactor
   readonly kept: SecretValues
   readonly write: (values: SecretValues) => Promise<void>
+  readonly id: string
+  readonly logger: Pick<Logger, 'error'>
 }
 
 type Values = Readonly<Record<string, string>>
+type Change = { readonly env?: Values; readonly llm?: Values; readonly hooks?: Values }
 
 /** Changes run one at a time, in turn, and are durable when they resolve. */
 export class ConversationSecrets {
   readonly #write: ConversationSecretsDeps['write']
+  readonly #onFault: (error: unknown) => void
   readonly #hidden: HiddenValues
   #env: Values
   #llm: Values
@@ -37,14 +44,20 @@ export class ConversationSecrets {
   #hooks: Values
   /** Credentials in the configuration of MCP servers, by their place. */
   readonly #mcp: Values
+  /** Authorizations of MCP servers by their name, as JSON. */
+  #oauth: Values
+  #writing: Promise<void> = Promise.resolve()
   // Until the log has a change, the former configuration applies, and with it the former credentials.
   #formerLlm: Values
 
-  constructor({ redactor, kept, write }: ConversationSecretsDeps) {
+  constructor({ redactor, kept, write, id, logger }: ConversationSecretsDeps) {
     this.#write = write
+    this.#onFault = (error) =>
+      logger.error({ err: error, conversation_id: id }, 'the authorization of an MCP server could not be stored')
     this.#env = kept['env'] ?? {}
     this.#llm = kept['llm'] ?? {}
     this.#mcp = kept['mcp'] ?? {}
+    this.#oauth = kept['mcp_oauth'] ?? {}
     this.#formerLlm = this.#llm
     this.#hooks = kept['hooks'] ?? {}
     this.#hidden = new HiddenValues(redactor)
@@ -52,6 +65,7 @@ export class ConversationSecrets {
     this.#hidden.addLlm(this.#llm)
     this.#hidden.addHooks(this.#hooks)
     this.#hidden.addMcp(this.#mcp)
+    for (const server of Object.keys(this.#oauth)) this.#hideOauth(server)
   }
 
   names(): string[] {
@@ -93,6 +107,28 @@ export class ConversationSecrets {
     }
   }
 
+  /** The authorization of one MCP server. If it cannot be stored, it is in effect until the conversation is closed. */
+  oauthOf(server: string): AuthorizationStore {
+    return {
+      read: () => this.#readOauth(server),
+      write: async (kept) => {
+        this.#oauth = { ...this.#oauth, [server]: JSON.stringify(kept) }
+        this.#hideOauth(server)
+        await this.#store({}).catch(this.#onFault)
+      },
+    }
+  }
+
+  #readOauth(server: string): KeptAuthorization | undefined {
+    const kept = Object.hasOwn(this.#oauth, server) ? this.#oauth[server] : undefined
+    return kept === undefined ? undefined : KeptAuthorization.parse(JSON.parse(kept))
+  }
+
+  #hideOauth(server: string): void {
+    const kept = this.#readOauth(server)
+    if (kept) this.#hidden.addOauth(server, secretsOf(kept))
+  }
+
   /** Redacts these credentials from now on, also in the other fields of the same request. */
   hideLlm(update: LlmConfig): void {
     this.#hidden.addLlm(mergeLlmSecrets(this.#llm, update))
@@ -128,12 +164,20 @@ export class ConversationSecrets {
     this.#formerLlm = former
   }
 
-  async #store(next: { env?: Values; llm?: Values; hooks?: Values }): Promise<void> {
+  /** One at a time: each writes all values, and those of MCP servers change at any time. */
+  async #store(change: Change): Promise<void> {
+    const writing = this.#writing.then(() => this.#storeNow(change))
+    this.#writing = writing.catch(() => {}) // the caller handles it
+    await writing
+  }
+
+  async #storeNow(change: Change): Promise<void> {
     const mcp = Object.keys(this.#mcp).length > 0 ? { mcp: this.#mcp } : {}
-    await this.#write({ llm: this.#llm, env: this.#env, hooks: this.#hooks, ...mcp, ...next })
-    this.#env = next.env ?? this.#env
-    this.#llm = next.llm ?? this.#llm
-    this.#hooks = next.hooks ?? this.#hooks
+    const oauth = Object.keys(this.#oauth).length > 0 ? { mcp_oauth: this.#oauth } : {}
+    await this.#write({ llm: this.#llm, env: this.#env, hooks: this.#hooks, ...mcp, ...oauth, ...change })
+    this.#env = change.env ?? this.#env
+    this.#llm = change.llm ?? this.#llm
+    this.#hooks = change.hooks ?? this.#hooks
   }
 }
 
@@ -185,6 +229,10 @@ class HiddenValues {
       const parts = field === 'headers' ? secretsInHeader(name, value) : [value]
       if (parts.length) this.#add(this.#redactor.setServerKey, `mcp credential ${at + 1}`, ...parts)
     })
+  }
+
+  addOauth(server: string, values: readonly string[]): void {
+    if (values.length > 0) this.#add(this.#redactor.setServerKey, `mcp authorization ${server}`, ...values)
   }
 
   #add(hide: Redactor['set'], name: string, ...added: readonly string[]): void {

@@ -37,6 +37,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'DELETE /conversations/:id',
     'PUT /conversations/:id/config',
     'POST /conversations/:id/mcp/:server_name/reconnect',
+    'POST /conversations/:id/mcp/:server_name/authorize',
     'POST /conversations/:id/fork',
     'POST /conversations/:id/messages',
     'POST /conversations/:id/run',

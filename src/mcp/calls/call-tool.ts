@@ -40,6 +40,8 @@ export async function callServer(
   } catch (error) {
     if (call.wasInterrupted) return failure('interrupted', 'The call was interrupted.')
     if (call.timedOut) return failure('timeout', `The MCP server ${name} did not answer within ${timeout} s.`)
+    if (connection.endIfUnauthorized())
+      return failure('failed', `The MCP server ${name} refused the call: the user has to authorize it first.`)
     if (session.hasEnded || isCutOff(error))
       return failure(
         'interrupted',
@@ -53,7 +55,8 @@ export async function callServer(
   }
 }
 
-function notConnected({ name, status, error }: McpConnection): string {
+export function notConnected({ name, status, error }: McpConnection): string {
+  if (status === 'needs_auth') return `The MCP server ${name} is not connected: the user has to authorize it first.`
   const why = status === 'failed' && error !== undefined ? `: ${error}` : status === 'failed' ? '' : ' yet'
   return `The MCP server ${name} is not connected${why}.`
 }

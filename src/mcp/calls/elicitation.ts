@@ -12,6 +12,7 @@ const MAX_NAME_CHARS = 100
 
 const DECLINE = 'Decline'
 const ACCEPT = 'Accept'
+const SUGGESTED = 'Suggested by the server'
 
 type Content = Record<string, string | number | boolean | string[]>
 export type ElicitationAnswer =
@@ -55,6 +56,8 @@ type Field = {
   readonly text: string
   readonly kind: 'string' | 'number' | 'integer' | 'boolean' | 'list'
   readonly isRequired: boolean
+  /** What the server suggests, as the label of an option. */
+  readonly suggested: string | undefined
   /** Values with their labels; empty for free text. */
   readonly choices: readonly { readonly value: string; readonly label: string }[]
 }
@@ -70,13 +73,24 @@ function readFields(schema: unknown, show: ShowText): readonly Field[] | undefin
   const shown = new Set(entries.map(([name]) => show(name, MAX_NAME_CHARS)))
   if (entries.length > MAX_FIELDS || shown.size < entries.length || shown.has('__proto__')) return undefined
   return entries.map(([name, property]) => {
-    const { type, title, description } = asPlain(property)
+    const { type, title, description, default: suggestion } = asPlain(property)
     const choices = choicesOf(property, show)
     const kind =
       type === 'array' ? 'list' : type === 'number' || type === 'integer' || type === 'boolean' ? type : 'string'
     const text = [asText(title) ?? name, asText(description)].filter(Boolean).join(': ')
-    return { name, kind, text, choices, isRequired: Array.isArray(required) && required.includes(name) }
+    const suggested = suggestedIn(suggestion, choices, show)
+    return { name, kind, text, choices, suggested, isRequired: Array.isArray(required) && required.includes(name) }
   })
+}
+
+/** Undefined if there is none that an option can have. */
+function suggestedIn(value: unknown, choices: Field['choices'], show: ShowText): string | undefined {
+  if (typeof value === 'boolean') return value ? 'Yes' : 'No'
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined
+  const text = String(value)
+  const label = choices.find((choice) => choice.value === text)?.label ?? text
+  const isPlain = label.trim() !== '' && label !== DECLINE && label.length <= MAX_LABEL_CHARS
+  return isPlain && show(label, MAX_LABEL_CHARS) === label ? label : undefined
 }
 
 /** By the forms of the specification: `enum` with `enumNames`, `oneOf`, and lists of them. */
@@ -105,9 +119,11 @@ function choicesOf(property: unknown, show: ShowText): Field['choices'] {
 type Asking = { readonly server: string; readonly show: ShowText }
 
 function questionOf(field: Field, intro: string | undefined, { server, show }: Asking): AskedQuestion {
-  const labels = field.kind === 'boolean' ? ['Yes', 'No'] : field.choices.map(({ label }) => label)
+  const known = field.kind === 'boolean' ? ['Yes', 'No'] : field.choices.map(({ label }) => label)
+  const { suggested } = field
+  const labels = suggested === undefined || known.includes(suggested) ? known : [suggested, ...known]
   const lines = [intro, `${show(field.text, MAX_QUESTION_CHARS / 4)}${field.isRequired ? '' : ' (optional)'}`]
-  const options = [...labels, DECLINE].map((label) => ({ label, description: '' }))
+  const options = [...labels, DECLINE].map((label) => ({ label, description: label === suggested ? SUGGESTED : '' }))
   const question = lines.filter((line) => line !== undefined).join('\n')
   return {
     question: `${question} [${show(field.name, MAX_NAME_CHARS)}]`,

@@ -85,3 +85,10 @@ function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return depth === 0 || Object.values(value).some((each) => isDeeper(each, depth - 1))
 }
+
+/** The list is at the beginning of each request to the model, which providers cache: tools keep their place in it. */
+export function inFormerOrder(tools: OfferedTools['tools'], former: OfferedTools['tools']): OfferedTools['tools'] {
+  const places = new Map(former.map(({ name }, at) => [name, at]))
+  const placeOf = ({ name }: { readonly name: string }) => places.get(name) ?? former.length
+  return tools.toSorted((a, b) => placeOf(a) - placeOf(b))
+}

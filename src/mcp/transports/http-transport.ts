@@ -3,11 +3,18 @@
  * connection ends when the server has forgotten its session, and a request is over when its answer cannot arrive any
  * more.
  */
-import type { JSONRPCMessage, RequestId, Transport, TransportSendOptions } from '@modelcontextprotocol/client'
+import type {
+  JSONRPCMessage,
+  OAuthClientProvider,
+  RequestId,
+  Transport,
+  TransportSendOptions,
+} from '@modelcontextprotocol/client'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Sdk } from '../load-sdk.ts'
+import { createOauthFetch } from '../oauth/oauth-fetch.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 
 /** JSON-RPC: for errors of an implementation. The answer to a request was cut off. */
@@ -29,9 +36,16 @@ export type HttpOptions = {
   readonly fetch: UrlFetch
   /** Throws if the network policy of the conversation does not permit the address. */
   readonly permit: (url: URL) => Promise<void>
+  /** Absent: the server is not authorized by OAuth. */
+  readonly provider?: OAuthClientProvider | undefined
+  /** Limits requests to authorization servers. */
+  readonly signal: AbortSignal
 }
 
-type Inner = Transport & { readonly terminateSession?: () => Promise<void> }
+type Inner = Transport & {
+  readonly terminateSession?: () => Promise<void>
+  readonly finishAuth: (answer: URLSearchParams) => Promise<void>
+}
 
 export class HttpTransport implements Transport {
   onclose?: () => void
@@ -46,11 +60,15 @@ export class HttpTransport implements Transport {
   /** Why it was closed from this side, as a clause. */
   fault: string | undefined
 
-  constructor(sdk: Sdk, { server, fetch, permit }: HttpOptions) {
+  constructor(sdk: Sdk, { server, fetch, permit, provider, signal }: HttpOptions) {
     const url = new URL(server.url ?? '')
     this.hasPerRequestStream = server.transport === 'http'
     const bounded = boundedFetch({ fetch, permit, onFault: (reason) => this.#fail(reason) })
-    const options = { fetch: this.#watched(withHeaders(bounded, url, readHeaders(server.headers ?? {}))) }
+    const watched = this.#watched(withHeaders(bounded, url, readHeaders(server.headers ?? {})))
+    const options = {
+      fetch: provider ? createOauthFetch(watched, signal) : watched,
+      ...(provider && { authProvider: provider }),
+    }
     this.#inner =
       server.transport === 'sse'
         ? new sdk.SSEClientTransport(url, options)
@@ -78,6 +96,11 @@ export class HttpTransport implements Transport {
 
   setProtocolVersion(version: string): void {
     this.#inner.setProtocolVersion?.(version)
+  }
+
+  /** Requests tokens with what the user was sent back with. Only for this: it is not to be started. */
+  async finishAuth(answer: URLSearchParams): Promise<void> {
+    await this.#inner.finishAuth(answer)
   }
 
   async start(): Promise<void> {

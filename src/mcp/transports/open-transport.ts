@@ -1,5 +1,5 @@
 /** Opens the transport of a server: a program in the sandbox, or a URL. */
-import type { Transport } from '@modelcontextprotocol/client'
+import type { OAuthClientProvider, Transport } from '@modelcontextprotocol/client'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Shells } from '../../shell/shell.ts'
@@ -28,15 +28,25 @@ export async function openTransport(
   name: string,
   server: McpServer,
   deps: TransportDeps,
-  signal: AbortSignal,
+  { signal, provider }: Opening,
 ): Promise<OpenTransport> {
   if (server.transport === 'stdio') return await openProgram(name, server, deps)
+  const transport = openHttp(sdk, { server, deps, signal, provider })
+  return { transport, complaint: () => transport.fault }
+}
+
+type Opening = { readonly signal: AbortSignal; readonly provider: OAuthClientProvider | undefined }
+
+/** For a server with a URL. */
+export function openHttp(
+  sdk: Sdk,
+  { server, deps, signal, provider }: Opening & { readonly server: McpServer; readonly deps: TransportDeps },
+): HttpTransport {
   const permit = async (url: URL) => {
     const refusal = await deps.refusal(url, signal)
     if (refusal !== undefined) throw new Error(`The network policy does not permit ${url.host}: ${refusal}`)
   }
-  const transport = new HttpTransport(sdk, { server, fetch: deps.fetch, permit })
-  return { transport, complaint: () => transport.fault }
+  return new HttpTransport(sdk, { server, fetch: deps.fetch, permit, provider, signal })
 }
 
 async function openProgram(

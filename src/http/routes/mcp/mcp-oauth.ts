@@ -1,0 +1,98 @@
+/** Routes that complete the authorization of MCP servers: for the browser of the user, and for clients. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { ConversationId } from '../../../contract/conversation.ts'
+import { AuthorizeMcpServer, OAUTH_CALLBACK } from '../../../contract/mcp/mcp-oauth.ts'
+import { McpServerView } from '../../../contract/mcp/mcp-status.ts'
+import { Problem } from '../../../contract/problem.ts'
+import type { ConversationManager } from '../../../conversations/registry/manager.ts'
+import type { PendingAuthorization, PendingAuthorizations } from '../../../mcp/oauth/pending-authorizations.ts'
+import { describeRoute } from '../../describe-route.ts'
+import { CONVERSATION } from '../conversation-params.ts'
+
+export type McpOauthDeps = {
+  readonly manager: ConversationManager
+  readonly pending: PendingAuthorizations
+}
+
+export const mcpOauthRoutes: FastifyPluginAsyncZod<McpOauthDeps> = async (app, { manager, pending }) => {
+  const describe = describeRoute('conversations')
+
+  const finish = async (found: PendingAuthorization | undefined, answer: URLSearchParams) => {
+    if (!found) throw unknownState()
+    using held = new DisposableStack()
+    held.defer(manager.hold(found.conversationId))
+    return await (await manager.open(found.conversationId)).mcp.authorize(found, answer)
+  }
+
+  app.get(
+    OAUTH_CALLBACK,
+    {
+      config: { public: true },
+      schema: {
+        ...describe('finishMcpAuthorization', 'Where browsers are sent back to after an MCP server was authorized', [
+          'mcp_authorization_failed',
+        ]),
+        // Authorization servers may add others.
+        querystring: z.object({
+          state: z.string().max(512).optional().describe('As in the authorization URL.'),
+          code: z.string().max(8192).optional().describe('The authorization code.'),
+          iss: z.string().max(2048).optional().describe('The issuer that sends the browser back.'),
+          error: z.string().max(2048).optional().describe('Why there is no code.'),
+          error_description: z.string().max(8192).optional().describe('The same in words.'),
+        }),
+        response: {
+          200: z
+            .string()
+            .describe('A text for the user.')
+            .meta({ examples: [AUTHORIZED] }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { state = '', ...rest } = request.query
+      try {
+        await finish(pending.take(state), paramsOf(rest))
+      } catch (error) {
+        // Whoever has the state need not have a key: what happened in the conversation is not for this page.
+        throw error instanceof Problem && error.code === 'mcp_authorization_failed' ? error : unknownState(error)
+      }
+      return await reply.type('text/plain; charset=utf-8').send(AUTHORIZED)
+    },
+  )
+
+  app.post(
+    '/conversations/:id/mcp/:server_name/authorize',
+    {
+      schema: {
+        ...describe('authorizeMcpServer', 'Complete the authorization of an MCP server with a code', [
+          ...CONVERSATION,
+          'mcp_server_not_found',
+          'mcp_authorization_failed',
+        ]),
+        params: z.strictObject({ id: ConversationId, server_name: z.string().min(1).max(100) }),
+        body: AuthorizeMcpServer,
+        response: { 200: McpServerView },
+      },
+    },
+    async (request) => {
+      const { id, server_name } = request.params
+      const { state, ...answer } = request.body
+      await manager.open(id)
+      const isMeant = (found: PendingAuthorization) => found.conversationId === id && found.server === server_name
+      return await finish(pending.take(state, isMeant), paramsOf(answer))
+    },
+  )
+}
+
+const paramsOf = (answer: Readonly<Record<string, string | undefined>>): URLSearchParams =>
+  new URLSearchParams(Object.entries(answer).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+
+const AUTHORIZED = 'The MCP server is authorized. You can close this page.'
+
+const unknownState = (cause?: unknown) =>
+  new Problem(
+    'mcp_authorization_failed',
+    'This authorization was not asked for, or is complete, or took more than 10 minutes. Begin again at the authorization_url of the server.',
+    { cause },
+  )

@@ -1,0 +1,86 @@
+/**
+ * Requests to authorization servers: limited in time and size, with errors that quote no secret, and each refresh token
+ * used once. Requests to the MCP server itself pass through.
+ */
+import type { UrlFetch } from '../../security/guarded-fetch.ts'
+
+/** For one request with its answer, in milliseconds. A user may have to permit the host. */
+const REQUEST_MS = 20_000
+const MAX_ANSWER_BYTES = 1024 ** 2
+/** Shorter values of a request are no secrets, and occur in ordinary text. */
+const MIN_SECRET_CHARS = 8
+
+type Answer = { readonly status: number; readonly headers: Headers; readonly body: string; readonly url: string }
+
+/** `fetch` is limited to the addresses that the MCP server may have. `signal` ends with the connection. */
+export function createOauthFetch(fetch: UrlFetch, signal: AbortSignal): UrlFetch {
+  const refreshing = new Map<string, Promise<Answer>>()
+  return async (url, init) => {
+    // The transports send their own requests with a signal, and the SDK those for OAuth without one.
+    if (init?.signal) return await fetch(url, init)
+    const limited = { ...init, signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]) }
+    const read = async () => await readAnswer(await fetch(url, limited), init)
+    const body = textOf(init)
+    if (new URLSearchParams(body).get('grant_type') !== 'refresh_token') return responseOf(await read())
+    // Requests that were refused at the same time share one refresh: the second use of a token may revoke all.
+    const key = `${String(url)} ${body}`
+    let answer = refreshing.get(key)
+    if (!answer) {
+      answer = read()
+      refreshing.set(key, answer)
+      void answer.catch(() => {}).finally(() => refreshing.delete(key))
+    }
+    return responseOf(await answer)
+  }
+}
+
+const textOf = (init: RequestInit | undefined): string =>
+  init?.body instanceof URLSearchParams || typeof init?.body === 'string' ? init.body.toString() : ''
+
+async function readAnswer(response: Response, init: RequestInit | undefined): Promise<Answer> {
+  const { status, headers, url } = response
+  const text = await readText(response)
+  return { status, headers, url, body: response.ok ? checked(text) : withoutSecrets(text, init) }
+}
+
+async function readText({ body }: Response): Promise<string> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of body ?? []) {
+    bytes += part.length
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(`its authorization server sent more than ${MAX_ANSWER_BYTES} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString()
+}
+
+/** An error of the parser would quote the text, which may have a token in it. */
+function checked(text: string): string {
+  try {
+    JSON.parse(text)
+    return text
+  } catch {
+    throw new Error('its authorization server answered with something else than JSON')
+  }
+}
+
+/** What the request had in it, wherever the answer repeats it: codes, tokens and the secret of the client. */
+function withoutSecrets(text: string, init: RequestInit | undefined): string {
+  const basic = /^Basic (.+)$/i.exec(new Headers(init?.headers).get('authorization') ?? '')?.[1]
+  const credentials = basic === undefined ? [] : [basic, ...Buffer.from(basic, 'base64').toString().split(':').slice(1)]
+  const sent = [...new URLSearchParams(textOf(init)).entries()]
+    .filter(([name]) => SECRET_FIELD.test(name))
+    .map(([, value]) => value)
+  return [...sent, ...credentials]
+    .filter((value) => value.length >= MIN_SECRET_CHARS)
+    .flatMap((value) => [value, encodeURIComponent(value)])
+    .reduce((rest, value) => rest.replaceAll(value, '<secret>'), text)
+}
+
+const SECRET_FIELD = /^(code|code_verifier|refresh_token|client_secret|client_assertion)$/
+
+function responseOf({ status, headers, body, url }: Answer): Response {
+  const response = new Response(status === 204 || status === 304 ? null : body, { status, headers })
+  Object.defineProperty(response, 'url', { value: url })
+  return response
+}
