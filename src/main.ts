@@ -45,7 +45,8 @@ async function main(args: string[]): Promise<number | undefined> {
     }
     case 'sessions': {
       const { sessions } = await import('./cli/sessions.ts')
-      return void (await sessions(command))
+      await sessions(command)
+      return undefined
     }
     case 'completion': {
       const { completionScript } = await import('./cli/completion/completion.ts')
@@ -53,19 +54,23 @@ async function main(args: string[]): Promise<number | undefined> {
     }
     case 'serve': {
       const { serve } = await import('./cli/serve.ts')
-      return void (await serve(command))
+      await serve(command)
+      return undefined
     }
     case 'key': {
       const { printKey } = await import('./cli/master-key.ts')
-      return void (await printKey())
+      await printKey()
+      return undefined
     }
     case 'demo': {
       const { demo } = await import('./cli/demo.ts')
-      return void (await demo())
+      await demo()
+      return undefined
     }
     case 'scripted-model': {
       const { scriptedModel } = await import('./cli/scripted-model.ts')
-      return void (await scriptedModel(command))
+      await scriptedModel(command)
+      return undefined
     }
     default:
       return command satisfies never

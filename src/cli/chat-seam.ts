@@ -35,7 +35,7 @@ export type ChatOptions = {
 }
 
 /**
- * Returns the exit code when the user leaves. Stdin and stdout are terminals. It handles SIGINT, and leaves the terminal
- * as it was, also when it throws. The caller closes the client afterwards.
+ * Returns the exit code when the user leaves. Stdin and stdout are terminals. It handles SIGINT, and restores the
+ * terminal, also when it throws. The caller closes the client afterwards.
  */
 export type StartChat = (options: ChatOptions) => Promise<number>

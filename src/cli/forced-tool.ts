@@ -2,7 +2,7 @@
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import type { UserInput } from '../contract/message.ts'
 
-/** The run that answers the message. Its first answer is a run of its own, which ends with `max_steps`. */
+/** The run that answers the message. Its first answer is a separate run, which ends with `max_steps`. */
 export type ForcedRun = {
   readonly content: UserInput['content']
   readonly maxSteps: number | undefined
@@ -11,7 +11,7 @@ export type ForcedRun = {
 /** Posts the message and starts the agent for one answer. Returns the id of the run. */
 export async function startForcedTurn(conversation: ConversationHandle, content: UserInput['content']) {
   await conversation.updateConfig({ llm_config: { tool_choice: 'required' } })
-  await conversation.postMessage({ message: { role: 'user', content }, run: false })
+  await conversation.postMessage({ message: { role: 'user', content }, run: false }, {})
   return (await conversation.run({ max_steps: 1 })).run_id
 }
 

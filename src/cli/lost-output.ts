@@ -1,7 +1,7 @@
 /** What happens when the output cannot be written: a full disk, or a reader that is gone, as with `| head`. */
 import { codeOf } from '../lib/error-code.ts'
 
-/** For what goes on. Call it before the first line is written. By default Node would end the process, and with it the runs of a server. */
+/** For servers. Call it before the first line is written. By default Node would end the process, and with it the runs of a server. */
 export function surviveLostOutput(): void {
   let wasReported = false
   process.stderr.on('error', () => {})

@@ -2,7 +2,7 @@
 import type { AgentServerClient } from '../client/client.ts'
 import { createClient } from '../client/client.ts'
 
-export type Host = AsyncDisposable & {
+export type AgentHost = AsyncDisposable & {
   readonly client: AgentServerClient
   /** URL of the remote server; undefined: this machine. */
   readonly server: string | undefined
@@ -20,7 +20,7 @@ export type HostOptions = {
 const REMOTE_RETRIES = 2
 
 /** Throws an error that says what to do. The agents of this process end when the host is disposed. */
-export async function openHost({ server, apiKey, dataDir, signal }: HostOptions): Promise<Host> {
+export async function openHost({ server, apiKey, dataDir, signal }: HostOptions): Promise<AgentHost> {
   if (server !== undefined) {
     const client = createClient({ baseUrl: server, apiKey, maxRetries: REMOTE_RETRIES })
     return { client, server, [Symbol.asyncDispose]: () => Promise.resolve() }

@@ -25,7 +25,7 @@ test.each([
   [['-p', 'serve', 'dinner'], 'serve dinner'],
   [['chat', '--no-tui', 'serve'], 'serve'],
   [['--print', '--', '-x'], '-x'],
-])('in %j the prompt is no command', (args, prompt) => {
+])('in %j all words are the prompt', (args, prompt) => {
   expect(readArguments(args)).toMatchObject({ name: 'chat', isHeadless: true, prompt })
 })
 

@@ -1,7 +1,9 @@
 /** The command line without the chat, as a script uses it: the executable, a scripted model, and a data directory. */
+import { execFile } from 'node:child_process'
 import { appendFile, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
@@ -9,7 +11,7 @@ import type { ScriptFile, ScriptedQuestion } from '../../src/llm/scripted/script
 import { pickTurn } from '../../src/llm/scripted/script.ts'
 import type { CommandOptions } from '../support/command.ts'
 import { runCommand, startCommand } from '../support/command.ts'
-import { KEY, startServer } from '../support/server.ts'
+import { commandLine, KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
@@ -115,7 +117,7 @@ describe('on a data directory that a server holds', () => {
     expect(await readFile(join(work, 'out.txt'), 'utf8')).toBe('hi\n')
   })
 
-  test('stream-json reads messages and prints events; the conversation goes on', async () => {
+  test('stream-json reads messages and prints events, turn after turn', async () => {
     const lines = [
       { role: 'user', content: 'plain' },
       { type: 'user', message: { role: 'user', content: 'ask me' } },
@@ -190,10 +192,24 @@ describe('on a data directory that a server holds', () => {
     expect(await readdir(home)).not.toContain('unused')
   })
 
+  test('the commands of docs/cli.md do what the page says', async () => {
+    const doc = await readFile(join(import.meta.dirname, '../../docs/cli.md'), 'utf8')
+    const blocks = [...doc.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block]) => block)
+    expect(blocks.length).toBeGreaterThan(3)
+    await writeFile(join(work, 'README.md'), 'a project\n')
+    const program = commandLine([]).map((word) => `'${word}'`)
+    const script = `set -e -o pipefail\nagent-server() { ${program.join(' ')} "$@"; }\n${blocks.join('\n')}`
+    const { stdout } = await promisify(execFile)('bash', ['-c', script], {
+      cwd: work,
+      env: { PATH: process.env['PATH'], ...shared().env },
+    })
+    expect(stdout).toContain('A plain answer.')
+  })
+
   test('sessions lists, shows, exports and deletes', async () => {
     const [listed] = printed((await runCommand(['sessions', 'list', '--json', '--limit', '1'], shared())).stdout)
     const shown = await runCommand(['sessions', 'show', listed.id], shared())
-    expect(shown.stdout).toMatch(/^Conversation +\S+\n[^]*user: plain\n[^]*done: completed/)
+    expect(shown.stdout).toMatch(/^Conversation +\S+\n[^]*user: plain.*\n[^]*done: completed/)
     const events = printed((await runCommand(['sessions', 'export', listed.id], shared())).stdout)
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1))
     expect((await runCommand(['sessions', 'delete', listed.id], shared())).code).toBe(0)

@@ -83,7 +83,7 @@ export async function startServer({ env = {}, wrapper = [], prepare }: ServerOpt
 }
 
 /** The command line of the program under test. */
-export const commandLine = (args: readonly string[]): [string, ...string[]] => [COMMAND!, ...FIRST_ARGS, ...args]
+export const commandLine = (args: readonly string[]): [string, ...string[]] => [COMMAND, ...FIRST_ARGS, ...args]
 
 export type Launched = {
   readonly child: ChildProcess

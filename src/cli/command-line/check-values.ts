@@ -1,6 +1,5 @@
 /** Checks the values of options. The messages never contain a key. */
-import type { OptionName } from './options.ts'
-import { optionNamed } from './options.ts'
+import { isOptionName, optionNamed } from './options.ts'
 import { UsageError } from './usage-error.ts'
 
 const MAX_PORT = 65_535
@@ -13,7 +12,7 @@ export function checkValues(values: Given): void {
   if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= MAX_PORT))
     throw new UsageError(`--port ${port} is not a port; give a number from 0 to ${MAX_PORT}.`)
   for (const [name, value] of Object.entries(values)) {
-    const { choices } = optionNamed(name as OptionName) // parseArgs returns the options of the table only
+    const choices = isOptionName(name) ? optionNamed(name).choices : undefined
     if (choices && typeof value === 'string' && !choices.includes(value))
       throw new UsageError(`--${name} ${value} does not exist; use ${choices.join(' or ')}.`)
   }
@@ -21,7 +20,7 @@ export function checkValues(values: Given): void {
   checkNumber('limit', values['limit'], 1_000_000)
 }
 
-function checkNumber(name: OptionName, value: Given[string], most: number): void {
+function checkNumber(name: string, value: Given[string], most: number): void {
   if (value === undefined || (/^\d{1,7}$/.test(String(value)) && Number(value) >= 1 && Number(value) <= most)) return
   throw new UsageError(`--${name} ${String(value)} is not a number from 1 to ${most}.`)
 }

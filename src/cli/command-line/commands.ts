@@ -1,7 +1,7 @@
 /** Every command: how it is written, what it does, and its options. Help, completion and the reader follow this table. */
 import type { OptionName } from './options.ts'
 
-export type Command = {
+export type CommandForm = {
   /** The command lines, without the name of the program. */
   readonly usage: readonly string[]
   /** One line. */
@@ -33,7 +33,7 @@ const RUN_OPTIONS = [
 ] as const
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
-export type Shell = (typeof SHELLS)[number]
+export type CompletedShell = (typeof SHELLS)[number]
 
 export const SESSION_ACTIONS = ['list', 'show', 'export', 'delete'] as const
 export type SessionAction = (typeof SESSION_ACTIONS)[number]
@@ -110,13 +110,13 @@ export const COMMANDS = {
     about: 'Prints the help of a command.',
     options: [],
   },
-} as const satisfies Record<string, Command>
+} as const satisfies Record<string, CommandForm>
 
 export type CommandName = keyof typeof COMMANDS
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
 export const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[]
 
-export const commandNamed = (name: CommandName): Command => COMMANDS[name]
+export const commandNamed = (name: CommandName): CommandForm => COMMANDS[name]
 
 export const isCommandName = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name)

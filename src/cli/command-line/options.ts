@@ -64,3 +64,5 @@ export type OptionName = keyof typeof OPTIONS
 
 /** With all fields, for those who go through the options. */
 export const optionNamed = (name: OptionName): Option => OPTIONS[name]
+
+export const isOptionName = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)

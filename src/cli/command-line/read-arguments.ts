@@ -2,12 +2,13 @@
 import { parseArgs } from 'node:util'
 import { nearestName } from '../../contract/nearest-name.ts'
 import { checkValues } from './check-values.ts'
-import type { CommandName, SessionAction, Shell } from './commands.ts'
-import { COMMAND_NAMES, commandNamed, isCommandName } from './commands.ts'
+import type { CommandName, SessionAction, CompletedShell } from './commands.ts'
+import { COMMAND_NAMES, commandNamed, isCommandName, SESSION_ACTIONS, SHELLS } from './commands.ts'
 import type { RunInvocation } from './run-options.ts'
 import { readRunOptions } from './run-options.ts'
-import { OPTIONS } from './options.ts'
-import type { OptionName } from './options.ts'
+import { isOptionName, OPTIONS } from './options.ts'
+import type { Token, Values } from './parse-options.ts'
+import { parseOptions } from './parse-options.ts'
 import { UsageError } from './usage-error.ts'
 
 export type SessionsInvocation = {
@@ -33,19 +34,16 @@ export type Invocation =
       readonly logFormat: string | undefined
     }
   | { readonly name: 'scripted-model'; readonly port: string | undefined; readonly script: string | undefined }
-  | { readonly name: 'completion'; readonly shell: Shell }
+  | { readonly name: 'completion'; readonly shell: CompletedShell }
   | SessionsInvocation
   | RunInvocation
-
-type Parsed = ReturnType<typeof parse>
-export type Values = Parsed['values']
 
 const DEFAULT_LIMIT = 20
 
 /** `isTerminal`: whether stdin and stdout are terminals, on which a chat starts without a command. Throws a `UsageError`. */
 export function readArguments(args: string[], { isTerminal = false } = {}): Invocation {
   checkOptions(args)
-  const { values, tokens, positionals } = parse(args)
+  const { values, tokens, positionals } = parseOptions(args)
   if (values.version) return { name: 'version' }
   const { name, words } = commandOf(positionals, tokens, isTerminal || values.help === true)
   if (values.help || name === 'help') return { name: 'help', command: topicOf(name, words) }
@@ -55,25 +53,19 @@ export function readArguments(args: string[], { isTerminal = false } = {}): Invo
   return invocationOf(name, words, values)
 }
 
-const parse = (args: string[]) => parseArgs({ args, options: OPTIONS, allowPositionals: true, tokens: true })
-
-type Token = Parsed['tokens'][number]
-
 /** Each option exists, and has a value exactly when it takes one. */
 function checkOptions(args: string[]): void {
   const { tokens } = parseArgs({ args, options: OPTIONS, allowPositionals: true, strict: false, tokens: true })
   for (const token of tokens) {
     if (token.kind !== 'option') continue
     const { name, rawName, value, inlineValue } = token
-    if (!isOption(name)) throw new UsageError(`there is no option ${rawName}${suggest(name)}`)
+    if (!isOptionName(name)) throw new UsageError(`there is no option ${rawName}${suggest(name)}`)
     const takesValue = OPTIONS[name].type === 'string'
     if (takesValue && (!value || (!inlineValue && value.startsWith('-'))))
       throw new UsageError(`${rawName} needs a value.`)
     if (!takesValue && value !== undefined) throw new UsageError(`${rawName} takes no value.`)
   }
 }
-
-const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)
 
 function suggest(option: string): string {
   const nearest = nearestName(option, Object.keys(OPTIONS))
@@ -83,7 +75,7 @@ function suggest(option: string): string {
 type Named = { readonly name: CommandName | undefined; readonly words: readonly string[] }
 
 /**
- * The first word is the command, unless an option of the chat stands before it: then all words are the prompt. Without
+ * The first word is the command, unless it follows an option of the chat: then all words are the prompt. Without
  * a word the chat is meant, if its options are given or on a terminal.
  */
 function commandOf(words: readonly string[], tokens: readonly Token[], isTerminal: boolean): Named {
@@ -127,7 +119,7 @@ function invocationOf(name: CommandName, words: readonly string[], values: Value
     case 'sessions':
       return sessionsOf(words, values)
     case 'completion':
-      return { name, shell: oneOf(onlyOne(words), commandNamed(name).words, 'name a shell') as Shell } // it is in SHELLS
+      return { name, shell: oneOf(onlyOne(words), SHELLS, 'name a shell') }
     case 'scripted-model':
       return { name, port: values.port, script: onlyOne(words) }
     case 'serve':
@@ -146,7 +138,7 @@ function serveOptions(values: Values) {
 }
 
 function sessionsOf([word, ...rest]: readonly string[], values: Values): SessionsInvocation {
-  const action = oneOf(word, commandNamed('sessions').words, 'say what to do') as SessionAction // it is in SESSION_ACTIONS
+  const action = oneOf(word, SESSION_ACTIONS, 'say what to do')
   const id = onlyOne(rest)
   if (action === 'list' ? id !== undefined : id === undefined)
     throw new UsageError(
@@ -165,8 +157,9 @@ function urlOf(text: string | undefined): string {
   return text
 }
 
-function oneOf(word: string | undefined, words: readonly string[] = [], what: string): string {
-  if (word !== undefined && words.includes(word)) return word
+function oneOf<T extends string>(word: string | undefined, words: readonly T[], what: string): T {
+  const found = words.find((each) => each === word)
+  if (found !== undefined) return found
   const said = word === undefined ? '' : `there is no ${word}; `
   throw new UsageError(`${said}${what}: ${words.join(', ')}.`)
 }

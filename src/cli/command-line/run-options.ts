@@ -1,7 +1,7 @@
 /** The options of `chat` and `connect`, read and checked against each other. */
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { PermissionMode } from '../../contract/permission.ts'
-import type { Values } from './read-arguments.ts'
+import type { Values } from './parse-options.ts'
 import { UsageError } from './usage-error.ts'
 
 export type OutputFormat = 'text' | 'json' | 'stream-json'

@@ -7,7 +7,7 @@ import { endForcedTurn, restOf, startForcedTurn } from '../forced-tool.ts'
 import type { Denied } from './answer-waits.ts'
 import { answerWait } from './answer-waits.ts'
 
-export type Turn = {
+export type TurnRequest = {
   readonly conversation: ConversationHandle
   readonly content: UserInput['content']
   readonly maxSteps: number | undefined
@@ -30,7 +30,7 @@ export type TurnEnd = {
 /** How long the process that runs the agents may be gone, in milliseconds. */
 const GIVE_UP_AFTER_MS = 20_000
 
-export async function runTurn(turn: Turn): Promise<TurnEnd> {
+export async function runTurn(turn: TurnRequest): Promise<TurnEnd> {
   const { conversation, maxSteps, forcesTool, content, isStopped } = turn
   if (!forcesTool) return await followRun(turn, () => start(turn))
   let first: TurnEnd
@@ -45,14 +45,13 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
 }
 
 /** Returns the id of the run. */
-async function start({ conversation, content, maxSteps }: Turn): Promise<string | undefined> {
-  const message = { role: 'user' as const, content }
-  if (maxSteps === undefined) return (await conversation.postMessage({ message, run: true })).run_id
-  await conversation.postMessage({ message, run: false })
+async function start({ conversation, content, maxSteps }: TurnRequest): Promise<string | undefined> {
+  if (maxSteps === undefined) return (await conversation.send(content)).run_id
+  await conversation.postMessage({ message: { role: 'user', content }, run: false }, {})
   return (await conversation.run({ max_steps: maxSteps })).run_id
 }
 
-async function followRun(turn: Turn, begin: () => Promise<string | undefined>): Promise<TurnEnd> {
+async function followRun(turn: TurnRequest, begin: () => Promise<string | undefined>): Promise<TurnEnd> {
   const { conversation, onEvent, isStopped } = turn
   const { last_seq } = await conversation.get()
   const runId = await begin()

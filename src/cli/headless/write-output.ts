@@ -1,4 +1,5 @@
 /** Writes what a run without the chat prints: the answer, or JSON, on stdout; what the agent does on stderr. */
+import { wantsColor } from '../../config/config.ts'
 import { describeEvent } from '../../contract/events/describe-event.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
@@ -27,7 +28,7 @@ export class HeadlessOutput {
   constructor(format: OutputFormat, streams: Streams = process) {
     this.#format = format
     this.#streams = streams
-    this.#color = streams.stderr.isTTY === true && !process.env.NO_COLOR
+    this.#color = wantsColor(streams.stderr)
     streams.stdout.on('error', () => {
       if (this.#isLost) return
       this.#isLost = true

@@ -6,7 +6,7 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { LlmError } from '../../llm/llm.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
-import type { Settings } from './settings-file.ts'
+import type { ModelFileSettings } from './settings-file.ts'
 
 type Source = Pick<LlmConfig, 'model' | 'api_key' | 'base_url'>
 
@@ -28,7 +28,7 @@ export function readEnvironment(): Source {
   })
 }
 
-export function combineModelSettings(given: Given, environment: Source, settings: Settings): ModelSettings {
+export function combineModelSettings(given: Given, environment: Source, settings: ModelFileSettings): ModelSettings {
   const options = withoutUndefined({ model: given.model, api_key: given.apiKey, base_url: given.baseUrl })
   const sources: readonly Source[] = [options, environment, settings]
   const { temperature, reasoning_effort } = settings

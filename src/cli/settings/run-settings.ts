@@ -5,11 +5,11 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { ConversationSettings } from '../conversation/conversation-settings.ts'
-import { leaveProject } from '../leave-project.ts'
+import { leaveProject } from '../../config/leave-project.ts'
 import { ask } from './ask.ts'
 import type { ModelSettings } from './model-settings.ts'
 import { combineModelSettings, readEnvironment } from './model-settings.ts'
-import type { Settings, SettingsFile } from './settings-file.ts'
+import type { ModelFileSettings, SettingsFile } from './settings-file.ts'
 import { readMcpFile, readSettingsFile } from './settings-file.ts'
 
 export type RunSettings = {
@@ -51,7 +51,7 @@ function workdirOf({ server, cwd }: RunInvocation): string | undefined {
   return resolve(cwd ?? '.')
 }
 
-function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { model, base_url }: Settings) {
+function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { model, base_url }: ModelFileSettings) {
   const { toolChoice, permissionMode, allowedTools, resume, cwd, server } = invocation
   const isRemote = server !== undefined
   const givenLlm = withoutUndefined({
@@ -65,7 +65,7 @@ function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { 
   return { ...common, llm, givenLlm: { ...fromFile, ...givenLlm }, loadsProject: !isRemote || cwd !== undefined }
 }
 
-async function modelOf(invocation: RunInvocation, settings: Settings): Promise<ModelSettings['llm']> {
+async function modelOf(invocation: RunInvocation, settings: ModelFileSettings): Promise<ModelSettings['llm']> {
   const isRemote = invocation.server !== undefined
   const environment = isRemote ? {} : readEnvironment()
   let given = { ...invocation, apiKey: isRemote ? undefined : invocation.apiKey }

@@ -11,15 +11,15 @@ import { UsageError } from '../command-line/usage-error.ts'
 const { model, api_key, base_url, temperature, reasoning_effort } = LlmConfig.shape
 
 const Settings = z.looseObject({ model, api_key, base_url, temperature, reasoning_effort, mcp: McpInput.optional() })
-export type Settings = z.infer<typeof Settings>
+export type ModelFileSettings = z.infer<typeof Settings>
 
 const KNOWN: ReadonlySet<string> = new Set(Object.keys(Settings.shape))
 
-export const defaultSettingsPath = (): string => join(homedir(), '.openhands', 'settings_sdk.json')
+const defaultSettingsPath = (): string => join(homedir(), '.openhands', 'settings_sdk.json')
 
 export type SettingsFile = {
   readonly path: string
-  readonly settings: Settings
+  readonly settings: ModelFileSettings
   /** Sentences about the file for the user. */
   readonly notices: readonly string[]
 }
@@ -70,7 +70,7 @@ const isBare = (json: unknown): boolean =>
   isObject(json) && !Object.keys(json).some((name) => Object.hasOwn(McpInput.shape, name))
 
 /** A key in a file that others can read is not secret. */
-async function modeNotice(path: string, settings: Settings): Promise<string[]> {
+async function modeNotice(path: string, settings: ModelFileSettings): Promise<string[]> {
   if (settings.api_key === undefined || process.platform === 'win32') return []
   const { mode } = await stat(path)
   return (mode & 0o077) === 0 ? [] : [`${path} contains a key and other users can read it; run chmod 600 on it.`]

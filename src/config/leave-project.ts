@@ -3,7 +3,7 @@
  * wrote it could turn off the sandbox, or send the key of the model elsewhere.
  */
 import { resolve } from 'node:path'
-import { defaultDataDir } from '../config/paths.ts'
+import { defaultDataDir } from './paths.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
 
 /** Variables whose paths may be relative to the current directory. */

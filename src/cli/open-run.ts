@@ -1,0 +1,38 @@
+/** Opens what the chat and a run without it work with: settings, host and conversation. */
+import type { Info } from '../contract/server.ts'
+import type { RunInvocation } from './command-line/run-options.ts'
+import type { OpenedConversation } from './conversation/open-conversation.ts'
+import { openConversation } from './conversation/open-conversation.ts'
+import type { AgentHost } from './open-host.ts'
+import { openHost } from './open-host.ts'
+import type { RunSettings } from './settings/run-settings.ts'
+import { readRunSettings } from './settings/run-settings.ts'
+
+export type Opened = OpenedConversation & {
+  readonly host: AgentHost
+  readonly info: Info
+  readonly settings: RunSettings
+}
+
+/** Closes everything it has opened if a later step fails. The caller closes `host`. */
+export async function openRun(invocation: RunInvocation, signal: AbortSignal): Promise<Opened> {
+  const settings = await readRunSettings(invocation)
+  const { server } = invocation
+  const { dataDir, serverKey } = settings
+  const host = await openHost({ server, apiKey: serverKey, dataDir, signal })
+  try {
+    const info = await host.client.info({ signal })
+    const opened = await openConversation(host.client, settings.conversation, signal)
+    return { ...opened, host, info, settings, notices: [...settings.notices, ...opened.notices] }
+  } catch (error) {
+    await host[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+export function describeSandbox({ isolation }: Info, server: string | undefined): string {
+  const where = server === undefined ? 'on this machine' : `at ${server}`
+  return isolation === 'none'
+    ? `warning: commands run ${where} without a sandbox, with the rights of the user that runs them.`
+    : `commands run ${where} in a sandbox (${isolation}).`
+}
