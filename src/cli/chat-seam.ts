@@ -6,6 +6,7 @@ import type { AgentServerClient } from '../client/client.ts'
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import type { Info } from '../contract/server.ts'
 import type { ConversationView } from '../contract/conversation.ts'
+import type { UserInput } from '../contract/message.ts'
 import type { PermissionMode } from '../contract/permission.ts'
 
 export type ChatOptions = {
@@ -24,8 +25,10 @@ export type ChatOptions = {
   readonly prompt: string | undefined
   /** `--max-steps`: to pass as `max_steps` of each run. */
   readonly maxSteps: number | undefined
-  /** `--tool-choice required`: `runWithTool` in `forced-tool.ts` starts the first run of the chat then. */
+  /** `--tool-choice required`: `runWithTool` starts the first run of the chat then. */
   readonly forcesTool: boolean
+  /** Sends a message whose first answer must call a tool, instead of `conversation.send`. Returns when that answer is done. */
+  readonly runWithTool: (conversation: ConversationHandle, content: UserInput['content']) => Promise<void>
   /** `--permission-mode`, as the conversation has it. */
   readonly permissionMode: PermissionMode
   /** Whether the output may have colours: it is a terminal, and NO_COLOR is not set. */

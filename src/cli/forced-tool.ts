@@ -3,7 +3,7 @@ import type { ConversationHandle } from '../client/conversation/conversation-han
 import type { UserInput } from '../contract/message.ts'
 
 /** The run that answers the message. Its first answer is a separate run, which ends with `max_steps`. */
-export type ForcedRun = {
+type ForcedRun = {
   readonly content: UserInput['content']
   readonly maxSteps: number | undefined
 }

@@ -3,6 +3,7 @@ import type { RunInvocation } from './command-line/run-options.ts'
 import { UsageError } from './command-line/usage-error.ts'
 import { newConversation } from './conversation/conversation-settings.ts'
 import { wantsColor } from '../config/config.ts'
+import { runWithTool } from './forced-tool.ts'
 import { loadChat } from './load-chat.ts'
 import { describeSandbox, openRun } from './open-run.ts'
 
@@ -33,6 +34,7 @@ async function runChat(invocation: RunInvocation): Promise<number> {
     prompt: invocation.prompt,
     maxSteps: invocation.maxSteps,
     forcesTool: invocation.toolChoice === 'required',
+    runWithTool: (conversation, content) => runWithTool(conversation, { content, maxSteps: invocation.maxSteps }),
     permissionMode: view.state.permission_mode,
     color: wantsColor(),
     notices: [describeSandbox(info, invocation.server), ...opened.notices],
