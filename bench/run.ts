@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchActive } from './active.ts'
+import { benchCli } from './cli.ts'
 import { benchCommands } from './commands.ts'
 import { benchCallbacks } from './callbacks.ts'
 import { benchChurn } from './churn.ts'
@@ -37,6 +38,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   callbacks: benchCallbacks,
   churn: benchChurn,
   start: benchStart,
+  cli: benchCli,
   scale: benchScale,
   active: benchActive,
   'event-page': () => benchEventPage(),

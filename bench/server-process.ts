@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import http from 'node:http'
 import { join } from 'node:path'
 
-const EXECUTABLE = join(import.meta.dirname, '../dist/agent-server')
+export const EXECUTABLE = join(import.meta.dirname, '../dist/agent-server')
 export const KEY = 'bench-master-key-0123456789'
 const PORT = 18_423
 export const URL = `http://127.0.0.1:${PORT}`

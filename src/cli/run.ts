@@ -4,7 +4,6 @@ import { UsageError } from './command-line/usage-error.ts'
 import { newConversation } from './conversation/conversation-settings.ts'
 import { wantsColor } from '../config/config.ts'
 import { runWithTool } from './forced-tool.ts'
-import { loadChat } from './load-chat.ts'
 import { describeSandbox, openRun } from './open-run.ts'
 
 /** Returns the exit code. */
@@ -19,7 +18,7 @@ export async function run(invocation: RunInvocation): Promise<number> {
 }
 
 async function runChat(invocation: RunInvocation): Promise<number> {
-  const startChat = await loadChat()
+  const { startChat } = await import('./chat/start-chat.ts')
   const opened = await openRun(invocation, new AbortController().signal)
   await using host = opened.host
   const { view, info, settings } = opened
