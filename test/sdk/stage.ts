@@ -39,6 +39,10 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
   const last = messages.at(-1)
   const said = typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content)
   if (last?.role === 'tool') return { text: `It said: ${said}` }
+  if (said === 'refuse') return { status: 401, error: { message: 'Incorrect API key provided.' } }
+  // It is asked for it again in other words.
+  const wanted = messages.findLast(({ role, content }) => role === 'user' && /^\{"n": \d\}$/.test(String(content)))
+  if (wanted) return { text: String(wanted.content) }
   const [, name = '', json = ''] = /^call (\w+) ?(.*)$/s.exec(said) ?? []
   if (name !== '') return { calls: [{ name, arguments: json || '{}' }] }
   return said.startsWith('slow') ? { text: said, chunk_delay_ms: 100 } : { text: said }

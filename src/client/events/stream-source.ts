@@ -103,6 +103,8 @@ function parse(data: string): unknown {
 async function withoutSilence<T>(read: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const stop = () => reject(signal.reason)
+  // The signal may have aborted before, and then nobody else waits for it.
+  read.catch(() => {})
   const timer = setTimeout(
     () => reject(new AgentServerError('connection_failed', 'The stream was silent for too long.')),
     MAX_SILENCE_MS,

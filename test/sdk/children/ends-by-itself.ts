@@ -1,0 +1,33 @@
+/** A program that asks, leaves queries in every way, and then has nothing more to do. Prints what nobody handled. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { query, run, tool } from '../../../src/index.ts'
+
+process.on('unhandledRejection', (reason) => process.stdout.write(`unhandled: ${String(reason)}\n`))
+const { options } = JSON.parse(process.argv[2] ?? '{}')
+
+const never = tool('never', 'Never returns.', {}, () => new Promise(() => {}))
+const both = await Promise.all([run({ prompt: 'one', options }), run({ prompt: 'two', options })])
+process.stdout.write(`${both.map(({ finalText }) => finalText).join(' ')}\n`)
+
+for await (const event of query({ prompt: 'call never', options: { ...options, tools: [never] } }))
+  if (event.type === 'ClientToolCall') break
+
+const abortController = new AbortController()
+const aborted = query({ prompt: 'slow words to say', options: { ...options, abortController } })
+await aborted.next()
+abortController.abort(new Error('aborted'))
+process.stdout.write(`${await Array.fromAsync(aborted).catch(String)}\n`)
+
+async function* failing() {
+  yield 'slow words to say'
+  await sleep(50)
+  throw new Error('the prompt failed')
+}
+process.stdout.write(`${await run({ prompt: failing(), options }).catch(String)}\n`)
+
+const left = query({ prompt: 'slow words to say', options })
+const waiting = left.next().then(() => left.next())
+await left.next()
+await Promise.all([left.return(), left.return(), waiting])
+query({ prompt: 'never begun', options })
+process.stdout.write('end\n')

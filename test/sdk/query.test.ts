@@ -1,0 +1,313 @@
+import { execFile } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { readLocalRecord } from '../../src/access/local-record.ts'
+import type { QueryEvent, QueryOptions } from '../../src/index.ts'
+import { createServer, query, run, sessions } from '../../src/index.ts'
+import { acquireHost } from '../../src/sdk/local/shared-host.ts'
+import { KEY, startServer } from '../support/server.ts'
+import { eventsOf, resultsIn, setSdkStage } from './stage.ts'
+
+const stage = await setSdkStage()
+afterAll(() => stage[Symbol.asyncDispose]())
+const { options } = stage
+const { persistDir } = options
+
+const textsIn = (events: readonly QueryEvent[]) =>
+  events.flatMap((event) => (event.type === 'AssistantMessage' ? [event.text] : []))
+const typesIn = (events: readonly QueryEvent[]) => events.map(({ type }) => type)
+
+const CIRCULAR: Record<string, unknown> = {}
+CIRCULAR['self'] = CIRCULAR
+
+describe('a query', () => {
+  test('leaves nothing behind: queries share a server, which closes with the last of them, and the process ends by itself', async () => {
+    const child = join(import.meta.dirname, 'children/ends-by-itself.ts')
+    const { stdout } = await promisify(execFile)(process.execPath, [child, JSON.stringify({ options })])
+    expect(stdout.split('\n')).toEqual(['one two', 'Error: aborted', 'Error: the prompt failed', 'end', ''])
+    expect(await readLocalRecord(persistDir)).toBeUndefined()
+    const statuses = (await Array.fromAsync(sessions({ persistDir }).list())).map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual(['idle', 'idle', 'paused', 'paused', 'paused', 'paused'])
+  })
+
+  test('is not begun with a signal that has aborted', async () => {
+    const abortController = new AbortController()
+    abortController.abort(new Error('too late'))
+    await expect(run({ prompt: 'x', options: { ...options, abortController } })).rejects.toThrow('too late')
+  })
+
+  test('posts the messages of an iterable as they come; one without messages has no run', async () => {
+    const asking = query({ prompt: messages(), options })
+    const first = Promise.withResolvers<void>()
+    async function* messages() {
+      yield 'one'
+      await first.promise
+      yield { content: [{ type: 'text' as const, text: 'two' }] }
+    }
+    const events: QueryEvent[] = []
+    for await (const event of asking) {
+      events.push(event)
+      if (event.type === 'Result') first.resolve()
+    }
+    expect(textsIn(events)).toEqual(['one', 'two'])
+    expect(resultsIn(events)).toHaveLength(2)
+    const none = query({ prompt: (async function* (): AsyncGenerator<string> {})(), options })
+    expect(await eventsOf(none)).toEqual([])
+  })
+
+  test('reads a message that comes while the agent works', async () => {
+    const begun = Promise.withResolvers<void>()
+    async function* messages() {
+      yield 'slow words of the first'
+      await begun.promise
+      yield 'second'
+    }
+    const events: QueryEvent[] = []
+    for await (const event of query({ prompt: messages(), options: { ...options, includePartialMessages: true } })) {
+      events.push(event)
+      if (event.type === 'AssistantDelta') begun.resolve()
+    }
+    expect(stage.model.requests.at(-1)?.text).toContain('second')
+    expect(events.at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'idle' })
+  })
+
+  test('can be controlled while it lasts', async () => {
+    const asking = query({ prompt: 'slow words that take a while to be said', options })
+    await expect(asking.interrupt()).rejects.toThrow('Read its first event')
+    const events: QueryEvent[] = []
+    for await (const event of asking) {
+      events.push(event)
+      if (event.type !== 'UserMessage') continue
+      await asking.setModel('another')
+      await asking.setPermissionMode('plan')
+      await asking.interrupt()
+    }
+    expect(resultsIn(events)).toMatchObject([{ stop_reason: 'paused' }])
+    expect(typesIn(events).filter((type) => type === 'ConfigUpdate')).toHaveLength(2)
+    await expect(asking.interrupt()).rejects.toThrow('while it lasts')
+    expect(await sessions({ persistDir }).get(asking.sessionId!)).toMatchObject({
+      llm_config: { model: 'another' },
+      state: { permission_mode: 'plan' },
+    })
+  })
+
+  test('returns output that fits a schema, also in a session that is continued', async () => {
+    const outputSchema = z.object({ n: z.number() })
+    const first = await run({ prompt: '{"n": 1}', options: { ...options, outputSchema } })
+    expect(first.structuredOutput).toEqual({ n: 1 })
+    const { sessionId: resume } = await run({ prompt: 'hello', options })
+    const later = await run({ prompt: '{"n": 2}', options: { ...options, resume, outputSchema } })
+    expect(later.structuredOutput).toEqual({ n: 2 })
+  })
+
+  test.each<[string, QueryOptions, string]>([
+    ['no model', { persistDir }, 'There is no model. Pass the option model'],
+    ['an unknown session', { ...options, resume: '01a204fc-9eae-717e-9781-7121af1a8a75' }, 'does not exist'],
+    ['two sessions', { ...options, resume: 'a', fork: 'b' }, 'Pass one of them'],
+    ['a fork of nothing', { ...options, fork: true }, 'Pass its id'],
+    ['two directories', { ...options, cwd: '/a', projectDir: '/b' }, 'must be the same directory'],
+    ['two places', { ...options, server: { baseUrl: 'http://localhost:1' } }, 'Pass one of them'],
+    ['no terminal', { ...options, interactiveApprover: true }, 'needs a terminal'],
+    [
+      'nothing to continue',
+      { ...options, continue: true, cwd: '/nowhere' },
+      'There is no session to continue in /nowhere',
+    ],
+    ['an unknown point', { ...options, hooks: { Never: [] } as object }, 'hooks.Never is not a point'],
+    ['an unknown tool', { ...options, tools: ['Hammer'] }, 'is not a tool of this server'],
+  ])('with %s is an error that says what to do', async (_what, wrong, message) => {
+    await expect(run({ prompt: 'x', options: wrong })).rejects.toThrow(message)
+  })
+
+  test('of a model that refuses the key is an outcome that says what to do', async () => {
+    const outcome = await run({ prompt: 'refuse', options })
+    expect(outcome).toMatchObject({
+      stopReason: 'error',
+      error: { type: 'auth', message: expect.stringContaining('llm_config.api_key') },
+    })
+  })
+})
+
+describe('permissions', () => {
+  const asked = { ...options, tools: ['Bash'] }
+
+  test('an approver that fails, or returns something else, denies', async () => {
+    const approvers: [() => never, string][] = [
+      [
+        () => {
+          throw new Error('no approver today')
+        },
+        'no approver today',
+      ],
+      [() => ({}) as never, 'it returned neither'],
+    ]
+    for (const [canUseTool, why] of approvers) {
+      const { events } = await run({ prompt: 'call Bash {"command": "mkdir a"}', options: { ...asked, canUseTool } })
+      expect(events.find((event) => event.type === 'ToolResult')).toMatchObject({
+        error_type: 'denied',
+        error_message: expect.stringContaining(why),
+      })
+    }
+  })
+
+  test('without an approver the query ends, and another one decides', async () => {
+    const waiting = { ...asked, permissionMode: 'default' as const }
+    const first = await run({ prompt: 'call Bash {"command": "mkdir a"}', options: waiting })
+    expect(first).toMatchObject({ stopReason: 'waiting_for_confirmation', finalText: '' })
+  })
+
+  test('a terminal is asked: y, n with a reason, and always', async () => {
+    const input = new PassThrough()
+    const output = new PassThrough({ encoding: 'utf8' })
+    const interactiveApprover = { input, output }
+    const ask = async (answer: string, resume?: string) => {
+      output.on('data', function answerOnce(text: string) {
+        if (!text.includes('Allow?')) return
+        output.off('data', answerOnce)
+        input.write(`${answer}\n`)
+      })
+      const changes = resume === undefined ? asked : { ...options, resume }
+      const command = { command: `mkdir made-${answer.replaceAll(' ', '-')}` }
+      const prompt = `call Bash ${JSON.stringify(command)}`
+      return await run({ prompt, options: { ...changes, interactiveApprover } })
+    }
+    const { events, sessionId } = await ask('not here')
+    expect(events.find((event) => event.type === 'ToolResult')).toMatchObject({
+      error_message: expect.stringContaining('The user said: not here'),
+    })
+    expect((await ask('y', sessionId)).finalText).toBe('It said: [no output]')
+    await ask('always', sessionId)
+    const again = await run({
+      prompt: 'call Bash {"command": "mkdir made-always"}',
+      options: { ...options, resume: sessionId },
+    })
+    expect(again.events.some((event) => event.type === 'PermissionRequest')).toBe(false)
+  })
+})
+
+describe('hooks that are functions', () => {
+  test('decide about calls, change them and see their results; a failure blocks', async () => {
+    const seen: string[] = []
+    const hooked: QueryOptions = {
+      ...options,
+      tools: ['Bash'],
+      hooks: {
+        PreToolUse: [
+          {
+            matcher: 'Bash',
+            hooks: [
+              ({ tool_input: input }, toolUseId) => {
+                seen.push(`${toolUseId === undefined}`)
+                const { command } = input as { command: string }
+                if (command === 'fail') throw new Error('out of order')
+                if (command === 'circular') return CIRCULAR
+                return {
+                  hookSpecificOutput: { hookEventName: 'PreToolUse', updatedInput: { command: 'echo changed' } },
+                }
+              },
+            ],
+          },
+        ],
+        PostToolUse: [{ hooks: [() => void seen.push('after')] }],
+      },
+    }
+    const { events, finalText, sessionId } = await run({
+      prompt: 'call Bash {"command": "echo hello"}',
+      options: hooked,
+    })
+    expect(finalText).toContain('changed')
+    expect(seen).toEqual(['false', 'after'])
+    expect(typesIn(events).filter((type) => type === 'HookEvent')).toHaveLength(2)
+    const later = { ...options, hooks: hooked.hooks, resume: sessionId }
+    for (const command of ['fail', 'circular']) {
+      const failed = await run({ prompt: `call Bash {"command": "${command}"}`, options: later })
+      expect(failed.events.find((event) => event.type === 'ToolResult')).toMatchObject({ error_type: 'denied' })
+    }
+    const { length } = seen
+    await run({ prompt: 'call Bash {"command": "echo x"}', options: { ...options, resume: sessionId } })
+    expect(seen, 'of a later query without hooks').toHaveLength(length)
+  })
+
+  test('block a message, of which nothing is stored', async () => {
+    const hooks = { UserPromptSubmit: [{ hooks: [() => ({ decision: 'block', reason: 'not today' })] }] }
+    await expect(run({ prompt: 'x', options: { ...options, hooks } })).rejects.toThrow('not today')
+  })
+
+  test('are refused where the server is in another process', async () => {
+    await using server = await startServer()
+    const hooks = { Stop: [{ hooks: [() => ({})] }] }
+    for (const place of [{ persistDir: server.dataDir }, { persistDir: undefined, server: { baseUrl: server.url } }])
+      await expect(run({ prompt: 'x', options: { ...options, ...place, hooks } })).rejects.toThrow(
+        'Use hooks of the type command or http',
+      )
+  })
+})
+
+/** A server that is started with a key, and queries that use the kept one, can read the same secrets. */
+async function keepSameKey(dataDir: string): Promise<void> {
+  await mkdir(dataDir, { mode: 0o700 })
+  await writeFile(join(dataDir, 'master-key'), KEY, { mode: 0o600 })
+}
+
+describe('a holder of the directory in another process', () => {
+  test('is used; when it is killed the query becomes the holder, and gets one result', async () => {
+    await using server = await startServer({ prepare: keepSameKey })
+    const events: QueryEvent[] = []
+    const asking = query({ prompt: `slow ${'words '.repeat(40)}`, options: { ...options, persistDir: server.dataDir } })
+    let killed = Promise.resolve<unknown>(undefined)
+    for await (const event of asking) {
+      events.push(event)
+      if (event.type === 'StatusUpdate' && event.status === 'running') killed = server.stop('SIGKILL')
+    }
+    await killed
+    expect(resultsIn(events)).toMatchObject([{ stop_reason: 'server_restart' }])
+    const seqs = events.map((event) => ('seq' in event ? event.seq : 0))
+    expect(seqs).toEqual(seqs.map((_, at) => at + 1))
+    const place = { ...options, persistDir: server.dataDir, resume: asking.sessionId }
+    expect(await run({ prompt: 'hello', options: place })).toMatchObject({ finalText: 'hello' })
+  })
+
+  test('may be replaced by one with another credential', async () => {
+    await using server = await startServer({ prepare: keepSameKey })
+    const host = acquireHost(server.dataDir)
+    const count = async () => (await host.fetch(`${host.baseUrl}/conversations/count`)).status
+    const first = await host.server()
+    expect(await count()).toBe(200)
+    await server.restart()
+    expect(await count()).toBe(200)
+    const second = await host.server()
+    expect([first.isOwn, second.isOwn, first.credential === second.credential]).toEqual([false, false, false])
+    await host.release()
+  })
+})
+
+test('createServer() has the sessions of query(), which uses it', async () => {
+  await using server = await createServer({ persistDir })
+  const { sessionId } = await run({ prompt: 'hello', options })
+  expect(await server.client.conversation(sessionId)).toMatchObject({ id: sessionId })
+  expect((await server.client.conversation(sessionId).get()).status).toBe('idle')
+  await expect(createServer({ persistDir })).rejects.toThrow('in use')
+})
+
+test('sessions are listed, read, exported, forked, continued and deleted', async () => {
+  const place = { persistDir: join(stage.home, 'sessions') }
+  const all = sessions(place)
+  const { sessionId, events } = await run({ prompt: 'hello', options: { ...options, ...place } })
+  expect(await Array.fromAsync(all.read(sessionId))).toEqual(events)
+  const lines = (await Array.fromAsync(all.export(sessionId))).join('').trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(events)
+  const { id } = await all.fork(sessionId)
+  const resumed = await eventsOf(all.resume(id, 'once more'))
+  expect(textsIn(resumed)).toEqual(['once more'])
+  const newest = await run({ prompt: 'newest', options: { ...place, continue: true } })
+  expect(newest.sessionId).toBe(id)
+  const forked = await run({ prompt: 'fork', options: { ...place, fork: sessionId } })
+  expect([sessionId, id]).not.toContain(forked.sessionId)
+  await all.delete(sessionId)
+  const left = await Array.fromAsync(all.list())
+  expect(left.map((each) => each.id).toSorted()).toEqual([id, forked.sessionId].toSorted())
+})
