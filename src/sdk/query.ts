@@ -30,7 +30,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
   readonly #options: QueryOptions
   readonly #events: AsyncGenerator<QueryEvent, void, undefined>
   readonly #ending = new AbortController()
-  /** Requests under way, which end before the connection to the server does. */
+  /** Active requests, which end before the connection to the server does. */
   readonly #controls = new Set<Promise<unknown>>()
   #outcome: Outcome | undefined
   #conversation: ConversationHandle | undefined
