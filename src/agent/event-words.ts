@@ -46,3 +46,9 @@ export function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
     ...(content.some(isToReturn) && { parts: content }),
   }
 }
+
+/** What the main agent reads of a subagent that worked in the background. */
+export function tellEnd({ agent_name, background_agent_id, stop_reason, final_text }: EventOf<'Result'>): string {
+  const said = final_text || 'It ended without a message.'
+  return `[The subagent ${agent_name} in the background has ended: ${stop_reason}. Its last message follows. The user does not see it.]\n\n${said}\n\n[agent_id: ${background_agent_id}]`
+}

@@ -31,7 +31,7 @@ const IS_SENT = {
   McpServerUpdate: false,
   ModelRetry: false,
   ErrorEvent: false,
-  Result: false,
+  Result: true,
 } as const satisfies Record<EventType, boolean>
 
 type SentType = { [T in EventType]: (typeof IS_SENT)[T] extends true ? T : never }[EventType]

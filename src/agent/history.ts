@@ -6,7 +6,16 @@ import type { Event, EventOf } from '../contract/events/event.ts'
 import type { ImagePart } from '../contract/message.ts'
 import type { ModelMessage, ModelToolCall } from '../llm/llm.ts'
 import type { RenderOutput } from './tool-messages.ts'
-import { askForOutput, contextOf, repeatImages, sayable, tellMove, withCommand, wordsOf } from './event-words.ts'
+import {
+  askForOutput,
+  contextOf,
+  repeatImages,
+  sayable,
+  tellEnd,
+  tellMove,
+  withCommand,
+  wordsOf,
+} from './event-words.ts'
 import { imagesOf, toModelCall, toToolMessage } from './tool-messages.ts'
 import { isSent } from './history-types.ts'
 import { ContextSize, tokensOfText } from './compaction/context-size.ts'
@@ -86,6 +95,7 @@ class EventHistory implements History {
   add(event: Event): void {
     if (!isSent(event)) return
     if (event.type === 'SubagentStart' && event.agent_id === this.#agentId) this.#tasks.add(event.parent_tool_use_id)
+    if (event.type === 'Result') return this.#endOfSubagent(event)
     if (!this.#isOwn(event)) return
     if (event.type === 'Condensation') return this.#condense(event)
     this.#seq = event.seq
@@ -124,6 +134,13 @@ class EventHistory implements History {
   #isOwn(event: Event): boolean {
     const task = 'parent_tool_use_id' in event ? event.parent_tool_use_id : undefined
     return task === undefined ? this.#agentId === undefined : this.#tasks.has(task)
+  }
+
+  /** The main agent reads the results of subagents that worked in the background. */
+  #endOfSubagent(event: EventOf<'Result'>): void {
+    if (event.background_agent_id === undefined || this.#agentId !== undefined) return
+    this.#seq = event.seq
+    this.#push({ role: 'user', content: [{ type: 'text', text: tellEnd(event) }] })
   }
 
   #askForOutput(event: EventOf<'OutputRequest'>): void {

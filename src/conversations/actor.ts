@@ -21,8 +21,9 @@ import { decide } from './state/intents.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { RecoveryReason } from './state/run-end.ts'
 import type { State } from './state/state.ts'
+import { areInBackground } from './state/subagents.ts'
 import type { RunTaskCommand } from './tasks/background-jobs.ts'
-import { nextTasks, runningJobs } from './tasks/task-state.ts'
+import { hasJobs } from './tasks/task-state.ts'
 import { Tasks } from './tasks/tasks.ts'
 import { UnstoredIntent } from './unstored-intent.ts'
 
@@ -79,13 +80,13 @@ export class ConversationActor {
   /** True if work is active or about to begin that a server shutdown would interrupt. */
   get isWorking(): boolean {
     const state = this.#state.current
-    return state.status === 'running' || runningJobs(state).length > 0 || nextTasks(state).length > 0
+    return state.status === 'running' || hasJobs(state) || this.#deps.subagents.areInBackground
   }
 
   /** True if nothing is active or pending that only this object knows about. */
   get isAtRest(): boolean {
     const isBusy = this.isWorking || this.#runs.isActive || this.#unstored.kept !== undefined
-    return !isBusy && !this.#log.failed && this.begunCalls().length === 0
+    return !isBusy && !this.#log.failed && !areInBackground(this.#state.current) && this.begunCalls().length === 0
   }
 
   /** True if a run began in this process: a run that is `running` in the log then belongs to no other process. */
@@ -142,7 +143,10 @@ export class ConversationActor {
     await this.inTurn(async () => {
       await this.#runs.stop()
       if (interrupt) await this.#runs.interruptCalls()
-      await this.applyEnd(this.#pauseIntent(reason, interrupt))
+      await this.applyEnd(this.#pauseIntent(reason, interrupt)).catch((error: unknown) => {
+        this.#deps.subagents.resume()
+        throw error
+      })
     })
   }
 
@@ -263,7 +267,7 @@ export class ConversationActor {
   #needsNoRecovery(): boolean {
     const { reason, openCalls, settings } = this.#state.current
     const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start)
-    return !this.isWorking && !isCutOff && !openCalls.length
+    return !this.isWorking && !isCutOff && !openCalls.length && !areInBackground(this.#state.current)
   }
 
   #pauseIntent(reason: string, interrupt: boolean): Intent {

@@ -266,9 +266,10 @@ function buildAgents(
   const withoutTools = new Set<string>()
   const createLlm = createLlmFactory({ ...model, recorder })
   const shared = { ...parts, withoutTools, createLlm: createLlmFactory({ ...model, recorder: ofSubagents }) }
-  const subagents = buildSubagents(deps, shared, actor)
+  const subagents = buildSubagents(deps, shared, { actor, main: () => ({ hooks, toolCalls }) })
   const own = { hooks: hooks.tools, shells: shells.ofAgent(), subagents: subagents.accessOf() }
-  return { createLlm, withoutTools, subagents, toolCalls: buildToolCalls(deps, { ...parts, ...own }) }
+  const toolCalls = buildToolCalls(deps, { ...parts, ...own })
+  return { createLlm, withoutTools, subagents, toolCalls }
 }
 
 function buildProject(

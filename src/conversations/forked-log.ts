@@ -5,7 +5,7 @@
 import type { Event, EventDraft, EventOf } from '../contract/events/event.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { readPages } from '../events/read-pages.ts'
-import { answerOpenCalls, denials, isWaiting, result, toStatus } from './state/drafts.ts'
+import { answerOpenCalls, denials, endBackground, isWaiting, result, toStatus } from './state/drafts.ts'
 import { denyLeftRequests } from './state/network-requests.ts'
 import type { Settings } from './state/settings.ts'
 import type { State } from './state/state.ts'
@@ -105,7 +105,11 @@ function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined
     cwd: plan.settings.workdir,
     options_summary: plan.settings,
   }
-  const answers = [...denials(state, 'superseded', FORKED), ...answerOpenCalls(state, 'interrupted', FORKED)]
+  const answers = [
+    ...denials(state, 'superseded', FORKED),
+    ...answerOpenCalls(state, 'interrupted', FORKED),
+    ...endBackground(state, [], 'cancelled', FORKED),
+  ]
   const atRest = [forked, ...answers, ...leaveTasks(state), ...denyLeftRequests(state.networkRequests)]
   if (state.status !== 'running' && !isWaiting(state.status)) return atRest
   const hasResult = lastResultOf === state.run?.id

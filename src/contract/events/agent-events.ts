@@ -141,4 +141,8 @@ export const Result = Envelope.extend({
   steps: z.int().nonnegative().describe('Number of model answers in this run.'),
   duration_ms: z.number().nonnegative(),
   session_id: z.uuid(),
+  background_agent_id: z
+    .uuid()
+    .optional()
+    .describe('Of a subagent that worked in the background. The main agent reads this result as a message.'),
 }).meta({ id: 'Result' })

@@ -107,6 +107,11 @@ export class ToolHooks implements CallHooks {
     }
   }
 
+  /** A hook in a subagent has ended the run. */
+  endRun(): void {
+    this.#isEnding = true
+  }
+
   /** True once after a hook that followed a call has ended the run. */
   takeEnd(): boolean {
     const isEnding = this.#isEnding

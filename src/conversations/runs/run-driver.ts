@@ -54,11 +54,12 @@ export class RunDriver {
   /** Starts no further call or model request. */
   abort(): void {
     this.#active?.abort()
+    this.#deps.subagents.halt()
   }
 
-  /** Resolves when the loop has stopped. The model call ends at once; a running tool continues. */
+  /** Resolves when all loops have stopped. The model calls end at once; a running tool continues. */
   async stop(): Promise<void> {
-    await this.#active?.stop()
+    await Promise.all([this.#active?.stop(), this.#deps.subagents.stop()])
     this.#active = undefined
   }
 

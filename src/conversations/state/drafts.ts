@@ -95,7 +95,35 @@ export function endOfSubagent(state: State, subagent: Subagent, reason: StopReas
   const own = stateOf(state, subagent)
   const left = [...denials(own, 'superseded', message), ...answerOpenCalls(own, 'interrupted', message)]
   // The time of the last event: what is decided depends on the log only.
-  return inSubagent([...left, result(own, reason, Date.parse(state.updatedAt))], subagent)
+  return inSubagent([...left, resultOfSubagent(own, subagent, reason, Date.parse(state.updatedAt))], subagent)
+}
+
+/** The main agent reads that of a subagent in the background as a message. */
+export function resultOfSubagent(
+  own: State,
+  { isBackground, agentId }: Subagent,
+  reason: StopReason,
+  now: number,
+  end: RunOutput = {},
+): EventDraft {
+  const draft = result(own, reason, now, end)
+  return isBackground && draft.type === 'Result' ? { ...draft, background_agent_id: agentId } : draft
+}
+
+/**
+ * Ends the subagents that work in the background, except while one of their calls does. A call that has no result yet ends
+ * its own.
+ */
+export function endBackground(
+  state: State,
+  begun: readonly string[],
+  reason: StopReason,
+  message: string,
+): EventDraft[] {
+  return state.subagents
+    .filter(({ isBackground, toolUseId }) => isBackground && !hasBegun(state, toolUseId, begun))
+    .filter(({ toolUseId }) => !state.openCalls.some((call) => call.toolUseId === toolUseId))
+    .flatMap((subagent) => endOfSubagent(state, subagent, reason, message))
 }
 
 /** Events of a subagent; those of its subagents name their call already. */

@@ -28,15 +28,25 @@ import {
   UNANSWERED,
 } from '../questions/question-intents.ts'
 import type { RequestedRun } from './drafts.ts'
-import { BEFORE_MESSAGE, interruptCalls, isWaiting, keyOf, result, start, startForUnread, toStatus } from './drafts.ts'
+import {
+  BEFORE_MESSAGE,
+  endBackground,
+  interruptCalls,
+  isWaiting,
+  keyOf,
+  result,
+  start,
+  startForUnread,
+  toStatus,
+} from './drafts.ts'
 import type { PromptHooks } from '../../hooks/hook-event.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { EndRunIntent, RecoverIntent } from './run-end.ts'
 import { decideEnd, decideRecover } from './run-end.ts'
-import type { StartSubagentIntent } from '../subagents/subagent-intents.ts'
-import { decideStartSubagent } from '../subagents/subagent-intents.ts'
+import type { EndBackgroundIntent, StartSubagentIntent } from '../subagents/subagent-intents.ts'
+import { decideEndBackground, decideStartSubagent } from '../subagents/subagent-intents.ts'
 import type { State } from './state.ts'
-import { openRequests, waitsForSubagents } from './subagents.ts'
+import { areInBackground, openRequests, waitsForSubagents } from './subagents.ts'
 import type {
   CancelTaskIntent,
   EndTaskIntent,
@@ -81,6 +91,7 @@ export type Intent =
   | AskIntent
   | AwaitSubagentsIntent
   | StartSubagentIntent
+  | EndBackgroundIntent
   | DecideIntent
   | RejectIntent
   | AskUserIntent
@@ -115,6 +126,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return decideAwaitSubagents(state, intent)
     case 'start_subagent':
       return decideStartSubagent(state, intent)
+    case 'end_background':
+      return decideEndBackground(state, intent)
     case 'decide':
       return refuseNewer(state) ?? decidePermission(state, intent)
     case 'ask_user':
@@ -219,22 +232,27 @@ const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it
 
 /**
  * Pausing a conversation that does not run is not an error; it changes nothing, except that `interrupt` cancels the
- * calls that an earlier pause has kept.
+ * calls that an earlier pause has kept. Subagents in the background are paused in every status.
  */
 function decidePause(state: State, { reason, interrupt, begun, now }: IntentOf<'pause'>): EventDraft[] {
-  const interrupted = interrupt ? interruptCalls(state, begun, BEFORE_PAUSE) : []
-  if (state.status !== 'running' && !isWaiting(state.status)) return interrupted
+  const interrupted = interrupt
+    ? [...interruptCalls(state, begun, BEFORE_PAUSE), ...endBackground(state, begun, 'cancelled', BEFORE_PAUSE)]
+    : []
+  if (state.status !== 'running' && !isWaiting(state.status)) {
+    const pauses = state.status !== 'paused' && areInBackground(state)
+    return pauses ? [...interrupted, toStatus(state, 'paused', reason)] : interrupted
+  }
   return [...interrupted, result(state, 'paused', now), toStatus(state, 'paused', reason)]
 }
 
 function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
-  if ('workdir' in changes && (state.status === 'running' || state.openCalls.length > 0)) {
+  if ('workdir' in changes && isWorking(state)) {
     return new Problem(
       'conversation_running',
       'The workdir can only be changed while the agent is not running; pause it first.',
     )
   }
-  if (changesNetworkMode(state, changes) && (state.status === 'running' || state.openCalls.length > 0)) {
+  if (changesNetworkMode(state, changes) && isWorking(state)) {
     return new Problem(
       'conversation_running',
       'The mode of the network can only be changed while the agent is not running; pause it first.',
@@ -242,6 +260,8 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
   }
   return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
 }
+
+const isWorking = (state: State) => state.status === 'running' || state.openCalls.length > 0 || areInBackground(state)
 
 /** Shells keep the network that they were started in: such a change ends them. */
 export function changesNetworkMode({ settings }: State, { network }: Record<string, unknown>): boolean {

@@ -6,6 +6,7 @@ import { endOfCurrentTask, endOfLostJobs } from '../tasks/task-intents.ts'
 import {
   answerCall,
   BEFORE_MESSAGE,
+  endBackground,
   inRun,
   interruptCalls,
   isWaiting,
@@ -13,7 +14,7 @@ import {
   startForUnread,
   toStatus,
 } from './drafts.ts'
-import { findSubagent, waitsForSubagents } from './subagents.ts'
+import { areInBackground, findSubagent, waitsForSubagents } from './subagents.ts'
 import { denyLeftRequests } from './network-requests.ts'
 import { STATUS_AFTER } from './run-state.ts'
 import type { State } from './state.ts'
@@ -95,7 +96,8 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
  * decision, or was decided while paused, has had none and keeps waiting.
  */
 export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
-  const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
+  const cutOff = endBackground(state, [], 'server_restart', CUT_OFF)
+  const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests), ...cutOff]
   const waits = state.status !== 'running' && waitsForSubagents(state)
   if (isWaiting(state.status) || isUndecided(state) || waits || isHeldBack(state)) return lost
   // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
@@ -103,7 +105,10 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
     const why = at && !findSubagent(state, call.toolUseId) ? NOT_BEGUN_AT_STOP : CUT_OFF
     return answerCall(state, call, 'interrupted', why, 'server_restart')
   })
-  if (state.status !== 'running') return [...lost, ...answered]
+  if (state.status !== 'running') {
+    const wasWorking = areInBackground(state) && (state.status === 'idle' || state.status === 'finished')
+    return [...lost, ...answered, ...(wasWorking ? [toStatus(state, 'paused', why)] : [])]
+  }
   if (why === 'log_failed') {
     const end = {
       runId: state.run?.id ?? '',

@@ -35,7 +35,10 @@ export function foldSubagent(state: State, event: Event, fold: Fold): State {
   const within = fold({ ...state, ...(subagent?.agent ?? NO_AGENT) }, event)
   const after = { ...within, ...agentStateOf(state), run: runOfMain(state, event) }
   if (!subagent) return after
-  if (event.type === 'Result') return { ...after, subagents: after.subagents.filter((each) => each !== subagent) }
+  if (event.type === 'Result') {
+    const subagents = after.subagents.filter((each) => each !== subagent)
+    return { ...after, subagents, ...(subagent.isBackground && { runRequestedAt: event.seq }) }
+  }
   const next = { ...subagent, agent: agentStateOf(within) }
   return { ...after, subagents: after.subagents.map((each) => (each === subagent ? next : each)) }
 }
@@ -94,6 +97,10 @@ export function waitsForSubagents(state: Pick<State, 'subagents'>): boolean {
   const own = state.subagents.filter(({ callerId, isBackground }) => callerId === undefined && !isBackground)
   return own.length > 0 && own.every((each) => isBlocked(state, each))
 }
+
+/** True if subagents work in the background, or will when the conversation is not paused any more. */
+export const areInBackground = ({ subagents }: Pick<State, 'subagents'>) =>
+  subagents.some(({ isBackground }) => isBackground)
 
 /** True if the main agent does not wait for it: it, or the subagent that called it, works in the background. */
 export function isDetached(state: Pick<State, 'subagents'>, subagent: Subagent): boolean {

@@ -2,15 +2,20 @@
 import type { ConversationDeps } from '../dependencies.ts'
 import type { SharedParts } from './build-subagent.ts'
 import { buildSubagent } from './build-subagent.ts'
-import type { SubagentActor } from './subagents.ts'
+import type { SubagentsDeps } from './subagents.ts'
 import { Subagents } from './subagents.ts'
 
-export function buildSubagents(deps: ConversationDeps, shared: SharedParts, actor: () => SubagentActor): Subagents {
+export function buildSubagents(
+  deps: ConversationDeps,
+  shared: SharedParts,
+  { actor, main }: Pick<SubagentsDeps, 'actor' | 'main'>,
+): Subagents {
   const { id, log, state, logger } = shared
   return new Subagents({
     log,
     state,
     actor,
+    main,
     slots: deps.slots,
     build: (subagent, own) => buildSubagent(deps, shared, subagent, own),
     onError: (error) => logger.error({ err: error, conversation_id: id }, 'a subagent could not be ended'),

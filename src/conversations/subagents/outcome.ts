@@ -3,12 +3,35 @@ import type { LoopEnd } from '../../agent/loop-end.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { TaskOutcome } from '../../tools/task/task-access.ts'
 import type { TaskOutput } from '../../tools/task/task.ts'
-import { answerOpenCalls, inRun, inSubagent, result } from '../state/drafts.ts'
+import { answerOpenCalls, inRun, inSubagent, resultOfSubagent } from '../state/drafts.ts'
 import type { State, Subagent } from '../state/state-shape.ts'
 import { findSubagent, stateOf } from '../state/subagents.ts'
 
 /** The next run continues it. */
 export const STAYS_OPEN: TaskOutcome = { output: '', staysOpen: true }
+
+const interrupted = (message: string) => ({ output: message, error: { type: 'interrupted' as const, message } })
+
+export const INTERRUPTED = interrupted('The subagent was interrupted.')
+export const INTERRUPTED_EARLY = interrupted('The call was interrupted before the subagent began.')
+
+export const FAILED_INSIDE: LoopEnd = {
+  stopReason: 'error',
+  failure: {
+    type: 'internal',
+    message: 'The server failed inside the subagent; its log has the details.',
+    retryable: true,
+  },
+}
+
+export const faultOf = (fault: string): TaskOutcome => ({ output: fault, error: { type: 'failed', message: fault } })
+
+/** The call has its result at once. */
+export function inBackground({ agentId, name }: Subagent): TaskOutcome {
+  const text = 'The subagent works in the background. A message tells you when it has ended; do not wait for it.'
+  const output: TaskOutput = { agent_id: agentId, agent_name: name, stop_reason: 'background', steps: 0, text }
+  return { output }
+}
 
 /** The `Result` of the subagent is stored together with the result of the call. */
 export function outcomeOf(state: State, toolUseId: string, end: LoopEnd): TaskOutcome {
@@ -49,7 +72,7 @@ function endEvents(own: State, subagent: Subagent, end: LoopEnd): EventDraft[] {
     'interrupted',
     'interrupted: the subagent ended before this call began; it did not run',
   )
-  return inSubagent([...error, ...left, result(own, stopReason, Date.now(), end)], subagent)
+  return inSubagent([...error, ...left, resultOfSubagent(own, subagent, stopReason, Date.now(), end)], subagent)
 }
 
 function failureOf({ failure, stopReason }: LoopEnd, maxSteps: number | undefined): string {

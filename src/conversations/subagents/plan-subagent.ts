@@ -29,7 +29,8 @@ export async function planSubagent(
   if (state.subagents.length >= MAX_OPEN)
     return { fault: `${MAX_OPEN} subagents are open already; wait until some of them have ended.` }
   const { description, prompt } = input
-  const task = { parent_tool_use_id: toolUseId, description, prompt, background: false }
+  const background = input.run_in_background
+  const task = { parent_tool_use_id: toolUseId, description, prompt, background }
   if (input.resume !== undefined) return await planToContinue(log, state, callerId, { task, agentId: input.resume })
   const agents = agentsIn(state.settings)
   const known = agents.find(({ name }) => name === input.subagent_type)

@@ -1,6 +1,7 @@
 /** Decides the events of intents about subagents. Pure. */
 import type { EventDraft } from '../../contract/events/event.ts'
-import { inRun } from '../state/drafts.ts'
+import type { Status } from '../../contract/events/status.ts'
+import { inRun, start } from '../state/drafts.ts'
 import type { State } from '../state/state.ts'
 import { findSubagent } from '../state/subagents.ts'
 
@@ -19,4 +20,23 @@ export function decideStartSubagent(state: State, { subagent }: StartSubagentInt
   )
   if (!isOpen || findSubagent(state, id)) return []
   return [{ type: 'SubagentStart', source: 'environment', ...inRun(state), ...subagent }]
+}
+
+/** A subagent in the background has ended: `events` are those of its end. `newRunId` is for the run that reads its result. */
+export type EndBackgroundIntent = {
+  kind: 'end_background'
+  toolUseId: string
+  events: readonly EventDraft[]
+  newRunId: string
+}
+
+/** After any other status, only the user decides whether the agent continues. */
+const WAKES: ReadonlySet<Status> = new Set(['idle', 'finished'])
+
+/** An active run reads the result before it ends, and a run starts if none is active. What a hook has ended starts nothing. */
+export function decideEndBackground(state: State, { toolUseId, events, newRunId }: EndBackgroundIntent): EventDraft[] {
+  if (!findSubagent(state, toolUseId)) return []
+  const isEndedByHook = events.some((event) => event.type === 'Result' && event.stop_reason === 'hook')
+  const wakes = WAKES.has(state.status) && !isEndedByHook
+  return [...events, ...(wakes ? [start(state, newRunId, 'subagent')] : [])]
 }

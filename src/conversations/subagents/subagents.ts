@@ -9,28 +9,34 @@ import type { EventLog } from '../../events/event-log.ts'
 import { Queue } from '../../lib/queue.ts'
 import type { Place } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { TaskAccess, TaskInput, TaskOutcome } from '../../tools/task/task-access.ts'
 import { LentPlaces } from '../runs/lent-places.ts'
 import { endOfSubagent } from '../state/drafts.ts'
-import type { Intent } from '../state/intents.ts'
 import type { LiveState } from '../state/live-state.ts'
 import type { Subagent } from '../state/state-shape.ts'
 import { findSubagent, isBlocked, parentOf } from '../state/subagents.ts'
 import { limitsOf, listAgents } from './definitions.ts'
-import { outcomeOf, STAYS_OPEN } from './outcome.ts'
+import type { SubagentActor } from './apply-in-turn.ts'
+import { applyInTurn } from './apply-in-turn.ts'
+import { BackgroundSubagents } from './background.ts'
+import {
+  FAILED_INSIDE,
+  faultOf,
+  inBackground,
+  INTERRUPTED,
+  INTERRUPTED_EARLY,
+  outcomeOf,
+  STAYS_OPEN,
+} from './outcome.ts'
 import { planSubagent } from './plan-subagent.ts'
 import type { SubagentParts } from './subagent-run.ts'
 import { SubagentRun } from './subagent-run.ts'
 import type { Worker } from './decision-waits.ts'
 import { DecisionWaits } from './decision-waits.ts'
-
-/** What subagents need of the conversation's actor. */
-export type SubagentActor = {
-  /** Queues the work and runs it in turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores the events; call it only in turn. */
-  apply(intent: Intent): Promise<readonly Event[]>
-}
+import type { WorkOf } from './work-of.ts'
 
 export type SubagentsDeps = {
   readonly log: EventLog
@@ -39,13 +45,12 @@ export type SubagentsDeps = {
   /** Limits the runs of all conversations that work at the same time. */
   readonly slots: Queue
   readonly build: (subagent: Subagent, own: TaskAccess) => SubagentParts
+  /** What ends when a hook in a subagent ends the run. */
+  readonly main: () => Ended
   readonly onError: (error: unknown) => void
 }
 
-type Places = Pick<Queue, 'take'>
-
-/** Where an agent's subagents work: until the signal is aborted, in these places. */
-export type WorkOf = { readonly signal: AbortSignal; readonly slots: Places; readonly places?: Places }
+type Ended = { readonly toolCalls: Pick<ToolCalls, 'interrupt'>; readonly hooks: Pick<ConversationHooks, 'tools'> }
 
 type Call = {
   readonly run: SubagentRun
@@ -64,16 +69,42 @@ export class Subagents {
   /** Of the agents that call subagents, by the call that they work for themselves. */
   readonly #work = new Map<string | undefined, WorkOf>()
   readonly #places: Queue
+  readonly #background: BackgroundSubagents
   #listed: { readonly for: object; readonly text: string } | undefined
 
   constructor(deps: SubagentsDeps) {
     this.#deps = deps
     this.#places = new Queue({ limit: limitsOf(deps.state.current.settings).maxConcurrent })
+    this.#background = new BackgroundSubagents({
+      ...deps,
+      follow: (subagent, within) => this.#followInBackground(subagent, within),
+      end: (toolUseId, outcome, signal) => this.#endInBackground(toolUseId, outcome, signal),
+    })
+  }
+
+  /** True if subagents work in the background. */
+  get areInBackground(): boolean {
+    return this.#background.areAny
   }
 
   /** A run of the main agent begins to work. */
-  enter(work: WorkOf): void {
-    this.#work.set(undefined, work)
+  enter(work: Omit<WorkOf, 'waiting'>): void {
+    this.#work.set(undefined, { ...work, waiting: this.#waiting })
+  }
+
+  /** Starts those in the background that can work, after an attempt to pause has failed. */
+  resume(): void {
+    this.#background.resume()
+  }
+
+  /** Resolves when none works in the background; a running tool continues. */
+  async stop(): Promise<void> {
+    await this.#background.stop()
+  }
+
+  /** Starts no further call or model request in the background. */
+  halt(): void {
+    this.#background.halt()
   }
 
   /** For the tools of an agent: of the main agent, or of the subagent that works for this call. */
@@ -85,8 +116,10 @@ export class Subagents {
   take(event: Event): void {
     for (const run of this.#open.values()) run.take(event)
     this.#waiting.check()
+    this.#background.check()
     const ended = event.type === 'Result' ? parentOf(event) : undefined
     if (ended !== undefined) this.#forget(ended)
+    if (RESUMES.has(event.type)) this.#background.resume()
   }
 
   /** The calls of subagents that have begun: their tool writes the result. */
@@ -113,10 +146,12 @@ export class Subagents {
     const within = this.#work.get(callerId)
     if (!within) return STAYS_OPEN
     const signal = AbortSignal.any([ending, within.signal])
-    const { worker, leave } = this.#waiting.add({ toolUseId, callerId })
+    if (input.run_in_background && callerId !== undefined) return faultOf(ONLY_MAIN)
+    const { worker, leave } = within.waiting.add({ toolUseId, callerId })
     try {
       const subagent = await this.#begin(callerId, toolUseId, input, signal)
-      if ('fault' in subagent) return { output: subagent.fault, error: { type: 'failed', message: subagent.fault } }
+      if ('fault' in subagent) return faultOf(subagent.fault)
+      if (subagent.isBackground) return inBackground(subagent)
       const call = { run: this.#runOf(subagent), worker, signal, ending, within }
       return await this.#follow(call)
     } catch (error) {
@@ -139,7 +174,7 @@ export class Subagents {
     if (known) return known
     const planned = await planSubagent(log, state.current, { toolUseId, callerId }, input)
     if ('fault' in planned) return planned
-    await this.#apply({ kind: 'start_subagent', subagent: planned }, signal)
+    await applyInTurn(this.#deps.actor(), { kind: 'start_subagent', subagent: planned }, signal)
     const begun = findSubagent(state.current, toolUseId)
     if (!begun) throw new Error(`The call ${toolUseId} has its result already.`)
     return begun
@@ -162,23 +197,59 @@ export class Subagents {
         const end = await this.#workOnce(call)
         if (signal.aborted || end === undefined) return await this.#leave(call)
         if ('asks' in end) await this.#ask(call, end)
-        else if ('stopReason' in end) return outcomeOf(this.#deps.state.current, run.toolUseId, end)
+        else if ('stopReason' in end) return this.#end(run, end)
       }
     } finally {
       run.rest()
     }
   }
 
+  /** A hook that ends the run in a subagent ends all agents of the run. */
+  #end({ toolUseId, callerId }: SubagentRun, end: LoopEnd): TaskOutcome {
+    const { state, main, onError } = this.#deps
+    const isInBackground = findSubagent(state.current, toolUseId)?.isBackground ?? false
+    const caller = callerId === undefined ? main() : this.#open.get(callerId)?.parts
+    if (end.stopReason === 'hook' && !isInBackground && caller) {
+      caller.hooks.tools.endRun()
+      caller.toolCalls.interrupt().catch(onError)
+    }
+    return outcomeOf(state.current, toolUseId, end)
+  }
+
+  async #followInBackground(subagent: Subagent, within: WorkOf): Promise<TaskOutcome> {
+    const { toolUseId, callerId } = subagent
+    const { worker, leave: leaveWork } = within.waiting.add({ toolUseId, callerId })
+    try {
+      const run = this.#runOf(subagent)
+      return await this.#follow({ run, worker, signal: within.signal, ending: NEVER, within })
+    } catch (error) {
+      if (within.signal.aborted || error instanceof Problem) throw error
+      this.#deps.onError(error)
+      return outcomeOf(this.#deps.state.current, toolUseId, FAILED_INSIDE)
+    } finally {
+      leaveWork()
+    }
+  }
+
+  async #endInBackground(toolUseId: string, { events = [] }: TaskOutcome, signal: AbortSignal): Promise<void> {
+    await applyInTurn(this.#deps.actor(), { kind: 'end_background', toolUseId, events, newRunId: uuid7() }, signal)
+  }
+
   /** Undefined if it cannot continue in this run. */
   async #workOnce({ run, worker, signal, within }: Call): Promise<LoopEnd | LoopWait | undefined> {
     const { toolUseId } = run
     const isWaiting = () => this.#isBlocked(toolUseId)
-    if (isWaiting() && !(await this.#waiting.until(worker, isWaiting, signal))) return undefined
+    if (isWaiting() && !(await within.waiting.until(worker, isWaiting, signal))) return undefined
     const places = (within.places ?? this.#places).take({ signal })
     const slot = (await places.given) ? within.slots.take({ signal }) : undefined
     try {
       if (!(await slot?.given)) return undefined
-      const lent = { places: new LentPlaces(within.places ?? this.#places), slots: new LentPlaces(within.slots) }
+      const { waiting } = within
+      const lent = {
+        waiting,
+        places: new LentPlaces(within.places ?? this.#places),
+        slots: new LentPlaces(within.slots),
+      }
       this.#work.set(toolUseId, { signal, ...lent })
       return await run.loop(signal)
     } finally {
@@ -197,28 +268,8 @@ export class Subagents {
     const { toolUseId, parts } = run
     const runId = parts.state.current.run?.id ?? ''
     const intent = { kind: 'ask', runId, requestId: uuid7(), toolUses: asks, hooked, subagentOf: toolUseId } as const
-    await this.#apply(intent, signal)
+    await applyInTurn(this.#deps.actor(), intent, signal)
     if (this.#isBlocked(toolUseId)) parts.hooks.notifyOf(asks)
-  }
-
-  /** Rejects with the signal's reason if it is aborted before it is decided; then nothing is stored. */
-  async #apply(intent: Intent, signal: AbortSignal): Promise<void> {
-    const actor = this.#deps.actor()
-    const { promise: aborted, reject } = Promise.withResolvers<never>()
-    const onAbort = () => reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    const done = actor.inTurn(async () => {
-      if (!signal.aborted) await actor.apply(intent)
-    })
-    done.catch(() => {}) // reported to the caller below, unless the signal is aborted first
-    try {
-      // The stop of a run may hold the turn, and wait for this.
-      signal.throwIfAborted()
-      await Promise.race([done, aborted])
-    } finally {
-      signal.removeEventListener('abort', onAbort)
-      aborted.catch(() => {})
-    }
   }
 
   /** The call stays open for the next run, unless it must end. */
@@ -242,7 +293,9 @@ function leave(...places: readonly (Place | undefined)[]): void {
   for (const place of places) place?.leave()
 }
 
-const interrupted = (message: string) => ({ output: message, error: { type: 'interrupted' as const, message } })
+/** Events after which subagents in the background may be able to work. */
+const RESUMES: ReadonlySet<string> = new Set(['SubagentStart', 'StatusUpdate', 'PermissionDecision'])
 
-const INTERRUPTED = interrupted('The subagent was interrupted.')
-const INTERRUPTED_EARLY = interrupted('The call was interrupted before the subagent began.')
+const NEVER = new AbortController().signal
+
+const ONLY_MAIN = 'Only the main agent has subagents in the background; call Task without run_in_background.'

@@ -10,6 +10,7 @@ import { partsOf } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import {
   BEFORE_MESSAGE,
+  endBackground,
   inRun,
   interruptCalls,
   keyOf,
@@ -133,6 +134,7 @@ export function decideCancelTask(state: State, intent: CancelTaskIntent): EventD
   const readThrough = Math.max(requestedAt, state.readThrough, state.run?.startSeq ?? 0)
   return [
     ...interruptCalls(state, begun, CANCELLED),
+    ...endBackground(state, begun, 'cancelled', CANCELLED),
     ...(state.run ? [result(state, 'cancelled', now)] : []),
     { ...cancelled(task), ...inRunOf(task), result: resultOf(state, task) },
     toStatus(state, 'cancelled', 'cancel'),

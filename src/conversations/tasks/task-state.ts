@@ -105,3 +105,6 @@ export function nextTasks(state: Situation): Tasks {
   const commands = pending.filter((task) => task.type === 'Command').slice(0, Math.max(0, free))
   return pending.filter((task) => task === first || commands.includes(task) || task.type === 'Ticker')
 }
+
+/** True if a job runs or is about to begin. */
+export const hasJobs = (state: State): boolean => runningJobs(state).length > 0 || nextTasks(state).length > 0

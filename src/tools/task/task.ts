@@ -10,7 +10,7 @@ const TaskSchema = z.object({
   run_in_background: z
     .boolean()
     .default(false)
-    .describe('Return at once. A message tells you when the subagent has ended.'),
+    .describe('Return at once. You get a message when the subagent has ended.'),
   resume: z
     .string()
     .optional()
@@ -32,6 +32,7 @@ const DESCRIPTION = `Gives a task to a subagent, which works on it by itself and
 - It works in the same directory. Do not have two subagents change the same files at the same time.
 - Several calls in one turn run in parallel.
 - The user does not see its message: tell them what matters of it.
+- With run_in_background the call returns at once and you continue. When the subagent has ended, you get a message with its result.
 - A result names the agent_id. Call again with it in resume to continue that subagent, for example after an interruption.`
 
 export function createTask(access: TaskAccess): Tool<TaskInput> {

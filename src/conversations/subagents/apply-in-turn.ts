@@ -1,0 +1,30 @@
+/** Applies the intents of subagents in the turn of their conversation, which the stop of a run may hold. */
+import type { Event } from '../../contract/events/event.ts'
+import type { Intent } from '../state/intents.ts'
+
+/** What subagents need of the conversation's actor. */
+export type SubagentActor = {
+  /** Queues the work and runs it in turn. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
+  /** Decides and stores the events; call it only in turn. */
+  apply(intent: Intent): Promise<readonly Event[]>
+}
+
+/** Rejects with the signal's reason if it is aborted before the intent is decided; then nothing is stored. */
+export async function applyInTurn(actor: SubagentActor, intent: Intent, signal: AbortSignal): Promise<void> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  const done = actor.inTurn(async () => {
+    if (!signal.aborted) await actor.apply(intent)
+  })
+  done.catch(() => {}) // reported to the caller below, unless the signal is aborted first
+  try {
+    // The stop of a run may hold the turn, and wait for this.
+    signal.throwIfAborted()
+    await Promise.race([done, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    aborted.catch(() => {})
+  }
+}

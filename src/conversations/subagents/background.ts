@@ -1,0 +1,103 @@
+/**
+ * The subagents of one conversation that work in the background: each takes a slot and works until it has ended, waits
+ * for a decision, or is stopped.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Queue } from '../../lib/queue.ts'
+import type { TaskOutcome } from '../../tools/task/task-access.ts'
+import type { LiveState } from '../state/live-state.ts'
+import type { Subagent } from '../state/state-shape.ts'
+import { findSubagent, isBlocked } from '../state/subagents.ts'
+import { DecisionWaits } from './decision-waits.ts'
+import type { WorkOf } from './work-of.ts'
+
+export type BackgroundDeps = {
+  readonly state: LiveState
+  /** Limits the runs of all conversations that work at the same time. */
+  readonly slots: Queue
+  /** Runs the subagent until it has ended or must wait. Rejects if an event could not be stored. */
+  readonly follow: (subagent: Subagent, within: WorkOf) => Promise<TaskOutcome>
+  /** Stores the end. Rejects if it could not be stored. */
+  readonly end: (toolUseId: string, outcome: TaskOutcome, signal: AbortSignal) => Promise<void>
+  readonly onError: (error: unknown) => void
+}
+
+const FIRST_WAIT_MS = 100
+const LONGEST_WAIT_MS = 10_000
+
+type Work = { readonly abort: AbortController; readonly within: WorkOf; readonly done: Promise<void> }
+
+export class BackgroundSubagents {
+  readonly #deps: BackgroundDeps
+  readonly #working = new Map<string, Work>()
+  #isHalted = false
+
+  constructor(deps: BackgroundDeps) {
+    this.#deps = deps
+  }
+
+  get areAny(): boolean {
+    return this.#working.size > 0
+  }
+
+  /** Starts those that can work and do not yet. */
+  resume(): void {
+    const { current } = this.#deps.state
+    if (this.#isHalted || current.status === 'paused') return
+    for (const subagent of current.subagents) {
+      const { isBackground, toolUseId } = subagent
+      if (isBackground && !this.#working.has(toolUseId) && !isBlocked(current, subagent)) this.#start(toolUseId)
+    }
+  }
+
+  /** Call it after each change of the state. */
+  check(): void {
+    for (const { within } of this.#working.values()) within.waiting.check()
+  }
+
+  /** Resolves when none works any more; a running tool continues. */
+  async stop(): Promise<void> {
+    const all = [...this.#working.values()]
+    for (const { abort } of all) abort.abort()
+    await Promise.all(all.map(({ done }) => done))
+  }
+
+  /** Stops all, and starts none any more. */
+  halt(): void {
+    this.#isHalted = true
+    for (const { abort } of this.#working.values()) abort.abort()
+  }
+
+  #start(toolUseId: string): void {
+    const abort = new AbortController()
+    const { signal } = abort
+    const within = { signal, slots: this.#deps.slots, waiting: new DecisionWaits() }
+    const done = this.#work(toolUseId, within).finally(() => {
+      this.#working.delete(toolUseId)
+      // It may have been decided since it began to wait.
+      if (!signal.aborted) this.resume()
+    })
+    this.#working.set(toolUseId, { abort, within, done })
+  }
+
+  /** Never rejects. What could not be stored is tried again, with backoff. */
+  async #work(toolUseId: string, within: WorkOf): Promise<void> {
+    const { state, follow, end, onError } = this.#deps
+    const { signal } = within
+    let outcome: TaskOutcome | undefined
+    // The events that begin it are acted on first.
+    await Promise.resolve()
+    for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
+      try {
+        const subagent = findSubagent(state.current, toolUseId)
+        if (!subagent) return
+        outcome ??= await follow(subagent, within)
+        return outcome.staysOpen ? undefined : await end(toolUseId, outcome, signal)
+      } catch (error) {
+        if (signal.aborted) return
+        onError(error)
+        await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {}) // it was stopped
+      }
+    }
+  }
+}

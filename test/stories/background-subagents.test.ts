@@ -1,0 +1,157 @@
+/** Subagents in the background, through HTTP only: each ends exactly once, and the main agent reads its result once. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { createPlanner, expectWhole, ofMain, ofSubagents, task } from '../support/subagents.ts'
+
+const planner = createPlanner()
+const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
+const inBackground = (prompt: string, more: object = {}) => task(prompt, { run_in_background: true, ...more })
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage(planner.script, { env: { OPENHANDS_MAX_CONCURRENT_RUNS: '1' } })
+})
+afterAll(() => stage[Symbol.asyncDispose]())
+
+const call = (...args: Parameters<Stage['server']['call']>) => stage.server.call(...args)
+const create = (fields: object = {}) => stage.create({ agents, tools: ['Bash'], ...fields })
+
+async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    await sleep(15)
+  }
+}
+const results = async (id: string, count: number) =>
+  await until(async () => {
+    const all = await stage.events(id)
+    return ofMain(all, 'Result').length >= count && all
+  })
+const untilWorking = (id: string) => until(async () => ofSubagents(await stage.events(id), 'ToolUse').length > 0)
+const statusOf = async (id: string) => (await call('GET', `/conversations/${id}`)).body.status
+const lastQuestion = (text: string) => planner.seen.findLast((question) => question.text.includes(text))!
+
+test('the call returns at once, the run ends, and the end of the subagent starts a run that reads it', async () => {
+  planner.plan = {
+    'start it': [{ calls: [inBackground('count files')] }, { text: 'It works in the background.' }],
+    'count files': [bash('while [ ! -e go ]; do sleep 0.02; done'), { text: 'There are 42 files.' }],
+    'There are 42 files.': [{ text: '42, says the worker.' }],
+  }
+  const id = await create()
+  await stage.say(id, 'start it')
+  expect(await statusOf(id)).toBe('idle')
+  const before = await stage.events(id)
+  expect(ofMain(before, 'ToolResult')[0].output).toMatchObject({ stop_reason: 'background' })
+  expect(ofMain(before, 'Result')).toMatchObject([{ final_text: 'It works in the background.' }])
+  await untilWorking(id)
+  const { body } = await call('GET', `/conversations/${id}`)
+  await writeFile(join(body.workdir, 'go'), '')
+  const all = await results(id, 2)
+  expectWhole(all)
+  expect(ofMain(all, 'Result').at(-1)).toMatchObject({ stop_reason: 'completed', final_text: '42, says the worker.' })
+  expect(ofSubagents(all, 'Result')).toMatchObject([{ final_text: 'There are 42 files.', stop_reason: 'completed' }])
+})
+
+test('a run that is active reads it at its next step', async () => {
+  planner.plan = {
+    'both at once': [{ calls: [inBackground('be quick')] }, { text: 'late', delay_ms: 300 }],
+    'be quick': [{ text: 'Quick result.' }],
+    'Quick result.': [{ text: 'Read it.' }, { text: 'Read it.' }],
+  }
+  const id = await create()
+  await stage.say(id, 'both at once')
+  const all = await until(async () => {
+    const events = await stage.events(id)
+    return ofMain(events, 'Result').at(-1)?.final_text === 'Read it.' && events
+  })
+  expectWhole(all)
+  expect(lastQuestion('Quick result.').text.split('Quick result.')).toHaveLength(2)
+})
+
+test('a pause stops it, a run continues it, and a paused conversation is not started by its end', async () => {
+  planner.plan = {
+    'begin it': [{ calls: [inBackground('slow steps')] }, { text: 'Begun.' }],
+    'slow steps': [bash('touch one'), { text: 'late', delay_ms: 100_000 }],
+    'Begun.': [{ text: 'Nothing to do.' }],
+  }
+  const id = await create()
+  await stage.say(id, 'begin it')
+  await until(async () => lastQuestion('slow steps')?.text.includes('touch one'))
+  expect((await call('POST', `/conversations/${id}/pause`)).body.status).toBe('paused')
+  planner.plan['slow steps'] = [bash('touch one'), { text: 'Slowly done.' }]
+  // The run may have asked the model before it ended.
+  planner.plan['Slowly done.'] = [{ text: 'It is done.' }, { text: 'It is done.' }]
+  await call('POST', `/conversations/${id}/run`)
+  const all = await until(async () => {
+    const events = await stage.events(id)
+    return ofMain(events, 'Result').at(-1)?.final_text === 'It is done.' && events
+  })
+  expectWhole(all)
+  expect(ofSubagents(all, 'Result')).toHaveLength(1)
+
+  planner.plan['slow steps'] = [bash('sleep 100'), { text: 'Never.' }]
+  await stage.say(id, 'begin it')
+  await until(async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
+  expect((await call('POST', `/conversations/${id}/pause`, { interrupt: true })).body.status).toBe('paused')
+  const ended = await stage.events(id)
+  expectWhole(ended)
+  expect(ofSubagents(ended, 'Result').at(-1)).toMatchObject({ stop_reason: 'cancelled' })
+  expect(await statusOf(id)).toBe('paused')
+  await call('DELETE', `/conversations/${id}`)
+})
+
+test('a kill reports it as interrupted exactly once, and it can be continued', async () => {
+  planner.plan = {
+    'work behind': [{ calls: [inBackground('long work')] }, { text: 'Begun.' }],
+    'long work': [bash('sleep 100'), { text: 'Never.' }],
+    'what now': [],
+    'go on with it': [{ text: 'Now it is done.' }],
+  }
+  const id = await create()
+  await stage.say(id, 'work behind')
+  await untilWorking(id)
+  await stage.server.restart('SIGKILL')
+  await until(async () => (await statusOf(id)) === 'paused')
+  await stage.server.restart('SIGKILL')
+  await until(async () => (await statusOf(id)) === 'paused')
+  const cut = await stage.events(id)
+  expectWhole(cut)
+  expect(ofSubagents(cut, 'Result')).toMatchObject([{ stop_reason: 'server_restart' }])
+  const { agent_id } = cut.find(({ type }) => type === 'SubagentStart')
+  planner.plan['what now'] = [{ calls: [task('go on with it', { resume: agent_id })] }, { text: 'Continued.' }]
+  await stage.say(id, 'what now')
+  const all = await stage.events(id)
+  expectWhole(all)
+  expect(ofMain(all, 'ToolResult').at(-1).output).toMatchObject({ agent_id, text: 'Now it is done.' })
+  expect(lastQuestion('what now').text).toContain('has ended: server_restart')
+})
+
+test('its approvals are listed while the conversation is idle, and it continues with the decision', async () => {
+  planner.plan = {
+    'let it ask': [{ calls: [inBackground('touch a file')] }, { text: 'It asks.' }],
+    'touch a file': [bash('touch asked'), { text: 'Touched.' }],
+    'Touched.': [{ text: 'Good.' }],
+  }
+  const id = await create({ permission_mode: 'default' })
+  await stage.say(id, 'let it ask')
+  const [item] = await until(async () => {
+    const { items } = (await call('GET', `/conversations/${id}/permissions`)).body
+    return items.length > 0 && items
+  })
+  // A slot is free meanwhile.
+  const other = await create()
+  planner.plan['hello'] = [{ text: 'Hello.' }]
+  await stage.say(other, 'hello')
+  expect(await statusOf(id)).toBe('idle')
+  await call('POST', `/conversations/${id}/approve`, { request_id: item.request_id })
+  const all = await until(async () => {
+    const events = await stage.events(id)
+    return ofMain(events, 'Result').at(-1)?.final_text === 'Good.' && events
+  })
+  expectWhole(all)
+})
