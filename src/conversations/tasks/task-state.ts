@@ -107,4 +107,4 @@ export function nextTasks(state: Situation): Tasks {
 }
 
 /** True if a job runs or is about to begin. */
-export const hasJobs = (state: State): boolean => runningJobs(state).length > 0 || nextTasks(state).length > 0
+export const hasJobs = (state: Situation): boolean => runningJobs(state).length > 0 || nextTasks(state).length > 0
