@@ -55,6 +55,7 @@ export const HEADERS = {
   'Content-Disposition': text('Always `attachment`, with the name of the file.'),
   'Accept-Ranges': text('`bytes` for files; absent for archives.', false),
   'Content-Range': text('The range that is sent, and the size of the file.'),
+  'x-firehose-cursor': text('Cursor at which the stream begins, for a reader that is cut off before its first event.'),
 } as const
 type Header = keyof typeof HEADERS
 
@@ -76,6 +77,7 @@ const BY_OPERATION: Readonly<Record<string, Readonly<Record<string, readonly Hea
   runCommand: { 202: ['Location'] },
   getFile: { 200: DOWNLOAD, 206: [...DOWNLOAD, 'Content-Range'], 304: ['ETag', 'Last-Modified'] },
   headFile: { 200: DOWNLOAD, 304: ['ETag', 'Last-Modified'] },
+  streamFirehose: { 200: ['x-firehose-cursor'] },
   putFile: { 200: ['ETag'], 201: ['ETag'] },
 }
 

@@ -118,6 +118,28 @@ test('the firehose has the events of all conversations, and continues after a cu
   expect(await read(seen[0]!.cursor!, 2)).toEqual(seen.slice(1))
 })
 
+test('the firehose without a cursor loses nothing, though it is cut off before its first event', async () => {
+  const opened = Promise.withResolvers<void>()
+  const client = connect({
+    async fetch(...args) {
+      const response = await fetch(...args)
+      if (String(args[0]).includes('/firehose')) opened.resolve()
+      return response
+    },
+  })
+  const conversation = client.conversation(await stage.create())
+  await conversation.postEvent({ name: 'before' })
+  const lost = Promise.withResolvers<void>()
+  const events = client.firehose({ types: ['ClientEvent'], onDisconnect: () => lost.resolve() })
+  const next = events.next()
+  await opened.promise
+  proxy.cut()
+  await lost.promise
+  await postOnce(stage.server, conversation.id, 'meanwhile')
+  expect((await next).value).toMatchObject({ event: { name: 'meanwhile' } })
+  await events.return(undefined)
+})
+
 test('fails soon without a server, and later only after an outage that lasts', async () => {
   const nobody = connect({ baseUrl: 'http://127.0.0.1:1', maxRetries: 1 })
   await expect(nobody.conversation('x').events().next()).rejects.toMatchObject({ code: 'connection_failed' })

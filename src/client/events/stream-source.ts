@@ -30,6 +30,9 @@ export type StreamSource = (request: StreamRequest) => AsyncIterable<StreamFrame
 /** The server sends at least a comment every 15 seconds. After three of them are missing, the connection is dead. */
 const MAX_SILENCE_MS = 45_000
 
+/** Where the firehose begins; absent from the streams of conversations. */
+const CURSOR_HEADER = 'x-firehose-cursor'
+
 export function httpStreamSource(transport: Transport): StreamSource {
   return async function* ({ path, cursor, query, signal, maxRetries }) {
     const abort = new AbortController()
@@ -43,7 +46,7 @@ export function httpStreamSource(transport: Transport): StreamSource {
     }
     try {
       const response = await transport.send(request, requireStream)
-      yield { cursor }
+      yield { cursor: cursor ?? response.headers.get(CURSOR_HEADER) ?? undefined }
       if (response.body) yield* framesIn(response.body, signal)
     } catch (error) {
       signal.throwIfAborted()

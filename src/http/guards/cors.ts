@@ -23,6 +23,7 @@ const ANSWER_HEADERS = [
   'Allow',
   'Retry-After',
   'WWW-Authenticate',
+  'X-Firehose-Cursor',
   'X-Request-Id',
   'Content-Disposition',
 ].concat(['ETag', 'Accept-Ranges', 'Content-Range', 'Content-Length', 'Last-Modified'])

@@ -28,6 +28,8 @@ export type FirehoseRouteDeps = {
   readonly streamBufferBytes: number
 }
 
+const CURSOR_HEADER = 'x-firehose-cursor'
+
 export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (app, deps) => {
   const { firehose, metrics, slots, firstFrameKey, streamBufferBytes: bufferBytes } = deps
   const describe = describeRoute('events')
@@ -95,14 +97,17 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
       using stack = new DisposableStack()
       stack.defer(slots.take())
       using reader = await firehose.open()
-      const afterSeq = positionIn(reader, request.headers['last-event-id'] ?? request.query.cursor)
+      const afterSeq = positionIn(reader, request.headers['last-event-id'] ?? request.query.cursor) ?? reader.head
+      const { isLimited } = accessOf(request)
+      // A reader that is cut off before its first event continues here.
+      reply.header(CURSOR_HEADER, isLimited ? reader.freshCursorAt(afterSeq) : reader.cursorAt(afterSeq))
       await streamEvents(reply, reader, {
         ...wantedOf(request.query, deps, accessOf(request)),
-        ...withoutUndefined({ afterSeq }),
+        afterSeq,
         bufferBytes,
         onOpen: () => metrics.streamOpened('sse'),
         cursorAt: reader.cursorAt,
-        hidesProgress: accessOf(request).isLimited,
+        hidesProgress: isLimited,
       })
     },
   })
