@@ -1,7 +1,7 @@
 /** One connection to an event stream: over HTTP, or through the source that the options of the client give. */
 import { createSseDecoder, EventTooLarge } from '../../lib/sse-decoder.ts'
 import { AgentServerError } from '../agent-server-error.ts'
-import { connectionError, foreign } from '../request/response-error.ts'
+import { connectionError, foreign, startOf } from '../request/response-error.ts'
 import type { Transport } from '../request/transport.ts'
 import { queryOf } from '../request/url.ts'
 
@@ -33,7 +33,7 @@ const MAX_SILENCE_MS = 45_000
 /** Where the firehose begins; absent from the streams of conversations. */
 const CURSOR_HEADER = 'x-firehose-cursor'
 
-export function httpStreamSource(transport: Transport): StreamSource {
+export function httpStreamSource(transport: Transport, maxSilenceMs = MAX_SILENCE_MS): StreamSource {
   return async function* ({ path, cursor, query, signal, maxRetries }) {
     const abort = new AbortController()
     const request = {
@@ -47,7 +47,7 @@ export function httpStreamSource(transport: Transport): StreamSource {
     try {
       const response = await transport.send(request, requireStream)
       yield { cursor: cursor ?? response.headers.get(CURSOR_HEADER) ?? undefined }
-      if (response.body) yield* framesIn(response.body, signal)
+      if (response.body) yield* framesIn(response.body, { signal, maxSilenceMs })
     } catch (error) {
       signal.throwIfAborted()
       throw error instanceof AgentServerError ? error : connectionError(error, path)
@@ -59,18 +59,22 @@ export function httpStreamSource(transport: Transport): StreamSource {
 
 async function requireStream(response: Response): Promise<Response> {
   if (/^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')) return response
-  throw foreign(response, await response.text())
+  throw foreign(response, await startOf(response))
 }
 
-async function* framesIn(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<StreamFrame> {
+type Reading = { readonly signal: AbortSignal; readonly maxSilenceMs: number }
+
+async function* framesIn(body: ReadableStream<Uint8Array>, reading: Reading): AsyncGenerator<StreamFrame> {
   const decoder = createSseDecoder()
   const text = new TextDecoder()
   const reader = body.getReader()
   let reached = ''
+  let silence = bufferedStream
   try {
     for (;;) {
-      const { value, done } = await withoutSilence(reader.read(), signal)
+      const { value, done } = await withoutSilence(reader.read(), reading, silence)
       if (done) return
+      silence = silentStream
       for (const { id, data } of push(decoder, text.decode(value, { stream: true }))) {
         yield { cursor: id || undefined, data: parse(data) }
         reached = id
@@ -103,15 +107,16 @@ function parse(data: string): unknown {
  * The time that the reader takes for an event does not count. Rejects when the signal aborts, because another `fetch`
  * may not notice it.
  */
-async function withoutSilence<T>(read: Promise<T>, signal: AbortSignal): Promise<T> {
+async function withoutSilence<T>(
+  read: Promise<T>,
+  { signal, maxSilenceMs }: Reading,
+  silence: () => AgentServerError,
+): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const stop = () => reject(signal.reason)
   // The signal may have aborted before, and then nobody else waits for it.
   read.catch(() => {})
-  const timer = setTimeout(
-    () => reject(new AgentServerError('connection_failed', 'The stream was silent for too long.')),
-    MAX_SILENCE_MS,
-  )
+  const timer = setTimeout(() => reject(silence()), maxSilenceMs)
   signal.addEventListener('abort', stop, { once: true })
   try {
     signal.throwIfAborted()
@@ -121,3 +126,12 @@ async function withoutSilence<T>(read: Promise<T>, signal: AbortSignal): Promise
     signal.removeEventListener('abort', stop)
   }
 }
+
+const silentStream = () => new AgentServerError('connection_failed', 'The stream was silent for too long.')
+
+/** The server sends the first bytes at once, and another connection would wait as long. */
+const bufferedStream = () =>
+  new AgentServerError(
+    'unexpected_response',
+    'The stream was opened, and no byte of it arrived: a proxy buffers it. Turn buffering off for text/event-stream.',
+  )

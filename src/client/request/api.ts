@@ -1,7 +1,8 @@
 /** Calls operations by their id: from typed parameters to a request, from a response to a typed reply. */
+import { AgentServerError } from '../agent-server-error.ts'
 import { OPERATIONS } from '../operations/operations.ts'
 import type { BodyOf, OperationId, ParamsFor, QueryFor, ReplyOf } from '../operations/operations.ts'
-import { connectionError, foreign } from './response-error.ts'
+import { connectionError, foreign, startOf } from './response-error.ts'
 import type { RequestContent, Transport } from './transport.ts'
 import type { PathParams } from './url.ts'
 import { pathOf, queryOf } from './url.ts'
@@ -72,12 +73,26 @@ export class Api {
       signal: options.signal,
       isRepeatable: isKeyed || (method !== 'POST' && method !== 'DELETE'),
     }
-    return this.transport.send(request, read)
+    return this.transport.send(request, read).catch((error: unknown) => {
+      throw isMissingRoute(error) ? missingOperation(id, error) : error
+    })
   }
+}
+
+const isMissingRoute = (error: unknown): error is AgentServerError =>
+  error instanceof AgentServerError && (error.code === 'not_found' || error.code === 'method_not_allowed')
+
+function missingOperation(id: OperationId, cause: AgentServerError): AgentServerError {
+  const { code, status, details, message } = cause
+  const why = `The server has no operation ${id}. Update it if it is older than this client, or correct baseUrl.`
+  return new AgentServerError(code, `${why} It says: ${message}`, { status, details, cause })
 }
 
 async function jsonOf(response: Response): Promise<unknown> {
   if (response.status === 204) return undefined
+  // The page of a proxy or of a login.
+  if (/^text\/html\b/i.test(response.headers.get('content-type') ?? ''))
+    throw foreign(response, await startOf(response))
   const text = await textOf(response)
   try {
     return JSON.parse(text)

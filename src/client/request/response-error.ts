@@ -5,10 +5,13 @@ import { AgentServerError } from '../agent-server-error.ts'
 
 /** Characters of a foreign response that the message quotes. */
 const MAX_QUOTE = 200
+/** The longest error of the server is shorter. */
+const MAX_ERROR_CHARS = 1024 * 1024
+const MAX_ERROR_MS = 10_000
 
 export async function errorOf(response: Response): Promise<AgentServerError> {
   const { status, headers } = response
-  const text = await response.text().catch(() => '')
+  const text = await startOf(response)
   const retryAfter = headers.get('retry-after')
   const options = { status, retryAfterMs: retryAfter === null ? undefined : retryAfterMs(retryAfter, Date.now()) }
   const body = parseErrorBody(text)
@@ -25,6 +28,41 @@ export function foreign(response: Response, text: string, options: { retryAfterM
     'unexpected_response',
     `The response is not from an agent-server (status ${status}, ${type}). Check baseUrl and the proxies.${quote}`,
     { ...options, status },
+  )
+}
+
+/**
+ * Returns the text of a response up to a bound of size and time: what is not from the server may never end. Then the
+ * connection is closed.
+ */
+export async function startOf({ body }: Response): Promise<string> {
+  const reader = body?.getReader()
+  if (!reader) return ''
+  const timer = setTimeout(() => void reader.cancel().catch(() => {}), MAX_ERROR_MS)
+  const text = new TextDecoder()
+  let start = ''
+  try {
+    while (start.length < MAX_ERROR_CHARS) {
+      const { value, done } = await reader.read()
+      if (done) break
+      start += text.decode(value, { stream: true })
+    }
+  } catch {
+    // The connection was lost: what has arrived says enough.
+  } finally {
+    clearTimeout(timer)
+    reader.cancel().catch(() => {})
+  }
+  return start
+}
+
+export function redirected({ status, headers }: Response, url: string): AgentServerError {
+  const target = headers.get('location')
+  const where = target === null ? '' : ` to ${target.slice(0, MAX_QUOTE)}`
+  return new AgentServerError(
+    'unexpected_response',
+    `${url} redirects${where}, which the client does not follow. Check baseUrl: https instead of http, or a login of a proxy.`,
+    { status: status || undefined },
   )
 }
 

@@ -4,7 +4,7 @@
  */
 import { AgentServerError } from '../agent-server-error.ts'
 import { delayAfter, MAX_DELAY_MS, sleep } from './backoff.ts'
-import { connectionError, errorOf } from './response-error.ts'
+import { connectionError, errorOf, redirected } from './response-error.ts'
 
 export type TransportOptions = {
   /** URL of the server, such as `https://agents.example.com`; can have a path. */
@@ -84,13 +84,14 @@ export class Transport {
       method,
       headers: { ...this.#headers, ...headers },
       // A redirected POST would become a GET, and succeed without having done anything.
-      redirect: 'error',
+      redirect: 'manual',
       ...(body !== undefined && { body }),
       ...(body instanceof ReadableStream && { duplex: 'half' }),
       ...(signal && { signal }),
     }).catch((error: unknown) => {
       throw connectionError(error, url)
     })
+    if (isRedirect(response)) throw redirected(response, url)
     if (response.status >= 400) throw await errorOf(response)
     return await read(response)
   }
@@ -105,13 +106,17 @@ function mayRepeat(error: AgentServerError, { body, isRepeatable }: ApiRequest, 
     case 'connection_failed':
       return isRepeatable || wasRefused(error.cause)
     case 'unexpected_response':
-      return isRepeatable && GATEWAY_STATUSES.has(error.status)
+      return error.status === 429 || (isRepeatable && GATEWAY_STATUSES.has(error.status))
     case 'idempotency_in_flight':
       return failures > 1 // it is our own first request, whose response was lost
     default:
       return error.status === 429 && (error.retryAfterMs ?? Infinity) <= MAX_DELAY_MS
   }
 }
+
+/** Browsers hide the status and the target. 304 answers the condition of a request. */
+const isRedirect = ({ status, type }: Response): boolean =>
+  type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304)
 
 /** Nothing was sent, because nobody listens there yet. Browsers do not say so. */
 function wasRefused(cause: unknown): boolean {
