@@ -1,23 +1,58 @@
-/** Bundles the modules of the npm package. */
+/** Bundles the modules of the npm package, with all packages that they import but zod. */
+import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { DEPENDENCIES, ENTRIES } from './manifest.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** The syntax of the browsers of 2022 and of every supported Node: `using` is rewritten. */
+/** `using` is rewritten. Browsers of 2024 and Node 22 have all the rest. */
 const TARGET = 'es2022'
 
-/** Together, so that both entries have the same classes, such as that of errors. */
-export async function bundleModules(folder: string): Promise<void> {
+/** Two folders deep, as `src/http` is: the code finds its descriptions in `../../openapi`. */
+const CHUNKS = 'lib/server'
+const PDF_PROGRAM = 'pdf-program.mjs'
+
+const NEWER = join(import.meta.dirname, 'node-22.ts')
+const PONYFILLS = {
+  AsyncDisposableStack: [NEWER, 'AsyncDisposableStack'],
+  DisposableStack: [NEWER, 'DisposableStack'],
+  'RegExp.escape': [NEWER, 'escapeText'],
+} satisfies Record<string, [string, string]>
+
+/** Writes them into a folder, and what the server reads next to them. Returns the folders of the packages in them. */
+export async function bundleModules(folder: string): Promise<string[]> {
+  const input = Object.fromEntries(ENTRIES.map(({ name, source }) => [name, join(ROOT, source)]))
+  // Together, so that both entries have the same classes, such as that of errors.
+  const modules = await bundle(input, folder)
+  const pdf = await bundle({ 'pdf-program': join(ROOT, 'src/tools/pdf', PDF_PROGRAM) }, join(folder, CHUNKS))
+  mkdirSync(join(folder, 'openapi'))
+  for (const file of readdirSync(join(ROOT, 'openapi')))
+    copyFileSync(join(ROOT, 'openapi', file), join(folder, 'openapi', file))
+  return [...new Set([...modules, ...pdf].flatMap(packageOf))].toSorted()
+}
+
+async function bundle(input: Record<string, string>, dir: string): Promise<string[]> {
   const bundler = await rolldown({
-    input: Object.fromEntries(ENTRIES.map(({ name, source }) => [name, join(ROOT, source)])),
+    input,
     platform: 'node',
     external: (id) => DEPENDENCIES.some((name) => id === name || id.startsWith(`${name}/`)),
-    transform: { target: TARGET },
+    transform: { target: TARGET, inject: PONYFILLS },
     // A package that is missing would otherwise become an import that fails where the package is installed.
     onLog: (level, log, fallback) => (log.code === 'UNRESOLVED_IMPORT' ? fallback('error', log) : fallback(level, log)),
   })
-  await bundler.write({ dir: folder, format: 'esm', chunkFileNames: 'chunks/[name].js', keepNames: true })
+  const { output } = await bundler.write({
+    dir,
+    format: 'esm',
+    entryFileNames: ({ name }) => (name === 'pdf-program' ? PDF_PROGRAM : '[name].js'),
+    chunkFileNames: `${CHUNKS}/[name].js`,
+  })
   await bundler.close()
+  return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+}
+
+/** The folder of the package that a module belongs to. */
+function packageOf(path: string): string[] {
+  const [folder] = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path) ?? []
+  return folder === undefined ? [] : [folder]
 }

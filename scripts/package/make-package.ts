@@ -6,6 +6,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { bundleModules } from './bundle-modules.ts'
 import { makeDeclarations } from './declarations.ts'
 import { makeManifest } from './manifest.ts'
+import { licensesOf } from './licenses.ts'
 import { makeReadme } from './readme.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -19,7 +20,8 @@ export async function makePackage(): Promise<Packed> {
   rmSync(PACKAGE, { recursive: true, force: true })
   mkdirSync(PACKAGE, { recursive: true })
   makeDeclarations(join(PACKAGE, 'types'))
-  await bundleModules(PACKAGE)
+  const bundled = await bundleModules(PACKAGE)
+  writeFileSync(join(PACKAGE, 'LICENSES.txt'), licensesOf(bundled))
   for (const file of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(ROOT, file), join(PACKAGE, file))
   writeFileSync(join(PACKAGE, 'README.md'), makeReadme())
   writeFileSync(join(PACKAGE, 'package.json'), `${JSON.stringify(makeManifest(), null, 2)}\n`)

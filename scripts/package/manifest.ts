@@ -25,7 +25,7 @@ export const ENTRIES: readonly Entry[] = [
 ]
 
 /** The oldest Node that the package supports. */
-const OLDEST_NODE = '22.12.0'
+const OLDEST_NODE = '22.21.0'
 
 /** Packages that are not bundled. The declarations refer to zod, and schemas of users must be of the same copy. */
 export const DEPENDENCIES = ['zod'] as const
@@ -35,9 +35,10 @@ export function makeManifest() {
   return {
     name,
     version,
-    description: 'Typed client of agent-server, a REST + SSE server that hosts AI agents',
+    description:
+      'AI agents for programs: query() and run() with a server in the process, and the typed client of agent-server',
     license,
-    keywords: ['ai', 'agent', 'client', 'sse', 'typescript'],
+    keywords: ['ai', 'agent', 'sdk', 'client', 'sse', 'typescript'],
     type: 'module',
     sideEffects: false,
     engines: { node: `>=${OLDEST_NODE}` },
@@ -50,7 +51,7 @@ export function makeManifest() {
     // For tools that know no exports.
     main: './index.js',
     types: './types/index.d.ts',
-    files: ['*.js', 'chunks', 'types', 'CHANGELOG.md'],
+    files: ['*.js', 'lib', 'openapi', 'types', 'CHANGELOG.md', 'LICENSES.txt'],
     dependencies: Object.fromEntries(DEPENDENCIES.map((each) => [each, `^${manifest.dependencies[each]}`])),
   }
 }

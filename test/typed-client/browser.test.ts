@@ -93,7 +93,7 @@ test('a page of an allowed origin creates, sends, follows, reads files and gets 
   page.show(PROGRAM.replace('SETTINGS', JSON.stringify(settings)))
   const tab = await browser.newPage()
   tab.setDefaultTimeout(PATIENCE_MS)
-  const faulted = once(tab, 'pageerror').then(([error]) => Promise.reject(error as Error))
+  const faulted = new Promise<never>((_, reject) => void tab.on('pageerror', reject))
   await tab.goto(page.url)
   const seen = async () => (await tab.waitForFunction(() => (globalThis as { seen?: object }).seen)).jsonValue()
   expect(await Promise.race([seen(), faulted])).toEqual({
