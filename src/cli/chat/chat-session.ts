@@ -5,6 +5,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { runWithTool } from '../forced-tool.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
@@ -14,12 +15,17 @@ type SessionOptions = {
   readonly client: AgentServerClient
   readonly view: ConversationView
   readonly maxSteps: number | undefined
+  /** Whether the first answer must call a tool. */
+  readonly forcesTool: boolean
   readonly onChange: (session: ChatSession) => void
 }
 
 /** Events of a resumed conversation that are shown. */
 const SHOWN_EVENTS = 300
-const PROBE_MS = 500
+const PROBE_MS = 300
+/** Of one attempt. Longer from time to time, for a slow network. */
+const FIRST_PATIENCE_MS = 1000
+const MAX_PATIENCE_MS = 30_000
 
 export class ChatSession {
   readonly conversation: ConversationHandle
@@ -29,12 +35,13 @@ export class ChatSession {
   readonly #abort = new AbortController()
   /** The last event that was read. */
   #seq = 0
-  #probing: Promise<void> | undefined
+  #forcesTool: boolean
 
   constructor(options: SessionOptions) {
     const { client, view } = options
     this.#options = options
     this.view = view
+    this.#forcesTool = options.forcesTool
     this.conversation = client.conversation(view.id)
     this.#state = { ...EMPTY_STATE, ...viewed(view) }
   }
@@ -49,12 +56,12 @@ export class ChatSession {
     while (!signal.aborted) {
       try {
         await this.#catchUp()
-        await this.#follow()
-        return this.fail(new Error('This conversation was deleted; /new starts another one.'))
+        const lost = await this.#follow()
+        if (!lost) return this.fail(new Error('This conversation was deleted; /new starts another one.'))
+        await this.#reconnect(lost)
       } catch (error) {
         if (!isLost(error)) return this.fail(error)
-        this.#onDisconnect(error.message)
-        await this.#probing
+        await this.#reconnect(error)
       }
     }
   }
@@ -79,6 +86,10 @@ export class ChatSession {
 
   /** Starts a run, or steers the active one. */
   async send(content: UserInput['content']): Promise<void> {
+    if (this.#forcesTool) {
+      this.#forcesTool = false
+      return await runWithTool(this.conversation, { content, maxSteps: this.#options.maxSteps })
+    }
     const max_steps = this.#options.maxSteps
     if (max_steps === undefined || isBusy(this.#state)) return void (await this.conversation.send(content))
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it is not a window
@@ -93,6 +104,7 @@ export class ChatSession {
   async #catchUp(): Promise<void> {
     if (this.#seq === 0 && this.view.last_seq > 1) await this.#readEarlier()
     this.dispatch({ type: 'Pending', pending: await this.#readPending() })
+    this.dispatch({ type: 'Connection', isConnected: true })
   }
 
   async #readEarlier(): Promise<void> {
@@ -108,41 +120,45 @@ export class ChatSession {
   async #readPending() {
     const { permissions, questions, networkRequests } = this.conversation
     const [asked, asking, network] = await Promise.all([permissions.list(), questions.list(), networkRequests.list()])
-    const approvals = asked.items.flatMap(({ request_id: requestId, tool_uses }) =>
-      tool_uses.filter(({ decision }) => decision === undefined).map((call) => ({ requestId, call })),
+    const approvals = asked.items.flatMap(({ request_id: requestId, tool_uses, agent_name: agent }) =>
+      tool_uses.filter(({ decision }) => decision === undefined).map((call) => ({ requestId, call, agent })),
     )
     return { approvals, questions: asking.items, networkApprovals: network.items }
   }
 
-  async #follow(): Promise<void> {
+  /** Returns why the connection was lost; undefined if the conversation was deleted. */
+  async #follow(): Promise<AgentServerError | undefined> {
+    const connection = new AbortController()
     const events = this.conversation.events({
       after: this.#seq,
       deltas: true,
-      signal: this.#abort.signal,
-      giveUpAfterMs: Number.POSITIVE_INFINITY,
-      onDisconnect: (reason) => this.#onDisconnect(reason.message),
+      signal: AbortSignal.any([this.#abort.signal, connection.signal]),
+      onDisconnect: (reason) => connection.abort(reason),
     })
-    for await (const event of events) {
-      if (!this.#state.isConnected) this.dispatch({ type: 'Connection', isConnected: true })
-      if ('seq' in event) this.#seq = event.seq
-      this.dispatch(event)
+    try {
+      for await (const event of events) {
+        if ('seq' in event) this.#seq = event.seq
+        this.dispatch(event)
+      }
+      return undefined
+    } catch (error) {
+      if (error === connection.signal.reason && error instanceof AgentServerError) return error
+      throw error
     }
   }
 
-  #onDisconnect(reason: string): void {
-    this.dispatch({ type: 'Connection', isConnected: false, reason })
-    this.#probing ??= this.#probe().finally(() => (this.#probing = undefined))
-  }
-
-  /** A stream without new events does not say that it is connected again. */
-  async #probe(): Promise<void> {
-    while (!this.#state.isConnected && !this.#abort.signal.aborted) {
+  /** Returns when the server answers. A person waits, so it is asked more often than by a program. */
+  async #reconnect(reason: AgentServerError): Promise<void> {
+    this.dispatch({ type: 'Connection', isConnected: false, reason: reason.message })
+    for (let attempt = 1; !this.#abort.signal.aborted; attempt++) {
       await sleep(PROBE_MS)
-      const isAlive = await this.#options.client.alive({ signal: this.#abort.signal }).then(
+      const patience = AbortSignal.timeout(Math.min(attempt * FIRST_PATIENCE_MS, MAX_PATIENCE_MS))
+      const signal = AbortSignal.any([this.#abort.signal, patience])
+      const isAlive = await this.#options.client.alive({ signal }).then(
         () => true,
         () => false,
       )
-      if (isAlive) this.dispatch({ type: 'Connection', isConnected: true })
+      if (isAlive) return
     }
   }
 }

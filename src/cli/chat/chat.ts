@@ -18,7 +18,7 @@ import { createTheme } from './render/theme.ts'
 import type { Theme } from './render/theme.ts'
 import { Screen } from './screen.ts'
 import { ChatSession } from './chat-session.ts'
-import type { Approval } from './state/chat-state.ts'
+import type { Approval, Tone } from './state/chat-state.ts'
 import { isBusy } from './state/chat-state.ts'
 
 /** A second Ctrl+C within this time leaves the chat. */
@@ -41,7 +41,7 @@ export class Chat {
   constructor(options: ChatOptions) {
     this.#options = options
     this.#theme = createTheme(options.color)
-    this.#session = this.#createSession(options.view)
+    this.#session = this.#createSession(options.view, options.forcesTool)
     this.#answers = this.#createAnswers()
     const facts = { isSandboxed: options.info.isolation !== 'none', server: options.server }
     const handlers = {
@@ -77,9 +77,9 @@ export class Chat {
     this.#screen.stop(isOrderly ? `Conversation ${this.#session.view.id}` : undefined)
   }
 
-  #createSession(view: ConversationView): ChatSession {
+  #createSession(view: ConversationView, forcesTool = false): ChatSession {
     const { client, maxSteps } = this.#options
-    return new ChatSession({ client, view, maxSteps, onChange: (session) => this.#onChange(session) })
+    return new ChatSession({ client, view, maxSteps, forcesTool, onChange: (session) => this.#onChange(session) })
   }
 
   #createAnswers(): AnswerPanels {
@@ -98,7 +98,7 @@ export class Chat {
     const isSaid = notices.some((notice) => /sandbox/i.test(notice))
     const tone = info.isolation === 'none' ? 'warning' : 'info'
     if (!isSaid) this.#session.dispatch({ type: 'Notice', tone, text: `Sandbox: ${sandboxText(info.isolation)}.` })
-    for (const text of notices) this.#session.dispatch({ type: 'Notice', tone: 'warning', text })
+    for (const text of notices) this.#session.dispatch({ type: 'Notice', tone: toneOf(text), text })
   }
 
   #open(): void {
@@ -246,5 +246,8 @@ export class Chat {
     })
   }
 }
+
+/** A warning says so. */
+const toneOf = (notice: string): Tone => (/^warning|without a sandbox/i.test(notice) ? 'warning' : 'info')
 
 const nameOf = ({ path, type }: { path: string; type: string }): string => (type === 'directory' ? `${path}/` : path)

@@ -1,11 +1,14 @@
 /** The chat in a real terminal, with a real server and a scripted model. */
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../../support/agent.ts'
 import { bash, setStage } from '../../support/agent.ts'
 import { KEY } from '../../support/server.ts'
 import { KEYS, Terminal } from './support/terminal.ts'
 
+const AGENT_SERVER = process.env['AGENT_SERVER_BIN']
+  ? [process.env['AGENT_SERVER_BIN']]
+  : [process.execPath, join(import.meta.dirname, '../../../src/main.ts')]
 const PROGRAM = join(import.meta.dirname, 'children/chat-program.ts')
 
 /** Sequences that would write to the clipboard, set the title, move the cursor and turn the text around. */
@@ -107,238 +110,255 @@ const decisionsOf = async (id: string) =>
     updated_input?.command,
   ])
 
-test('streams Markdown, shows a call compactly, and counts tokens and time', async () => {
-  await using terminal = await open()
-  await terminal.shows('commands run in a sandbox')
-  await terminal.say('the sum please')
-  await terminal.shows(/✓ Bash echo \$\(\(6\*7\)\)\n {2}42/)
-  await terminal.shows('It is 42.')
-  await terminal.shows(/│ 1 +│ 2 +│/)
-  await terminal.shows(/scripted · [\d.]+k tokens · \ds/)
-  expect(terminal.isColored).toBe(true)
-  await terminal.say('/exit')
-  expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true })
-  expect(terminal.text).toContain(`Conversation ${terminal.id}`)
-})
-
-test('Esc interrupts a running command, whose output is shown live; a message continues', async () => {
-  await using terminal = await open()
-  await terminal.say('wait')
-  await terminal.shows(/• Bash for i[\s\S]*… \d+ more lines[\s\S]*line 9/)
-  expect(terminal.text).not.toContain('line 1\n')
-  terminal.press(KEYS.ctrlO)
-  await terminal.shows('line 1\n')
-  terminal.press(KEYS.escape)
-  await terminal.shows('Interrupted. A message continues')
-  await terminal.say('hi')
-  await terminal.shows('Hello.')
-})
-
-test('a message that is typed during a run steers it', async () => {
-  await using terminal = await open()
-  await terminal.say('steer me')
-  await terminal.shows('• Bash touch begun')
-  await terminal.say('be brief')
-  await terminal.shows('> be brief')
-  await stage.server.call('PUT', `/conversations/${terminal.id}/files/go`, '', {
-    'content-type': 'application/octet-stream',
+// Most of the time is that of starting programs.
+describe.concurrent('the chat', () => {
+  test('streams Markdown, shows a call compactly, and counts tokens and time', async () => {
+    await using terminal = await open()
+    await terminal.shows('commands run in a sandbox')
+    await terminal.say('the sum please')
+    await terminal.shows(/✓ Bash echo \$\(\(6\*7\)\)\n {2}42/)
+    await terminal.shows('It is 42.')
+    await terminal.shows(/│ 1 +│ 2 +│/)
+    await terminal.shows(/scripted · [\d.]+k tokens · \ds/)
+    expect(terminal.isColored).toBe(true)
+    await terminal.say('/exit')
+    expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true })
+    expect(terminal.text).toContain(`Conversation ${terminal.id}`)
   })
-  await terminal.shows('Brief it is.')
-  expect((await stage.events(terminal.id, 'types=Result')).length).toBe(1)
-})
 
-test('approvals are answered with y, n, e and a', async () => {
-  await using terminal = await open({ permission_mode: 'default' })
-  await terminal.say('four files')
-  await terminal.shows(/\$ touch a[\s\S]*\[y\] yes {2}\[n\] no {2}\[a\] always {2}\[e\] edit/)
-  terminal.press('y')
-  await terminal.shows(/\$ touch b[\s\S]*\[n\]/)
-  terminal.press('n')
-  await terminal.shows(/\$ touch c\n +always allows: Bash\(touch c\)[\s\S]*\[a\]/)
-  terminal.press('a')
-  await terminal.shows(/\$ touch d[\s\S]*\[e\]/)
-  terminal.press('e')
-  await terminal.shows(/Enter runs it[\s\S]*─\n *touch d/)
-  terminal.press('ee', KEYS.enter)
-  await terminal.shows('All four.')
-  expect(await decisionsOf(terminal.id)).toEqual([
-    ['allow', undefined],
-    ['deny', undefined],
-    ['allow', undefined],
-    ['allow', 'touch dee'],
-  ])
-  await terminal.shows('✗ Bash touch b')
-  await terminal.shows('✓ Bash touch dee')
-})
-
-test('a key that is typed while a message is in the prompt answers nothing', async () => {
-  await using terminal = await open({ permission_mode: 'default' })
-  await terminal.say('four files')
-  await terminal.shows('[y] yes')
-  terminal.press('stay away')
-  await terminal.shows(/─\n *stay away/)
-  expect(await decisionsOf(terminal.id)).toEqual([])
-  terminal.press(KEYS.enter)
-  await terminal.shows('Hello.')
-  expect(await decisionsOf(terminal.id)).toEqual([['deny', undefined]])
-})
-
-test('an edit is shown as a diff, and an approval that was given elsewhere is said', async () => {
-  await using terminal = await open({ permission_mode: 'default' })
-  await terminal.say('edit the notes')
-  await terminal.shows('[y] yes')
-  const pending = async () =>
-    (await stage.server.call('GET', `/conversations/${terminal.id}/permissions`)).body.items[0]
-  await stage.server.call('POST', `/conversations/${terminal.id}/approve`, { request_id: (await pending()).request_id })
-  await terminal.shows('Bash was approved in another client.')
-  await terminal.shows(/Allow FileEditor\?[\s\S]* {2}- old line\n {2}\+ new line[\s\S]*\[y\]/)
-  terminal.press('y')
-  await terminal.shows('Edited.')
-  await terminal.shows(/✓ FileEditor str_replace .*notes.txt\n {2}- old line\n {2}\+ new line/)
-})
-
-test('control sequences of models and tools are not written, and are visible in an approval', async () => {
-  await using terminal = await open({ permission_mode: 'default' })
-  await terminal.say('evil')
-  await terminal.shows('[y] yes')
-  expect(terminal.text.replaceAll(/\s/g, '')).toMatch(/<U\+001B>\]52;c;ZXZpbA==<U\+0007>.*<U\+202E>gnp\.exe/)
-  terminal.press('y')
-  await terminal.shows('Done red<U+202E>gnp.exe')
-  // oxlint-disable-next-line no-control-regex -- what must not be there
-  expect(terminal.output).not.toMatch(/\x1b\]52|\x1b\]0;owned|\x9b|\u202e|\x1b\[5A\x1b\[31mred/)
-})
-
-test('a long approval says how much is hidden, and shows it page by page', async () => {
-  await using terminal = await open({ permission_mode: 'default' }, { columns: 60, rows: 24 })
-  await terminal.say('long')
-  await terminal.shows(/Lines 1-\d+ of \d+, \d+ hidden[\s\S]*\[y\]/)
-  await terminal.shows('touch part1\n')
-  expect(terminal.text).not.toContain('touch part80')
-  for (let page = 0; page < 12; page++) terminal.press(' ')
-  await terminal.shows('touch part80')
-  terminal.press('n')
-  await terminal.shows('Long.')
-})
-
-test('questions are choices: one, several, or an own answer', async () => {
-  await using terminal = await open({ tools: 'claude' })
-  await terminal.say('ask me')
-  await terminal.shows(/Database \(1 of 3\)[\s\S]*> 1\. SQLite[\s\S]*or type/)
-  terminal.press(KEYS.down, KEYS.enter)
-  await terminal.shows(/Parts \(2 of 3\)[\s\S]*\[ \] Tests[\s\S]*Space marks/)
-  terminal.press(' ', '3', KEYS.enter)
-  await terminal.shows(/Name \(3 of 3\)[\s\S]*or type/)
-  await terminal.say('Three')
-  await terminal.shows('Thanks for the answers.')
-  const [answer] = await stage.events(terminal.id, 'types=UserAnswer')
-  expect(answer.answers).toEqual({
-    'Which database?': ['Postgres'],
-    'Which parts?': ['Tests', 'Code'],
-    'Which name?': ['Three'],
+  test('Esc interrupts a running command, whose output is shown live; a message continues', async () => {
+    await using terminal = await open()
+    await terminal.say('wait')
+    await terminal.shows(/• Bash for i[\s\S]*… \d+ more lines[\s\S]*line 9/)
+    expect(terminal.text).not.toContain('line 1\n')
+    terminal.press(KEYS.ctrlO)
+    await terminal.shows('line 1\n')
+    terminal.press(KEYS.escape)
+    await terminal.shows('Interrupted. A message continues')
+    await terminal.say('hi')
+    await terminal.shows('Hello.')
   })
-})
 
-test('completes commands and files, pastes lines, remembers messages, and knows no unknown command', async () => {
-  await using terminal = await open()
-  terminal.press('/perm')
-  await terminal.shows(/permissions +Shows the mode/)
-  terminal.press(KEYS.tab, 'pl')
-  await terminal.shows('→ plan')
-  terminal.press(KEYS.tab, KEYS.enter)
-  await terminal.shows('The permission mode is plan')
-  await terminal.shows('mode plan')
-  await terminal.say('/hepl')
-  await terminal.shows('There is no command /hepl; did you mean /help?')
-  for (const name of ['notes one.txt', 'other.txt'])
-    await stage.server.call('PUT', `/conversations/${terminal.id}/files/${encodeURIComponent(name)}`, 'x', {
+  test('a message that is typed during a run steers it', async () => {
+    await using terminal = await open()
+    await terminal.say('steer me')
+    await terminal.shows('• Bash touch begun')
+    await terminal.say('be brief')
+    await terminal.shows('> be brief')
+    await stage.server.call('PUT', `/conversations/${terminal.id}/files/go`, '', {
       'content-type': 'application/octet-stream',
     })
-  terminal.press('look at @not')
-  await terminal.shows(/→ notes one.txt/)
-  terminal.press(KEYS.tab)
-  await terminal.shows('look at @"notes one.txt"')
-  terminal.press('\x1b[200~first\x9b2J\r\nsecond\x1b[201~')
-  await terminal.shows(/first\n *second/)
-  terminal.press(KEYS.enter)
-  await terminal.shows(/> look at @"notes one.txt" first\n {2}second/)
-  await terminal.shows('Hello.')
-  terminal.press(KEYS.up)
-  await terminal.shows(/─\n *look at @"notes one.txt" first/)
+    await terminal.shows('Brief it is.')
+    expect((await stage.events(terminal.id, 'types=Result')).length).toBe(1)
+  })
+
+  test('approvals are answered with y, n, e and a', async () => {
+    await using terminal = await open({ permission_mode: 'default' })
+    await terminal.say('four files')
+    await terminal.shows(/\$ touch a[\s\S]*\[y\] yes {2}\[n\] no {2}\[a\] always {2}\[e\] edit/)
+    terminal.press('y')
+    await terminal.shows(/\$ touch b[\s\S]*\[n\]/)
+    terminal.press('n')
+    await terminal.shows(/\$ touch c\n +always allows: Bash\(touch c\)[\s\S]*\[a\]/)
+    terminal.press('a')
+    await terminal.shows(/\$ touch d[\s\S]*\[e\]/)
+    terminal.press('e')
+    await terminal.shows(/Enter runs it[\s\S]*─\n *touch d/)
+    terminal.press('ee', KEYS.enter)
+    await terminal.shows('All four.')
+    expect(await decisionsOf(terminal.id)).toEqual([
+      ['allow', undefined],
+      ['deny', undefined],
+      ['allow', undefined],
+      ['allow', 'touch dee'],
+    ])
+    await terminal.shows('✗ Bash touch b')
+    await terminal.shows('✓ Bash touch dee')
+  })
+
+  test('a key that is typed while a message is in the prompt answers nothing', async () => {
+    await using terminal = await open({ permission_mode: 'default' })
+    await terminal.say('four files')
+    await terminal.shows('[y] yes')
+    terminal.press('stay away')
+    await terminal.shows(/─\n *stay away/)
+    expect(await decisionsOf(terminal.id)).toEqual([])
+    terminal.press(KEYS.enter)
+    await terminal.shows('Hello.')
+    expect(await decisionsOf(terminal.id)).toEqual([['deny', undefined]])
+  })
+
+  test('an edit is shown as a diff, and an approval that was given elsewhere is said', async () => {
+    await using terminal = await open({ permission_mode: 'default' })
+    await terminal.say('edit the notes')
+    await terminal.shows('[y] yes')
+    const pending = async () =>
+      (await stage.server.call('GET', `/conversations/${terminal.id}/permissions`)).body.items[0]
+    await stage.server.call('POST', `/conversations/${terminal.id}/approve`, {
+      request_id: (await pending()).request_id,
+    })
+    await terminal.shows('Bash was approved in another client.')
+    await terminal.shows(/Allow FileEditor\?[\s\S]* {2}- old line\n {2}\+ new line[\s\S]*\[y\]/)
+    terminal.press('y')
+    await terminal.shows('Edited.')
+    await terminal.shows(/✓ FileEditor str_replace .*notes.txt\n {2}- old line\n {2}\+ new line/)
+  })
+
+  test('control sequences of models and tools are not written, and are visible in an approval', async () => {
+    await using terminal = await open({ permission_mode: 'default' })
+    await terminal.say('evil')
+    await terminal.shows('[y] yes')
+    expect(terminal.text.replaceAll(/\s/g, '')).toMatch(/<U\+001B>\]52;c;ZXZpbA==<U\+0007>.*<U\+202E>gnp\.exe/)
+    terminal.press('y')
+    await terminal.shows('Done red<U+202E>gnp.exe')
+    // oxlint-disable-next-line no-control-regex -- what must not be there
+    expect(terminal.output).not.toMatch(/\x1b\]52|\x1b\]0;owned|\x9b|\u202e|\x1b\[5A\x1b\[31mred/)
+  })
+
+  test('a long approval says how much is hidden, and shows it page by page', async () => {
+    await using terminal = await open({ permission_mode: 'default' }, { columns: 60, rows: 24 })
+    await terminal.say('long')
+    await terminal.shows(/Lines 1-\d+ of \d+, \d+ hidden[\s\S]*\[y\]/)
+    await terminal.shows('touch part1\n')
+    expect(terminal.text).not.toContain('touch part80')
+    for (let page = 0; page < 12; page++) terminal.press(' ')
+    await terminal.shows('touch part80')
+    terminal.press('n')
+    await terminal.shows('Long.')
+  })
+
+  test('questions are choices: one, several, or an own answer', async () => {
+    await using terminal = await open({ tools: 'claude' })
+    await terminal.say('ask me')
+    await terminal.shows(/Database \(1 of 3\)[\s\S]*> 1\. SQLite[\s\S]*or type/)
+    terminal.press(KEYS.down, KEYS.enter)
+    await terminal.shows(/Parts \(2 of 3\)[\s\S]*\[ \] Tests[\s\S]*Space marks/)
+    terminal.press(' ', '3', KEYS.enter)
+    await terminal.shows(/Name \(3 of 3\)[\s\S]*or type/)
+    await terminal.say('Three')
+    await terminal.shows('Thanks for the answers.')
+    const [answer] = await stage.events(terminal.id, 'types=UserAnswer')
+    expect(answer.answers).toEqual({
+      'Which database?': ['Postgres'],
+      'Which parts?': ['Tests', 'Code'],
+      'Which name?': ['Three'],
+    })
+  })
+
+  test('completes commands and files, pastes lines, remembers messages, and knows no unknown command', async () => {
+    await using terminal = await open()
+    terminal.press('/perm')
+    await terminal.shows(/permissions +Shows the mode/)
+    terminal.press(KEYS.tab, 'pl')
+    await terminal.shows('→ plan')
+    terminal.press(KEYS.tab, KEYS.enter)
+    await terminal.shows('The permission mode is plan')
+    await terminal.shows('mode plan')
+    await terminal.say('/hepl')
+    await terminal.shows('There is no command /hepl; did you mean /help?')
+    for (const name of ['notes one.txt', 'other.txt'])
+      await stage.server.call('PUT', `/conversations/${terminal.id}/files/${encodeURIComponent(name)}`, 'x', {
+        'content-type': 'application/octet-stream',
+      })
+    terminal.press('look at @not')
+    await terminal.shows(/→ notes one.txt/)
+    terminal.press(KEYS.tab)
+    await terminal.shows('look at @"notes one.txt"')
+    terminal.press('\x1b[200~first\x9b2J\r\nsecond\x1b[201~')
+    await terminal.shows(/first\n *second/)
+    terminal.press(KEYS.enter)
+    await terminal.shows(/> look at @"notes one.txt" first\n {2}second/)
+    await terminal.shows('Hello.')
+    terminal.press(KEYS.up)
+    await terminal.shows(/─\n *look at @"notes one.txt" first/)
+  })
+
+  test('resumes a conversation, starts another one, and switches between them', async () => {
+    const id = await stage.create({ title: 'the first one' })
+    await stage.say(id, 'the sum please')
+    await using terminal = start(id)
+    await terminal.shows(/> the sum please[\s\S]*✓ Bash[\s\S]*It is 42\.[\s\S]*[1-9][\d.]*k tokens/)
+    await terminal.say('/new')
+    await terminal.until(() => !terminal.text.includes('It is 42.'), 'not to show the first conversation')
+    await terminal.shows('0 tokens')
+    await terminal.say('/resume')
+    await terminal.shows(/Which conversation\?[\s\S]*the first one[\s\S]*Esc closes/)
+    terminal.press(KEYS.escape)
+    await terminal.hides('Which conversation?')
+    await terminal.say(`/resume ${id}`)
+    await terminal.shows('It is 42.')
+  })
+
+  test('/status, /cost, /tools, /model, /compact, /clear and /help answer', async () => {
+    await using terminal = await open({}, { rows: 60 })
+    await terminal.say('/status')
+    await terminal.shows(new RegExp(`Conversation +${terminal.id}[\\s\\S]*Sandbox`))
+    await terminal.say('/tools')
+    await terminal.shows(/\d tools:[\s\S]* {2}Bash: /)
+    await terminal.say('/model other-model')
+    await terminal.shows('The model is other-model')
+    await terminal.shows('other-model · 0 tokens')
+    await terminal.say('/cost')
+    await terminal.shows('No tokens yet.')
+    await terminal.say('/compact')
+    await terminal.shows('Error: ')
+    await terminal.say('/clear')
+    await terminal.hides('No tokens yet.')
+    await terminal.say('/help')
+    await terminal.shows(/\/compact \[what to keep\][\s\S]*Ctrl\+O/)
+  })
+
+  test('works at 60 columns without colours, with wide characters, and after a resize', async () => {
+    await using terminal = await open({}, { columns: 60, rows: 20, env: { NO_COLOR: '1' } })
+    await terminal.say('你好')
+    await terminal.shows('done')
+    expect(terminal.text.replaceAll(/\s/g, '')).toContain(
+      '你好，世界！這是一段很長的文字，用來測試寬字元在終端機裡的換行。',
+    )
+    expect(terminal.isColored).toBe(false)
+    terminal.resize(30, 20)
+    await terminal.until(() => terminal.lines.some((line) => line === '─'.repeat(30)), 'to be drawn with 30 columns')
+    terminal.resize(8, 6)
+    terminal.resize(100, 30)
+    await terminal.until(() => terminal.lines.some((line) => line === '─'.repeat(100)), 'to be drawn with 100 columns')
+    await terminal.say('hi')
+    await terminal.shows('Hello.')
+  })
+
+  test('the terminal is as it was after signals, Ctrl+C and a crash', async () => {
+    const id = await stage.create()
+    await using bySignal = start(id)
+    await using byHangUp = start(id)
+    await using byKeys = start(id)
+    await using byCrash = start(id, { env: { CHAT_CRASH: '300' } })
+    await Promise.all([bySignal, byHangUp, byKeys].map((terminal) => terminal.shows('/help lists')))
+    process.kill(bySignal.pid, 'SIGTERM')
+    process.kill(byHangUp.pid, 'SIGHUP')
+    byKeys.press('draft')
+    await byKeys.shows('draft')
+    byKeys.press(KEYS.ctrlC)
+    await byKeys.hides('draft')
+    byKeys.press(KEYS.ctrlC)
+    await byKeys.shows('Ctrl+C again leaves the chat.')
+    byKeys.press(KEYS.ctrlC)
+    expect(await bySignal.ended()).toEqual({ exitCode: 143, isRestored: true })
+    expect(await byHangUp.ended()).toEqual({ exitCode: 129, isRestored: true })
+    expect(await byKeys.ended()).toEqual({ exitCode: 0, isRestored: true })
+    expect(await byCrash.ended()).toEqual({ exitCode: 1, isRestored: true })
+    expect(byCrash.text).toContain('crashed on purpose')
+  })
 })
 
-test('resumes a conversation, starts another one, and switches between them', async () => {
-  const id = await stage.create({ title: 'the first one' })
-  await stage.say(id, 'the sum please')
-  await using terminal = start(id)
-  await terminal.shows(/> the sum please[\s\S]*✓ Bash[\s\S]*It is 42\.[\s\S]*[1-9][\d.]*k tokens/)
-  await terminal.say('/new')
-  await terminal.until(() => !terminal.text.includes('It is 42.'), 'not to show the first conversation')
-  await terminal.shows('0 tokens')
-  await terminal.say('/resume')
-  await terminal.shows(/Which conversation\?[\s\S]*the first one[\s\S]*Esc closes/)
-  terminal.press(KEYS.escape)
-  await terminal.hides('Which conversation?')
-  await terminal.say(`/resume ${id}`)
-  await terminal.shows('It is 42.')
-})
-
-test('/status, /cost, /tools, /model, /compact, /clear and /help answer', async () => {
-  await using terminal = await open({}, { rows: 60 })
-  await terminal.say('/status')
-  await terminal.shows(new RegExp(`Conversation +${terminal.id}[\\s\\S]*Sandbox`))
-  await terminal.say('/tools')
-  await terminal.shows(/\d tools:[\s\S]* {2}Bash: /)
-  await terminal.say('/model other-model')
-  await terminal.shows('The model is other-model')
-  await terminal.shows('other-model · 0 tokens')
-  await terminal.say('/cost')
-  await terminal.shows('No tokens yet.')
-  await terminal.say('/compact')
-  await terminal.shows('Error: ')
-  await terminal.say('/clear')
-  await terminal.hides('No tokens yet.')
-  await terminal.say('/help')
-  await terminal.shows(/\/compact \[what to keep\][\s\S]*Ctrl\+O/)
-})
-
-test('works at 60 columns without colours, with wide characters, and after a resize', async () => {
-  await using terminal = await open({}, { columns: 60, rows: 20, env: { NO_COLOR: '1' } })
-  await terminal.say('你好')
-  await terminal.shows('done')
-  expect(terminal.text.replaceAll(/\s/g, '')).toContain(
-    '你好，世界！這是一段很長的文字，用來測試寬字元在終端機裡的換行。',
-  )
-  expect(terminal.isColored).toBe(false)
-  terminal.resize(30, 20)
-  await terminal.until(() => terminal.lines.some((line) => line === '─'.repeat(30)), 'to be drawn with 30 columns')
-  terminal.resize(8, 6)
-  terminal.resize(100, 30)
-  await terminal.until(() => terminal.lines.some((line) => line === '─'.repeat(100)), 'to be drawn with 100 columns')
+test('agent-server chat runs the agents of this machine', async () => {
+  const model = { LLM_MODEL: 'scripted', LLM_BASE_URL: stage.model.baseUrl, LLM_API_KEY: 'scripted-model-key' }
+  const directory = join(stage.server.home, 'local')
+  await using terminal = new Terminal([...AGENT_SERVER, 'chat'], { env: { ...model, OPENHANDS_DATA_DIR: directory } })
+  await terminal.shows('/help lists')
+  await terminal.shows(/commands run on this machine (in|without) a sandbox/)
   await terminal.say('hi')
   await terminal.shows('Hello.')
-})
-
-test('the terminal is as it was after signals, Ctrl+C and a crash', async () => {
-  const id = await stage.create()
-  await using bySignal = start(id)
-  await using byHangUp = start(id)
-  await using byKeys = start(id)
-  await using byCrash = start(id, { env: { CHAT_CRASH: '300' } })
-  await Promise.all([bySignal, byHangUp, byKeys].map((terminal) => terminal.shows('/help lists')))
-  process.kill(bySignal.pid, 'SIGTERM')
-  process.kill(byHangUp.pid, 'SIGHUP')
-  byKeys.press('draft')
-  await byKeys.shows('draft')
-  byKeys.press(KEYS.ctrlC)
-  await byKeys.hides('draft')
-  byKeys.press(KEYS.ctrlC)
-  await byKeys.shows('Ctrl+C again leaves the chat.')
-  byKeys.press(KEYS.ctrlC)
-  expect(await bySignal.ended()).toEqual({ exitCode: 143, isRestored: true })
-  expect(await byHangUp.ended()).toEqual({ exitCode: 129, isRestored: true })
-  expect(await byKeys.ended()).toEqual({ exitCode: 0, isRestored: true })
-  expect(await byCrash.ended()).toEqual({ exitCode: 1, isRestored: true })
-  expect(byCrash.text).toContain('crashed on purpose')
+  terminal.press(KEYS.ctrlD)
+  expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true })
 })
 
 test('says that the connection is lost, connects again, and continues', async () => {

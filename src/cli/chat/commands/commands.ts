@@ -30,7 +30,7 @@ export const COMMANDS: readonly ChatCommand[] = [
   { name: 'cost', description: 'Shows the tokens and the cost by model.', run: showCost },
   {
     name: 'clear',
-    description: 'Clears the screen; the conversation goes on.',
+    description: 'Clears the screen; the conversation continues.',
     run: ({ session }) => session.dispatch({ type: 'Cleared' }),
   },
   { name: 'exit', description: 'Leaves the chat.', run: ({ exit }) => exit() },

@@ -52,7 +52,7 @@ export class AnswerPanels {
   }
 
   #approval(approval: Approval, waiting: number): NamedPanel {
-    const { call } = approval
+    const { call, agent } = approval
     const { theme, onEdit } = this.#asking
     const decide = (decision: Decided) => () => this.#decide(approval, decision)
     const keys: DecisionKey[] = [
@@ -63,7 +63,8 @@ export class AnswerPanels {
         : []),
       { key: 'e', label: 'edit', run: () => onEdit(approval) },
     ]
-    const title = `Allow ${revealText(call.name)}?${waiting > 1 ? ` (${waiting} calls wait)` : ''}`
+    const who = agent === undefined ? '' : ` of the subagent ${revealText(agent)}`
+    const title = `Allow ${revealText(call.name)}${who}?${waiting > 1 ? ` (${waiting} calls wait)` : ''}`
     const body = cached((width) => approvalLines(call, width, theme))
     return { key: `call ${call.tool_use_id} ${waiting}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
   }

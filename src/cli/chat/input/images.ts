@@ -32,7 +32,7 @@ export async function withImages(text: string, directory: string): Promise<Messa
 
 function imagePaths(text: string): string[] {
   const words = [...text.matchAll(WORDS)].map(
-    ([, double, single, bare]) => double ?? single ?? bare?.replaceAll(/\\(.)/g, '$1') ?? '',
+    ([, double, single, bare]) => double ?? single ?? bare?.replace(/[,.;:!?)]+$/, '').replaceAll(/\\(.)/g, '$1') ?? '',
   )
   return [...new Set(words.filter((word) => PATH.test(word)))]
 }

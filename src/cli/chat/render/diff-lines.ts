@@ -11,6 +11,6 @@ export function diffLinesFor(
   const styles = { '+': theme.green, '-': theme.red, ' ': theme.dim, '@': theme.cyan }
   return lines.flatMap(({ sign, text }) => {
     const style = styles[sign]
-    return wrapped(clean(text), width - 4, `  ${sign} `, '    ').map(style)
+    return wrapped(clean(text), width, `  ${sign} `, '    ').map(style)
   })
 }

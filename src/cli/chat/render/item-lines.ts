@@ -51,7 +51,8 @@ function answerLines(item: AnswerItem, { width, theme, isExpanded }: DrawOptions
   const cut = whole.length - MAX_ANSWER_CHARS
   const text = cut > 0 ? `[${cut} characters above are not shown]\n\n${whole.slice(cut)}` : whole
   const markdown = new Markdown(text, 0, 0, markdownTheme(theme), undefined, { renderLatex: false })
-  return ['', ...fit(markdown.render(width), width)]
+  const agent = item.agent === undefined ? [] : wrapped(`${cleanLine(item.agent)}:`, width).map(theme.bold)
+  return ['', ...agent, ...fit(markdown.render(width), width)]
 }
 
 function callLines(item: CallItem, look: DrawOptions): string[] {

@@ -17,6 +17,8 @@ export type AnswerItem = {
   /** The parts of the message, by index. */
   readonly parts: readonly string[]
   readonly isReasoning: boolean
+  /** The subagent that answers. */
+  readonly agent?: string
   readonly isComplete: boolean
 }
 export type CallItem = {
@@ -41,6 +43,8 @@ export type Item = UserItem | AnswerItem | CallItem | NoticeItem
 export type Approval = {
   readonly requestId: string
   readonly call: EventOf<'PermissionRequest'>['tool_uses'][number]
+  /** The subagent that calls. */
+  readonly agent: string | undefined
 }
 export type AskedByCall = Pick<EventOf<'UserQuestion'>, 'question_id' | 'tool_use_id' | 'questions'>
 export type NetworkApproval = Pick<EventOf<'NetworkRequest'>, 'request_id' | 'host' | 'port'>

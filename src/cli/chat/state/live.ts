@@ -14,11 +14,15 @@ export function addDelta(state: ChatState, delta: AssistantDelta): ChatState {
 }
 
 function addText(state: ChatState, delta: AssistantDelta, text: string, isReasoning: boolean): ChatState {
-  const { message_id, index, offset } = delta
+  const { message_id, index, offset, agent_name: agent } = delta
   const written = changeAnswer(state, message_id, isReasoning, (answer) => {
     if (answer.isComplete) return answer
     const parts = Array.from({ length: Math.max(answer.parts.length, index + 1) }, (_, at) => answer.parts[at] ?? '')
-    return { ...answer, parts: parts.with(index, (parts[index] ?? '').slice(0, offset) + text) }
+    return {
+      ...answer,
+      ...(agent !== undefined && { agent }),
+      parts: parts.with(index, (parts[index] ?? '').slice(0, offset) + text),
+    }
   })
   return written.activity === undefined ? written : { ...written, activity: undefined }
 }

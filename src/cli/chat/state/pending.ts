@@ -3,12 +3,15 @@ import type { EventOf } from '../../../contract/events/event.ts'
 import type { Approval, ChatState, AskedByCall } from './chat-state.ts'
 import { addNotice, changeCall, hasCall } from './items.ts'
 
-export function ask(state: ChatState, { request_id, tool_uses }: EventOf<'PermissionRequest'>): ChatState {
+export function ask(
+  state: ChatState,
+  { request_id, tool_uses, agent_name: agent }: EventOf<'PermissionRequest'>,
+): ChatState {
   const known = new Set(state.approvals.map(({ call }) => call.tool_use_id))
   const added = tool_uses.filter((call) => !known.has(call.tool_use_id))
   return {
     ...state,
-    approvals: [...state.approvals, ...added.map((call): Approval => ({ requestId: request_id, call }))],
+    approvals: [...state.approvals, ...added.map((call): Approval => ({ requestId: request_id, call, agent }))],
   }
 }
 

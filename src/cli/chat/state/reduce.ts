@@ -86,6 +86,7 @@ function addAnswer(state: ChatState, event: EventOf<'AssistantMessage'>): ChatSt
   if (event.text.trim() === '' && !hasAnswer(counted, event.message_id)) return counted
   return changeAnswer(counted, event.message_id, false, (answer) => ({
     ...answer,
+    ...(event.agent_name !== undefined && { agent: event.agent_name }),
     parts: [event.text],
     isComplete: true,
   }))

@@ -1,0 +1,227 @@
+/** What the chat makes of events, without a terminal. */
+import fc from 'fast-check'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { withImages } from '../../../src/cli/chat/input/images.ts'
+import { approvalLines, editableText, editedInput } from '../../../src/cli/chat/input/approval-text.ts'
+import { linesOfItem } from '../../../src/cli/chat/render/item-lines.ts'
+import { createTheme } from '../../../src/cli/chat/render/theme.ts'
+import type { ChatState, Item } from '../../../src/cli/chat/state/chat-state.ts'
+import { EMPTY_STATE } from '../../../src/cli/chat/state/chat-state.ts'
+import { cleanText, revealText } from '../../../src/cli/chat/state/clean-text.ts'
+import { diffOfCall } from '../../../src/cli/chat/state/diff.ts'
+import type { ChatEvent } from '../../../src/cli/chat/state/reduce.ts'
+import { reduce } from '../../../src/cli/chat/state/reduce.ts'
+import { visibleWidth } from '@earendil-works/pi-tui'
+
+const theme = createTheme(false)
+
+const fold = (events: readonly object[], state: ChatState = { ...EMPTY_STATE, isLive: true }): ChatState =>
+  events.reduce<ChatState>((before, event) => reduce(before, event as ChatEvent, 0), state)
+
+const texts = ({ items }: ChatState) =>
+  items.map((item) => (item.kind === 'answer' ? item.parts.join('') : item.kind === 'call' ? item.name : item.text))
+
+const delta = (text_delta: string, offset: number, message_id = 'm') => ({
+  type: 'AssistantDelta',
+  message_id,
+  index: 0,
+  offset,
+  text_delta,
+})
+
+describe('events', () => {
+  test('a piece that arrives again after a reconnection is not shown twice, and the final text replaces all', () => {
+    expect(texts(fold([delta('Hello', 0), delta('Hello wor', 0), delta('ld', 9)]))).toEqual(['Hello world'])
+    const usage = { input_tokens: 1, output_tokens: 2, cached_tokens: 0, reasoning_tokens: 0 }
+    const final = { type: 'AssistantMessage', message_id: 'm', text: 'Hello, world', model: 'x', usage, cost_usd: 0.5 }
+    const state = fold([delta('Hello', 0), final])
+    expect([texts(state), state.usage, state.costUsd]).toEqual([['Hello, world'], { x: usage }, 0.5])
+  })
+
+  test('what a failed attempt has written is removed', () => {
+    const call = {
+      type: 'AssistantDelta',
+      message_id: 'm',
+      index: 0,
+      offset: 0,
+      tool_input_delta: '{',
+      tool_use_id: 'c',
+      tool_name: 'Bash',
+    }
+    expect(fold([delta('Hel', 0), call, { type: 'AssistantAborted', message_id: 'm' }]).items).toEqual([])
+  })
+
+  test('what others have decided is news while the chat is open, and not when it is read again', () => {
+    const call = { tool_use_id: 'c', name: 'Bash', input: {}, input_hash: '', reason: '' }
+    const events = [
+      { type: 'PermissionRequest', request_id: 'r', tool_uses: [call] },
+      { type: 'PermissionDecision', request_id: 'r', tool_use_id: 'c', behavior: 'deny', decided_by: 'user' },
+    ]
+    expect(texts(fold(events))).toEqual(['Bash was denied in another client.'])
+    expect(texts(fold([events[0]!, { type: 'Answered', id: 'c' }, events[1]!]))).toEqual([])
+    expect(texts(fold(events, EMPTY_STATE))).toEqual([])
+    expect(fold(events).approvals).toEqual([])
+  })
+
+  test('a long conversation keeps its end', () => {
+    const state = fold(Array.from({ length: 2000 }, (_, at) => ({ type: 'Notice', tone: 'info', text: String(at) })))
+    expect(state.items.length).toBeLessThan(700)
+    expect(texts(state)[0]).toBe('Earlier parts of this conversation are not shown.')
+    expect(texts(state).at(-1)).toBe('1999')
+  })
+
+  test('events of later versions are ignored', () => {
+    expect(fold([{ type: 'SomethingNew', text: 'x' }])).toEqual({ ...EMPTY_STATE, isLive: true })
+  })
+})
+
+describe('texts', () => {
+  const hostile = fc.string({
+    unit: fc.constantFrom(
+      '\x1b',
+      '[',
+      ']',
+      '5',
+      '2',
+      ';',
+      'm',
+      'J',
+      '\x07',
+      '\\',
+      '\r',
+      '\n',
+      '\t',
+      '\x9b',
+      '\u202e',
+      '\u200b',
+      '\ud800',
+      'P',
+      '_',
+      'a',
+      '世',
+      '🎉',
+      ' ',
+      '|',
+      '`',
+      '*',
+      '#',
+      '-',
+      '<',
+    ),
+    maxLength: 60,
+  })
+  // oxlint-disable-next-line no-control-regex -- what must not be there
+  const CONTROLS = /[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/
+
+  // oxlint-disable-next-line no-control-regex -- what the chat may write
+  const STYLES = /\x1b\[[\d;]*m/g
+
+  test('nothing that a terminal obeys is left of them', () => {
+    fc.assert(
+      fc.property(hostile, (text) => !CONTROLS.test(cleanText(text)) && !CONTROLS.test(revealText(text))),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('what is approved loses no character', () => {
+    const restore = (text: string) =>
+      text.replaceAll(/<U\+([0-9A-F]+)>/g, (_, code: string) => String.fromCodePoint(parseInt(code, 16)))
+    const untabbed = hostile.filter((text) => !text.includes('\t') && !text.includes('<'))
+    fc.assert(
+      fc.property(untabbed, (text) => restore(revealText(text)) === text),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('an unfinished sequence hides no text behind it', () => {
+    expect(cleanText('a\x1b]0;title\nb\x1bPdata\nc')).toBe('a]0;title\nbPdata\nc')
+  })
+
+  test('no line is wider than the terminal, and none has a control character', () => {
+    const items = hostile.map((text): Item[] => [
+      { kind: 'user', text, images: 1, sender: text },
+      { kind: 'answer', messageId: 'm', parts: [text], isReasoning: false, isComplete: true },
+      { kind: 'call', id: 'c', name: text, input: { command: text }, written: 0, output: text },
+      {
+        kind: 'call',
+        id: 'c',
+        name: 'Edit',
+        input: { old_string: text, new_string: `${text}\nx` },
+        written: 0,
+        output: '',
+        result: { text, isError: false, durationMs: 1 },
+      },
+      { kind: 'notice', tone: 'error', text },
+    ])
+    fc.assert(
+      fc.property(items, fc.integer({ min: 1, max: 70 }), (all, width) =>
+        all
+          .flatMap((item) => linesOfItem(item, { width, theme, isExpanded: true }))
+          .every((line) => visibleWidth(line) <= width && !CONTROLS.test(line.replaceAll(STYLES, ''))),
+      ),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('calls', () => {
+  test('edits are diffs of what changes', () => {
+    const lines = (input: unknown) => diffOfCall(input)?.lines.map(({ sign, text }) => sign + text)
+    expect(lines({ old_string: 'a\nb\nc\n', new_string: 'a\nX\nc\n' })).toEqual([' a', '-b', '+X', ' c'])
+    expect(lines({ path: 'f', file_text: 'one\ntwo' })).toEqual(['+one', '+two'])
+    expect(lines({ old_string: 'a', new_string: 'a\n' })).toEqual([' a', '@The newline at the end is added.'])
+    expect(lines({ edits: [{ old_string: 'a', new_string: 'b', replace_all: true }] })).toEqual([
+      '@edit 1 {"replace_all":true}',
+      '-a',
+      '+b',
+    ])
+    expect(lines({ input: '*** Begin Patch\n+x\n*** End Patch' })).toEqual(['@*** Begin Patch', '+x', '@*** End Patch'])
+    expect(lines({ command: 'ls' })).toBeUndefined()
+  })
+
+  test('an approval shows every field', () => {
+    const input = {
+      command: 'create',
+      path: '/x',
+      file_text: 'text',
+      old_str: 'a',
+      new_str: 'b',
+      nested: { deep: '\u202e' },
+    }
+    const shown = approvalLines(
+      { tool_use_id: 'c', name: 'E', input, input_hash: '', reason: 'why', rules: ['Edit(/x)'] },
+      80,
+      theme,
+    ).join('\n')
+    for (const part of ['create', 'path: /x', 'file_text: text', '- a', '+ b', '\\u202e', 'why', 'Edit(/x)'])
+      expect(shown).toContain(part)
+  })
+
+  test('a command is edited as it is, and what the prompt would change as JSON', () => {
+    const call = (input: unknown) => ({ tool_use_id: 'c', name: 'Bash', input, input_hash: '', reason: '' })
+    expect(editableText(call({ command: 'ls', timeout: 5 }))).toBe('ls')
+    expect(editedInput(call({ command: 'ls', timeout: 5 }), 'ls -l')).toEqual({ command: 'ls -l', timeout: 5 })
+    const tabbed = call({ command: 'cat <<E\n\ttext\nE' })
+    expect(editedInput(tabbed, editableText(tabbed))).toEqual(tabbed.input)
+    expect(() => editedInput(tabbed, '[]')).toThrow('must be a JSON object')
+  })
+})
+
+test('images are attached by their path, and not by a name in a sentence', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'chat-images-'))
+  await writeFile(join(directory, 'a b.png'), '\x89PNG\r\n', 'latin1')
+  await writeFile(join(directory, 'text.png'), 'text')
+  const { parts, notes } = await withImages(
+    'see ./a\\ b.png, ./a\\ b.png and "./text.png" and ./none.png, not logo.png',
+    directory,
+  )
+  expect(parts.map(({ type }) => type)).toEqual(['text', 'image'])
+  expect(notes).toEqual([
+    'Attached ./a b.png.',
+    './text.png is not attached: it is not a PNG, JPEG, GIF or WebP image.',
+    './none.png is not attached: there is no such file.',
+  ])
+})
