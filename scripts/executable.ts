@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { randomBytes } from 'node:crypto'
+import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { rolldown } from 'rolldown'
@@ -127,10 +128,10 @@ function isAccepted(server: string, cache: string): boolean {
  */
 function withoutFacades(module: string): string {
   const code = module.replace(/^#![^\n]*\n/, '')
-  const head = /^(?:import[^;'"]*from\s*["']node:[^"']+["'];?\s*)+/.exec(code)?.[0] ?? ''
+  const head = /^(?:import[^;'"]*from\s*["'][^"']+["'];?\s*)+/.exec(code)?.[0] ?? ''
   if (head === '' || /^import\b/.test(code.slice(head.length)))
     throw new Error('The bundle begins in a way that is new.')
-  const one = /import([^;'"]*)from\s*["'](node:[^"']+)["'];?\s*/g
+  const one = /import([^;'"]*)from\s*["']([^"']+)["'];?\s*/g
   return (
     head.replaceAll(one, (_, clause: string, name: string) => takeBuiltin(clause.trim(), name)) +
     code.slice(head.length)
@@ -139,6 +140,7 @@ function withoutFacades(module: string): string {
 
 /** `a, { b as c }` or `a, * as d`; what they name is the same object either way. */
 function takeBuiltin(clause: string, name: string): string {
+  if (!isBuiltin(name)) throw new Error(`The bundle imports ${name}, which is not a module of Node.`)
   const module = `process.getBuiltinModule(${JSON.stringify(name)})`
   const [, whole, named] = /^([\w$]+)?(?:\s*,?\s*)(\{[^}]*\}|\*\s*as\s+[\w$]+)?$/.exec(clause) ?? []
   const bindings = [whole, named?.startsWith('*') ? named.replace(/^\*\s*as\s+/, '') : undefined]
