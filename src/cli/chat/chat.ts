@@ -20,6 +20,7 @@ import { Screen } from './screen.ts'
 import { ChatSession } from './chat-session.ts'
 import type { Approval, Tone } from './state/chat-state.ts'
 import { isBusy } from './state/chat-state.ts'
+import { approvalId } from './state/pending.ts'
 
 /** A second Ctrl+C within this time leaves the chat. */
 const TWICE_MS = 2000
@@ -37,6 +38,7 @@ export class Chat {
   #picking: Panel | undefined
   #editing: { readonly approval: Approval; readonly panel: Panel } | undefined
   #cancelledAt = 0
+  #hasHistory = false
 
   constructor(options: ChatOptions) {
     this.#options = options
@@ -113,7 +115,14 @@ export class Chat {
   #onChange(session: ChatSession): void {
     if (session !== this.#session) return
     this.#endEditing()
+    if (session.state.isLive && !this.#hasHistory) this.#readHistory()
     this.#screen.show(session.state, this.#panel())
+  }
+
+  /** The messages of a resumed conversation can be sent again. */
+  #readHistory(): void {
+    this.#hasHistory = true
+    for (const item of this.#session.state.items) if (item.kind === 'user') this.#screen.remember(item.text)
   }
 
   #panel(): Panel | undefined {
@@ -180,9 +189,9 @@ export class Chat {
 
   /** Also when another client has answered in the meantime. */
   #endEditing(isCancelled = false): void {
-    const id = this.#editing?.approval.call.tool_use_id
-    if (id === undefined) return
-    if (!isCancelled && this.#session.state.approvals.some(({ call }) => call.tool_use_id === id)) return
+    const edited = this.#editing && approvalId(this.#editing.approval)
+    if (edited === undefined) return
+    if (!isCancelled && this.#session.state.approvals.some((approval) => approvalId(approval) === edited)) return
     this.#editing = undefined
     this.#screen.draft = ''
     this.#redraw()

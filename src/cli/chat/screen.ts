@@ -133,9 +133,14 @@ export class Screen {
     if (matchesKey(key, 'ctrl+l')) return did(() => this.#tui.requestRender(true))
     if (matchesKey(key, 'ctrl+z')) return did(() => this.#suspend())
     if (matchesKey(key, 'escape') && !this.#editor.isShowingAutocomplete()) return did(handlers.onEscape)
-    if (!this.#panel || !isEmpty || Date.now() < this.#readyAt || !this.#panel.handleKey(key)) return false
+    if (!this.#isReady() || this.#panel?.handleKey(key) !== true) return false
     this.redraw()
     return true
+  }
+
+  /** Whether keys answer the panel. */
+  #isReady(): boolean {
+    return Date.now() >= this.#readyAt && this.#editor.getText() === ''
   }
 
   #expand(): void {
@@ -173,7 +178,7 @@ export class Screen {
     const { theme } = this.#options
     const activity = activityLine(this.#state, { width, theme, now: Date.now() })
     const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL
-    const panel = this.#panel?.render(width, rows, Date.now() >= this.#readyAt) ?? []
+    const panel = this.#panel?.render(width, rows, this.#isReady()) ?? []
     return ['', ...panel, ...(activity === '' ? [] : [activity])]
   }
 

@@ -61,9 +61,22 @@ describe('events', () => {
       { type: 'PermissionDecision', request_id: 'r', tool_use_id: 'c', behavior: 'deny', decided_by: 'user' },
     ]
     expect(texts(fold(events))).toEqual(['Bash was denied in another client.'])
-    expect(texts(fold([events[0]!, { type: 'Answered', id: 'c' }, events[1]!]))).toEqual([])
+    expect(texts(fold([events[0]!, { type: 'Answered', id: 'r c' }, events[1]!]))).toEqual([])
     expect(texts(fold(events, EMPTY_STATE))).toEqual([])
     expect(fold(events).approvals).toEqual([])
+  })
+
+  test('a model that uses the id of a call again makes another call, which is asked about again', () => {
+    const call = { type: 'ToolUse', tool_use_id: 'c', name: 'Bash', input: {} }
+    const result = { type: 'ToolResult', tool_use_id: 'c', output: 'one', is_error: false, duration_ms: 1 }
+    expect(texts(fold([call, result, call]))).toEqual(['Bash', 'Bash'])
+    const asked = (request_id: string) => ({
+      type: 'PermissionRequest',
+      request_id,
+      tool_uses: [{ ...call, reason: '' }],
+    })
+    const { approvals, answeredHere } = fold([asked('one'), { type: 'Answered', id: 'one c' }, asked('two')])
+    expect([approvals.map(({ requestId }) => requestId), [...answeredHere]]).toEqual([['one', 'two'], ['one c']])
   })
 
   test('a long conversation keeps its end', () => {

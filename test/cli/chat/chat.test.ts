@@ -318,7 +318,12 @@ describe.concurrent('the chat', () => {
     expect(terminal.isColored).toBe(false)
     terminal.resize(30, 20)
     await terminal.until(() => terminal.lines.some((line) => line === '─'.repeat(30)), 'to be drawn with 30 columns')
-    terminal.resize(8, 6)
+    for (const [columns, rows] of [
+      [8, 6],
+      [2, 3],
+      [1, 1],
+    ] as const)
+      terminal.resize(columns, rows)
     terminal.resize(100, 30)
     await terminal.until(() => terminal.lines.some((line) => line === '─'.repeat(100)), 'to be drawn with 100 columns')
     await terminal.say('hi')

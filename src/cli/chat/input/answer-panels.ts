@@ -3,6 +3,7 @@ import { AgentServerError } from '../../../client/agent-server-error.ts'
 import type { ToolDecision } from '../../../contract/permission.ts'
 import type { Approval, NetworkApproval, AskedByCall } from '../state/chat-state.ts'
 import { cleanText, revealText } from '../state/clean-text.ts'
+import { approvalId } from '../state/pending.ts'
 import type { DecisionKey } from '../render/decision-panel.ts'
 import { DecisionPanel } from '../render/decision-panel.ts'
 import { ChoicePanel } from '../render/choice-panel.ts'
@@ -42,7 +43,7 @@ export class AnswerPanels {
 
   #next(): NamedPanel | undefined {
     const { approvals, networkApprovals, questions, answeredHere } = this.#asking.session.state
-    const waiting = approvals.filter(({ call }) => !answeredHere.has(call.tool_use_id))
+    const waiting = approvals.filter((each) => !answeredHere.has(approvalId(each)))
     const [approval] = waiting
     if (approval) return this.#approval(approval, waiting.length)
     const network = networkApprovals.find(({ request_id }) => !answeredHere.has(request_id))
@@ -66,7 +67,10 @@ export class AnswerPanels {
     const who = agent === undefined ? '' : ` of the subagent ${revealText(agent)}`
     const title = `Allow ${revealText(call.name)}${who}?${waiting > 1 ? ` (${waiting} calls wait)` : ''}`
     const body = cached((width) => approvalLines(call, width, theme))
-    return { key: `call ${call.tool_use_id} ${waiting}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
+    return {
+      key: `call ${approvalId(approval)} ${waiting}`,
+      create: () => new DecisionPanel({ title, body, keys }, theme),
+    }
   }
 
   #network(request: NetworkApproval): NamedPanel {
@@ -123,7 +127,7 @@ export class AnswerPanels {
   #decide(approval: Approval, decision: Decided): void {
     const { requestId, call } = approval
     const { tool_use_id, input_hash } = call
-    this.#answer(tool_use_id, ({ conversation }) =>
+    this.#answer(approvalId(approval), ({ conversation }) =>
       conversation.permissions.decide(requestId, { decisions: [{ tool_use_id, input_hash, ...decision }] }),
     )
   }
@@ -146,7 +150,7 @@ const REDRAW = { type: 'Unanswered', id: '' } as const
 
 function isWaiting({ state }: ChatSession, id: string): boolean {
   return (
-    state.approvals.some(({ call }) => call.tool_use_id === id) ||
+    state.approvals.some((approval) => approvalId(approval) === id) ||
     state.questions.some(({ question_id }) => question_id === id) ||
     state.networkApprovals.some(({ request_id }) => request_id === id)
   )

@@ -2,6 +2,7 @@
 import { matchesKey } from '@earendil-works/pi-tui'
 import { fit, oneLine, wrapped } from './lines.ts'
 import type { Panel } from './panel.ts'
+import { NOT_READY } from './panel.ts'
 import type { Theme } from './theme.ts'
 
 export type Choice = {
@@ -42,7 +43,7 @@ export class ChoicePanel implements Panel {
     const shown = options.slice(first, first + space).flatMap((option, at) => this.#linesOf(option, first + at, width))
     const more =
       options.length > space ? [this.#theme.dim(oneLine(`  ${this.#at + 1} of ${options.length}`, width))] : []
-    return fit([...head, ...shown, ...more, this.#theme.dim(oneLine(isReady ? hint : '…', width))], width)
+    return fit([...head, ...shown, ...more, this.#theme.dim(oneLine(isReady ? hint : NOT_READY, width))], width)
   }
 
   handleKey(key: string): boolean {

@@ -2,6 +2,7 @@
 import { matchesKey } from '@earendil-works/pi-tui'
 import { fit, oneLine, wrapped } from './lines.ts'
 import type { Panel } from './panel.ts'
+import { NOT_READY } from './panel.ts'
 import type { Theme } from './theme.ts'
 
 export type DecisionKey = { readonly key: string; readonly label: string; readonly run: () => void }
@@ -31,7 +32,7 @@ export class DecisionPanel implements Panel {
   render(width: number, rows: number, isReady: boolean): string[] {
     const head = wrapped(this.#theme.bold(this.#theme.yellow(this.#decision.title)), width)
     const keys = this.#decision.keys.map(({ key, label }) => `${this.#theme.bold(`[${key}]`)} ${label}`).join('  ')
-    const foot = wrapped(isReady ? keys : '…', width)
+    const foot = keys === '' ? [] : wrapped(isReady ? keys : this.#theme.dim(NOT_READY), width)
     const body = this.#decision.body(width)
     this.#length = body.length
     const space = Math.max(MIN_BODY_ROWS, rows - head.length - foot.length)

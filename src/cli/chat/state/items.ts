@@ -14,11 +14,12 @@ export function add(state: ChatState, item: Item): ChatState {
 export const addNotice = (state: ChatState, tone: Tone, text: string): ChatState =>
   add(state, { kind: 'notice', tone, text })
 
-/** Changes the call, or adds it first. */
+/** Changes the call, or adds it first. With `name` a call that has its result is another one: models use ids again. */
 export function changeCall(state: ChatState, id: string, change: (call: CallItem) => CallItem, name = ''): ChatState {
   const at = state.items.findLastIndex((item) => item.kind === 'call' && item.id === id)
   const found = state.items[at]
-  if (found?.kind === 'call') return { ...state, items: state.items.with(at, change(found)) }
+  if (found?.kind === 'call' && (name === '' || !found.result))
+    return { ...state, items: state.items.with(at, change(found)) }
   return add(state, change({ kind: 'call', id, name, input: undefined, written: 0, output: '' }))
 }
 

@@ -3,12 +3,16 @@ import type { EventOf } from '../../../contract/events/event.ts'
 import type { Approval, ChatState, AskedByCall } from './chat-state.ts'
 import { addNotice, changeCall, hasCall } from './items.ts'
 
+/** Models use ids of calls again. */
+export const approvalId = ({ requestId, call }: Pick<Approval, 'requestId' | 'call'>): string =>
+  `${requestId} ${call.tool_use_id}`
+
 export function ask(
   state: ChatState,
   { request_id, tool_uses, agent_name: agent }: EventOf<'PermissionRequest'>,
 ): ChatState {
-  const known = new Set(state.approvals.map(({ call }) => call.tool_use_id))
-  const added = tool_uses.filter((call) => !known.has(call.tool_use_id))
+  const known = new Set(state.approvals.map(approvalId))
+  const added = tool_uses.filter((call) => !known.has(approvalId({ requestId: request_id, call })))
   return {
     ...state,
     approvals: [...state.approvals, ...added.map((call): Approval => ({ requestId: request_id, call, agent }))],
@@ -17,8 +21,9 @@ export function ask(
 
 export function afterDecision(state: ChatState, event: EventOf<'PermissionDecision'>): ChatState {
   const { tool_use_id: id, behavior, decided_by, updated_input } = event
-  const waited = state.approvals.find(({ call }) => call.tool_use_id === id)
-  const approvals = state.approvals.filter(({ call }) => call.tool_use_id !== id)
+  const isDecided = ({ requestId, call }: Approval) => requestId === event.request_id && call.tool_use_id === id
+  const waited = state.approvals.find(isDecided)
+  const approvals = state.approvals.filter((approval) => !isDecided(approval))
   const decided = hasCall(state, id)
     ? changeCall({ ...state, approvals }, id, (call) => ({
         ...call,
@@ -26,7 +31,7 @@ export function afterDecision(state: ChatState, event: EventOf<'PermissionDecisi
         ...(updated_input !== undefined && { input: updated_input }),
       }))
     : { ...state, approvals }
-  if (!waited || !state.isLive || decided_by !== 'user' || state.answeredHere.has(id)) return decided
+  if (!waited || !state.isLive || decided_by !== 'user' || state.answeredHere.has(approvalId(waited))) return decided
   const verb = behavior === 'allow' ? 'approved' : 'denied'
   return addNotice(decided, 'info', `${waited.call.name} was ${verb} in another client.`)
 }
