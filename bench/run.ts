@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchActive } from './active.ts'
 import { benchCli } from './cli.ts'
+import { benchChat } from './chat.ts'
 import { benchCommands } from './commands.ts'
 import { benchCallbacks } from './callbacks.ts'
 import { benchChurn } from './churn.ts'
@@ -29,6 +30,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   presets: benchPresets,
   prefix: benchPrefix,
   deltas: benchDeltas,
+  chat: benchChat,
   create: benchCreate,
   files: benchFiles,
   commands: benchCommands,

@@ -28,7 +28,7 @@ export type ChatOptions = {
   /** `--tool-choice required`: `runWithTool` starts the first run of the chat then. */
   readonly forcesTool: boolean
   /** Sends a message whose first answer must call a tool, instead of `conversation.send`. Returns when that answer is done. */
-  readonly runWithTool?: (conversation: ConversationHandle, content: UserInput['content']) => Promise<void>
+  readonly runWithTool: (conversation: ConversationHandle, content: UserInput['content']) => Promise<void>
   /** `--permission-mode`, as the conversation has it. */
   readonly permissionMode: PermissionMode
   /** Whether the output may have colours: it is a terminal, and NO_COLOR is not set. */

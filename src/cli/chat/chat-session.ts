@@ -5,7 +5,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { runWithTool } from '../forced-tool.ts'
+import type { ChatOptions } from '../chat-seam.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
@@ -17,6 +17,7 @@ type SessionOptions = {
   readonly maxSteps: number | undefined
   /** Whether the first answer must call a tool. */
   readonly forcesTool: boolean
+  readonly runWithTool: ChatOptions['runWithTool']
   readonly onChange: (session: ChatSession) => void
 }
 
@@ -88,7 +89,7 @@ export class ChatSession {
   async send(content: UserInput['content']): Promise<void> {
     if (this.#forcesTool) {
       this.#forcesTool = false
-      return await runWithTool(this.conversation, { content, maxSteps: this.#options.maxSteps })
+      return await this.#options.runWithTool(this.conversation, content)
     }
     const max_steps = this.#options.maxSteps
     if (max_steps === undefined || isBusy(this.#state)) return void (await this.conversation.send(content))

@@ -80,8 +80,15 @@ export class Chat {
   }
 
   #createSession(view: ConversationView, forcesTool = false): ChatSession {
-    const { client, maxSteps } = this.#options
-    return new ChatSession({ client, view, maxSteps, forcesTool, onChange: (session) => this.#onChange(session) })
+    const { client, maxSteps, runWithTool } = this.#options
+    return new ChatSession({
+      client,
+      view,
+      maxSteps,
+      forcesTool,
+      runWithTool,
+      onChange: (session) => this.#onChange(session),
+    })
   }
 
   #createAnswers(): AnswerPanels {

@@ -1,5 +1,5 @@
 /** What the chat makes of events, without a terminal. */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

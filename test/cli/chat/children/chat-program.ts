@@ -23,6 +23,7 @@ const exitCode = await startChat({
   prompt: CHAT_PROMPT,
   maxSteps: undefined,
   forcesTool: false,
+  runWithTool: () => Promise.resolve(),
   permissionMode: view.state.permission_mode,
   color: !NO_COLOR,
   notices: [],

@@ -104,7 +104,7 @@ export class Terminal implements AsyncDisposable {
   }
 
   async until(isSo: () => boolean, what: string): Promise<void> {
-    const deadline = Date.now() + Number(process.env['CHAT_PATIENCE_MS'] ?? PATIENCE_MS)
+    const deadline = Date.now() + PATIENCE_MS
     while (!isSo()) {
       if (Date.now() > deadline) throw new Error(`The screen was expected ${what}, and shows:\n${this.text}`)
       await sleep(15)
