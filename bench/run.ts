@@ -20,6 +20,7 @@ import { benchNetwork } from './network.ts'
 import { benchPrefix } from './prefix.ts'
 import { benchPresets } from './presets.ts'
 import { benchScale } from './scale.ts'
+import { benchSdk } from './sdk.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
 import type { Row } from './table.ts'
@@ -45,6 +46,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   active: benchActive,
   'event-page': () => benchEventPage(),
   'long-log': benchLongLog,
+  sdk: benchSdk,
 }
 
 const PAGE = join(import.meta.dirname, '../docs/benchmarks.md')
