@@ -3,8 +3,8 @@
  * wrote it could turn off the sandbox, or send the key of the model elsewhere.
  */
 import { resolve } from 'node:path'
+import { ensureWritable } from './config.ts'
 import { defaultDataDir } from './paths.ts'
-import { makeDirectories } from '../lib/make-directories.ts'
 
 /** Variables whose paths may be relative to the current directory. */
 const RELATIVE = /^(OPENHANDS_DATA_DIR|OPENHANDS_WORKDIR_BASE|(OPENHANDS|LLM|TAVILY)_\w+_FILE)$/
@@ -14,7 +14,7 @@ export async function leaveProject({ createsIt }: { readonly createsIt: boolean 
   for (const [name, path] of Object.entries(process.env))
     if (path && RELATIVE.test(name)) process.env[name] = resolve(path)
   const dataDir = process.env.OPENHANDS_DATA_DIR || defaultDataDir()
-  if (createsIt) await makeDirectories(dataDir, 0o700)
+  if (createsIt) await ensureWritable(dataDir, 'OPENHANDS_DATA_DIR')
   process.chdir(createsIt ? dataDir : '/')
   return dataDir
 }

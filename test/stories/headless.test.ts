@@ -11,6 +11,7 @@ import type { ScriptFile, ScriptedQuestion } from '../../src/llm/scripted/script
 import { pickTurn } from '../../src/llm/scripted/script.ts'
 import type { CommandOptions } from '../support/command.ts'
 import { runCommand, startCommand } from '../support/command.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { commandLine, KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -177,6 +178,19 @@ describe('on a data directory that a server holds', () => {
     expect(code).toBe(0)
   })
 
+  test('an answer that cannot be written is an error', async () => {
+    const { env, cwd } = shared()
+    const program = commandLine(['-p', 'plain']).map((word) => `'${word}'`)
+    const script = `${program.join(' ')} > /dev/full`
+    const finished = await promisify(execFile)('bash', ['-c', script], {
+      cwd,
+      env: { PATH: process.env['PATH'], ...env },
+      timeout: PATIENCE_MS,
+    }).catch((error: unknown) => error as { code: number; stderr: string })
+    expect(finished.stderr).toMatch(/agent-server: the answer cannot be written \(ENOSPC\)\.\n$/)
+    expect(finished).toMatchObject({ code: 1 })
+  })
+
   test('connect drives the server by its URL, and never sends it the key of the model', async () => {
     const { env, cwd } = shared()
     const options = { cwd: cwd!, env: { ...env, OPENHANDS_DATA_DIR: join(home, 'unused') } }
@@ -257,6 +271,7 @@ describe('wrong use is one line and exit code 2', () => {
     ['an empty prompt', ['-p'], {}, /^agent-server: the prompt is empty/],
     ['no terminal for the chat', ['chat'], {}, /^agent-server: the chat needs a terminal/],
     ['a settings file that is missing', ['-p', '--settings', 'none.json', 'hi'], {}, /none\.json cannot be read/],
+    ['a directory that does not exist', ['-p', '--cwd', 'none', 'hi'], {}, /none is not a directory/],
     ['no key for a server', ['connect', 'http://localhost:1', '-p', 'hi'], {}, /no key is set for http/],
   ])('%s', async (_, args, env, sentence) => {
     const cwd = await mkdtemp(join(tmpdir(), 'agent-server-headless-'))

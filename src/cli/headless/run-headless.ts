@@ -20,10 +20,12 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
     const opened = await openRun(invocation, interrupts.signal)
     await using _host = opened.host
     sayStart(opened, invocation, output)
-    return await new HeadlessRun(invocation, opened, output, interrupts).runAll(prompts)
+    const code = await new HeadlessRun(invocation, opened, output, interrupts).runAll(prompts)
+    await output.flush()
+    return output.lostCode ?? code
   } catch (error) {
     if (interrupts.code !== undefined) return interrupts.code
-    if (output.isLost) return DONE
+    if (output.isLost) return output.lostCode ?? FAILED
     throw error
   }
 }
@@ -91,7 +93,7 @@ class HeadlessRun {
   }
 
   #report(end: TurnEnd): number {
-    const code = this.#interrupts.code ?? (this.#output.isLost ? DONE : exitCodeOf(end))
+    const code = this.#interrupts.code ?? exitCodeOf(end)
     this.#output.end(end, this.#conversation.id, code)
     const why =
       this.#interrupts.code === undefined

@@ -2,10 +2,11 @@
 import { wantsColor } from '../../config/config.ts'
 import { describeEvent } from '../../contract/events/describe-event.ts'
 import type { Event } from '../../contract/events/event.ts'
+import { codeOf } from '../../lib/error-code.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { OutputFormat } from '../command-line/run-options.ts'
 import { plainText } from '../plain-text.ts'
-import { FAILED } from './exit-code.ts'
+import { DONE, FAILED } from './exit-code.ts'
 import type { TurnEnd } from './run-turn.ts'
 
 export type Streams = {
@@ -20,7 +21,8 @@ export class HeadlessOutput {
   readonly #format: OutputFormat
   readonly #streams: Streams
   readonly #color: boolean
-  #isLost = false
+  /** The code of the error after which nothing can be written any more. */
+  #lost: string | undefined
 
   /** Called when nobody reads stdout any more. */
   onLost: () => void = () => {}
@@ -29,20 +31,28 @@ export class HeadlessOutput {
     this.#format = format
     this.#streams = streams
     this.#color = wantsColor(streams.stderr)
-    streams.stdout.on('error', () => {
-      if (this.#isLost) return
-      this.#isLost = true
+    streams.stdout.on('error', (error) => {
+      if (this.isLost) return
+      this.#lost = codeOf(error) ?? 'error'
       this.onLost()
     })
   }
 
   get isLost(): boolean {
-    return this.#isLost
+    return this.#lost !== undefined
+  }
+
+  /** A reader that has gone, as with `head`, is nothing unusual. Undefined unless the output is lost. */
+  get lostCode(): number | undefined {
+    if (this.#lost === undefined) return undefined
+    if (this.#lost === 'EPIPE') return DONE
+    this.#streams.stderr.write(`agent-server: the answer cannot be written (${this.#lost}).\n`)
+    return FAILED
   }
 
   /** A line for a person, on stderr. */
   note(text: string): void {
-    if (this.#isLost) return
+    if (this.isLost) return
     const line = plainText(text)
     this.#streams.stderr.write(this.#color ? `${DIM}${line}${RESET}\n` : `${line}\n`)
   }
@@ -58,6 +68,14 @@ export class HeadlessOutput {
     if (text === '') return
     const { stdout } = this.#streams
     stdout.write(`${stdout.isTTY ? plainText(text) : text}${text.endsWith('\n') ? '' : '\n'}`)
+  }
+
+  /** Resolves when everything was written, or could not be. */
+  flush(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.isLost) resolve()
+      else this.#streams.stdout.write('', () => setImmediate(resolve))
+    })
   }
 
   #json(value: object): void {

@@ -1,4 +1,5 @@
 /** Collects what a conversation gets: options, environment, settings file, and what a person is asked for. */
+import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
@@ -31,7 +32,7 @@ export async function readRunSettings(invocation: RunInvocation): Promise<RunSet
   const file = isRemote && path === undefined ? NO_FILE : await readSettingsFile(path)
   const mcp = mcpConfig === undefined ? undefined : await readMcpFile(mcpConfig)
   if (mcp && resume !== undefined) throw new UsageError('--mcp-config cannot change a resumed conversation.')
-  const cwd = workdirOf(invocation)
+  const cwd = await workdirOf(invocation)
   const dataDir = await leaveProject({ createsIt: !isRemote })
   const model = await modelOf(invocation, file.settings)
   return {
@@ -46,9 +47,13 @@ export async function readRunSettings(invocation: RunInvocation): Promise<RunSet
   }
 }
 
-function workdirOf({ server, cwd }: RunInvocation): string | undefined {
+/** The server would create a directory that does not exist, also one whose name is misspelt. */
+async function workdirOf({ server, cwd }: RunInvocation): Promise<string | undefined> {
   if (server !== undefined) return cwd
-  return resolve(cwd ?? '.')
+  const path = resolve(cwd ?? '.')
+  const found = await stat(path).catch(() => undefined)
+  if (!found?.isDirectory()) throw new UsageError(`${path} is not a directory.`)
+  return path
 }
 
 function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { model, base_url }: ModelFileSettings) {
