@@ -22,6 +22,7 @@ import type { ParsedLlm } from './config/settings.ts'
 import { llmSecrets, newSettings, parseNewLlm, rulesIn, shownFields } from './config/settings.ts'
 import { offeredTools } from './project/offered-tools.ts'
 import { loadForConversation } from './project/load-for-conversation.ts'
+import { joinMcp } from './project/join-mcp.ts'
 import { redactProject } from './project/redact-project.ts'
 import { ruleWarning } from './config/rule-warning.ts'
 import { toolWarning } from './config/tool-warning.ts'
@@ -45,6 +46,8 @@ export type CreateOptions = {
   readonly idempotency: Idempotency | undefined
   /** Throws a `Problem` if the client may not use these hooks. */
   readonly mayUse: (hooks: Hooks) => void
+  /** The same for MCP servers of its project. */
+  readonly mayConnect: (mcp: CreateConversation['mcp']) => void
   /** Aborted when the server stops: hooks of the first message may take long. */
   readonly signal: AbortSignal
   readonly onChange: (state: State) => void
@@ -54,7 +57,7 @@ export type Created = { readonly conversation: Conversation; readonly warnings: 
 
 /** Removes everything it created if it throws. */
 export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<Created> {
-  const { id, request, idempotency, mayUse, signal, onChange } = options
+  const { id, request, idempotency, mayUse, mayConnect, signal, onChange } = options
   const own = deps.storage.conversation(id)
   const { llm, tools: asked, mcp } = await checkRequest(deps, request)
   const kept = secretsIn(request, llm, mcp)
@@ -90,6 +93,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
     if (request.workdir !== undefined) await enterAsGuest(guestsOf(deps), workdir, id)
     const loaded = await loadForConversation(deps, request, { workdir, stateDirectory: own.directory })
     const { hooks, warnings: ofHooks } = await joinHooks(deps.hooks, { request, loaded, secrets, redactor, mayUse })
+    const mcpServers = await joinMcp({ asked: mcp, loaded, secrets, mayConnect })
     const project = loaded && redactProject(loaded, redactor.redact)
     const { tools, warnings: ofTools } = offeredTools(asked, request, project?.settings)
     const warnings = [
@@ -108,7 +112,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       tools,
       hooks,
       project,
-      mcp: mcp?.servers,
+      mcp: mcpServers,
       agents,
       redact,
     })

@@ -43,7 +43,9 @@ export function firstEvents(
     enabled_providers: [settings.llm_config.custom_llm_provider ?? 'openai'],
     mcp_servers: [
       ...Object.keys(settings.mcp ?? {}).map((name) => ({ name, status: 'pending' })),
-      ...(project_settings?.mcp_servers ?? []).map((name) => ({ name, status: 'not_connected' })),
+      ...(project_settings?.mcp_servers ?? [])
+        .filter((name) => !Object.hasOwn(settings.mcp ?? {}, name))
+        .map((name) => ({ name, status: 'not_connected' })),
     ],
     ...(agents.length > 0 && { agents }),
     system_prompt: buildSystemPrompt({

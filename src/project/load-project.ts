@@ -11,7 +11,9 @@ import { ruleSetOf } from '../policy/rules/rule-set.ts'
 import { AGENTS, COMMANDS, loadEntries, SKILLS } from './entries.ts'
 import { IgnoredSettings, NOT_TRUSTED } from './ignored-settings.ts'
 import type { SourceContext } from './load-context.ts'
+import type { McpServerInput } from '../contract/mcp/mcp-server.ts'
 import { readMcpServers } from './mcp-file.ts'
+import type { ServerChoice } from './mcp-file.ts'
 import type { MemoryText } from './memory.ts'
 import { Memory } from './memory.ts'
 import { MAX_PROJECT_RULES } from './project-limits.ts'
@@ -48,6 +50,8 @@ export type LoadedProject = {
   readonly memory: readonly MemoryText[]
   /** Of trusted files, with their secrets. */
   readonly hooks: readonly FileHooks[]
+  /** Of a trusted project, with their credentials. */
+  readonly mcpServers: Readonly<Record<string, McpServerInput>>
 }
 
 /** Throws a `Problem` for a settings file that cannot be read. */
@@ -65,7 +69,7 @@ export async function loadProject(options: LoadOptions): Promise<LoadedProject> 
   const rules = joined(files.map((file) => file.rules))
   refuseTooMany(rules)
   const memory = new Memory()
-  const found = await loadContent(contexts, memory)
+  const { mcpServers, ...found } = await loadContent(contexts, memory, choiceOf(files))
   const mode = modeOf(options, files, ignored)
   const settings = {
     sources: [...new Set(options.sources)],
@@ -77,7 +81,7 @@ export async function loadProject(options: LoadOptions): Promise<LoadedProject> 
     ignored: ignored.list(),
   }
   const hooks = files.flatMap(({ path, hooks: given }) => (given ? [{ path, hooks: given }] : []))
-  return { settings, mode, memory: memory.texts, hooks }
+  return { settings, mode, memory: memory.texts, hooks, mcpServers }
 }
 
 type LoadedFile = FileSettings & { readonly context: SourceContext }
@@ -122,19 +126,32 @@ function contextsOf(
 async function loadContent(
   contexts: readonly SourceContext[],
   memory: Memory,
-): Promise<Pick<ProjectSettings, 'skills' | 'commands' | 'agents' | 'mcp_servers'>> {
+  choice: ServerChoice,
+): Promise<
+  Pick<ProjectSettings, 'skills' | 'commands' | 'agents' | 'mcp_servers'> & Pick<LoadedProject, 'mcpServers'>
+> {
   const kinds = [SKILLS, COMMANDS, AGENTS].map((kind) => ({ kind, known: new Map<string, ProjectEntry>() }))
-  const servers = new Set<string>()
+  let found: Awaited<ReturnType<typeof readMcpServers>> = { names: [], servers: {} }
   for (const context of contexts) {
     const { memory: texts, directory } = PLACES[context.source]
     for (const path of texts) await memory.load(context, path)
     if (directory === undefined) continue
     for (const { kind, known } of kinds) await loadEntries(kind, { ...context, directory }, known)
-    if (context.source !== 'project') continue
-    for (const name of await readMcpServers(context, '.mcp.json')) servers.add(name)
+    if (context.source === 'project') found = await readMcpServers(context, '.mcp.json', choice)
   }
   const [skills = [], commands = [], agents = []] = kinds.map(({ known }) => [...known.values()])
-  return { skills, commands, agents, mcp_servers: [...servers] }
+  return { skills, commands, agents, mcp_servers: [...found.names], mcpServers: found.servers }
+}
+
+/** A file that is not trusted can leave servers out. */
+function choiceOf(files: readonly LoadedFile[]): ServerChoice {
+  const isAll = files.some(({ servers, context }) => context.isTrusted && servers.all === true)
+  const lists = files.flatMap(({ servers }) => servers.enabled ?? [])
+  const isListed = files.some(({ servers }) => servers.enabled !== undefined)
+  return {
+    enabled: isListed && !isAll ? lists : undefined,
+    disabled: files.flatMap(({ servers }) => servers.disabled ?? []),
+  }
 }
 
 function refuseTooMany(rules: PermissionRules): void {

@@ -1,25 +1,76 @@
-/** Reads the names of the MCP servers in `.mcp.json`. Their settings may have credentials, and are not kept. */
+/** Reads the MCP servers in `.mcp.json`: their names, and for a trusted project also how they are reached. */
+import { isServerName, McpServerInput } from '../contract/mcp/mcp-server.ts'
+import { describeIssue } from '../contract/problem.ts'
 import { parseJsonObject } from '../lib/json/untrusted-json.ts'
+import { NOT_TRUSTED } from './ignored-settings.ts'
 import type { SourceContext } from './load-context.ts'
 import { MAX_MCP_SERVERS } from './project-limits.ts'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 
-export async function readMcpServers({ reader, ignored }: SourceContext, path: string): Promise<string[]> {
+/** `servers` may have credentials. They are those that the conversation connects to. */
+export type ProjectServers = {
+  readonly names: readonly string[]
+  readonly servers: Readonly<Record<string, McpServerInput>>
+}
+
+/** What the settings files say of the servers of `.mcp.json`, as in Claude Code. */
+export type ServerChoice = {
+  /** Undefined: all. */
+  readonly enabled: readonly string[] | undefined
+  readonly disabled: readonly string[]
+}
+
+export async function readMcpServers(
+  context: SourceContext,
+  path: string,
+  choice: ServerChoice,
+): Promise<ProjectServers> {
+  const { reader, ignored } = context
   const found = await reader.read(path)
-  if (found.kind === 'missing') return []
-  const servers = found.kind === 'text' ? parseJsonObject(found.text)?.['mcpServers'] : undefined
-  if (typeof servers !== 'object' || servers === null || Array.isArray(servers)) {
+  if (found.kind === 'missing') return { names: [], servers: {} }
+  const given = found.kind === 'text' ? parseJsonObject(found.text)?.['mcpServers'] : undefined
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     ignored.add(
       'MCP servers',
       path,
       found.kind === 'refused' ? found.reason : 'It is not JSON with an object mcpServers.',
     )
-    return []
+    return { names: [], servers: {} }
   }
-  const names = Object.keys(servers)
-  const known = names.filter((name) => NAME.test(name)).slice(0, MAX_MCP_SERVERS)
-  if (known.length < names.length)
-    ignored.add(`${names.length - known.length} MCP servers`, path, 'Their names are not valid, or there are too many.')
-  return known
+  const entries = Object.entries(given)
+  const known = entries.filter(([name]) => NAME.test(name)).slice(0, MAX_MCP_SERVERS)
+  if (known.length < entries.length)
+    ignored.add(
+      `${entries.length - known.length} MCP servers`,
+      path,
+      'Their names are not valid, or there are too many.',
+    )
+  return { names: known.map(([name]) => name), servers: usable(context, path, known, choice) }
+}
+
+function usable(
+  { isTrusted, ignored }: SourceContext,
+  path: string,
+  entries: readonly (readonly [string, unknown])[],
+  choice: ServerChoice,
+): Record<string, McpServerInput> {
+  const servers: [string, McpServerInput][] = []
+  for (const [name, given] of entries) {
+    const server = isTrusted ? readServer(name, given, choice) : NOT_TRUSTED
+    if (typeof server === 'string') ignored.add(`MCP server ${name}`, path, server)
+    else servers.push([name, server])
+  }
+  return Object.fromEntries(servers)
+}
+
+/** Returns a sentence for a server that is not used. */
+function readServer(name: string, given: unknown, { enabled, disabled }: ServerChoice): McpServerInput | string {
+  if (disabled.includes(name)) return 'disabledMcpjsonServers has its name.'
+  if (enabled && !enabled.includes(name)) return 'enabledMcpjsonServers does not have its name.'
+  if (!isServerName(name)) return 'This server cannot use its name for tools.'
+  const parsed = McpServerInput.safeParse(given)
+  if (parsed.success) return parsed.data.disabled === true ? 'It is disabled.' : parsed.data
+  const [fault] = parsed.error.issues.map((issue) => describeIssue(issue, [name]))
+  return `${fault?.path ?? name}: ${fault?.message ?? 'is not valid'}.`
 }

@@ -22,12 +22,21 @@ export type FileSettings = {
   readonly mode: PermissionMode | undefined
   /** Undefined without any that have an effect. */
   readonly hooks: Hooks | undefined
+  /** Which servers of `.mcp.json` are used. */
+  readonly servers: {
+    readonly all: boolean | undefined
+    readonly enabled: readonly string[] | undefined
+    readonly disabled: readonly string[] | undefined
+  }
 }
 
 const Rules = z.array(z.string()).default([])
 const SettingsFile = z.object({
   permissions: z.object({ allow: Rules, ask: Rules, deny: Rules, defaultMode: z.string().optional() }).prefault({}),
   hooks: z.unknown().optional(),
+  enableAllProjectMcpServers: z.boolean().optional(),
+  enabledMcpjsonServers: z.array(z.string()).optional(),
+  disabledMcpjsonServers: z.array(z.string()).optional(),
 })
 
 const MODES: Readonly<Record<string, PermissionMode>> = {
@@ -46,7 +55,7 @@ export async function readSettingsFile(context: SourceContext, path: string): Pr
   const json = parseJson(path, found.text)
   const parsed = SettingsFile.safeParse(json)
   if (!parsed.success) throw unreadable(path, parsed.error.issues.slice(0, 5).map(describeIssue).join(' '))
-  const { permissions, hooks } = parsed.data
+  const { permissions, hooks, ...servers } = parsed.data
   noteUnused(context, path, json)
   const read = readHooks(context, path, hooks)
   if (read && 'fault' in read) throw unusableHooks(path, read.fault)
@@ -55,6 +64,11 @@ export async function readSettingsFile(context: SourceContext, path: string): Pr
     hooks: read,
     rules: readRules(context, path, permissions),
     mode: readMode(context, path, permissions.defaultMode),
+    servers: {
+      all: servers.enableAllProjectMcpServers,
+      enabled: servers.enabledMcpjsonServers,
+      disabled: servers.disabledMcpjsonServers,
+    },
   }
 }
 
@@ -118,6 +132,8 @@ function readMode({ ignored }: SourceContext, path: string, name: string | undef
   return mode
 }
 
+const KNOWN = Object.keys(SettingsFile.shape)
+
 /** What is in the file and has no effect. */
 function noteUnused({ ignored }: SourceContext, path: string, json: unknown): void {
   const note = (value: unknown, known: readonly string[], prefix: string) => {
@@ -126,7 +142,7 @@ function noteUnused({ ignored }: SourceContext, path: string, json: unknown): vo
       if (!known.includes(name) && name !== '$schema')
         ignored.add(`${prefix}${name}`, path, 'This server does not support it.')
   }
-  note(json, ['permissions', 'hooks'], '')
+  note(json, KNOWN, '')
   const permissions = typeof json === 'object' && json !== null && 'permissions' in json ? json.permissions : undefined
   note(permissions, ['allow', 'ask', 'deny', 'defaultMode'], 'permissions.')
 }

@@ -1,6 +1,7 @@
 /** Servers of the Model Context Protocol: real ones from npm over each transport, and ones that misbehave. */
 import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -38,6 +39,8 @@ const stage = await setStage(
       when('ReadMcpResource', { server: 'everything', uri: 'demo://resource/dynamic/text/1' }),
       when('ListMcpPrompts'),
       when('GetMcpPrompt', { server: 'everything', name: 'simple-prompt' }),
+      when('mcp__files__echo'),
+      when('mcp__files__env'),
       ...['echo', 'die', 'hang', 'long', 'flood', 'env', 'ask', 'roots'].map((name) => when(`mcp__odd__${name}`)),
       { when: 'grow', turns: [call('mcp__odd__grow'), call('mcp__odd__echo'), call('mcp__odd__echo'), DONE] },
       { when: 'search', turns: [call('ToolSearch', { query: 'number 2' }), call('mcp__odd__tool_2'), DONE] },
@@ -327,6 +330,56 @@ test.each(['plain', 'stubborn', 'orphan'])('a %s server ends with the conversati
   expect((await server.call('GET', `/conversations/${id}/processes`)).body.items).toEqual([])
   expect((await server.call('DELETE', `/conversations/${id}`)).status).toBe(204)
   await expect.poll(() => markedProcesses(id)).toEqual([])
+})
+
+test('the servers of .mcp.json are connected for a trusted project, and those of the request come first', async () => {
+  const workdir = await mkdtemp(join(tmpdir(), 'agent-server-mcp-'))
+  try {
+    const mcpServers = {
+      odd: { command: 'never-started' },
+      files: { ...odd(), env: { API_TOKEN: 'a-token-of-the-project', NAMED: '${FIRST:-none}' } },
+      off: odd(),
+      'bad.name': odd(),
+      wrong: { command: 'x', url: 'http://x' },
+    }
+    await mkdir(join(workdir, '.claude'))
+    await writeFile(join(workdir, '.mcp.json'), JSON.stringify({ mcpServers }))
+    const permissions = { deny: ['mcp__files__echo'] }
+    const settings = { disabledMcpjsonServers: ['off'], permissions }
+    await writeFile(join(workdir, '.claude/settings.json'), JSON.stringify(settings))
+    const project = { workdir, setting_sources: ['project'] }
+    const id = await withServers({ odd: odd() }, { ...project, trust_project: true })
+    expect(await resultOf(id, 'mcp__odd__echo')).toMatchObject({ is_error: false })
+    expect(await resultOf(id, 'mcp__files__echo')).toMatchObject({ error_type: 'denied' })
+    expect((await serversOf(id)).map(({ name, status }: { name: string; status: string }) => [name, status])).toEqual([
+      ['files', 'connected'],
+      ['odd', 'connected'],
+    ])
+    const [init] = await stage.events(id, 'types=SystemInit')
+    expect(init.project_settings.ignored.map(({ what }: { what: string }) => what)).toEqual([
+      'MCP server off',
+      'MCP server bad.name',
+      'MCP server wrong',
+    ])
+    const env = (await server.call('GET', `/conversations/${id}`)).body.mcp.files.env
+    expect(env).toEqual({ API_TOKEN: '**********', NAMED: '${FIRST:-none}' })
+    expect(JSON.stringify(init)).not.toContain('a-token-of-the-project')
+    // After a restart they are those of the creation.
+    await writeFile(join(workdir, '.mcp.json'), '{}')
+    await server.restart('SIGKILL')
+    expect(await resultOf(id, 'mcp__files__env')).toMatchObject({ output: expect.stringContaining('"NAMED":"none"') })
+
+    const untrusted = await withServers({}, project)
+    await stage.say(untrusted, 'nothing')
+    expect(await serversOf(untrusted)).toEqual([])
+    const { body } = await server.call('POST', '/keys', { name: 'writer', scopes: ['read', 'write'] })
+    const headers = { authorization: `Bearer ${body.key}` }
+    await writeFile(join(workdir, '.mcp.json'), JSON.stringify({ mcpServers }))
+    const asked = { ...project, trust_project: true, llm_config: { model: 'x', base_url: 'http://127.0.0.1:9' } }
+    expect(await server.call('POST', '/conversations', asked, headers)).toMatchObject({ status: 403 })
+  } finally {
+    await rm(workdir, { recursive: true, force: true })
+  }
 })
 
 test('too many tools are searched for', async () => {

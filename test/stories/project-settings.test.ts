@@ -99,6 +99,7 @@ describe('what is loaded', () => {
       'hooks',
       'allow rule Bash(touch:*)',
       'allowed-tools of the slash command review',
+      'MCP server github',
     ])
     expect(init.version, 'a server that would ignore the rules must not run it').toBe(2)
     expect(init.mcp_servers).toEqual([{ name: 'github', status: 'not_connected' }])

@@ -52,7 +52,7 @@ const headers = NamedTexts.check(({ value, issues }) => {
 }).describe('Headers of each request. Name secrets of the conversation, as in `Bearer ${TOKEN}`.')
 
 /** One server of `.mcp.json`. `type` is not needed for a command. */
-const McpServerInput = z
+export const McpServerInput = z
   .strictObject({
     type: z
       .enum([...TRANSPORTS, 'streamable-http', 'streamableHttp'])

@@ -55,7 +55,11 @@ export const ProjectSettings = z
     skills: z.array(ProjectEntry),
     commands: z.array(ProjectEntry),
     agents: z.array(ProjectEntry),
-    mcp_servers: z.array(z.string()).describe('Names of MCP servers. This version does not connect to them.'),
+    mcp_servers: z
+      .array(z.string())
+      .describe(
+        'Names of MCP servers in `.mcp.json`. Those of a trusted project are connected, unless `ignored` has them.',
+      ),
     settings_files: z.array(z.object(Place)),
     permission_rules: PermissionRules.describe(
       'Rules from settings files. `PUT permission-rules` does not change them.',

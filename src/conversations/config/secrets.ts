@@ -43,7 +43,7 @@ export class ConversationSecrets {
   /** By URL, as JSON. */
   #hooks: Values
   /** Credentials in the configuration of MCP servers, by their place. */
-  readonly #mcp: Values
+  #mcp: Values
   /** Authorizations of MCP servers by their name, as JSON. */
   #oauth: Values
   #writing: Promise<void> = Promise.resolve()
@@ -97,6 +97,14 @@ export class ConversationSecrets {
     if (JSON.stringify(hooks) === JSON.stringify(this.#hooks)) return
     this.#hidden.addHooks(hooks)
     await this.#store({ hooks })
+  }
+
+  /** Adds credentials in the configuration of MCP servers, by their place. */
+  async addMcp(credentials: Values): Promise<void> {
+    if (Object.keys(credentials).length === 0) return
+    this.#mcp = { ...this.#mcp, ...credentials }
+    this.#hidden.addMcp(this.#mcp)
+    await this.#store({})
   }
 
   /** For the configuration of MCP servers. */

@@ -18,7 +18,7 @@ export function redactProject(loaded: LoadedProject, redact: (text: string) => s
     skills: shown(skills),
     commands: shown(commands),
     agents: shown(agents),
-    mcp_servers: settings.mcp_servers.map(redact),
+    mcp_servers: settings.mcp_servers.filter((name) => redact(name) === name),
     ignored: ignored.map(({ what, path, reason }) => ({
       what: redact(what),
       path: redact(path),

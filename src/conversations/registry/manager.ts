@@ -9,13 +9,12 @@ import type {
   ForkConversation,
   ListConversations,
 } from '../../contract/conversation.ts'
-import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { Problem } from '../../contract/problem.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { Conversation } from '../conversation.ts'
-import type { Created } from '../create.ts'
+import type { Created, CreateOptions } from '../create.ts'
 import { createConversation } from '../create.ts'
 import { forkConversation } from '../fork.ts'
 import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
@@ -111,13 +110,21 @@ export class ConversationManager {
   async create(
     request: CreateConversation,
     idempotency?: Idempotency,
-    mayUse: (hooks: Hooks) => void = () => {},
+    { mayUse = () => {}, mayConnect = () => {} }: Partial<Pick<CreateOptions, 'mayUse' | 'mayConnect'>> = {},
   ): Promise<ConversationView> {
     const { conversations, known } = this.#deps
     const { signal } = this.#open
     return await this.#once(idempotency, () =>
       this.#make(request.id, (id) =>
-        createConversation(conversations, { id, request, idempotency, mayUse, signal, onChange: known.update }),
+        createConversation(conversations, {
+          id,
+          request,
+          idempotency,
+          mayUse,
+          mayConnect,
+          signal,
+          onChange: known.update,
+        }),
       ),
     )
   }

@@ -17,7 +17,7 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   refuseWorkdir(access, request.workdir)
   if (Object.keys(request.secrets ?? {}).length > 0) access.require('secrets')
   mayUseHooks(access, request.hooks)
-  if (startsPrograms(request)) access.require('commands')
+  mayConnect(access, request)
   const { userId } = access.limits
   if (userId === undefined) return request
   if (request.user_id !== undefined && request.user_id !== userId)
@@ -25,8 +25,18 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   return { ...request, user_id: userId }
 }
 
+/** What a client may take from the files of its project. */
+export const ofProject = (access: Access) => ({
+  mayUse: (hooks: Hooks) => mayUseHooks(access, hooks),
+  mayConnect: (mcp: CreateConversation['mcp']) => mayConnect(access, { mcp }),
+})
+
+function mayConnect(access: Access, request: Pick<CreateConversation, 'mcp'>): void {
+  if (startsPrograms(request)) access.require('commands')
+}
+
 /** An MCP server with a command is a command of the client. */
-function startsPrograms({ mcp }: CreateConversation): boolean {
+function startsPrograms({ mcp }: Pick<CreateConversation, 'mcp'>): boolean {
   const named = Object.values(mcp?.mcpServers ?? {})
   return (mcp?.stdio_servers ?? []).length > 0 || named.some(({ command }) => command !== undefined)
 }

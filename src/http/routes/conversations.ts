@@ -13,7 +13,7 @@ import type { ConversationManager } from '../../conversations/registry/manager.t
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
-import { createAs, hidingDeleted, mayUseHooks, ownKey } from '../guards/limited-requests.ts'
+import { createAs, hidingDeleted, ofProject, ownKey } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 /** Errors of creating a conversation. */
@@ -45,7 +45,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       const access = accessOf(request)
       const wanted = createAs(access, request.body)
       const conversation = await hidingDeleted(access, () =>
-        manager.create(wanted, ownKey(access, idempotencyOf(request)), (hooks) => mayUseHooks(access, hooks)),
+        manager.create(wanted, ownKey(access, idempotencyOf(request)), ofProject(access)),
       )
       return reply.code(201).header('location', `/conversations/${conversation.id}`).send(conversation)
     },

@@ -7,7 +7,7 @@ import type { UrlFetch } from '../../security/guarded-fetch.ts'
 /** For one request with its answer, in milliseconds. A user may have to permit the host. */
 const REQUEST_MS = 20_000
 const MAX_ANSWER_BYTES = 1024 ** 2
-/** Shorter values of a request are no secrets, and occur in ordinary text. */
+/** Shorter values occur in ordinary text. */
 const MIN_SECRET_CHARS = 8
 
 type Answer = { readonly status: number; readonly headers: Headers; readonly body: string; readonly url: string }

@@ -54,7 +54,7 @@ export const mcpOauthRoutes: FastifyPluginAsyncZod<McpOauthDeps> = async (app, {
       try {
         await finish(pending.take(state), paramsOf(rest))
       } catch (error) {
-        // Whoever has the state need not have a key: what happened in the conversation is not for this page.
+        // A browser with the state has no key: what happened in the conversation is not for this page.
         throw error instanceof Problem && error.code === 'mcp_authorization_failed' ? error : unknownState(error)
       }
       return await reply.type('text/plain; charset=utf-8').send(AUTHORIZED)

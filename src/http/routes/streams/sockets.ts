@@ -12,7 +12,7 @@ import { requireSeq } from '../../../events/event-feed.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
 import { accessOf } from '../../guards/authorize.ts'
-import { createAs, hidingDeleted, mayUseHooks } from '../../guards/limited-requests.ts'
+import { createAs, hidingDeleted, ofProject } from '../../guards/limited-requests.ts'
 import { tellProblem } from '../../problem-handler.ts'
 import { idempotencyIn } from '../../idempotency-key.ts'
 import { logCommand } from '../../request-log.ts'
@@ -63,7 +63,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
         access.require('read')
         const wanted = create === 'frame' ? await firstFrame(socket) : CreateConversation.parse({})
         const made = await hidingDeleted(access, () =>
-          manager.create(createAs(access, wanted), undefined, (hooks) => mayUseHooks(access, hooks)),
+          manager.create(createAs(access, wanted), undefined, ofProject(access)),
         )
         logCommand(request, { frame: 'create', status: 201, conversation_id: made.id })
         await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, made })

@@ -1,0 +1,36 @@
+/** Joins the MCP servers of a request for a new conversation with those of its project, and stores their credentials. */
+import type { CreateConversation } from '../../contract/conversation.ts'
+import type { McpServers } from '../../contract/mcp/mcp-server.ts'
+import { MAX_MCP_SERVERS } from '../../contract/mcp/mcp-server.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { ReadMcp } from '../../mcp/read-config.ts'
+import { readMcp } from '../../mcp/read-config.ts'
+import type { LoadedProject } from '../../project/load-project.ts'
+import type { ConversationSecrets } from '../config/secrets.ts'
+
+export type JoinMcpOptions = {
+  readonly asked: ReadMcp | undefined
+  readonly loaded: LoadedProject | undefined
+  readonly secrets: Pick<ConversationSecrets, 'addMcp'>
+  /** Throws a `Problem` if the client may not use these servers. */
+  readonly mayConnect: (mcp: CreateConversation['mcp']) => void
+}
+
+/** Of two servers with one name, that of the request counts. Throws a `Problem`. */
+export async function joinMcp({ asked, loaded, secrets, mayConnect }: JoinMcpOptions): Promise<McpServers | undefined> {
+  const entries = Object.entries(loaded?.mcpServers ?? {}).filter(
+    ([name]) => !Object.hasOwn(asked?.servers ?? {}, name),
+  )
+  if (entries.length === 0) return asked?.servers
+  const mcpServers = Object.fromEntries(entries)
+  mayConnect({ mcpServers })
+  const { servers, credentials } = readMcp({ mcpServers })
+  const all = { ...servers, ...asked?.servers }
+  if (Object.keys(all).length > MAX_MCP_SERVERS)
+    throw new Problem(
+      'invalid_request',
+      `setting_sources: with the MCP servers of .mcp.json there are more than ${MAX_MCP_SERVERS}. Leave some out with disabledMcpjsonServers.`,
+    )
+  await secrets.addMcp(credentials)
+  return all
+}
