@@ -14,6 +14,7 @@ import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
 import { benchLimits } from './limits.ts'
+import { benchMcp } from './mcp.ts'
 import { benchLongLog } from './long-log.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchNetwork } from './network.ts'
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   steps: benchSteps,
   presets: benchPresets,
   prefix: benchPrefix,
+  mcp: benchMcp,
   deltas: benchDeltas,
   chat: benchChat,
   create: benchCreate,

@@ -13,8 +13,8 @@ import { KEY, URL, startServerProcess } from './server-process.ts'
 
 export type Subject = AsyncDisposable & {
   readonly pid: number
-  /** `tools` is for the server only: the others have a shell. */
-  readonly create: (tools?: string | readonly string[]) => Promise<string>
+  /** `tools` and further fields are for the server only: the others have a shell. */
+  readonly create: (tools?: string | readonly string[], fields?: object) => Promise<string>
   /** Has the agent do it, and resolves when it is done. */
   readonly run: (id: string, plan: Plan) => Promise<void>
   /** Calls with each piece of text as it comes in; resolves, once that is sure, to how to stop it. */
@@ -44,8 +44,8 @@ export async function startAgentServer(modelUrl: string): Promise<Subject> {
   const post = (path: string, body: unknown) => send(`${URL}${path}`, body)
   return {
     pid,
-    create: async (tools = ['Bash']) =>
-      (JSON.parse(await post('/conversations', { llm_config, tools })) as { id: string }).id,
+    create: async (tools = ['Bash'], fields = {}) =>
+      (JSON.parse(await post('/conversations', { llm_config, tools, ...fields })) as { id: string }).id,
     async run(id, plan) {
       const { promise: ended, resolve } = Promise.withResolvers<void>()
       const path = `${URL}/conversations/${id}/events/stream?types=Result`
