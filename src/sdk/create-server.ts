@@ -4,9 +4,12 @@ import { startApp } from '../app.ts'
 import type { AgentServerClient } from '../client/client.ts'
 import { createClient } from '../client/client.ts'
 import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { keepKey } from '../config/kept-key.ts'
 import type { Name } from '../config/variables.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { SharedHost } from './local/shared-host.ts'
+import { acquireHost } from './local/shared-host.ts'
 
 export type CreateServerOptions = {
   /** Default: 127.0.0.1. */
@@ -36,14 +39,27 @@ export async function createServer(options: CreateServerOptions = {}): Promise<R
   const config = readConfig(await settingsOf(options))
   await ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
   await ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')
-  const app = await startApp(config)
+  const host = acquireHost(config.dataDir)
+  try {
+    const app = await startWhole(config, host)
+    host.hasServer = true
+    return serverOf(app, host, config.masterKeys[0])
+  } catch (error) {
+    await host.release()
+    throw error
+  }
+}
+
+/** Queries of this process can have functions as hooks there, too. */
+async function startWhole(config: Config, host: SharedHost): Promise<App> {
+  const app = await startApp(config, { callbackHooksOf: host.callbackHooks.of })
   try {
     await app.ready
+    return app
   } catch (error) {
     await app.close()
     throw error
   }
-  return serverOf(app, config.masterKeys[0])
 }
 
 async function settingsOf({ host = '127.0.0.1', port = 0, persistDir, apiKey, settings = {} }: CreateServerOptions) {
@@ -61,8 +77,14 @@ async function settingsOf({ host = '127.0.0.1', port = 0, persistDir, apiKey, se
   }
 }
 
-function serverOf(app: App, apiKey: string): RunningServer {
-  const close = async () => void (await app.close())
+function serverOf(app: App, host: SharedHost, apiKey: string): RunningServer {
+  let closing: Promise<void> | undefined
+  const closeOnce = async () => {
+    host.hasServer = false
+    await app.close()
+    await host.release()
+  }
+  const close = () => (closing ??= closeOnce())
   const { url } = app
   return { url, apiKey, client: createClient({ baseUrl: url, apiKey }), close, [Symbol.asyncDispose]: close }
 }

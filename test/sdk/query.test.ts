@@ -134,6 +134,7 @@ describe('a query', () => {
 
 describe('permissions', () => {
   const asked = { ...options, tools: ['Bash'] }
+  const byFunction = { ...asked, permissionMode: 'callback' as const }
 
   test('an approver that fails, or returns something else, denies', async () => {
     const approvers: [() => never, string][] = [
@@ -146,7 +147,10 @@ describe('permissions', () => {
       [() => ({}) as never, 'it returned neither'],
     ]
     for (const [canUseTool, why] of approvers) {
-      const { events } = await run({ prompt: 'call Bash {"command": "mkdir a"}', options: { ...asked, canUseTool } })
+      const { events } = await run({
+        prompt: 'call Bash {"command": "mkdir a"}',
+        options: { ...byFunction, canUseTool },
+      })
       expect(events.find((event) => event.type === 'ToolResult')).toMatchObject({
         error_type: 'denied',
         error_message: expect.stringContaining(why),
@@ -290,6 +294,10 @@ test('createServer() has the sessions of query(), which uses it', async () => {
   const { sessionId } = await run({ prompt: 'hello', options })
   expect(await server.client.conversation(sessionId)).toMatchObject({ id: sessionId })
   expect((await server.client.conversation(sessionId).get()).status).toBe('idle')
+  const ended: unknown[] = []
+  const hooks = { Stop: [{ hooks: [() => void ended.push('by a function')] }] }
+  await run({ prompt: 'hello', options: { ...options, hooks } })
+  expect(ended).toEqual(['by a function'])
   await expect(createServer({ persistDir })).rejects.toThrow('in use')
 })
 

@@ -2,10 +2,17 @@ import { afterAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { ToolHandler } from '../../src/index.ts'
 import { query, run, tool } from '../../src/index.ts'
+import { acquireHost } from '../../src/sdk/local/shared-host.ts'
 import { setSdkStage } from './stage.ts'
 
 const stage = await setSdkStage()
-afterAll(() => stage[Symbol.asyncDispose]())
+// It starts once, and not for each query.
+const host = acquireHost(stage.options.persistDir)
+await host.server()
+afterAll(async () => {
+  await host.release()
+  await stage[Symbol.asyncDispose]()
+})
 
 const own = (handler: ToolHandler<{ n?: number | undefined }>, timeoutS?: number) =>
   tool('own', 'A tool of this program.', { n: z.number().optional() }, handler, { timeoutS })
@@ -72,7 +79,7 @@ test('a handler that never returns is ended by its timeout, and its signal abort
   await aborted.promise
 })
 
-test('return() in the middle of a tool stops the run, aborts the signal, and closes the server', async () => {
+test('return() in the middle of a tool stops the run and aborts the signal', async () => {
   const begun = Promise.withResolvers<AbortSignal>()
   const never: ToolHandler<object> = (_input, { signal }) => (begun.resolve(signal), new Promise(() => {}))
   const asking = query({ prompt: 'call own', options: { ...stage.options, tools: [own(never)] } })

@@ -37,7 +37,8 @@ function localLink(host: SharedHost): ServerLink {
     executing,
     async requireCallbackHooks() {
       const { isOwn, address } = await host.server()
-      if (!isOwn) throw notHere(`Another process holds the data directory (its server is at ${address})`)
+      if (!isOwn && !host.hasServer)
+        throw notHere(`Another process holds the data directory (its server is at ${address})`)
     },
     addCallbackHooks: (id, hooks) => callbackHooks.add(id, hooks),
     async [Symbol.asyncDispose]() {

@@ -30,6 +30,8 @@ export class SharedHost {
   readonly callbackHooks = new CallbackHooks()
   /** Calls of client tools that this process executes: two queries of one session execute each call once. */
   readonly executing = new Set<string>()
+  /** Whether `createServer()` of this process holds the directory. */
+  hasServer = false
   readonly #dataDir: string
   #users = 0
   #current: Promise<LocalServer> | undefined
