@@ -76,7 +76,13 @@ export class Chat {
   /** Gives the terminal back; safe at any time. */
   close(isOrderly = false): void {
     this.#session.close()
-    this.#screen.stop(isOrderly ? `Conversation ${this.#session.view.id}` : undefined)
+    this.#screen.stop(isOrderly ? this.#closing() : undefined)
+  }
+
+  #closing(): string {
+    const { server } = this.#options
+    const command = server === undefined ? 'agent-server chat' : `agent-server connect ${server}`
+    return `Continue this conversation:\n${command} -r ${this.#session.view.id}`
   }
 
   #createSession(view: ConversationView, forcesTool = false): ChatSession {

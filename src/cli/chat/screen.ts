@@ -12,7 +12,7 @@ import {
 import { cleanText } from './state/clean-text.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
-import { fit } from './render/lines.ts'
+import { fit, wrapped } from './render/lines.ts'
 import type { Panel } from './render/panel.ts'
 import type { Facts } from './render/status-line.ts'
 import { activityLine, statusLine } from './render/status-line.ts'
@@ -184,7 +184,7 @@ export class Screen {
 
   #lastLines(width: number): string[] {
     const { theme, facts } = this.#options
-    if (this.#closing !== undefined) return [this.#closing, '']
+    if (this.#closing !== undefined) return [...wrapped(this.#closing, width), '']
     return [statusLine(this.#state, facts, { width, theme, now: Date.now() })]
   }
 }

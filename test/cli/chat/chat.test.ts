@@ -123,7 +123,7 @@ describe.concurrent('the chat', () => {
     expect(terminal.isColored).toBe(true)
     await terminal.say('/exit')
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true })
-    expect(terminal.text).toContain(`Conversation ${terminal.id}`)
+    expect(terminal.text).toContain(`agent-server chat -r ${terminal.id}`)
   })
 
   test('Esc interrupts a running command, whose output is shown live; a message continues', async () => {

@@ -61,7 +61,7 @@ export class DecisionPanel implements Panel {
   #position(width: number): string {
     const end = Math.min(this.#top + this.#rows, this.#length)
     const hidden = this.#length - (end - this.#top)
-    const text = `Lines ${this.#top + 1}-${end} of ${this.#length}, ${hidden} hidden: Space, PgUp, PgDn or arrows show them`
+    const text = `Lines ${this.#top + 1}-${end} of ${this.#length}, ${hidden} hidden (Space, PgUp, PgDn)`
     return this.#theme.yellow(oneLine(text, width))
   }
 }
