@@ -1,5 +1,6 @@
 /** What a step costs more with 200 tools of an MCP server: they are in each request to the model. */
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { KEY, URL } from './server-process.ts'
 import { startModel } from './model-process.ts'
 import { inTurn, timesOfRun } from './steps.ts'
 import type { Subject } from './subjects.ts'
@@ -15,7 +16,9 @@ const bench = { command: process.execPath, args: [join(import.meta.dirname, 'mcp
 
 export async function benchMcp(): Promise<Row[]> {
   await using model = await startModel()
-  await using server = await startAgentServer(model.url)
+  // Both must be visible in the sandbox, wherever the repository is.
+  const visible = [dirname(process.execPath), import.meta.dirname].join(':')
+  await using server = await startAgentServer(model.url, { OPENHANDS_SANDBOX_READABLE: visible })
   const mcp = { mcpServers: { bench } }
   const sides: Record<'none' | 'many', Subject> = {
     none: server,
@@ -27,6 +30,7 @@ export async function benchMcp(): Promise<Row[]> {
     async (subject) => median(await timesOfRun(subject, model, STEPS)),
     WARM_UP_ROUNDS,
   )
+  await refuseUnconnected(await sides.many.create(), sides.many)
   const [many, none] = [median(measured.many), median(measured.none)]
   return [
     [
@@ -35,4 +39,12 @@ export async function benchMcp(): Promise<Row[]> {
       `${(many / none).toFixed(2)} of ${none.toFixed(2)} ms without them`,
     ],
   ]
+}
+
+/** Without its tools, both sides would be the same. */
+async function refuseUnconnected(id: string, subject: Subject): Promise<void> {
+  await subject.run(id, { steps: 1 })
+  const response = await fetch(`${URL}/conversations/${id}/mcp`, { headers: { authorization: `Bearer ${KEY}` } })
+  const text = await response.text()
+  if (!text.includes('mcp__bench__tool_199')) throw new Error(`The MCP server is not connected: ${text}`)
 }

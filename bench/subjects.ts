@@ -37,9 +37,9 @@ export async function withSubjects<T>(measure: (sides: Sides, model: ModelProces
 const agent = new http.Agent({ keepAlive: true, maxSockets: 256 })
 const AUTH = { authorization: `Bearer ${KEY}` }
 
-export async function startAgentServer(modelUrl: string): Promise<Subject> {
+export async function startAgentServer(modelUrl: string, settings: Record<string, string> = {}): Promise<Subject> {
   const home = await mkdtemp(join(tmpdir(), 'bench-server-'))
-  const { pid, kill } = await startServerProcess(home)
+  const { pid, kill } = await startServerProcess(home, settings)
   const llm_config = { model: 'bench', base_url: modelUrl, api_key: 'bench-model-key' }
   const post = (path: string, body: unknown) => send(`${URL}${path}`, body)
   return {

@@ -4,6 +4,7 @@ import { afterAll, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { startOddHttpServer } from '../mcp/children/odd-http-server.ts'
 import { setStage } from '../support/agent.ts'
+import { markedProcesses } from '../support/marked.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CHILDREN = join(ROOT, 'test/mcp/children')
@@ -19,6 +20,8 @@ const stage = await setStage(
       when('mcp__odd__asks'),
       when('ReadMcpResource', { server: 'odd', uri: 'file:///etc/passwd' }),
       when('ListMcpPrompts'),
+      when('Bash', { command: 'cat /proc/[0-9]*/environ | tr "\\0" "\\n" | grep -c API_TOKEN=' }),
+      when('mcp__odd__hang'),
       { turns: [DONE] },
     ],
   },
@@ -161,6 +164,24 @@ test('a rule for a server holds for its resources and prompts', async () => {
   const id = await program('plain', {}, { permission_rules })
   for (const name of ['ReadMcpResource', 'ListMcpPrompts'])
     expect(await resultOf(id, name)).toMatchObject({ error_type: 'denied' })
+})
+
+test('commands of the agent cannot read the environment of a server that runs in the sandbox', async () => {
+  const id = await program('plain', { env: { API_TOKEN: 'a-literal-token-of-the-server' } })
+  expect(await resultOf(id, 'mcp__odd__echo')).toMatchObject({ is_error: false })
+  expect((await resultOf(id, 'Bash')).output).toMatchObject({ stdout: '0\n' })
+})
+
+test('a conversation can be deleted during a call', async () => {
+  const id = await program('plain')
+  await server.call('POST', `/conversations/${id}/messages`, {
+    message: { role: 'user', content: 'mcp__odd__hang' },
+    run: true,
+  })
+  await expect.poll(async () => (await stage.events(id, 'types=ToolUse')).length).toBe(1)
+  expect((await server.call('DELETE', `/conversations/${id}`)).status).toBe(204)
+  expect((await server.call('GET', `/conversations/${id}`)).status).toBe(410)
+  await expect.poll(() => markedProcesses(id)).toEqual([])
 })
 
 test('headers that would change the request are refused, and not quoted', async () => {

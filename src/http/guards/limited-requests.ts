@@ -70,7 +70,7 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
 }
 
 /** Hooks run commands, or receive what the conversation says. Throws `forbidden`. */
-export function mayUseHooks(access: Access, hooks: Hooks | undefined): void {
+function mayUseHooks(access: Access, hooks: Hooks | undefined): void {
   const types = new Set([...eachHook(hooks ?? {})].map(({ hook }) => hook.type))
   if (types.has('command')) access.require('commands')
   if (types.has('http')) access.require('read')

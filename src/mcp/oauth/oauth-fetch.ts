@@ -73,9 +73,11 @@ function withoutSecrets(text: string, init: RequestInit | undefined): string {
     .map(([, value]) => value)
   return [...sent, ...credentials]
     .filter((value) => value.length >= MIN_SECRET_CHARS)
-    .flatMap((value) => [value, encodeURIComponent(value)])
+    .flatMap((value) => [value, encodeURIComponent(value), inForm(value), JSON.stringify(value).slice(1, -1)])
     .reduce((rest, value) => rest.replaceAll(value, '<secret>'), text)
 }
+
+const inForm = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1)
 
 const SECRET_FIELD = /^(code|code_verifier|refresh_token|client_secret|client_assertion)$/
 

@@ -4,7 +4,7 @@
  */
 import type { OAuthDiscoveryState } from '@modelcontextprotocol/client'
 
-export const AUTHORIZATION_MS = 10 * 60_000
+const AUTHORIZATION_MS = 10 * 60_000
 /** Over all conversations; the oldest make room. */
 const MAX_PENDING = 2000
 
