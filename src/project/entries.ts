@@ -2,6 +2,7 @@
 import { basename, dirname } from 'node:path/posix'
 import type { ProjectEntry } from '../contract/project/project-settings.ts'
 import { parseRule } from '../policy/rules/rule.ts'
+import { readAgent } from './agent-file.ts'
 import { listOf, readFrontmatter, textOf } from './frontmatter.ts'
 import type { Frontmatter } from './frontmatter.ts'
 import { NOT_TRUSTED } from './ignored-settings.ts'
@@ -44,8 +45,7 @@ export const AGENTS: EntryKind = {
   directory: 'agents',
   isWanted: isMarkdown,
   nameOf: (path, fields) => textOf(fields.get('name')) ?? basename(withoutExtension(path)),
-  // Read later, by those who use them.
-  unsupported: [],
+  unsupported: ['hooks', 'mcpServers', 'skills', 'memory', 'background', 'isolation', 'initialPrompt', 'effort'],
 }
 
 /** It is in a prompt, and part of rules and calls. */
@@ -92,6 +92,8 @@ async function readEntry(
   if (!NAME.test(name)) return 'Its name must have 1 to 64 letters, digits and the characters _ . : - only.'
   const hint = hintOf(fields.get('argument-hint'))
   const allowed = allowedTools(kind, context, { name, path, fields })
+  const definition = kind === AGENTS ? readAgent(context, { name, path, fields, body }) : undefined
+  if (typeof definition === 'string') return definition
   for (const field of kind.unsupported.filter((each) => fields.has(each)))
     context.ignored.add(`${field} of the ${kind.what} ${name}`, path, 'This server does not support it.')
   return {
@@ -101,6 +103,7 @@ async function readEntry(
     path,
     ...(hint && { argument_hint: onOneLine(hint, MAX_DESCRIPTION_CHARS) }),
     ...(allowed.length > 0 && { allowed_tools: allowed }),
+    ...(definition && { definition }),
     ...(fields.get('disable-model-invocation') === true && { user_only: true as const }),
   }
 }

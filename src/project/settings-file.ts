@@ -47,6 +47,10 @@ const MODES: Readonly<Record<string, PermissionMode>> = {
   dontAsk: 'deny',
 }
 
+/** Undefined if this server has no such mode. */
+export const modeOfFile = (name: string): PermissionMode | undefined =>
+  Object.hasOwn(MODES, name) ? MODES[name] : undefined
+
 /** Undefined if the file does not exist. Throws a `Problem` if it cannot be read. */
 export async function readSettingsFile(context: SourceContext, path: string): Promise<FileSettings | undefined> {
   const found = await context.reader.read(path)
@@ -127,7 +131,7 @@ const READS = new Set(['Read', 'Grep', 'Glob', 'LS', 'NotebookRead'])
 
 function readMode({ ignored }: SourceContext, path: string, name: string | undefined): PermissionMode | undefined {
   if (name === undefined) return undefined
-  const mode = Object.hasOwn(MODES, name) ? MODES[name] : undefined
+  const mode = modeOfFile(name)
   if (!mode) ignored.add(`permissions.defaultMode ${name}`, path, 'This server has no such mode.')
   return mode
 }

@@ -32,7 +32,7 @@ describe('entries', () => {
       { name: 'review', description: 'Review the changes.', source: 'project', path: '.claude/commands/review.md' },
     ])
     expect(settings.agents.map(({ name }) => name)).toEqual(['tester'])
-    expect(settings.ignored).toEqual([])
+    expect(settings.ignored).toMatchObject([{ what: 'agent tester', path: '.claude/agents/tester.md' }])
   })
 
   test.each([
@@ -81,6 +81,37 @@ describe('entries', () => {
     const trusted = await project.load({ isTrusted: true })
     expect(trusted.settings.commands[0]?.allowed_tools).toEqual(['Bash(git add:*)', 'Read'])
     expect(reasons(trusted)[0]).toContain('only Bash, Read, Edit and WebFetch take a pattern')
+  })
+})
+
+describe('agents', () => {
+  test('of a trusted project have a definition; a file that is not valid is ignored as a whole', async () => {
+    const fields = 'tools: Read, Bash(git:*)\ndisallowedTools: Bash(git push:*)\npermissionMode: dontAsk\nmaxTurns: 5'
+    await using project = await makeProject({
+      '.claude/agents/a.md': `---\nname: reviewer\ndescription: Reviews.\n${fields}\nmodel: opus\n---\nYou review.\n`,
+      '.claude/agents/b.md': '---\npermissionMode: everything\n---\nx',
+      '.claude/agents/c.md': '---\ndisallowedTools: Bash((\n---\nx',
+      '.claude/agents/d.md': '---\nmaxTurns: many\n---\nx',
+      '.claude/agents/e.md': '---\nname: empty\n---\n',
+    })
+    const { settings } = await project.load({ isTrusted: true })
+    expect(settings.agents).toMatchObject([
+      {
+        name: 'reviewer',
+        description: 'Reviews.',
+        definition: {
+          prompt: 'You review.',
+          tools: ['Read', 'Bash'],
+          disallowed_tools: ['Bash(git push:*)'],
+          permission_mode: 'deny',
+          max_steps: 5,
+        },
+      },
+    ])
+    expect(settings.agents[0]?.definition).not.toHaveProperty('model')
+    expect(settings.ignored.map(({ path }) => path.at(-4))).toEqual(['a', 'b', 'c', 'd', 'e'])
+    const untrusted = await project.load()
+    expect(untrusted.settings.agents.every(({ definition }) => definition === undefined)).toBe(true)
   })
 })
 

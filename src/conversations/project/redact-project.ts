@@ -17,7 +17,7 @@ export function redactProject(loaded: LoadedProject, redact: (text: string) => s
     memory: settings.memory.filter(isPlain),
     skills: shown(skills),
     commands: shown(commands),
-    agents: shown(agents),
+    agents: shown(agents).map((entry) => withPlainDefinition(entry, redact)),
     mcp_servers: settings.mcp_servers.filter((name) => redact(name) === name),
     ignored: ignored.map(({ what, path, reason }) => ({
       what: redact(what),
@@ -37,6 +37,14 @@ function redactEntry(entry: ProjectEntry, redact: (text: string) => string): Pro
     ...(hint !== undefined && { argument_hint: redact(hint) }),
     ...(allowed && { allowed_tools: allowed.filter((text) => redact(text) === text) }),
   }
+}
+
+/** A tool, a rule or a model with a secret in it would be another one after redaction: then the agent cannot be called. */
+function withPlainDefinition({ definition, ...entry }: ProjectEntry, redact: (text: string) => string): ProjectEntry {
+  if (!definition) return entry
+  const { prompt, tools = [], disallowed_tools: rules = [], model = '' } = definition
+  const isPlain = [...tools, ...rules, model].every((text) => redact(text) === text)
+  return isPlain ? { ...entry, definition: { ...definition, prompt: redact(prompt) } } : entry
 }
 
 const secretInRule = () =>

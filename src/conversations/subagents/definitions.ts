@@ -3,6 +3,7 @@ import type { AgentDefinition, AgentEntry } from '../../contract/agents/definiti
 import { GENERAL_PURPOSE } from '../../contract/agents/definition.ts'
 import { modeNamed } from '../../contract/permission.ts'
 import { buildSystemPrompt } from '../../agent/prompt.ts'
+import { originOf } from '../config/llm-origin.ts'
 import type { Settings } from '../state/settings.ts'
 import type { State } from '../state/state-shape.ts'
 import { depthBelow, findSubagent } from '../state/subagents.ts'
@@ -83,7 +84,10 @@ export function grant(state: State, callerId: string | undefined, { definition }
   const caller = callerId === undefined ? undefined : findSubagent(state, callerId)
   const available = caller ? caller.tools : toolsIn(settings)
   const tools = toolsOf(definition.tools, available, depthBelow(state, callerId) < limitsOf(settings).maxDepth)
-  const kept = isOwn(model) ? model : caller?.model
+  const { llm_config: llm } = settings
+  // That of a file is not checked before: the key must not be sent to another endpoint.
+  const isUsable = isOwn(model) && originOf({ ...llm, model }) === originOf(llm)
+  const kept = isUsable ? model : caller?.model
   return {
     system_prompt: promptOf(prompt, settings, tools),
     tools,

@@ -26,6 +26,10 @@ export const FAILED_INSIDE: LoopEnd = {
 
 export const faultOf = (fault: string): TaskOutcome => ({ output: fault, error: { type: 'failed', message: fault } })
 
+export const NOT_IN_BACKGROUND = faultOf(
+  'Only the main agent has subagents in the background; call Task without run_in_background.',
+)
+
 /** The call has its result at once. */
 export function inBackground({ agentId, name }: Subagent): TaskOutcome {
   const text = 'The subagent works in the background. A message tells you when it has ended; do not wait for it.'

@@ -28,6 +28,7 @@ import {
   inBackground,
   INTERRUPTED,
   INTERRUPTED_EARLY,
+  NOT_IN_BACKGROUND,
   outcomeOf,
   STAYS_OPEN,
 } from './outcome.ts'
@@ -146,7 +147,7 @@ export class Subagents {
     const within = this.#work.get(callerId)
     if (!within) return STAYS_OPEN
     const signal = AbortSignal.any([ending, within.signal])
-    if (input.run_in_background && callerId !== undefined) return faultOf(ONLY_MAIN)
+    if (input.run_in_background && callerId !== undefined) return NOT_IN_BACKGROUND
     const { worker, leave } = within.waiting.add({ toolUseId, callerId })
     try {
       const subagent = await this.#begin(callerId, toolUseId, input, signal)
@@ -297,5 +298,3 @@ function leave(...places: readonly (Place | undefined)[]): void {
 const RESUMES: ReadonlySet<string> = new Set(['SubagentStart', 'StatusUpdate', 'PermissionDecision'])
 
 const NEVER = new AbortController().signal
-
-const ONLY_MAIN = 'Only the main agent has subagents in the background; call Task without run_in_background.'
