@@ -22,7 +22,7 @@ const CONCURRENCY = 2
 /** What the programs print. */
 const OUTPUTS = {
   'client-program': ['connection_failed invalid_signature'],
-  'sdk-program': ['It is 42.', 'true', '{"ok":true}', '3', '3', 'conversation_not_found', 'true'],
+  'sdk-program': ['It is 42.', 'true', '{"ok":true}', '3', '3', 'invalid_request', 'true'],
 }
 type Program = keyof typeof OUTPUTS
 
@@ -35,7 +35,7 @@ const REPLIES = [
     when: 'shell',
     turns: [{ calls: [{ name: 'Bash', arguments: { command: 'echo 6 times 7' } }] }, { text: 'Done.' }],
   },
-  { when: 'verdict', turns: [{ text: '{"ok": true}' }] },
+  { turns: [{ text: '{"ok": true}' }] },
 ]
 
 /** The settings of strict projects. The declarations of the package and of its dependencies are checked, too. */

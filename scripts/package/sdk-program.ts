@@ -17,8 +17,12 @@ for await (const event of query({ prompt: 'shell', options }))
   if (event.type === 'ToolResult') types.push(JSON.stringify(event.output))
 console.log(types.join().includes('6 times 7'))
 const verdict = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] }
-const { structuredOutput } = await run({ prompt: 'verdict', options: { ...options, outputSchema: verdict } })
-console.log(JSON.stringify(structuredOutput))
+const {
+  structuredOutput,
+  stopReason,
+  error: fault,
+} = await run({ prompt: 'verdict', options: { ...options, outputSchema: verdict } })
+console.log(JSON.stringify(structuredOutput ?? { stopReason, fault }))
 console.log((await Array.fromAsync(sessions(place).list())).length)
 
 const server = await createServer({ ...place, port: 0 })
