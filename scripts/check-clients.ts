@@ -1,6 +1,7 @@
 /**
  * `npm run check:clients`: generates clients from openapi/openapi.json, compiles the programs of docs/clients.md and runs
- * them against a real server, and lets Schemathesis compare the server with the document. With `--write` it puts the table of
+ * them against a real server, runs the typed client in Deno, Bun and Node 22, and lets Schemathesis compare the server with the
+ * document. With `--write` it puts the table of
  * results on the page; otherwise it fails when the page says something else. Names of toolchains, and `schemathesis`, limit it to these.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,6 +16,7 @@ import { KEY, startServer } from '../test/support/server.ts'
 import type { ClientCheck, Outcome } from './clients/client-checks.ts'
 import { CLIENT_CHECKS, checkClient } from './clients/client-checks.ts'
 import { readRows, writeTable } from './clients/page.ts'
+import { followInRuntimes } from './clients/follow-in-runtimes.ts'
 import { followOverRestarts } from './clients/follow-over-restarts.ts'
 import { runSchemathesis } from './clients/schemathesis.ts'
 import type { Toolchain, ToolchainName } from './clients/toolchains.ts'
@@ -38,6 +40,7 @@ stack.defer(() => rmSync(work, { recursive: true, force: true }))
 const checks = CLIENT_CHECKS.filter(({ toolchain }) => isWanted(toolchain))
 const names = new Set(checks.map(({ toolchain }) => toolchain))
 if (isWanted('schemathesis')) names.add('python')
+if (isWanted('runtimes')) names.add('runtimes')
 const toolchains = new Map(await Promise.all([...names].map(async (name) => [name, await provide(name)] as const)))
 say(`${seconds()} the toolchains are there`)
 
@@ -45,6 +48,11 @@ const settings = await startEverything()
 const rows = await mapBounded(checks, CONCURRENCY, checkOne)
 const python = toolchains.get('python')
 const report = (text: string) => say(`${seconds()} ${text}`)
+const runtimes = toolchains.get('runtimes')
+const isPortable =
+  runtimes === undefined || 'missing' in runtimes
+    ? true
+    : await followInRuntimes(runtimes.directory, work, settings, report)
 const isLasting =
   python === undefined || 'missing' in python || !isWanted('python')
     ? true
@@ -108,7 +116,8 @@ function finish(all: readonly Row[]): void {
   if (flags.write && only.length === 0) writeTable([...head, ...lines].join('\n'))
   else if (!isPageTrue) say('docs/clients.md has another table. Run: node scripts/check-clients.ts --write')
   const failed = all.filter(({ outcome }) => outcome && !outcome.works)
-  if (failed.length > 0 || !isLasting || !isFaithful || (!isPageTrue && !flags.write)) process.exitCode = 1
+  if (failed.length > 0 || !isLasting || !isPortable || !isFaithful || (!isPageTrue && !flags.write))
+    process.exitCode = 1
   say(`${seconds()} ${process.exitCode === 1 ? 'FAILED' : 'All clients that can be tested here work.'}`)
 }
 

@@ -1,6 +1,7 @@
 /** The client module of the npm package in a real browser, on a page of another origin. */
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -74,10 +75,11 @@ afterAll(async () => {
 /** The page, and the modules of the package. */
 async function servePage() {
   let program = ''
-  const listener = createServer(async ({ url = '/' }, response) => {
-    if (!url.endsWith('.js')) return void response.setHeader('content-type', 'text/html').end(program)
-    response.setHeader('content-type', 'text/javascript').end(await readFile(join(folder, url)))
-  }).listen(0, '127.0.0.1')
+  const answer = async (path: string, response: ServerResponse) => {
+    if (!path.endsWith('.js')) return void response.setHeader('content-type', 'text/html').end(program)
+    response.setHeader('content-type', 'text/javascript').end(await readFile(join(folder, path)))
+  }
+  const listener = createServer(({ url = '/' }, response) => void answer(url, response)).listen(0, '127.0.0.1')
   await once(listener, 'listening')
   const { port } = listener.address() as { port: number }
   return {

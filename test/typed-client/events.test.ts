@@ -121,9 +121,9 @@ test('the firehose has the events of all conversations, and continues after a cu
 test('the firehose without a cursor loses nothing, though it is cut off before its first event', async () => {
   const opened = Promise.withResolvers<void>()
   const client = connect({
-    async fetch(...args) {
-      const response = await fetch(...args)
-      if (String(args[0]).includes('/firehose')) opened.resolve()
+    async fetch(input, init) {
+      const response = await fetch(input, init)
+      if (response.headers.has('x-firehose-cursor')) opened.resolve()
       return response
     },
   })

@@ -158,7 +158,7 @@ test('a stream survives error pages and streams that are cut in the middle of an
   expect(answers).toEqual([])
 })
 
-test('a proxy that buffers the stream is reported, instead of waiting for ever', async () => {
+test('a proxy that buffers the stream is reported, instead of waiting forever', async () => {
   answers = [(_, response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()]
   const transport = new Transport({ baseUrl: url, apiKey: KEY })
   const client = createClient({ baseUrl: url, streamSource: httpStreamSource(transport, 50) })
