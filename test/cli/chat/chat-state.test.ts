@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { withImages } from '../../../src/cli/chat/input/images.ts'
 import { approvalLines, editableText, editedInput } from '../../../src/cli/chat/input/approval-text.ts'
 import { linesOfItem } from '../../../src/cli/chat/render/item-lines.ts'
+import { StreamedMarkdown } from '../../../src/cli/chat/render/streamed-markdown.ts'
 import { createTheme } from '../../../src/cli/chat/render/theme.ts'
 import type { ChatState, Item } from '../../../src/cli/chat/state/chat-state.ts'
 import { EMPTY_STATE } from '../../../src/cli/chat/state/chat-state.ts'
@@ -172,12 +173,29 @@ describe('texts', () => {
     fc.assert(
       fc.property(items, fc.integer({ min: 1, max: 70 }), (all, width) =>
         all
-          .flatMap((item) => linesOfItem(item, { width, theme, isExpanded: true }))
+          .flatMap((item) => linesOfItem(item, { width, theme, isExpanded: true, streamed: new StreamedMarkdown() }))
           .every((line) => visibleWidth(line) <= width && !CONTROLS.test(line.replaceAll(STYLES, ''))),
       ),
       { numRuns: 300 },
     )
   })
+})
+
+test('Markdown that grows looks like the whole, and finished blocks are not drawn again', () => {
+  const block = (at: number) => `Text ${at} with **bold**:\n\n- one\n- two\n\n\`\`\`js\na\n\nb ${at}\n\`\`\`\n\n`
+  const whole = Array.from({ length: 200 }, (_, at) => block(at)).join('')
+  const streamed = new StreamedMarkdown()
+  const draw = (text: string, isComplete: boolean) =>
+    linesOfItem(
+      { kind: 'answer', messageId: 'm', parts: [text], isReasoning: false, isComplete },
+      { width: 80, theme, isExpanded: false, streamed },
+    )
+  for (let end = 100; end < whole.length; end += 100) draw(whole.slice(0, end), false)
+  expect(draw(whole, false)).toEqual(draw(whole, true))
+  let drawn = 0
+  const count = (text: string) => [String((drawn += text.length))]
+  for (let end = 100; end < whole.length; end += 100) streamed.lines('n', whole.slice(0, end), 80, count)
+  expect(drawn).toBeLessThan(whole.length * 40)
 })
 
 describe('calls', () => {

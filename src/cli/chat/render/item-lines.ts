@@ -6,6 +6,7 @@ import { diffOfCall } from '../state/diff.ts'
 import { titleOf } from '../state/tool-text.ts'
 import { diffLinesFor } from './diff-lines.ts'
 import { fit, oneLine, wrapped } from './lines.ts'
+import type { StreamedMarkdown } from './streamed-markdown.ts'
 import type { Theme } from './theme.ts'
 import { markdownTheme } from './theme.ts'
 
@@ -13,6 +14,8 @@ export type DrawOptions = {
   readonly width: number
   readonly theme: Theme
   /** Shows all lines of tools. */ readonly isExpanded: boolean
+  /** Answers that are still written. */
+  readonly streamed: StreamedMarkdown
 }
 
 /** Lines shown of a tool. All of them are shown after Ctrl+O. */
@@ -44,15 +47,18 @@ function userLines({ text, images, sender }: UserItem, { width, theme }: DrawOpt
   return wrapped(from + cleanText(text) + marks, width, '> ', '  ').map(theme.bold)
 }
 
-function answerLines(item: AnswerItem, { width, theme, isExpanded }: DrawOptions): string[] {
+function answerLines(item: AnswerItem, { width, theme, isExpanded, streamed }: DrawOptions): string[] {
   const whole = cleanText(item.parts.join('\n\n')).trim()
   if (whole === '') return []
   if (item.isReasoning) return isExpanded ? ['', ...wrapped(whole, width, '  ').map(theme.dim)] : []
   const cut = whole.length - MAX_ANSWER_CHARS
   const text = cut > 0 ? `[${cut} characters above are not shown]\n\n${whole.slice(cut)}` : whole
-  const markdown = new Markdown(text, 0, 0, markdownTheme(theme), undefined, { renderLatex: false })
   const agent = item.agent === undefined ? [] : wrapped(`${cleanLine(item.agent)}:`, width).map(theme.bold)
-  return ['', ...agent, ...fit(markdown.render(width), width)]
+  const draw = (part: string) =>
+    new Markdown(part, 0, 0, markdownTheme(theme), undefined, { renderLatex: false }).render(width)
+  if (item.isComplete) streamed.forget(item.messageId)
+  const lines = item.isComplete ? draw(text) : streamed.lines(item.messageId, text, width, draw)
+  return ['', ...agent, ...fit(lines, width)]
 }
 
 function callLines(item: CallItem, look: DrawOptions): string[] {

@@ -2,11 +2,13 @@
 import type { Component } from '@earendil-works/pi-tui'
 import type { Item } from '../state/chat-state.ts'
 import { linesOfItem } from './item-lines.ts'
+import { StreamedMarkdown } from './streamed-markdown.ts'
 import type { Theme } from './theme.ts'
 
 export class Transcript implements Component {
   readonly #theme: Theme
   #items: readonly Item[] = []
+  readonly #streamed = new StreamedMarkdown()
   #isExpanded = false
   #drawn = new WeakMap<Item, readonly string[]>()
   #width = 0
@@ -37,7 +39,12 @@ export class Transcript implements Component {
   #linesOf(item: Item): readonly string[] {
     const known = this.#drawn.get(item)
     if (known) return known
-    const lines = linesOfItem(item, { width: this.#width, theme: this.#theme, isExpanded: this.#isExpanded })
+    const lines = linesOfItem(item, {
+      width: this.#width,
+      theme: this.#theme,
+      isExpanded: this.#isExpanded,
+      streamed: this.#streamed,
+    })
     this.#drawn.set(item, lines)
     return lines
   }
