@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { query, run, tool } from '../../../src/index.ts'
 
 process.on('unhandledRejection', (reason) => process.stdout.write(`unhandled: ${String(reason)}\n`))
+const print = (said: unknown) => void process.stdout.write(`${String(said)}\n`)
 const { options } = JSON.parse(process.argv[2] ?? '{}')
 
 const never = tool('never', 'Never returns.', {}, () => new Promise(() => {}))
@@ -16,14 +17,14 @@ const abortController = new AbortController()
 const aborted = query({ prompt: 'slow words to say', options: { ...options, abortController } })
 await aborted.next()
 abortController.abort(new Error('aborted'))
-process.stdout.write(`${await Array.fromAsync(aborted).catch(String)}\n`)
+await Array.fromAsync(aborted).catch(print)
 
 async function* failing() {
   yield 'slow words to say'
   await sleep(50)
   throw new Error('the prompt failed')
 }
-process.stdout.write(`${await run({ prompt: failing(), options }).catch(String)}\n`)
+await run({ prompt: failing(), options }).catch(print)
 
 const left = query({ prompt: 'slow words to say', options })
 const waiting = left.next().then(() => left.next())
