@@ -21,7 +21,7 @@ export class Sessions {
 
   /** All sessions, the newest first. */
   async *list(filter: QueryFor<'listConversations'> = {}): AsyncGenerator<ConversationView> {
-    await using link = openLink(this.#place)
+    await using link = await openLink(this.#place)
     yield* link.client.conversations.list(filter)
   }
 
@@ -31,7 +31,7 @@ export class Sessions {
 
   /** The stored events from the first on. */
   async *read(id: string, filter: Parameters<ConversationHandle['listEvents']>[0] = {}): AsyncGenerator<Event> {
-    await using link = openLink(this.#place)
+    await using link = await openLink(this.#place)
     yield* link.client.conversation(id).listEvents(filter)
   }
 
@@ -56,7 +56,7 @@ export class Sessions {
   }
 
   async #with<T>(work: (client: AgentServerClient) => PromiseLike<T>): Promise<T> {
-    await using link = openLink(this.#place)
+    await using link = await openLink(this.#place)
     return await work(link.client)
   }
 }

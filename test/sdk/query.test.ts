@@ -117,6 +117,7 @@ describe('a query', () => {
       { ...options, continue: true, cwd: '/nowhere' },
       'There is no session to continue in /nowhere',
     ],
+    ['a directory that cannot be written', { ...options, persistDir: '/proc/nowhere' }, 'OPENHANDS_DATA_DIR'],
     ['an unknown point', { ...options, hooks: { Never: [] } as object }, 'hooks.Never is not a point'],
     ['an unknown tool', { ...options, tools: ['Hammer'] }, 'is not a tool of this server'],
   ])('with %s is an error that says what to do', async (_what, wrong, message) => {
