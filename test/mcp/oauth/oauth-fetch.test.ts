@@ -23,7 +23,7 @@ test('requests that are refused at the same time use a refresh token once', asyn
 test('an error repeats nothing secret of the request, however it is written', async () => {
   const body = { grant_type: 'refresh_token', refresh_token: 'a+refresh/token=', client_secret: 'secret of the client' }
   const sent = new URLSearchParams(body)
-  const text = `${sent} ${JSON.stringify(body)} ${btoa('client:another-secret')} another-secret`
+  const text = `${sent.toString()} ${JSON.stringify(body)} ${btoa('client:another-secret')} another-secret`
   const fetch = createOauthFetch(async () => new Response(text, { status: 400 }), never)
   const headers = { authorization: `Basic ${btoa('client:another-secret')}` }
   const shown = await (await fetch(URL, { method: 'POST', headers, body: sent })).text()
