@@ -15,6 +15,8 @@ export type BackgroundDeps = {
   readonly state: LiveState
   /** Limits the runs of all conversations that work at the same time. */
   readonly slots: Queue
+  /** Other places than those of a run: a run would wait for those that wait for its slot. */
+  readonly places: Queue
   /** Runs the subagent until it has ended or must wait. Rejects if an event could not be stored. */
   readonly follow: (subagent: Subagent, within: WorkOf) => Promise<TaskOutcome>
   /** Stores the end. Rejects if it could not be stored. */
@@ -71,7 +73,8 @@ export class BackgroundSubagents {
   #start(toolUseId: string): void {
     const abort = new AbortController()
     const { signal } = abort
-    const within = { signal, slots: this.#deps.slots, waiting: new DecisionWaits() }
+    const { slots, places } = this.#deps
+    const within = { signal, slots, places, waiting: new DecisionWaits() }
     const done = this.#work(toolUseId, within).finally(() => {
       this.#working.delete(toolUseId)
       // It may have been decided since it began to wait.

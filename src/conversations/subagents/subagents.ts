@@ -75,9 +75,11 @@ export class Subagents {
 
   constructor(deps: SubagentsDeps) {
     this.#deps = deps
-    this.#places = new Queue({ limit: limitsOf(deps.state.current.settings).maxConcurrent })
+    const limit = limitsOf(deps.state.current.settings).maxConcurrent
+    this.#places = new Queue({ limit })
     this.#background = new BackgroundSubagents({
       ...deps,
+      places: new Queue({ limit }),
       follow: (subagent, within) => this.#followInBackground(subagent, within),
       end: (toolUseId, outcome, signal) => this.#endInBackground(toolUseId, outcome, signal),
     })
@@ -99,14 +101,10 @@ export class Subagents {
   }
 
   /** Resolves when none works in the background; a running tool continues. */
-  async stop(): Promise<void> {
-    await this.#background.stop()
-  }
+  readonly stop = (): Promise<void> => this.#background.stop()
 
   /** Starts no further call or model request in the background. */
-  halt(): void {
-    this.#background.halt()
-  }
+  readonly halt = (): void => this.#background.halt()
 
   /** For the tools of an agent: of the main agent, or of the subagent that works for this call. */
   accessOf(callerId?: string): TaskAccess {
