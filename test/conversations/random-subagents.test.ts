@@ -1,0 +1,105 @@
+/** Subagents under random deeds, kills and restarts: each call has one result, each subagent one end, each run one `Result`. */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Event } from '../../src/contract/events/event.ts'
+import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import { createTask } from '../../src/tools/task/task.ts'
+import { effort } from '../support/patience.ts'
+import { expectWhole } from '../support/subagents.ts'
+import type { Deed } from './deeds.ts'
+import { carryOut, DEEDS } from './deeds.ts'
+import { call, eventsOf, setBench, tool, userText } from './fixtures.ts'
+import { mortalStore } from './mortal-store.ts'
+
+type Luck = { kind: 'crash' } | { kind: 'stop' } | { kind: 'full' }
+
+const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
+  fc.oneof<fc.MaybeWeightedArbitrary<Deed | Luck>[]>(...DEEDS, {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop', 'full') }),
+  }),
+  { minLength: 6, maxLength: 20, size: 'max' },
+)
+
+/** The main agent calls subagents of both kinds; they act, and say something. Deterministic in the order of requests. */
+function createScript(): (question: ScriptedQuestion) => ScriptedTurn {
+  let count = 0
+  return ({ text }) => {
+    count += 1
+    if (count > 60) return { text: 'Enough.' }
+    const act = () => call('Act', { n: count, ms: count % 5 })
+    if (text.includes('You are a subagent'))
+      return count % 3 === 0 ? { text: `Said ${count}.`, delay_ms: count % 4 } : { calls: [act(), act()] }
+    if (count % 4 === 3) return { text: 'So far.' }
+    const task = (run_in_background: boolean) =>
+      call('Task', { description: 'x', prompt: `task ${count}`, run_in_background })
+    return { calls: [task(false), task(true), act(), task(false)] }
+  }
+}
+
+async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; begun: string[] }> {
+  const begun: string[] = []
+  const act = tool('Act', async (input, { toolUseId, signal }) => {
+    begun.push(toolUseId)
+    await sleep(Number(input['ms']), undefined, { signal }).catch(() => {}) // it was interrupted
+    return { output: 'acted' }
+  })
+  const store = mortalStore()
+  const deps = {
+    createTools: (names: readonly string[], { subagents }: { subagents: Parameters<typeof createTask>[0] }) =>
+      names.length > 0 ? [act, createTask(subagents)] : [],
+  }
+  // One slot: nobody may wait for a subagent that waits for the slot.
+  await using bench = await setBench({ logs: store, script: createScript(), deps: deps as never, maxRuns: 1 })
+  store.home.directory = join(bench.dataDir, 'sessions')
+  const id = await bench.create({ tools: ['Task'] })
+  let live = await bench.manager.open(id)
+  await live.post(userText('begin', true))
+  for (const deed of plan) {
+    if (deed.kind === 'crash') await bench.restart({ kill: true, between: store.die })
+    else if (deed.kind === 'stop') await bench.restart()
+    else if (deed.kind === 'full') {
+      store.fault = () => 'storage_full'
+      await sleep(5)
+      store.fault = () => undefined
+    } else await carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
+    live = await bench.manager.open(id)
+  }
+  const last = live
+  await expect.poll(() => last.state.status, { timeout: 20_000 }).not.toBe('running')
+  await expect
+    .poll(
+      async () => {
+        await last.pause({ interrupt: true })
+        const left = last.state.subagents.length + last.state.openCalls.length
+        // The next run stores the results that a full disk has refused.
+        if (left > 0) await last.run().catch(() => {}) // it waits, or runs already
+        return left
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(0)
+  expect(last.state.status).not.toBe('running')
+  return { events: await eventsOf(last), begun }
+}
+
+test('property: whatever happens, each call has one result, each subagent one end, and each run one result', async () => {
+  const seen = { background: 0, cutOff: 0, completed: 0 }
+  await fc.assert(
+    fc.asyncProperty(deeds, async (plan) => {
+      const { events, begun } = await play(plan)
+      expectWhole(events)
+      expect(begun.length, 'no call runs twice').toBe(new Set(begun).size)
+      for (const event of events) {
+        if (event.type !== 'Result' || !event.parent_tool_use_id) continue
+        if (event.background_agent_id) seen.background += 1
+        if (event.stop_reason === 'server_restart') seen.cutOff += 1
+        if (event.stop_reason === 'completed') seen.completed += 1
+      }
+    }),
+    { numRuns: effort(10, 300) },
+  )
+  expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(0)
+})
