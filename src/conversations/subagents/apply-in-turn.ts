@@ -10,13 +10,16 @@ export type SubagentActor = {
   apply(intent: Intent): Promise<readonly Event[]>
 }
 
-/** Rejects with the signal's reason if it is aborted before the intent is decided; then nothing is stored. */
+/** Rejects with the signal's reason if it is aborted before the turn begins; then nothing is stored. */
 export async function applyInTurn(actor: SubagentActor, intent: Intent, signal: AbortSignal): Promise<void> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
+  let hasBegun = false
+  const onAbort = () => (hasBegun ? undefined : reject(signal.reason))
   signal.addEventListener('abort', onAbort, { once: true })
   const done = actor.inTurn(async () => {
-    if (!signal.aborted) await actor.apply(intent)
+    if (signal.aborted) return
+    hasBegun = true
+    await actor.apply(intent)
   })
   done.catch(() => {}) // reported to the caller below, unless the signal is aborted first
   try {

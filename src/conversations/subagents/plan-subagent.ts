@@ -8,9 +8,7 @@ import type { State } from '../state/state-shape.ts'
 import { depthBelow } from '../state/subagents.ts'
 import { agentsIn, grant, limitsOf } from './definitions.ts'
 import type { NewSubagent } from './subagent-intents.ts'
-
-/** Subagents of a conversation that have not ended. */
-const MAX_OPEN = 32
+import { MAX_OPEN } from './subagent-intents.ts'
 
 export type Caller = { readonly toolUseId: string; readonly callerId: string | undefined }
 

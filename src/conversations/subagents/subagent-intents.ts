@@ -12,13 +12,17 @@ export type NewSubagent = Omit<StartDraft, 'type' | 'source' | 'run_id'>
 /** A call begins to work with a subagent. */
 export type StartSubagentIntent = { kind: 'start_subagent'; subagent: NewSubagent }
 
-/** Returns nothing if the call has its result meanwhile: what it would start would belong to nobody. */
+/** Subagents of a conversation that have not ended. */
+export const MAX_OPEN = 32
+
+/** Returns nothing if the call has its result meanwhile, or if others have begun since it was planned. */
 export function decideStartSubagent(state: State, { subagent }: StartSubagentIntent): EventDraft[] {
   const { parent_tool_use_id: id } = subagent
   const isOpen = [state, ...state.subagents.map(({ agent }) => agent)].some(({ openCalls }) =>
     openCalls.some(({ toolUseId }) => toolUseId === id),
   )
-  if (!isOpen || findSubagent(state, id)) return []
+  const isTaken = state.subagents.some((each) => each.agentId === subagent.agent_id)
+  if (!isOpen || isTaken || findSubagent(state, id) || state.subagents.length >= MAX_OPEN) return []
   return [{ type: 'SubagentStart', source: 'environment', ...inRun(state), ...subagent }]
 }
 

@@ -96,9 +96,7 @@ export class Subagents {
   }
 
   /** Starts those in the background that can work, after an attempt to pause has failed. */
-  resume(): void {
-    this.#background.resume()
-  }
+  readonly resume = (): void => this.#background.resume()
 
   /** Resolves when none works in the background; a running tool continues. */
   readonly stop = (): Promise<void> => this.#background.stop()
@@ -155,7 +153,7 @@ export class Subagents {
       return await this.#follow(call)
     } catch (error) {
       if (!signal.aborted) throw error
-      return ending.aborted ? INTERRUPTED_EARLY : STAYS_OPEN
+      return await this.#leave(toolUseId, ending)
     } finally {
       leave()
     }
@@ -175,8 +173,10 @@ export class Subagents {
     if ('fault' in planned) return planned
     await applyInTurn(this.#deps.actor(), { kind: 'start_subagent', subagent: planned }, signal)
     const begun = findSubagent(state.current, toolUseId)
-    if (!begun) throw new Error(`The call ${toolUseId} has its result already.`)
-    return begun
+    if (begun) return begun
+    // Others have begun since it was planned.
+    const again = await planSubagent(log, state.current, { toolUseId, callerId }, input)
+    return 'fault' in again ? again : { fault: 'The call has its result already.' }
   }
 
   #runOf(subagent: Subagent): SubagentRun {
@@ -194,7 +194,7 @@ export class Subagents {
     try {
       for (;;) {
         const end = await this.#workOnce(call)
-        if (signal.aborted || end === undefined) return await this.#leave(call)
+        if (signal.aborted || end === undefined) return await this.#leave(run.toolUseId, call.ending)
         if ('asks' in end) await this.#ask(call, end)
         else if ('stopReason' in end) return this.#end(run, end)
       }
@@ -271,13 +271,15 @@ export class Subagents {
     if (this.#isBlocked(toolUseId)) parts.hooks.notifyOf(asks)
   }
 
-  /** The call stays open for the next run, unless it must end. */
-  async #leave({ run, ending }: Call): Promise<TaskOutcome> {
+  /** The call stays open for the next run, unless it must end: then its subagent ends, too. */
+  async #leave(toolUseId: string, ending: AbortSignal): Promise<TaskOutcome> {
     if (!ending.aborted) return STAYS_OPEN
-    await run.parts.toolCalls.interrupt()
+    const run = this.#open.get(toolUseId)
+    await run?.parts.toolCalls.interrupt()
+    if (run && run.begunCalls().length > 0) return STAYS_OPEN
     const { current } = this.#deps.state
-    const subagent = findSubagent(current, run.toolUseId)
-    if (!subagent || run.begunCalls().length > 0) return STAYS_OPEN
+    const subagent = findSubagent(current, toolUseId)
+    if (!subagent || subagent.isBackground) return INTERRUPTED_EARLY
     return { ...INTERRUPTED, events: endOfSubagent(current, subagent, 'cancelled', INTERRUPTED.error.message) }
   }
 
