@@ -28,6 +28,8 @@ for await (const event of query({ prompt, options })) {
       break
     case 'Result':
       console.log(event.final_text)
+      break
+    default: // The other events are not printed.
   }
 }
 console.log(`total.txt: ${(await readFile(join(directory, 'total.txt'), 'utf8')).trim()}`)

@@ -20,7 +20,10 @@ export function readAgent(
   { isTrusted, ignored, canonicalRule }: SourceContext,
   { name, path, fields, body }: Given,
 ): Omit<AgentDefinition, 'description'> | string | undefined {
-  if (!isTrusted) return void ignored.add(`agent ${name}`, path, NOT_TRUSTED)
+  if (!isTrusted) {
+    ignored.add(`agent ${name}`, path, NOT_TRUSTED)
+    return undefined
+  }
   const model = modelOf(fields.get('model'))
   if (model?.isAlias) ignored.add(`model of the agent ${name}`, path, 'Name a model of the endpoint, or `inherit`.')
   const mode = textOf(fields.get('permissionMode'))

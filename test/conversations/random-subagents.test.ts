@@ -52,7 +52,7 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
       names.length > 0 ? [act, createTask(subagents)] : [],
   }
   // One slot: nobody may wait for a subagent that waits for the slot.
-  await using bench = await setBench({ logs: store, script: createScript(), deps: deps as never, maxRuns: 1 })
+  await using bench = await setBench({ logs: store, script: createScript(), deps, maxRuns: 1 })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ tools: ['Task'] })
   let live = await bench.manager.open(id)

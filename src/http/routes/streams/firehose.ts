@@ -29,6 +29,14 @@ export type FirehoseRouteDeps = {
 }
 
 const CURSOR_HEADER = 'x-firehose-cursor'
+const PROBLEMS = [
+  'not_acceptable',
+  'invalid_cursor',
+  'cursor_ahead',
+  'origin_refused',
+  'too_many_streams',
+  'storage_failed',
+] as const
 
 export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (app, deps) => {
   const { firehose, metrics, slots, firstFrameKey, streamBufferBytes: bufferBytes } = deps
@@ -69,14 +77,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
     config: { socket: true, takesTicket: true },
     exposeHeadRoute: false, // a HEAD request would stay open without a response
     schema: {
-      ...describe('streamFirehose', 'Follow the events of all conversations live (SSE; also a WebSocket)', [
-        'not_acceptable',
-        'invalid_cursor',
-        'cursor_ahead',
-        'origin_refused',
-        'too_many_streams',
-        'storage_failed',
-      ]),
+      ...describe('streamFirehose', 'Follow the events of all conversations live (SSE; also a WebSocket)', PROBLEMS),
       querystring: StreamFirehose,
       headers: z.object({
         'last-event-id': z
