@@ -1,18 +1,24 @@
 import { defineConfig } from 'vitest/config'
+import { LONG_TESTS } from './test/support/long-tests.ts'
 import { PATIENCE_MS } from './test/support/patience.ts'
 import { SANDBOX_TESTS, SHELL_TESTS } from './test/support/sandbox-tests.ts'
 
 const isLinux = process.platform === 'linux'
 const everywhere = { extends: true as const }
+const elsewhere = isLinux ? ['test/needs-linux.test.ts'] : SANDBOX_TESTS
 
 const all = {
   ...everywhere,
   test: {
     name: 'all',
     include: ['test/**/*.test.ts'],
-    exclude: isLinux ? ['test/needs-linux.test.ts'] : SANDBOX_TESTS,
+    exclude: [...LONG_TESTS, ...elsewhere],
     provide: { isolation: 'none' as const },
   },
+}
+const long = {
+  ...everywhere,
+  test: { name: 'long', include: LONG_TESTS, exclude: elsewhere, provide: { isolation: 'none' as const } },
 }
 const sandboxed = {
   ...everywhere,
@@ -30,6 +36,6 @@ export default defineConfig({
     hookTimeout: 2 * PATIENCE_MS,
     expect: { poll: { timeout: PATIENCE_MS } },
     reporters: ['default'],
-    projects: isLinux ? [all, sandboxed] : [all],
+    projects: isLinux ? [all, long, sandboxed] : [all, long],
   },
 })

@@ -1,4 +1,7 @@
-/** Builds the executable that the stories drive, unless it is newer than the sources, and runs vitest with the given arguments. */
+/**
+ * Builds the executable that the stories drive, unless it is newer than the sources, and runs vitest with the given
+ * arguments. Without a file or a project among them, it leaves out the long tests.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, statSync } from 'node:fs'
@@ -11,7 +14,13 @@ const PARTS = ['src/**/*.ts', 'openapi/*.json', 'scripts/{build,executable,load-
 
 const executable = process.env['AGENT_SERVER_BIN'] ?? builtExecutable()
 const env = executable === undefined ? process.env : { ...process.env, AGENT_SERVER_BIN: executable }
-const tests = spawn('vitest', ['run', ...process.argv.slice(2)], { cwd: ROOT, env, stdio: 'inherit' })
+const given = process.argv.slice(2)
+const isChosen = given.some((argument) => !argument.startsWith('-') || argument.startsWith('--project'))
+const tests = spawn('vitest', ['run', ...(isChosen ? [] : ['--project=!long']), ...given], {
+  cwd: ROOT,
+  env,
+  stdio: 'inherit',
+})
 // A signal to this process ends the tests, too.
 for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) process.on(signal, () => tests.kill(signal))
 tests.on('error', (error) => process.stderr.write(`No test was run: ${error.message}. Run: npm ci\n`))

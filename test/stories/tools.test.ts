@@ -38,6 +38,7 @@ test('the claude preset works on a file, and what was read counts after kill -9'
     'Grep',
     'WebFetch',
     'AskUserQuestion',
+    'Task',
   ])
   const [written, read, globbed, grepped, edited] = resultsOf(await stage.say(id, 'go'))
   expect(written).toMatchObject({ is_error: false })
