@@ -108,15 +108,15 @@ test('a state is valid once, for its conversation and its server only', async ()
   const [id, other] = [await create('plain'), await create('plain')]
   await Promise.all([stage.say(id, 'nothing'), stage.say(other, 'nothing')])
   const back = await agree((await viewOf(id)).authorization_url)
-  const refused = { status: 400, body: { error: 'mcp_authorization_failed' } }
+  const refused = { status: 409, body: { error: 'mcp_authorization_failed' } }
   const post = (to: string, body: object) => server.call('POST', `/conversations/${to}/mcp/safe/authorize`, body)
   expect(await post(other, bodyOf(back))).toMatchObject(refused)
   expect(await post(id, bodyOf(back, { state: 'guessed' }))).toMatchObject(refused)
-  expect((await fetch(`${server.url}/mcp/oauth/callback?code=x&state=guessed`)).status).toBe(400)
-  expect((await fetch(`${server.url}/mcp/oauth/callback`)).status).toBe(400)
+  expect((await fetch(`${server.url}/mcp/oauth/callback?code=x&state=guessed`)).status).toBe(409)
+  expect((await fetch(`${server.url}/mcp/oauth/callback`)).status).toBe(409)
   // None of this has used it up.
   expect((await fetch(back)).status).toBe(200)
-  expect((await fetch(back)).status).toBe(400)
+  expect((await fetch(back)).status).toBe(409)
   expect((await viewOf(other)).status).toBe('needs_auth')
 })
 
@@ -127,7 +127,7 @@ test('a code of another authorization server is not used, and the user is asked 
   const back = await agree(first)
   back.searchParams.set('iss', `${oauth.resourceUrl}/evil`)
   const answer = await fetch(back)
-  expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('Issuer mismatch')])
+  expect([answer.status, await answer.text()]).toEqual([409, expect.stringContaining('Issuer mismatch')])
   expect(oauth.tokenRequests('mixed')).toEqual([])
   await expect.poll(async () => (await viewOf(id)).authorization_url ?? first).not.toBe(first)
   const denied = new URL(`${server.url}/mcp/oauth/callback`)
@@ -165,7 +165,7 @@ test('an error of the token endpoint that repeats the request shows no code of i
   const back = await agree((await viewOf(id)).authorization_url)
   const answer = await fetch(back)
   const said = (await answer.text()) + JSON.stringify(await stage.events(id)) + server.output()
-  expect(answer.status).toBe(400)
+  expect(answer.status).toBe(409)
   const [request] = oauth.tokenRequests('echoes').slice(-1)
   for (const name of ['code', 'code_verifier']) expect(said).not.toContain(request?.get(name))
 })

@@ -35,11 +35,10 @@ export const mcpOauthRoutes: FastifyPluginAsyncZod<McpOauthDeps> = async (app, {
         ]),
         // Authorization servers may add others.
         querystring: z.object({
-          state: z.string().max(512).optional().describe('As in the authorization URL.'),
-          code: z.string().max(8192).optional().describe('The authorization code.'),
-          iss: z.string().max(2048).optional().describe('The issuer that sends the browser back.'),
-          error: z.string().max(2048).optional().describe('Why there is no code.'),
-          error_description: z.string().max(8192).optional().describe('The same in words.'),
+          state: ascii(128).optional().describe('As in the authorization URL.'),
+          code: ascii(3072).optional().describe('The authorization code. A longer one: `POST …/authorize`.'),
+          iss: ascii(512).optional().describe('The issuer that sends the browser back.'),
+          error: ascii(128).optional().describe('Why there is no code.'),
         }),
         response: {
           200: z
@@ -84,6 +83,13 @@ export const mcpOauthRoutes: FastifyPluginAsyncZod<McpOauthDeps> = async (app, {
     },
   )
 }
+
+/** The characters that OAuth allows (RFC 6749, appendix A). With these lengths, every URL fits into the server's limit. */
+const ascii = (length: number) =>
+  z
+    .string()
+    .max(length)
+    .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII')
 
 const paramsOf = (answer: Readonly<Record<string, string | undefined>>): URLSearchParams =>
   new URLSearchParams(Object.entries(answer).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
