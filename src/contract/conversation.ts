@@ -17,7 +17,7 @@ import { NetworkPolicy } from './network.ts'
 import { ToolConfig } from './limits/tool-config.ts'
 import { Secrets } from './secret.ts'
 import { McpInput, McpServers } from './mcp/mcp-server.ts'
-import { AgentFields, Agents } from './agents/definition.ts'
+import { AgentFields, Agents, SubagentLimits } from './agents/definition.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
 
@@ -147,6 +147,9 @@ export const UpdateConfig = z
     visualize: z.boolean().optional(),
     tool_config: ToolConfig.optional().describe('Replaces all limits of tools. It holds from the next call on.'),
     agents: Agents.optional().describe('Replaces all agents of the request; those that work keep their definition.'),
+    subagent_limits: SubagentLimits.optional().describe(
+      'Replaces both. They hold from the next call on; subagents that work continue.',
+    ),
     permission_mode: PermissionModeInput.optional().describe(
       `${PermissionModeInput.description} Needs the scope \`approve\`. Calls that already wait still need a decision.`,
     ),

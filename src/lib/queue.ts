@@ -44,6 +44,12 @@ export class Queue {
     return this.#waiting.values().reduce((sum, { size }) => sum + size, 0)
   }
 
+  /** Work that has begun continues; waiting work begins if more is allowed now. */
+  set limit(limit: number) {
+    this.#slots.limit = limit
+    while (this.#admitOne());
+  }
+
   /**
    * Settles as the work does, or rejects with the signal's reason if the work did not begin. The work never begins
    * before `run` has returned. A failure only affects its caller: the next work runs nevertheless.
@@ -107,7 +113,11 @@ export class Queue {
 
   #leave(key: string): void {
     this.#slots.leave(key)
-    // The released slot admits one waiter, of the first key that may have it.
+    this.#admitOne()
+  }
+
+  /** Gives a free slot to one waiter, of the first key that may have it. Returns false if there is none. */
+  #admitOne(): boolean {
     for (const [next, same] of this.#waiting) {
       if (!this.#slots.enter(next)) continue
       const [waiter] = same
@@ -118,8 +128,10 @@ export class Queue {
         this.#waiting.delete(next)
         this.#waiting.set(next, same)
       }
-      return waiter.enter()
+      waiter.enter()
+      return true
     }
+    return false
   }
 }
 

@@ -4,7 +4,7 @@
 export type SlotLimits = { readonly limit?: number; readonly perKey?: number }
 
 export class Slots {
-  readonly #limit: number
+  #limit: number
   readonly #perKey: number
   /** Used only if keys have a limit. */
   readonly #ofKey = new Map<string, number>()
@@ -17,6 +17,11 @@ export class Slots {
 
   get taken(): number {
     return this.#taken
+  }
+
+  /** Those above a lower limit keep their slots. */
+  set limit(limit: number) {
+    this.#limit = limit
   }
 
   /** Returns an idempotent release function; undefined if no slot is free. */

@@ -62,6 +62,22 @@ describe('work', () => {
     expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1'])
   })
 
+  test('begins at once when the limit is raised, and with a lower one when enough has ended', async () => {
+    const { queue, begun, run, end } = setUp({ limit: 1 })
+    const all = ['a1', 'a2', 'b1', 'a3'].map((name) => run(name))
+    queue.limit = 3
+    await tick()
+    expect(begun).toHaveLength(3)
+    queue.limit = 1
+    await end('a1')
+    await end('a2')
+    expect(begun).toHaveLength(3)
+    await end('b1')
+    expect(begun).toEqual(['a1', 'a2', 'b1', 'a3'])
+    await end('a3')
+    await Promise.all(all)
+  })
+
   test('of waiting keys takes turns', async () => {
     const { begun, run, end } = setUp({ limit: 1, perKey: 1 })
     const all = ['a1', 'a2', 'a3', 'b1', 'c1'].map((name) => run(name))

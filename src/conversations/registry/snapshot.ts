@@ -140,6 +140,8 @@ const Meta = z.object({
   // Missing in files of earlier versions, which had no network requests.
   networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
   runRequestedAt: z.number(),
+  // Missing in files of earlier versions, which did not count them.
+  runsInARow: z.number().default(0),
   // Missing in files of earlier versions: everything counts as read.
   readThrough: z.number().optional(),
   repeats: Repeats,

@@ -42,12 +42,20 @@ export function start(
   }
 }
 
+/** Runs that subagents in the background start, one after the other: without a limit they could start each other forever. */
+const MAX_WAKES_IN_A_ROW = 20
+
+/** False if a run must wait for the user. Any message of the user sets `runsInARow` to 0. */
+export const mayFollow = ({ runsInARow }: Pick<State, 'runsInARow'>) => runsInARow <= MAX_WAKES_IN_A_ROW
+
 /**
  * Starts a run for an unread message that asked for one, after a run has ended with this status. `readThrough` is the
  * seq of the last event that counts as read.
  */
 export function startForUnread(state: State, status: Status, readThrough: number, newRunId: string): EventDraft[] {
-  return state.runRequestedAt > readThrough ? [start({ ...state, status }, newRunId, 'message')] : []
+  return state.runRequestedAt > readThrough && mayFollow(state)
+    ? [start({ ...state, status }, newRunId, 'message')]
+    : []
 }
 
 export function toStatus(state: State, status: Status, reason: string): EventDraft {

@@ -68,6 +68,12 @@ export function runAfter(run: Run | undefined, before: Status, event: EventOf<'S
   }
 }
 
+/** A client has asked for runs with other reasons. A message has set the count to 0 before. */
+const FOLLOWING: ReadonlySet<string> = new Set(['message', 'subagent'])
+
+/** Returns how many runs have begun, with this one, since the user asked for something. */
+export const countInARow = (before: number, reason: string) => (FOLLOWING.has(reason) ? before + 1 : 1)
+
 /** Returns the run after one more model answer. */
 export function runAfterAnswer(run: Run, event: EventOf<'AssistantMessage'>): Run {
   return {

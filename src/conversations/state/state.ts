@@ -24,7 +24,7 @@ import { addCost } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
 import { previewOf } from './preview.ts'
-import { countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
+import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
 import type { State } from './state-shape.ts'
 import { foldSubagent, parentOf, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
@@ -59,6 +59,7 @@ function foldOwn(state: State, event: Event): State {
         ...next,
         postedKeys: withPostedKey(state.postedKeys, event),
         runRequestedAt: event.run ? event.seq : state.runRequestedAt,
+        runsInARow: 0,
         granted: grantedByMessage(state.settings.project_settings, event),
         preview: state.preview || previewOf(event),
       }
@@ -193,7 +194,8 @@ function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
   const granted = run || !state.run ? state.granted : undefined
   const tasks = tasksInRun(state.tasks, run?.id)
   const subagents = status === 'running' ? releasedSubagents(state.subagents) : state.subagents
-  return { ...state, status, reason, run, request, holdsCalls, repeats, granted, tasks, subagents }
+  const runsInARow = run && run.id !== state.run?.id ? countInARow(state.runsInARow, reason) : state.runsInARow
+  return { ...state, status, reason, run, runsInARow, request, holdsCalls, repeats, granted, tasks, subagents }
 }
 
 function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {

@@ -1,7 +1,7 @@
 /** Decides the events of intents about subagents. Pure. */
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
-import { inRun, start } from '../state/drafts.ts'
+import { inRun, mayFollow, start } from '../state/drafts.ts'
 import type { State } from '../state/state.ts'
 import { findSubagent } from '../state/subagents.ts'
 
@@ -41,6 +41,6 @@ const WAKES: ReadonlySet<Status> = new Set(['idle', 'finished'])
 export function decideEndBackground(state: State, { toolUseId, events, newRunId }: EndBackgroundIntent): EventDraft[] {
   if (!findSubagent(state, toolUseId)) return []
   const isEndedByHook = events.some((event) => event.type === 'Result' && event.stop_reason === 'hook')
-  const wakes = WAKES.has(state.status) && !isEndedByHook
+  const wakes = WAKES.has(state.status) && !isEndedByHook && mayFollow(state)
   return [...events, ...(wakes ? [start(state, newRunId, 'subagent')] : [])]
 }

@@ -6,8 +6,7 @@ import type { LoopEnd } from '../../agent/loop-end.ts'
 import type { LoopWait } from '../../agent/loop.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { Queue } from '../../lib/queue.ts'
-import type { Place } from '../../lib/queue.ts'
+import type { Place, Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
@@ -18,7 +17,7 @@ import { endOfSubagent } from '../state/drafts.ts'
 import type { LiveState } from '../state/live-state.ts'
 import type { Subagent } from '../state/state-shape.ts'
 import { findSubagent, isBlocked, parentOf } from '../state/subagents.ts'
-import { limitsOf, listAgents } from './definitions.ts'
+import { listAgents } from './definitions.ts'
 import type { SubagentActor } from './apply-in-turn.ts'
 import { applyInTurn } from './apply-in-turn.ts'
 import { BackgroundSubagents } from './background.ts'
@@ -38,6 +37,7 @@ import { SubagentRun } from './subagent-run.ts'
 import type { Worker } from './decision-waits.ts'
 import { DecisionWaits } from './decision-waits.ts'
 import type { WorkOf } from './work-of.ts'
+import { WorkingPlaces } from './working-places.ts'
 
 export type SubagentsDeps = {
   readonly log: EventLog
@@ -69,17 +69,16 @@ export class Subagents {
   readonly #waiting = new DecisionWaits()
   /** Of the agents that call subagents, by the call that they work for themselves. */
   readonly #work = new Map<string | undefined, WorkOf>()
-  readonly #places: Queue
+  readonly #places: WorkingPlaces
   readonly #background: BackgroundSubagents
   #listed: { readonly for: object; readonly text: string } | undefined
 
   constructor(deps: SubagentsDeps) {
     this.#deps = deps
-    const limit = limitsOf(deps.state.current.settings).maxConcurrent
-    this.#places = new Queue({ limit })
+    this.#places = new WorkingPlaces(deps.state.current.settings)
     this.#background = new BackgroundSubagents({
       ...deps,
-      places: new Queue({ limit }),
+      places: this.#places.inBackground,
       follow: (subagent, within) => this.#followInBackground(subagent, within),
       end: (toolUseId, outcome, signal) => this.#endInBackground(toolUseId, outcome, signal),
     })
@@ -114,6 +113,7 @@ export class Subagents {
     for (const run of this.#open.values()) run.take(event)
     this.#waiting.check()
     this.#background.check()
+    if (event.type === 'ConfigUpdate') this.#places.update(this.#deps.state.current.settings)
     const ended = event.type === 'Result' ? parentOf(event) : undefined
     if (ended !== undefined) this.#forget(ended)
     if (RESUMES.has(event.type)) this.#background.resume()
@@ -239,14 +239,14 @@ export class Subagents {
     const { toolUseId } = run
     const isWaiting = () => this.#isBlocked(toolUseId)
     if (isWaiting() && !(await within.waiting.until(worker, isWaiting, signal))) return undefined
-    const places = (within.places ?? this.#places).take({ signal })
+    const places = (within.places ?? this.#places.ofRuns).take({ signal })
     const slot = (await places.given) ? within.slots.take({ signal }) : undefined
     try {
       if (!(await slot?.given)) return undefined
       const { waiting } = within
       const lent = {
         waiting,
-        places: new LentPlaces(within.places ?? this.#places),
+        places: new LentPlaces(within.places ?? this.#places.ofRuns),
         slots: new LentPlaces(within.slots),
       }
       this.#work.set(toolUseId, { signal, ...lent })
