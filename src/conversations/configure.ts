@@ -20,7 +20,7 @@ import type { ConversationShells } from './exec/conversation-shells.ts'
 import { checkHooks, credentialsOf, hookWarnings, urlsIn } from './hooks/hook-settings.ts'
 import type { ClientMcp } from './mcp.ts'
 import type { ConversationNetwork } from './network.ts'
-import { checkAgents } from './subagents/check-agents.ts'
+import { agentsWarning, checkAgents } from './subagents/check-agents.ts'
 import { changesNetworkMode } from './state/intents.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { State } from './state/state.ts'
@@ -73,7 +73,8 @@ export async function configureConversation(
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
   const ofBudget = budgetWarning(update.max_budget_usd, settings.llm_config)
-  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...hookWarnings(hooks), ...ofBudget], dropped }
+  const ofAgents = agentsWarning(update.agents, settings.tools)
+  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...hookWarnings(hooks), ...ofBudget, ...ofAgents], dropped }
 }
 
 /** Throws a `Problem` for agents that cannot be used with the configuration after the update. */

@@ -168,6 +168,12 @@ test('PUT config: another limit admits those that wait, other agents are there a
   })
 })
 
+test('PUT config of agents warns where no tool can call them', async () => {
+  const id = await stage.create({ tools: ['Bash'] })
+  const { status, body } = await call('PUT', `/conversations/${id}/config`, { agents })
+  expect([status, body.warnings]).toEqual([200, [expect.stringContaining('no tool Task')]])
+})
+
 test('a subagent calls a tool of the client, and one of an MCP server', async () => {
   planner.plan = {
     'ask others': [{ calls: [task('order 17')] }, { text: 'Asked.' }],

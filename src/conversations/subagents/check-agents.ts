@@ -67,3 +67,11 @@ function checkRule(path: string, text: string): string {
 }
 
 const invalid = (message: string) => new Problem('invalid_request', message)
+
+/** Tools are fixed when a conversation is created: agents that come later can be called only if `Task` is one of them. */
+export function agentsWarning(agents: Agents | undefined, tools: readonly string[]): string[] {
+  if (Object.keys(agents ?? {}).length === 0 || tools.includes('Task')) return []
+  return [
+    'This conversation has no tool Task, and cannot call the agents. Create it with agents, or with Task in tools.',
+  ]
+}
