@@ -554,6 +554,14 @@ describe('the end of a run', () => {
       expect(typesOf(decide(begun, end('error', 0)))).toEqual(['Result', 'StatusUpdate'])
     })
 
+    test('failing runs that subagents start end, too: after 20 in a row the next waits for the user', () => {
+      const unread = (runsInARow: number) => ({ ...begun, runsInARow, runRequestedAt: begun.lastSeq + 1 })
+      expect(typesOf(decide(unread(20), end('error', 0)))).toEqual(['Result', 'StatusUpdate', 'StatusUpdate'])
+      expect(typesOf(decide(unread(21), end('error', 0)))).toEqual(['Result', 'StatusUpdate'])
+      expect(begun.runsInARow).toBe(1)
+      expect(folded([userMessage('more')], unread(21)).runsInARow).toBe(0)
+    })
+
     test('a message that came after its start gets a separate run', () => {
       expect(typesOf(decide(folded([userMessage('more', true)], begun), end('error', 0)))).toEqual([
         'Result',
