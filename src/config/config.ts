@@ -24,7 +24,7 @@ import {
   readProxies,
   readPublicUrl,
 } from './network.ts'
-import { defaultDataDir, readPath, readPaths, readReadable, readWorkdirBase } from './paths.ts'
+import { defaultDataDir, readPath, readPaths, readReadable, readWorkdirBase, settingsFileIfAny } from './paths.ts'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as LogLevel[]
@@ -116,7 +116,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     limits: readLimits(read),
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
-    secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
+    secretFiles: [DOT_ENV, ...secretFilePaths(), ...settingsFileIfAny()].map((path) => resolve(path)),
     publicUrl: readPublicUrl(read('OPENHANDS_PUBLIC_URL')),
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),

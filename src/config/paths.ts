@@ -1,4 +1,5 @@
 /** Reads the settings that are directories. */
+import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Name } from './variables.ts'
@@ -39,3 +40,9 @@ export function defaultDataDir(): string {
   if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'agent-server')
   return join(process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'agent-server')
 }
+
+/** The settings file of the command line. It can contain the key of a model. */
+export const defaultSettingsPath = (): string => join(homedir(), '.openhands', 'settings_sdk.json')
+
+/** Empty while there is no such file: a directory with a secret file inside cannot be the workdir of a sandbox. */
+export const settingsFileIfAny = (): string[] => [defaultSettingsPath()].filter((path) => existsSync(path))

@@ -192,6 +192,15 @@ describe('where a setting comes from', () => {
   })
 })
 
+test('the settings file of the command line is a secret file if there is one', async () => {
+  setEnv({ OPENHANDS_MASTER_KEY: KEY, HOME: home })
+  const path = join(home, '.openhands', 'settings_sdk.json')
+  expect(readConfig().secretFiles).not.toContain(path)
+  await mkdir(join(home, '.openhands'))
+  await writeFile(path, '{"api_key":"sk-example-key"}')
+  expect(readConfig().secretFiles).toContain(path)
+})
+
 describe('is refused in one sentence that names the variable:', () => {
   test.each<[string, Record<string, string>, RegExp]>([
     [

@@ -178,6 +178,17 @@ describe('on a data directory that a server holds', () => {
     expect(code).toBe(0)
   })
 
+  test('the answer is written also if stderr is full', async () => {
+    const { env, cwd } = shared()
+    const program = commandLine(['-p', 'plain']).map((word) => `'${word}'`)
+    const { stdout } = await promisify(execFile)('bash', ['-c', `${program.join(' ')} 2> /dev/full`], {
+      cwd,
+      env: { PATH: process.env['PATH'], ...env },
+      timeout: PATIENCE_MS,
+    })
+    expect(stdout).toBe('A plain answer.\n')
+  })
+
   test('an answer that cannot be written is an error', async () => {
     const { env, cwd } = shared()
     const program = commandLine(['-p', 'plain']).map((word) => `'${word}'`)

@@ -31,6 +31,8 @@ export class HeadlessOutput {
     this.#format = format
     this.#streams = streams
     this.#color = wantsColor(streams.stderr)
+    // What the agent does is for information: the answer is written also if nobody reads stderr.
+    streams.stderr.on('error', () => {})
     streams.stdout.on('error', (error) => {
       if (this.isLost) return
       this.#lost = codeOf(error) ?? 'error'

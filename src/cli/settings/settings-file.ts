@@ -1,8 +1,7 @@
 /** Reads the settings file of the command line, and files with MCP servers. Error messages never contain values. */
 import { readFile, stat } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import { z } from 'zod'
+import { defaultSettingsPath } from '../../config/paths.ts'
 import { LlmConfig } from '../../contract/llm-config.ts'
 import { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { codeOf } from '../../lib/error-code.ts'
@@ -14,8 +13,6 @@ const Settings = z.looseObject({ model, api_key, base_url, temperature, reasonin
 export type ModelFileSettings = z.infer<typeof Settings>
 
 const KNOWN: ReadonlySet<string> = new Set(Object.keys(Settings.shape))
-
-const defaultSettingsPath = (): string => join(homedir(), '.openhands', 'settings_sdk.json')
 
 export type SettingsFile = {
   readonly path: string
