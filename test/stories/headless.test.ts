@@ -279,6 +279,7 @@ describe('wrong use is one line and exit code 2', () => {
   test.each([
     ['no model', ['-p', 'hi'], {}, /^agent-server: no model is set: give --model/],
     ['no key', ['-p', '-m', 'gpt-5', 'hi'], {}, /^agent-server: no key is set for gpt-5/],
+    ['an endpoint that is no URL', ['-p', '-m', 'x', '--base-url', 'none', 'hi'], {}, /is not an http or https URL/],
     ['an empty prompt', ['-p'], {}, /^agent-server: the prompt is empty/],
     ['no terminal for the chat', ['chat'], {}, /^agent-server: the chat needs a terminal/],
     ['a settings file that is missing', ['-p', '--settings', 'none.json', 'hi'], {}, /none\.json cannot be read/],

@@ -75,6 +75,7 @@ async function modelOf(invocation: RunInvocation, settings: ModelFileSettings): 
   const environment = isRemote ? {} : readEnvironment()
   let given = { ...invocation, apiKey: isRemote ? undefined : invocation.apiKey }
   for (;;) {
+    requireUrl(given.baseUrl ?? environment.base_url ?? settings.base_url)
     const { llm, missing } = combineModelSettings(given, environment, settings)
     if (missing === undefined || isRemote || invocation.resume !== undefined) return llm
     if (invocation.isHeadless) throw new UsageError(missing.message)
@@ -83,6 +84,12 @@ async function modelOf(invocation: RunInvocation, settings: ModelFileSettings): 
     if (answer === undefined) throw new UsageError(missing.message)
     given = isKey ? { ...given, apiKey: answer } : { ...given, model: answer }
   }
+}
+
+/** The value is not repeated: it may be a key in the wrong place. */
+function requireUrl(endpoint: string | null | undefined): void {
+  if (!endpoint || /^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) return
+  throw new UsageError('the endpoint of the model (--base-url, LLM_BASE_URL or base_url) is not an http or https URL.')
 }
 
 async function serverKeyOf({ apiKey, server, isHeadless }: RunInvocation): Promise<string> {
