@@ -68,7 +68,7 @@ export class BashSession implements Shell {
   }
 
   get facts(): SessionFacts {
-    const pid = this.#bash?.entry?.pid
+    const pid = this.bash?.entry?.pid
     const status = this.#commands > 0 ? 'busy' : pid === undefined ? 'suspended' : 'idle'
     return { id: this.id, status, cwd: this.#cwd, ...(pid !== undefined && { pid }) }
   }

@@ -165,9 +165,9 @@ describe('after the shell has ended', () => {
   })
 
   test('between two commands, the next one says so', async () => {
-    const { run } = await openShells()
+    const { run, shells } = await openShells()
     await run('export A=1; { sleep 0.05; kill -9 $$; } >/dev/null 2>&1 &')
-    await new Promise((resolve) => setTimeout(resolve, 120))
+    await expect.poll(() => shells.list()).toMatchObject([{ id: 'agent', status: 'suspended' }])
     const next = await run('echo $A')
     expect(next.stdout).toBe('1\n')
     expect(next.note).toMatch(new RegExp(`had ended since.*(${KILLED.source})`))
