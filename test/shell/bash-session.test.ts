@@ -1,4 +1,4 @@
-import { mkdir, rm, symlink } from 'node:fs/promises'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { eventually, isWalled, openShells, processesOf, runIn } from './shell-fixture.ts'
@@ -165,8 +165,9 @@ describe('after the shell has ended', () => {
   })
 
   test('between two commands, the next one says so', async () => {
-    const { run, shells } = await openShells()
-    await run('export A=1; { sleep 0.05; kill -9 $$; } >/dev/null 2>&1 &')
+    const { run, shells, workdir } = await openShells()
+    await run('export A=1; { until [ -e go ]; do sleep 0.01; done; kill -9 $$; } >/dev/null 2>&1 &')
+    await writeFile(join(workdir, 'go'), '')
     await expect.poll(() => shells.list()).toMatchObject([{ id: 'agent', status: 'suspended' }])
     const next = await run('echo $A')
     expect(next.stdout).toBe('1\n')
