@@ -55,10 +55,13 @@ async function firstRequest(home: string): Promise<Started> {
     HOME: home,
     OPENHANDS_DATA_DIR: join(home, 'data'),
     LLM_MODEL: 'scripted',
+    LLM_API_KEY: 'bench',
     LLM_BASE_URL: `http://127.0.0.1:${port}/v1`,
   }
+  // The data directory may not be inside the working directory.
+  const cwd = await mkdtemp(join(tmpdir(), 'bench-cli-work-'))
   const began = performance.now()
-  const run = spawn(EXECUTABLE, ['-p', 'hello'], { env, cwd: home, stdio: 'ignore' })
+  const run = spawn(EXECUTABLE, ['-p', 'hello'], { env, cwd, stdio: 'ignore' })
   const exited = once(run, 'exit')
   const requested = await Promise.race([once(model, 'request'), exited.then(() => undefined)])
   if (!requested) throw new Error('the run ended without a request to the model')
@@ -67,5 +70,6 @@ async function firstRequest(home: string): Promise<Started> {
   await exited
   model.closeAllConnections()
   model.close()
+  await rm(cwd, { recursive: true, force: true })
   return started
 }
