@@ -22,7 +22,7 @@ export async function writeLocalRecord(dataDir: string, record: LocalRecord): Pr
   await replaceFile(path, `${JSON.stringify(record)}\n`, { durable: false, draft: `${path}.new` })
 }
 
-/** Undefined if there is none that can be used. */
+/** Returns undefined if the record is missing or cannot be used. */
 export async function readLocalRecord(dataDir: string): Promise<LocalRecord | undefined> {
   try {
     return LocalRecord.parse(JSON.parse(await readFile(pathIn(dataDir), 'utf8')))

@@ -11,7 +11,7 @@ export type GeneratedKey = { readonly key: string; readonly path: string; readon
 
 export const pathOfKey = (dataDir: string): string => join(dataDir, 'master-key')
 
-/** Returns the kept key; makes it if there is none. Several processes that do so at the same time get the same key. */
+/** Returns the kept key; creates it on first use. Several processes that do so at the same time get the same key. */
 export async function keepKey(dataDir: string): Promise<GeneratedKey> {
   const path = pathOfKey(dataDir)
   const kept = await readKeptKey(path)

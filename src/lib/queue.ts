@@ -116,7 +116,7 @@ export class Queue {
     this.#admitOne()
   }
 
-  /** Gives a free slot to one waiter, of the first key that may have it. Returns false if there is none. */
+  /** Gives a free slot to one waiter, of the first key that may have it. Returns false if no waiter may have it. */
   #admitOne(): boolean {
     for (const [next, same] of this.#waiting) {
       if (!this.#slots.enter(next)) continue

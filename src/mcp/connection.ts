@@ -277,7 +277,7 @@ export class McpConnection {
     await session?.close().catch(() => {}) // nothing is left that could be done
   }
 
-  /** Resolves when the present attempt is over, at once if there is none. */
+  /** Resolves when the present attempt is over, immediately if no attempt is under way. */
   get tried(): Promise<void> {
     return this.#tried.promise
   }

@@ -8,7 +8,7 @@ import type { QueryRequest } from './query.ts'
 import { query } from './query.ts'
 
 export type QueryOutcome = {
-  /** The last answer; empty if there is none. */
+  /** The last answer; empty if the model gave no answer. */
   readonly finalText: string
   /** Valid for `outputSchema`; absent without it, or if the run ended before the answer. */
   readonly structuredOutput?: unknown

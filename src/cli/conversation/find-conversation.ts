@@ -27,7 +27,7 @@ export async function findConversation(
   return only
 }
 
-/** Undefined if there is none. */
+/** Returns undefined if no conversation exists. */
 export async function latestConversation(
   client: AgentServerClient,
   signal: AbortSignal,

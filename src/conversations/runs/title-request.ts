@@ -33,7 +33,7 @@ function framed(name: string, text: string): string {
 
 const MARKS = /^[\s#*_"'“„«`]{1,20}/u
 
-/** Returns undefined if there is none. Models like to add a label, quotation marks, or marks of Markdown. */
+/** Returns undefined if the answer has no title. Models like to add a label, quotation marks, or marks of Markdown. */
 export function titleIn(answer: string): string | undefined {
   const line = answer.split('\n', 20).find((each) => /[\p{L}\p{N}]/u.test(each)) ?? ''
   const plain = line

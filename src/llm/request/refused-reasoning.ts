@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { ModelMessage } from '../llm.ts'
 
-/** Returns a short name of the latest reasoning that is sent back; undefined if there is none. */
+/** Returns a short name of the latest reasoning that is sent back; undefined if no reasoning is sent back. */
 export function latestReasoning(messages: readonly ModelMessage[]): string | undefined {
   const data = messages.findLast((message) => dataIn(message) !== undefined)
   return data && nameOf(data)

@@ -83,7 +83,7 @@ function readFields(schema: unknown, show: ShowText): readonly Field[] | undefin
   })
 }
 
-/** Undefined if there is none that an option can have. */
+/** Undefined if the default cannot be an option. */
 function suggestedIn(value: unknown, choices: Field['choices'], show: ShowText): string | undefined {
   if (typeof value === 'boolean') return value ? 'Yes' : 'No'
   if (typeof value !== 'string' && typeof value !== 'number') return undefined

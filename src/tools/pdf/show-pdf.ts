@@ -1,4 +1,4 @@
-/** Shows the text of a PDF page by page, or says why there is none. */
+/** Shows the text of a PDF page by page, or says why it cannot be read. */
 import type { ToolErrorType } from '../../contract/events/status.ts'
 import { EditorError } from '../editor/editor-faults.ts'
 import type { Redact, View } from '../editor/file-view.ts'
