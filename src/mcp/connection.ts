@@ -277,7 +277,7 @@ export class McpConnection {
     await session?.close().catch(() => {}) // nothing is left that could be done
   }
 
-  /** Resolves when the present attempt is over, immediately if no attempt is under way. */
+  /** Resolves when the present attempt is over, immediately if no attempt is in progress. */
   get tried(): Promise<void> {
     return this.#tried.promise
   }
