@@ -1,18 +1,9 @@
 /** Makes `dist/agent-server`, the single executable for this machine. */
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  assemble,
-  bundle,
-  bundlePdfProgram,
-  checkPdfProgram,
-  compile,
-  DIST,
-  makeParts,
-  PARTS,
-  publish,
-  stripped,
-} from './executable.ts'
+import { assemble, checkPdfProgram, publish, stripped } from './executable/assemble.ts'
+import { bundle, bundlePdfProgram, DIST, makeParts, PARTS } from './executable/bundle.ts'
+import { compile } from './executable/code-caches.ts'
 
 try {
   await build()
@@ -23,10 +14,10 @@ try {
 
 async function build(): Promise<void> {
   makeParts()
-  const server = await bundle()
+  const chunks = await compile(await bundle())
   const pdfProgram = await bundlePdfProgram()
   const executable = join(DIST, 'agent-server')
-  publish(assemble({ node: stripped(process.execPath), server, pdfProgram, cache: await compile(server) }), executable)
+  publish(assemble({ node: stripped(process.execPath), chunks, pdfProgram }), executable)
   checkPdfProgram(executable)
   rmSync(PARTS, { recursive: true })
   const megabytes = (statSync(executable).size / 1e6).toFixed(0)

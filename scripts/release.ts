@@ -11,7 +11,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import manifest from '../package.json' with { type: 'json' }
-import { assemble, bundle, bundlePdfProgram, compile, DIST, makeParts, PARTS, publish, stripped } from './executable.ts'
+import { assemble, publish, stripped } from './executable/assemble.ts'
+import { bundle, bundlePdfProgram, DIST, makeParts, PARTS } from './executable/bundle.ts'
+import { compile, filesOf } from './executable/code-caches.ts'
+import type { ChunkFiles } from './executable/load-chunks.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const RELEASE = join(DIST, 'release')
@@ -68,10 +71,10 @@ async function release(): Promise<void> {
   makeParts()
   rmSync(RELEASE, { recursive: true, force: true })
   mkdirSync(RELEASE, { recursive: true })
-  const bundles = { server: await bundle(), pdfProgram: await bundlePdfProgram() }
-  const cache = await compile(bundles.server)
+  const folder = await bundle()
+  const bundles = { folder, compiled: await compile(folder), pdfProgram: await bundlePdfProgram() }
   const archives: string[] = []
-  for (const target of TARGETS) archives.push(makeArchive(target, bundles, cache))
+  for (const target of TARGETS) archives.push(makeArchive(target, bundles))
   const sbom = writeSbom()
   writeChecksums([...archives, sbom])
   const own = archives[TARGETS.findIndex(isThisMachine)]
@@ -84,10 +87,15 @@ function isThisMachine({ platform, arch }: Target): boolean {
   return platform === process.platform && arch === process.arch
 }
 
-type Bundles = { readonly server: string; readonly pdfProgram: string }
+type Bundles = {
+  readonly folder: string
+  /** For this machine. */
+  readonly compiled: readonly ChunkFiles[]
+  readonly pdfProgram: string
+}
 
 /** Returns the name of the archive. */
-function makeArchive(target: Target, bundles: Bundles, cache: string): string {
+function makeArchive(target: Target, { folder: bundled, compiled, pdfProgram }: Bundles): string {
   const { platform, arch } = target
   const name = `agent-server-${manifest.version}-${platform}-${arch}`
   const folder = join(PARTS, name)
@@ -95,10 +103,8 @@ function makeArchive(target: Target, bundles: Bundles, cache: string): string {
   const from = fetchNode(target)
   const isOwn = isThisMachine(target)
   const node = isOwn ? stripped(join(from, 'bin/node')) : join(from, 'bin/node')
-  publish(
-    assemble({ node, ...bundles, cache: isOwn ? cache : undefined }, platform === 'darwin'),
-    join(folder, 'agent-server'),
-  )
+  const chunks = isOwn ? compiled : filesOf(bundled)
+  publish(assemble({ node, chunks, pdfProgram }, platform === 'darwin'), join(folder, 'agent-server'))
   for (const file of ['LICENSE', 'README.md', 'CHANGELOG.md']) copyFileSync(join(ROOT, file), join(folder, file))
   copyFileSync(join(from, 'LICENSE'), join(folder, 'LICENSE-node'))
   const archive = `${name}.tar.gz`

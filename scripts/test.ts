@@ -10,7 +10,7 @@ import { join } from 'node:path'
 const ROOT = join(import.meta.dirname, '..')
 const EXECUTABLE = join(ROOT, 'dist/agent-server')
 /** What the executable is made of. */
-const PARTS = ['src/**/*.ts', 'openapi/*.json', 'scripts/{build,executable,load-server}.ts', 'package-lock.json']
+const PARTS = ['src/**/*.ts', 'openapi/*.json', 'scripts/{build,executable/*}.ts', 'package-lock.json']
 
 const executable = process.env['AGENT_SERVER_BIN'] ?? builtExecutable()
 const env = executable === undefined ? process.env : { ...process.env, AGENT_SERVER_BIN: executable }

@@ -16,7 +16,7 @@ prepareProcess()
 // would end the server.
 process.on('SIGXFSZ', () => {})
 
-await main(process.argv.slice(2)).then(
+void main(process.argv.slice(2)).then(
   (code) => process.exit(code),
   (error: unknown) => {
     process.stderr.write(`agent-server: ${tell(error)}\n`)

@@ -1,7 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { join } from 'node:path'
+import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
 import { NODE_FLAGS } from '../src/process-settings.ts'
 
 test.each(['start', 'demo'] as const)('npm run %s starts Node with the flags of the executable', (name) => {
   expect(manifest.scripts[name]).toContain(`exec node ${NODE_FLAGS.join(' ')} src/main.ts`)
+})
+
+// Without types: Node cannot remove them under `--jitless`.
+const SETTINGS = stripTypeScriptTypes(readFileSync(join(import.meta.dirname, '../src/process-settings.ts'), 'utf8'))
+const HOT_LOOP = `${SETTINGS}
+  prepareProcess()
+  endPreparation()
+  const sum = (count) => { let all = 0; for (let i = 0; i < count; i++) all += i; return all }
+  for (let round = 0; round < 20_000; round++) sum(100)
+  console.log('done')`
+
+test.each([[[]], [['--jitless']]])('a process with the flags %j survives the end of its start', async (flags) => {
+  const { stdout } = await execa(process.execPath, [...flags, '--input-type=module', '--eval', HOT_LOOP])
+
+  expect(stdout).toBe('done')
 })

@@ -8,6 +8,7 @@ import { readConfig, wantsColor } from '../config/config.ts'
 import type { ConversationView } from '../contract/conversation.ts'
 import type { PostMessage } from '../contract/run.ts'
 import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
+import { endPreparation } from '../process-settings.ts'
 import { DEMO_REQUEST, DEMO_SCRIPT } from './demo-script.ts'
 import { createEventPrinter } from './event-printer.ts'
 import { readEventStream } from './read-event-stream.ts'
@@ -31,6 +32,7 @@ export async function demo(): Promise<void> {
   )
   stack.defer(async () => void (await app.close()))
   await app.ready
+  endPreparation()
 
   const print = createEventPrinter({ write: (text) => void process.stdout.write(text), color: wantsColor() })
   print.note(

@@ -5,6 +5,7 @@ import type { OpenedConversation } from './conversation/open-conversation.ts'
 import { openConversation } from './conversation/open-conversation.ts'
 import type { AgentHost } from './open-host.ts'
 import { openHost } from './open-host.ts'
+import { endPreparation } from '../process-settings.ts'
 import type { RunSettings } from './settings/run-settings.ts'
 import { readRunSettings } from './settings/run-settings.ts'
 
@@ -23,6 +24,7 @@ export async function openRun(invocation: RunInvocation, signal: AbortSignal): P
   try {
     const info = await host.client.info({ signal })
     const opened = await openConversation(host.client, settings.conversation, signal)
+    endPreparation()
     return { ...opened, host, info, settings, notices: [...settings.notices, ...opened.notices] }
   } catch (error) {
     await host[Symbol.asyncDispose]()

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { loadScript } from '../llm/scripted/script.ts'
 import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
+import { endPreparation } from '../process-settings.ts'
 import { DEMO_SCRIPT } from './demo-script.ts'
 
 export type ScriptedModelOptions = {
@@ -15,6 +16,7 @@ const DEFAULT_PORT = 8001
 export async function scriptedModel({ port, script }: ScriptedModelOptions): Promise<void> {
   const turns = script === undefined ? DEMO_SCRIPT : await loadScript(script)
   await using model = await startScriptedModel(turns, { port: port === undefined ? DEFAULT_PORT : Number(port) })
+  endPreparation()
   process.stdout.write(
     `A scripted model listens on ${model.baseUrl}. Use it with LLM_MODEL=scripted LLM_BASE_URL=${model.baseUrl}\n`,
   )

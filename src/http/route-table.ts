@@ -1,5 +1,6 @@
 /** Returns the methods of a path, which distinguishes "no such route" from "method not allowed". */
 import type { RouteOptions } from 'fastify'
+import { lazily } from '../lib/lazily.ts'
 
 export type RouteTable = {
   readonly add: (route: Pick<RouteOptions, 'url' | 'method'>) => void
@@ -8,13 +9,13 @@ export type RouteTable = {
 }
 
 export function createRouteTable(): RouteTable {
-  const methods = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+  const methods = new Map<string, { pattern: () => RegExp; methods: Set<string> }>()
 
   return {
     add({ url, method }) {
       // This is the preflight handler, not one of our routes.
       if (url === '*') return
-      const known = methods.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
+      const known = methods.get(url) ?? { pattern: lazily(() => patternOf(url)), methods: new Set<string>() }
       for (const name of [method].flat()) known.methods.add(name)
       methods.set(url, known)
     },
@@ -22,7 +23,7 @@ export function createRouteTable(): RouteTable {
       const [path = ''] = url.split('?', 1)
       return [
         ...new Set(
-          [...methods.values()].filter(({ pattern }) => pattern.test(path)).flatMap((route) => [...route.methods]),
+          [...methods.values()].filter(({ pattern }) => pattern().test(path)).flatMap((route) => [...route.methods]),
         ),
       ].sort()
     },

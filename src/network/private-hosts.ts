@@ -103,6 +103,7 @@ export function createPrivateHosts(
 
 function listOf(subnets: readonly (readonly [address: string, prefix: number])[]): BlockList {
   const list = new BlockList()
-  for (const [address, prefix] of subnets) list.addSubnet(address, prefix, familyOf(address))
+  // The test of a whole address compiles a large pattern, which each start would wait for.
+  for (const [address, prefix] of subnets) list.addSubnet(address, prefix, address.includes(':') ? 'ipv6' : 'ipv4')
   return list
 }

@@ -24,7 +24,7 @@ const OPTIONS = {
   enableXfa: false,
 }
 
-await main(process.argv.slice(3).map(Number))
+void main(process.argv.slice(3).map(Number))
 
 /** @param {number[]} range first page, last page, and the most pages that a document may have; 0 for any number */
 async function main([first = 1, last = 1, most = 0]) {

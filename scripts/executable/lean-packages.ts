@@ -1,0 +1,51 @@
+/** Changes to packages that save time at each start. The build fails when the text that one of them replaces is gone. */
+import { sep } from 'node:path'
+import type { Plugin } from 'rolldown'
+
+type Change = { readonly module: string; readonly replaces: readonly (readonly [text: string, by: string])[] }
+
+const CHANGES: readonly Change[] = [
+  {
+    // Two modules of Node, with TLS under them, that only a server with certificates needs.
+    module: 'fastify/lib/server.js',
+    replaces: [
+      ["const https = require('node:https')", ''],
+      ["const http2 = require('node:http2')", ''],
+      ['https.createServer(', "require('node:https').createServer("],
+      ['http2.createSecureServer(', "require('node:http2').createSecureServer("],
+      ['http2.createServer(', "require('node:http2').createServer("],
+    ],
+  },
+  {
+    // The versions of plugins do not change after the build. A build from sources checks them in every test.
+    module: 'fastify/lib/plugin-utils.js',
+    replaces: [
+      ["const semver = require('semver')", ''],
+      ['if (fastifyRc === true && semver.gt(this.version, semver.coerce(requiredVersion)) === true)', 'if (false)'],
+      [
+        'if (requiredVersion && semver.satisfies(this.version, requiredVersion, { includePrerelease: fastifyRc }) === false)',
+        'if (false)',
+      ],
+    ],
+  },
+]
+
+export function leanPackages(): Plugin {
+  return {
+    name: 'lean-packages',
+    transform(code, id) {
+      const path = id.replaceAll(sep, '/')
+      const change = CHANGES.find(({ module }) => path.endsWith(`/node_modules/${module}`))
+      return change && changed(code, change)
+    },
+  }
+}
+
+function changed(code: string, { module, replaces }: Change): string {
+  let result = code
+  for (const [text, by] of replaces) {
+    if (!result.includes(text)) throw new Error(`${module} has changed: update scripts/executable/lean-packages.ts.`)
+    result = result.replace(text, by)
+  }
+  return result
+}
