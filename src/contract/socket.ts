@@ -11,6 +11,7 @@ import { PostToolResult, ToolResultAccepted } from './client-tools/client-tool.t
 import { StatusUpdate } from './events/conversation-events.ts'
 import { Status } from './events/status.ts'
 import { TransientEvent } from './events/transient-event.ts'
+import { DecideNetworkRequest, NetworkDecisionAnswer } from './network.ts'
 import { DecidePermission, PermissionAnswer } from './permission.ts'
 import { ErrorBody } from './problem.ts'
 import { PostTask, Task } from './task.ts'
@@ -68,11 +69,11 @@ const RunFrame = z
   })
   .meta({ id: 'RunFrame' })
 
-const PauseFrame = z
+export const PauseFrame = z
   .strictObject({ type: z.literal('pause'), id: InAnswer, ...PauseRequest.shape })
   .meta({ id: 'PauseFrame' })
 
-const PermissionFrame = z
+export const PermissionFrame = z
   .strictObject({
     type: z.literal('permission'),
     id: InAnswer,
@@ -81,7 +82,16 @@ const PermissionFrame = z
   })
   .meta({ id: 'PermissionFrame' })
 
-const AnswerFrame = z
+export const NetworkFrame = z
+  .strictObject({
+    type: z.literal('network'),
+    id: InAnswer,
+    request_id: z.uuid().toLowerCase().describe('Id of the `NetworkRequest`.'),
+    ...DecideNetworkRequest.shape,
+  })
+  .meta({ id: 'NetworkFrame' })
+
+export const AnswerFrame = z
   .strictObject({
     type: z.literal('answer'),
     id: InAnswer,
@@ -119,6 +129,7 @@ export const CommandFrame = z
     RunFrame,
     PauseFrame,
     PermissionFrame,
+    NetworkFrame,
     AnswerFrame,
     ToolResultFrame,
     TaskFrame,
@@ -151,7 +162,16 @@ export const AckFrame = z
     id: z.string().optional().describe('`id` of the answered frame, if it had one.'),
     of: z.enum(CommandFrame.options.map((option) => option.shape.type.value)),
     result: z
-      .union([PostedMessage, RunStarted, PermissionAnswer, QuestionAnswered, ToolResultAccepted, StatusAnswer, Task])
+      .union([
+        PostedMessage,
+        RunStarted,
+        PermissionAnswer,
+        NetworkDecisionAnswer,
+        QuestionAnswered,
+        ToolResultAccepted,
+        StatusAnswer,
+        Task,
+      ])
       .describe('The response of the route with the same name.'),
   })
   .meta({ id: 'AckFrame' })

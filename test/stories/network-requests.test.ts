@@ -1,6 +1,7 @@
 /** Hosts that a user is asked about, changes of the policy while shells run, and what the operator permits. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, launch } from '../support/server.ts'
+import { connect } from '../support/socket.ts'
 import type { NetworkScene } from '../support/network.ts'
 import { setNetworkScene } from '../support/network.ts'
 import type { PackageServer } from '../support/package-server.ts'
@@ -45,7 +46,11 @@ describe('a host that no entry lists', () => {
     const again = scene.run(id, fetched('a.test'))
     const second = await waiting(id)
     expect(second.request_id).not.toBe(request_id)
-    await decide(id, second.request_id, { behavior: 'deny' })
+    const socket = await connect(scene.server.url, `/conversations/${id}/ws`)
+    socket.say({ type: 'network', request_id: second.request_id, behavior: 'deny' })
+    const ack = { of: 'network', result: { behavior: 'deny', pending: 0 } }
+    expect(await socket.until(({ type }) => type === 'ack')).toMatchObject(ack)
+    socket.close()
     expect(await again).toContain('the user did not allow it')
     const events = await scene.events(id, 'types=NetworkRequest,NetworkDecision')
     expect(events.map(({ type, behavior, decided_by }) => [type, behavior, decided_by])).toEqual([

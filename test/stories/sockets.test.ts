@@ -85,6 +85,11 @@ test('the agent is steered over the socket: approve by hash, run, pause; each fr
   const answer = { type: 'answer', question_id: request_id, answers: { '0': 'yes' } }
   expect(await ask(answer)).toMatchObject({ type: 'problem', error: 'question_not_found' })
 
+  expect(await ask({ type: 'network', request_id, behavior: 'deny' })).toMatchObject({
+    type: 'problem',
+    error: 'network_request_not_found',
+  })
+
   // A key is good for a message whichever way it is sent again.
   const message = { message: { role: 'user', content: 'only once' } }
   const posted = await ask({ type: 'message', ...message, idempotency_key: 'once' })

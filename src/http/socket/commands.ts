@@ -36,6 +36,7 @@ const SCOPES: Readonly<Record<CommandFrame['type'], Scope>> = {
   answer: 'write',
   tool_result: 'write',
   permission: 'approve',
+  network: 'approve',
 }
 
 /** Never throws. */
@@ -71,6 +72,8 @@ async function execute(
       return { status: await conversation.pause({ interrupt: frame.interrupt }) }
     case 'permission':
       return await conversation.approvals.decide(frame.request_id, frame.decisions)
+    case 'network':
+      return await conversation.network.decide(frame.request_id, frame)
     case 'task': {
       const { title, runnable, idempotency_key: key } = frame
       const task = { title, runnable }
