@@ -59,12 +59,13 @@ export async function configureConversation(
   await checkHooks(hooks, deps.hooks.fetch, parts.redact)
   let dropped: Configured['dropped'] = []
   await parts.actor.configure(async (state) => {
-    const change = llm && changeOf(state.settings.llm_config, llm.config)
+    const stored = state.settings.llm_config
+    const change = llm && parts.secrets.withoutStoredKey(changeOf(stored, llm.config), stored)
     dropped = change?.dropped ?? []
     // Redact the new credentials first: another field may repeat them.
     if (llm) parts.secrets.hideLlm(llm.config)
     refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, parts.redact)
-    if (llm) await checkEndpoint({ ...state.settings.llm_config, ...llm.config }, deps.models.endpointRefusal)
+    if (llm) await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
     const { workdirRules } = deps.workspace
     const workdir =
       update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, workdirRules)

@@ -137,6 +137,13 @@ export class ConversationSecrets {
     if (kept) this.#hidden.addOauth(server, secretsOf(kept))
   }
 
+  /** A key that is stored already changes nothing: clients send theirs again when they continue a conversation. */
+  withoutStoredKey(change: LlmChange, stored: LlmConfig): LlmChange {
+    const { api_key, ...update } = change.update
+    const isStored = stored.api_key !== undefined && api_key !== undefined && api_key === this.#llm['api_key']
+    return isStored && change.keepsCredentials && isFor(change.origin, this.#llm) ? { ...change, update } : change
+  }
+
   /** Redacts these credentials from now on, also in the other fields of the same request. */
   hideLlm(update: LlmConfig): void {
     this.#hidden.addLlm(mergeLlmSecrets(this.#llm, update))
