@@ -36,7 +36,8 @@ export class Chat {
   #project: ProjectSettings | undefined
   /** A list that a command shows. */
   #picking: Panel | undefined
-  #editing: { readonly approval: Approval; readonly panel: Panel } | undefined
+  /** What is written in the prompt about a call that waits. */
+  #editing: (Pick<Edited, 'approval' | 'submit'> & { readonly panel: Panel }) | undefined
   #cancelledAt = 0
   #hasHistory = false
 
@@ -101,7 +102,8 @@ export class Chat {
     return new AnswerPanels({
       session: this.#session,
       theme: this.#theme,
-      onEdit: (approval) => this.#edit(approval),
+      onEdit: (approval) => this.#editInput(approval),
+      onReason: (approval) => this.#writeReason(approval),
     })
   }
 
@@ -152,7 +154,7 @@ export class Chat {
   }
 
   async #submit(text: string): Promise<void> {
-    if (this.#editing) return this.#allowEdited(this.#editing.approval, text)
+    if (this.#editing) return this.#submitEdited(this.#editing, text)
     if (text === '') return
     this.#screen.remember(text)
     const panel = this.#panel()
@@ -191,12 +193,29 @@ export class Chat {
     this.#session.say(`Ctrl+C again leaves the chat.${hint}`)
   }
 
-  #edit(approval: Approval): void {
-    const body = (width: number) => approvalLines(approval.call, width, this.#theme)
+  #editInput(approval: Approval): void {
     const title = `Edit the call of ${approval.call.name}: Enter runs it, Esc goes back`
-    const panel = new DecisionPanel({ title, body, keys: [] }, this.#theme)
-    this.#editing = { approval, panel }
-    this.#screen.draft = editableText(approval.call)
+    const submit = (text: string) => {
+      const input = editedInput(approval.call, text)
+      this.#editing = undefined
+      this.#answers.allow(approval, input)
+    }
+    this.#edit({ approval, title, draft: editableText(approval.call), submit })
+  }
+
+  #writeReason(approval: Approval): void {
+    const title = `Why not ${approval.call.name}? Enter denies it with this reason, Esc goes back`
+    const submit = (text: string) => {
+      this.#editing = undefined
+      this.#answers.deny(approval, text)
+    }
+    this.#edit({ approval, title, draft: '', submit })
+  }
+
+  #edit({ approval, title, draft, submit }: Edited): void {
+    const body = (width: number) => approvalLines(approval.call, width, this.#theme)
+    this.#editing = { approval, submit, panel: new DecisionPanel({ title, body, keys: [] }, this.#theme) }
+    this.#screen.draft = draft
     this.#redraw()
   }
 
@@ -210,11 +229,9 @@ export class Chat {
     this.#redraw()
   }
 
-  #allowEdited(approval: Approval, text: string): void {
+  #submitEdited({ submit }: Pick<Edited, 'submit'>, text: string): void {
     try {
-      const input = editedInput(approval.call, text)
-      this.#editing = undefined
-      this.#answers.allow(approval, input)
+      submit(text)
     } catch (error) {
       this.#screen.draft = text
       throw error
@@ -267,6 +284,13 @@ export class Chat {
       },
     })
   }
+}
+
+type Edited = {
+  readonly approval: Approval
+  readonly title: string
+  readonly draft: string
+  readonly submit: (text: string) => void
 }
 
 /** A warning says so. */

@@ -13,8 +13,13 @@ import type { Theme } from '../render/theme.ts'
 import type { ChatSession } from '../chat-session.ts'
 import { approvalLines } from './approval-text.ts'
 
-type Asking = { readonly session: ChatSession; readonly theme: Theme; readonly onEdit: (approval: Approval) => void }
-type Decided = Pick<ToolDecision, 'behavior' | 'remember' | 'updated_input'>
+type Asking = {
+  readonly session: ChatSession
+  readonly theme: Theme
+  readonly onEdit: (approval: Approval) => void
+  readonly onReason: (approval: Approval) => void
+}
+type Decided = Pick<ToolDecision, 'behavior' | 'remember' | 'updated_input' | 'message'>
 type NamedPanel = { readonly key: string; readonly create: () => Panel }
 
 const CONFLICT = 409
@@ -41,6 +46,11 @@ export class AnswerPanels {
     this.#decide(approval, { behavior: 'allow', ...(updated_input && { updated_input }) })
   }
 
+  /** Denies the call. The agent reads the reason, if there is one. */
+  deny(approval: Approval, reason: string): void {
+    this.#decide(approval, { behavior: 'deny', ...(reason !== '' && { message: reason }) })
+  }
+
   #next(): NamedPanel | undefined {
     const { approvals, networkApprovals, questions, answeredHere } = this.#asking.session.state
     const waiting = approvals.filter((each) => !answeredHere.has(approvalId(each)))
@@ -54,7 +64,7 @@ export class AnswerPanels {
 
   #approval(approval: Approval, waiting: number): NamedPanel {
     const { call, agent } = approval
-    const { theme, onEdit } = this.#asking
+    const { theme, onEdit, onReason } = this.#asking
     const decide = (decision: Decided) => () => this.#decide(approval, decision)
     const keys: DecisionKey[] = [
       { key: 'y', label: 'yes', run: decide({ behavior: 'allow' }) },
@@ -63,6 +73,7 @@ export class AnswerPanels {
         ? [{ key: 'a', label: 'always', run: decide({ behavior: 'allow', remember: true }) }]
         : []),
       { key: 'e', label: 'edit', run: () => onEdit(approval) },
+      { key: 'r', label: 'no, with a reason', run: () => onReason(approval) },
     ]
     const who = agent === undefined ? '' : ` of the subagent ${revealText(agent)}`
     const title = `Allow ${revealText(call.name)}${who}?${waiting > 1 ? ` (${waiting} calls wait)` : ''}`
