@@ -71,6 +71,8 @@ describe('one sentence reports', () => {
     ['a prompt without -p', ['fix the tests'], 'there is no command fix the tests; put -p before a prompt.'],
     ['an option of the chat', ['serve', '--no-tui'], 'serve has no option --no-tui.'],
     ['a format without --no-tui', ['chat', '--output-format', 'json'], '--output-format needs --no-tui.'],
+    ['answers that nobody can write', ['-p', '--ask', 'stdin', 'hi'], '--ask stdin needs --input-format stream-json'],
+    ['answers in the chat', ['chat', '--ask', 'clients'], '--ask needs --no-tui.'],
     ['a wrong choice', ['-p', '--tool-choice', 'maybe', 'hi'], /--tool-choice maybe does not exist; use auto or/],
     ['no steps', ['-p', '--max-steps', '0', 'hi'], '--max-steps 0 is not a number from 1 to 100000.'],
     ['two conversations', ['-p', '-c', '-r', 'abc', 'hi'], 'use --resume or --autoresume, not both.'],

@@ -1,10 +1,12 @@
 /** docs/cli.md: its options exist, and its JSON is accepted. test/stories/headless.test.ts runs its commands. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commandNamed } from '../../src/cli/command-line/commands.ts'
 import { OPTIONS } from '../../src/cli/command-line/options.ts'
+import { readInputLines } from '../../src/cli/headless/input-lines.ts'
 import { readSettingsFile } from '../../src/cli/settings/settings-file.ts'
 
 const doc = await readFile(join(import.meta.dirname, '../../docs/cli.md'), 'utf8')
@@ -14,6 +16,19 @@ test('each option of the page exists, and each option of the chat is on the page
   expect([...written].filter((name) => !Object.hasOwn(OPTIONS, name))).toEqual([])
   const { options } = commandNamed('chat')
   expect(options.filter((name) => !written.has(name) && name !== 'print')).toEqual([])
+})
+
+test('the lines of stdin on the page are messages and answers', async () => {
+  const [, block] = /^```\n(\{.*?)^```/ms.exec(doc)!
+  const id = '0199a1f3-1b2c-7d3e-8f40-516273849506'
+  const lines = block!.replaceAll('_id": "…"', `_id": "${id}"`).replaceAll('"…"', `"${'0'.repeat(64)}"`)
+  const read = await Array.fromAsync(readInputLines(Readable.from([lines]), true))
+  expect(read.map((line) => ('answer' in line ? line.answer.type : line.content))).toEqual([
+    'Go on.',
+    'permission',
+    'answer',
+    'pause',
+  ])
 })
 
 test('the settings of the page are accepted', async () => {

@@ -1,6 +1,7 @@
 /** Makes the events of different conversations comparable: without ids, times, and where they are. */
 
-const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+/** Of objects, and of the calls of subagents. */
+const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|call_[0-9a-f]{24}/g
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g
 /** Each client makes its own idempotency keys. */
 const LEFT_OUT = new Set(['idempotency_key', 'body_hash', 'idempotency'])
@@ -16,6 +17,6 @@ export function comparable(events: readonly object[], places: readonly string[])
       return NUMBERS.has(name) ? 0 : value
     })
     for (const place of places) text = text.replaceAll(place, '/place')
-    return JSON.parse(text.replaceAll(TIME, 'time').replaceAll(UUID, named))
+    return JSON.parse(text.replaceAll(TIME, 'time').replaceAll(ID, named))
   })
 }

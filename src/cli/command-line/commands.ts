@@ -20,6 +20,7 @@ const RUN_OPTIONS = [
   'print',
   'output-format',
   'input-format',
+  'ask',
   'autoresume',
   'resume',
   'settings',

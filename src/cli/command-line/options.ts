@@ -29,6 +29,10 @@ export const OPTIONS = {
   print: flag('The same as --no-tui.', 'p'),
   'output-format': oneOf(['text', 'json', 'stream-json'], 'What is printed without the chat. Default: text.'),
   'input-format': oneOf(['text', 'stream-json'], 'What stdin contains without the chat. Default: text.'),
+  ask: oneOf(
+    ['nobody', 'stdin', 'clients'],
+    'Where approvals and answers come from without the chat. Default: nobody.',
+  ),
   autoresume: flag('Continue the conversation with the latest event.', 'c'),
   resume: { ...text('ID', 'Continue this conversation.'), short: 'r' },
   settings: {

@@ -19,8 +19,8 @@ export type ConversationSettings = Pick<RunInvocation, 'toolChoice' | 'permissio
   readonly loadsProject: boolean
 }
 
-/** The default preset, and questions. Tools for skills are added if the project has some. */
-const TOOLS = ['Bash', 'FileEditor', 'TaskTracker', 'AskUserQuestion']
+/** The default preset, questions and subagents. Tools for skills are added if the project has some. */
+const TOOLS = ['Bash', 'FileEditor', 'TaskTracker', 'AskUserQuestion', 'Task']
 
 /** An agent on the machine of a person asks before it changes something, unlike conversations of the API. */
 const DEFAULT_MODE = 'default'

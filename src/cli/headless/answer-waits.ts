@@ -1,7 +1,7 @@
 /** Answers what a run waits for when nobody is there: approvals are denied, questions get a text that says so. */
 import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
-import type { Event } from '../../contract/events/event.ts'
+import type { Event, EventOf } from '../../contract/events/event.ts'
 
 export type Denied = {
   /** Name of the tool, or `network`. */
@@ -27,28 +27,37 @@ const NOT_PENDING: ReadonlySet<string> = new Set([
   'network_request_not_found',
 ])
 
-/** Returns what it has denied. Does nothing for events that need no answer. */
-export async function answerWait(conversation: ConversationHandle, event: Event): Promise<readonly Denied[]> {
+export type Wait = EventOf<'PermissionRequest' | 'NetworkRequest' | 'UserQuestion'>
+
+export const isWait = (event: Event): event is Wait =>
+  event.type === 'PermissionRequest' || event.type === 'NetworkRequest' || event.type === 'UserQuestion'
+
+/** Returns what it has denied: nothing if another client has answered. */
+export async function answerWait(conversation: ConversationHandle, event: Wait): Promise<readonly Denied[]> {
   switch (event.type) {
     case 'PermissionRequest':
-      await unlessAnswered(conversation.permissions.deny(event, { message: DENIAL }))
-      return event.tool_uses.map(({ name, input, reason, rules = [] }) => ({ tool: name, input, reason, rules }))
+      return (await wasFirst(conversation.permissions.deny(event, { message: DENIAL })))
+        ? event.tool_uses.map(({ name, input, reason, rules = [] }) => ({ tool: name, input, reason, rules }))
+        : []
     case 'NetworkRequest':
-      await unlessAnswered(conversation.networkRequests.decide(event.request_id, { behavior: 'deny' }))
-      return [{ tool: 'network', input: `${event.host}:${event.port}`, reason: 'The host is not listed.', rules: [] }]
+      return (await wasFirst(conversation.networkRequests.decide(event.request_id, { behavior: 'deny' })))
+        ? [{ tool: 'network', input: `${event.host}:${event.port}`, reason: 'The host is not listed.', rules: [] }]
+        : []
     case 'UserQuestion': {
       const answers = Object.fromEntries(event.questions.map((_, at) => [String(at), NO_ANSWER]))
-      await unlessAnswered(conversation.questions.answer(event.question_id, { answers }))
+      await wasFirst(conversation.questions.answer(event.question_id, { answers }))
       return []
     }
-    default:
-      return []
   }
 }
 
-/** Another client may have answered, or the run has ended. */
-async function unlessAnswered(request: Promise<unknown>): Promise<void> {
-  await request.catch((error: unknown) => {
-    if (!(error instanceof AgentServerError && NOT_PENDING.has(error.code))) throw error
-  })
+/** False if another client has answered, or the run has ended. */
+async function wasFirst(request: Promise<unknown>): Promise<boolean> {
+  try {
+    await request
+    return true
+  } catch (error) {
+    if (error instanceof AgentServerError && NOT_PENDING.has(error.code)) return false
+    throw error
+  }
 }

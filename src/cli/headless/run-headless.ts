@@ -1,4 +1,4 @@
-/** A run without the chat: prompts in, answers out, and an exit code. Never waits for a person. */
+/** A run without the chat: prompts in, answers out, and an exit code. Waits for a person only with `--ask`. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { UserInput } from '../../contract/message.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
@@ -6,9 +6,12 @@ import { Interrupts } from '../interrupts.ts'
 import type { Opened } from '../open-run.ts'
 import { describeSandbox, openRun } from '../open-run.ts'
 import { DONE, exitCodeOf, explainEnd, FAILED } from './exit-code.ts'
+import type { InputLine } from './input-lines.ts'
 import { readPrompts } from './read-prompts.ts'
 import type { TurnEnd } from './run-turn.ts'
 import { runTurn } from './run-turn.ts'
+import { messagesIn, promptsAmongAnswers } from './stdin-answers.ts'
+import { Waits } from './waits.ts'
 import { HeadlessOutput } from './write-output.ts'
 
 /** Returns the exit code. Throws what prevented the run, a `UsageError` before anything was sent. */
@@ -16,11 +19,11 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
   const output = new HeadlessOutput(invocation.outputFormat)
   using interrupts = new Interrupts(() => output.note('interrupting; once more leaves at once.'))
   try {
-    const prompts = await readPrompts(invocation, process.stdin)
+    const lines = await readPrompts(invocation, process.stdin)
     const opened = await openRun(invocation, interrupts.signal)
     await using _host = opened.host
     sayStart(opened, invocation, output)
-    const code = await new HeadlessRun(invocation, opened, output, interrupts).runAll(prompts)
+    const code = await new HeadlessRun(invocation, opened, output, interrupts).runAll(lines)
     await output.flush()
     return output.lostCode ?? code
   } catch (error) {
@@ -39,21 +42,23 @@ function sayStart({ view, isResumed, info, notices }: Opened, { server }: RunInv
 class HeadlessRun {
   readonly #invocation: RunInvocation
   readonly #conversation: ConversationHandle
+  readonly #waits: Waits
   readonly #output: HeadlessOutput
   readonly #interrupts: Interrupts
 
   constructor(invocation: RunInvocation, { host, view }: Opened, output: HeadlessOutput, interrupts: Interrupts) {
     this.#invocation = invocation
     this.#conversation = host.client.conversation(view.id)
+    this.#waits = new Waits(this.#conversation, invocation.ask !== 'nobody')
     this.#output = output
     this.#interrupts = interrupts
   }
 
   /** Runs one after the other, and ends with the first that fails. */
-  async runAll(prompts: AsyncIterable<UserInput['content']>): Promise<number> {
+  async runAll(lines: AsyncIterable<InputLine>): Promise<number> {
     let code = DONE
     let isFirst = true
-    for await (const content of prompts) {
+    for await (const content of this.#promptsIn(lines)) {
       const ended = await this.#runOne(content, isFirst)
       isFirst = false
       code = Math.max(code, ended)
@@ -62,11 +67,21 @@ class HeadlessRun {
     return code
   }
 
+  #promptsIn(lines: AsyncIterable<InputLine>): AsyncIterable<UserInput['content']> {
+    if (this.#invocation.ask !== 'stdin') return messagesIn(lines)
+    return promptsAmongAnswers(lines, {
+      conversation: this.#conversation,
+      onAnswered: (frame) => this.#output.frame(frame),
+      onEnd: () => this.#waits.leave(),
+    })
+  }
+
   async #runOne(content: UserInput['content'], isFirst: boolean): Promise<number> {
     const { maxSteps, toolChoice } = this.#invocation
     using _ = this.#pausesWhenStopped()
     const end = await runTurn({
       conversation: this.#conversation,
+      waits: this.#waits,
       content,
       maxSteps,
       forcesTool: isFirst && toolChoice === 'required',

@@ -1,14 +1,15 @@
-/** Sends one message and follows its run to the end. Nobody answers: see `answer-waits.ts`. */
+/** Sends one message and follows its run to the end. What it waits for is answered by `waits`. */
 import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { endForcedTurn, restOf, startForcedTurn } from '../forced-tool.ts'
 import type { Denied } from './answer-waits.ts'
-import { answerWait } from './answer-waits.ts'
+import type { Waits } from './waits.ts'
 
 export type TurnRequest = {
   readonly conversation: ConversationHandle
+  readonly waits: Waits
   readonly content: UserInput['content']
   readonly maxSteps: number | undefined
   /** The first answer of the model must call a tool. */
@@ -52,19 +53,19 @@ async function start({ conversation, content, maxSteps }: TurnRequest): Promise<
 }
 
 async function followRun(turn: TurnRequest, begin: () => Promise<string | undefined>): Promise<TurnEnd> {
-  const { conversation, onEvent, isStopped } = turn
+  const { conversation, waits, onEvent, isStopped } = turn
   const { last_seq } = await conversation.get()
   const runId = await begin()
   if (isStopped()) await conversation.pause({ interrupt: true })
-  const denied: Denied[] = []
   let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }
-  for await (const event of conversation.events({ after: last_seq, giveUpAfterMs: GIVE_UP_AFTER_MS })) {
+  const { signal } = waits
+  for await (const event of conversation.events({ after: last_seq, giveUpAfterMs: GIVE_UP_AFTER_MS, signal })) {
     onEvent(event)
-    denied.push(...(await answerWait(conversation, event)))
+    await waits.take(event)
     if (!('run_id' in event) || event.run_id !== runId) continue
     end = endAfter(end, event)
     if (event.type === 'StatusUpdate' && !GOES_ON.has(event.status))
-      return { status: event.status, ...end, denied, steps: end.result?.steps ?? 0 }
+      return { status: event.status, ...end, denied: waits.takeDenied(), steps: end.result?.steps ?? 0 }
   }
   throw new AgentServerError('conversation_deleted', 'The conversation was deleted before the run ended.')
 }

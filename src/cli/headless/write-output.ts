@@ -64,6 +64,11 @@ export class HeadlessOutput {
     if (isShown(event)) this.note(describeEvent(event))
   }
 
+  /** Another line of `stream-json` than an event. */
+  frame(frame: object): void {
+    this.#json(frame)
+  }
+
   end(turn: TurnEnd, conversationId: string, exitCode: number): void {
     if (this.#format !== 'text') return this.#json(outcomeOf(turn, conversationId, exitCode))
     const text = turn.result?.final_text ?? ''

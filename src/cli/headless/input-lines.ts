@@ -1,0 +1,67 @@
+/** Reads the lines of `--input-format stream-json`: messages, and the answers of `--ask stdin`. */
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+import { UserInput } from '../../contract/message.ts'
+import { describeIssue } from '../../contract/problem.ts'
+import { AnswerFrame, NetworkFrame, PauseFrame, PermissionFrame } from '../../contract/socket.ts'
+import { UsageError } from '../command-line/usage-error.ts'
+
+/** A message of the API, or the form of other agents that contains one. */
+const Message = z.union([
+  UserInput,
+  z.object({ type: z.literal('user'), message: UserInput }).transform((line) => line.message),
+])
+
+/** What a client can send on a WebSocket while a run is active. */
+const AnswerLine = z.discriminatedUnion('type', [PermissionFrame, NetworkFrame, AnswerFrame, PauseFrame])
+export type AnswerLine = z.infer<typeof AnswerLine>
+
+export type InputLine = { readonly content: UserInput['content'] } | { readonly answer: AnswerLine }
+
+/** Throws a `UsageError` for a line that is nothing of this, and if there is no line. */
+export async function* readInputLines(stdin: NodeJS.ReadableStream, takesAnswers: boolean): AsyncGenerator<InputLine> {
+  let number = 0
+  for await (const line of createInterface({ input: stdin })) {
+    number += 1
+    if (line.trim() !== '') yield readLine(line, number, takesAnswers)
+  }
+  if (number === 0) throw new UsageError('there is no prompt on stdin.')
+}
+
+function readLine(line: string, number: number, takesAnswers: boolean): InputLine {
+  const json = parsed(line)
+  if (isAnswer(json)) return { answer: readAnswer(json, number, takesAnswers) }
+  const read = Message.safeParse(json)
+  if (read.success) return { content: read.data.content }
+  const what = takesAnswers ? 'neither a message nor an answer' : 'not a message'
+  throw new UsageError(
+    `line ${number} of stdin is ${what}; write {"type":"user","message":{"role":"user","content":"..."}}.`,
+    { cause: read.error },
+  )
+}
+
+const ANSWERS: ReadonlySet<unknown> = new Set(AnswerLine.options.map(({ shape }) => shape.type.value))
+
+const isAnswer = (json: unknown): boolean =>
+  typeof json === 'object' && json !== null && 'type' in json && ANSWERS.has(json.type)
+
+function readAnswer(json: unknown, number: number, takesAnswers: boolean): AnswerLine {
+  if (!takesAnswers) throw new UsageError(`line ${number} of stdin is an answer, which needs --ask stdin.`)
+  const read = AnswerLine.safeParse(json)
+  if (read.success) return read.data
+  const issues = read.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, []))
+  const why = issues.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')
+  throw new UsageError(`line ${number} of stdin is not a valid answer: ${why}.`, { cause: read.error })
+}
+
+/** More would not help. */
+const MAX_ISSUES = 3
+
+/** Undefined is nothing that a line can be. */
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}

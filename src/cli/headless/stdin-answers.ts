@@ -1,0 +1,83 @@
+/** The lines of stdin with `--ask stdin`: messages wait for their turn, answers are sent at once, and acknowledged. */
+import { AgentServerError } from '../../client/agent-server-error.ts'
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { UserInput } from '../../contract/message.ts'
+import type { AnswerLine, InputLine } from './input-lines.ts'
+
+type Content = UserInput['content']
+
+type Answering = {
+  readonly conversation: ConversationHandle
+  /** Called with the result of an answer: a frame `ack` or `problem`, as on a WebSocket. */
+  readonly onAnswered: (frame: object) => void
+  /** Called when no more answers come. Does not throw. */
+  readonly onEnd: () => Promise<void>
+}
+
+/** Without answers: takes each message when it is needed. */
+export async function* messagesIn(lines: AsyncIterable<InputLine>): AsyncGenerator<Content> {
+  for await (const line of lines) if ('content' in line) yield line.content
+}
+
+/** Reads at once. What is wrong with a line is thrown when the messages before it have been taken. */
+export async function* promptsAmongAnswers(
+  lines: AsyncIterable<InputLine>,
+  answering: Answering,
+): AsyncGenerator<Content> {
+  const reading = new AbortController()
+  // Later lines are read while a message waits or is worked on.
+  const messages = new ReadableStream<() => Content>({
+    start: (queue) => void readAll(lines, queue, { ...answering, signal: reading.signal }),
+    cancel: () => reading.abort(),
+  })
+  for await (const take of messages) yield take()
+}
+
+/** Never throws. */
+async function readAll(
+  lines: AsyncIterable<InputLine>,
+  messages: ReadableStreamDefaultController<() => Content>,
+  { conversation, onAnswered, onEnd, signal }: Answering & { readonly signal: AbortSignal },
+): Promise<void> {
+  const add = (take: () => Content) => signal.aborted || messages.enqueue(take)
+  try {
+    for await (const line of lines) {
+      if (signal.aborted) return
+      if ('content' in line) add(() => line.content)
+      else onAnswered(await send(conversation, line.answer))
+    }
+  } catch (error) {
+    add(() => {
+      throw error
+    })
+  }
+  if (!signal.aborted) messages.close()
+  await onEnd()
+}
+
+async function send(conversation: ConversationHandle, answer: AnswerLine): Promise<object> {
+  const id = answer.id === undefined ? {} : { id: answer.id }
+  try {
+    return { type: 'ack', ...id, of: answer.type, result: await execute(conversation, answer) }
+  } catch (error) {
+    if (!(error instanceof AgentServerError)) throw error
+    const { code, message, details } = error
+    return { type: 'problem', ...id, error: code, message, ...(details && { details }) }
+  }
+}
+
+async function execute(conversation: ConversationHandle, answer: AnswerLine): Promise<object> {
+  switch (answer.type) {
+    case 'permission':
+      return await conversation.permissions.decide(answer.request_id, { decisions: answer.decisions })
+    case 'network':
+      return await conversation.networkRequests.decide(answer.request_id, {
+        behavior: answer.behavior,
+        remember: answer.remember,
+      })
+    case 'answer':
+      return await conversation.questions.answer(answer.question_id, { answers: answer.answers })
+    case 'pause':
+      return await conversation.pause({ interrupt: answer.interrupt })
+  }
+}

@@ -1,0 +1,88 @@
+/** The story over REST alone: requests, and lists that are asked for again and again. */
+import { expect } from 'vitest'
+import type { Event } from '../../../src/contract/events/event.ts'
+import type { TestServer } from '../server.ts'
+import { startServer } from '../server.ts'
+import type { Entrance, EntrancePlace } from './entrance.ts'
+import { ALLOWED, TOOLS } from './script.ts'
+
+export class RestEntrance implements Entrance {
+  readonly name = 'REST'
+  readonly place: string
+  readonly #modelUrl: string
+  readonly #server: TestServer
+  #id = ''
+
+  private constructor({ place, modelUrl }: EntrancePlace, server: TestServer) {
+    this.place = place
+    this.#modelUrl = modelUrl
+    this.#server = server
+  }
+
+  static create = async (at: EntrancePlace) => new RestEntrance(at, await startServer())
+
+  async open(): Promise<void> {
+    const { status, body } = await this.#server.call('POST', '/conversations', {
+      workdir: this.place,
+      tools: TOOLS,
+      permission_mode: 'default',
+      allowed_tools: ALLOWED,
+      setting_sources: ['project'],
+      llm_config: { model: 'scripted', base_url: this.#modelUrl, api_key: 'scripted-model-key' },
+    })
+    expect(status).toBe(201)
+    this.#id = body.id
+  }
+
+  async say(content: string): Promise<void> {
+    await this.#post('/messages', { message: { role: 'user', content }, run: true }, 202)
+  }
+
+  approve = (command: string) => this.#decide(command, { behavior: 'allow' })
+  reject = (command: string, message: string) => this.#decide(command, { behavior: 'deny', message })
+
+  async answer(label: string): Promise<void> {
+    const { question_id, questions } = await this.#first('/questions')
+    await this.#post(`/questions/${question_id}`, { answers: { [questions[0].question]: label } })
+  }
+
+  /** What is written is in streams only. */
+  sees = async () => {}
+  interrupt = () => this.#post('/pause', { interrupt: true })
+
+  async ended(answer?: string): Promise<void> {
+    await expect.poll(async () => (await this.#get('')).status).toBe(answer === undefined ? 'paused' : 'idle')
+    if (answer === undefined) return
+    const { items } = await this.#get('/events?types=Result&order=desc&limit=1')
+    expect(items[0].final_text).toContain(answer)
+  }
+
+  kill = () => this.#server.restart('SIGKILL')
+
+  async events(): Promise<Event[]> {
+    return (await this.#get('/events?limit=1000')).items
+  }
+
+  [Symbol.asyncDispose] = () => this.#server[Symbol.asyncDispose]()
+
+  async #decide(command: string, decision: object): Promise<void> {
+    const { request_id, tool_uses } = await this.#first('/permissions')
+    const { tool_use_id, input_hash, input } = tool_uses[0]
+    expect(input).toEqual({ command })
+    await this.#post(`/permissions/${request_id}`, { decisions: [{ tool_use_id, input_hash, ...decision }] })
+  }
+
+  async #first(path: string) {
+    await expect.poll(async () => (await this.#get(path)).items).toHaveLength(1)
+    return (await this.#get(path)).items[0]
+  }
+
+  async #get(path: string) {
+    return (await this.#server.call('GET', `/conversations/${this.#id}${path}`)).body
+  }
+
+  async #post(path: string, body: object, expected = 200): Promise<void> {
+    const { status, body: said } = await this.#server.call('POST', `/conversations/${this.#id}${path}`, body)
+    expect(status, JSON.stringify(said)).toBe(expected)
+  }
+}
