@@ -1,4 +1,6 @@
 /** The agent asks the user: what waits, who may answer, and what is left of it after a kill, a message, a pause. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { setStage } from '../support/agent.ts'
@@ -131,10 +133,13 @@ test('a question is there after a kill and after a stop, and its first answer is
       { header: 'Parts', multi_select: true },
     ],
   })
+  const page = await readFile(join(import.meta.dirname, '../../docs/questions.md'), 'utf8')
+  const [, shownResult = ''] = /^```text\n(.*?)^```$/ms.exec(page)!
   const read = stage.model.requests.at(-1)!.body.messages.find(({ role }) => role === 'tool')
   expect(read).toMatchObject({
     tool_call_id: asked[0]!.tool_use_id,
-    content: `User has answered your questions: "Which database?"="Neither: use a \\"CSV\\" file", "Which parts?"="Tests, Docs". You can now continue with the user's answers in mind.`,
+    // As docs/questions.md shows it.
+    content: shownResult.trim().replace('"SQLite"', String.raw`"Neither: use a \"CSV\" file"`),
   })
 })
 
