@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import type { Event } from '../../../src/contract/events/event.ts'
 import type { TestServer } from '../server.ts'
 import { startServer } from '../server.ts'
+import { until } from '../until.ts'
 import type { Entrance, EntrancePlace } from './entrance.ts'
 import { ALLOWED, TOOLS } from './script.ts'
 
@@ -51,7 +52,8 @@ export class RestEntrance implements Entrance {
   interrupt = () => this.#post('/pause', { interrupt: true })
 
   async ended(answer?: string): Promise<void> {
-    await expect.poll(async () => (await this.#get('')).status).toBe(answer === undefined ? 'paused' : 'idle')
+    const status = answer === undefined ? 'paused' : 'idle'
+    await until(`the status is ${status}`, async () => (await this.#get('')).status === status)
     if (answer === undefined) return
     const { items } = await this.#get('/events?types=Result&order=desc&limit=1')
     expect(items[0].final_text).toContain(answer)
@@ -73,8 +75,7 @@ export class RestEntrance implements Entrance {
   }
 
   async #first(path: string) {
-    await expect.poll(async () => (await this.#get(path)).items).toHaveLength(1)
-    return (await this.#get(path)).items[0]
+    return await until(`${path} has an item`, async () => (await this.#get(path)).items[0])
   }
 
   async #get(path: string) {

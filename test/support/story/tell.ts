@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Event } from '../../../src/contract/events/event.ts'
 import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
+import { until } from '../until.ts'
 import type { Entrance } from './entrance.ts'
 import { ANSWERS, ASKED, ENDLESS, FILES, REASON, SAID } from './script.ts'
 
@@ -29,7 +30,7 @@ async function work(entrance: Entrance): Promise<void> {
 
 async function interrupts(entrance: Entrance, model: ScriptedModel): Promise<void> {
   await entrance.say(SAID.talk)
-  await expect.poll(() => model.requests.some((each) => each.text.includes(SAID.talk))).toBe(true)
+  await until('the model is asked', async () => model.requests.some((each) => each.text.includes(SAID.talk)))
   await entrance.sees(ENDLESS)
   await entrance.interrupt()
   await entrance.ended()
@@ -55,6 +56,6 @@ async function hangs(place: string): Promise<void> {
       () => true,
       () => false,
     )
-  await expect.poll(exists).toBe(true)
+  await until(`${path} exists`, exists)
   await rm(path)
 }
