@@ -3,6 +3,7 @@ import type { EventOf } from '../contract/events/event.ts'
 import type { ImagePart, UserPart } from '../contract/message.ts'
 import { isToReturn } from '../contract/message.ts'
 import type { ModelMessage } from '../llm/llm.ts'
+import { boundMessage } from './subagent-message.ts'
 
 /** The text of a slash command replaces the words that called it. */
 export function withCommand({ content, slash_command: command }: EventOf<'UserMessage'>): readonly UserPart[] {
@@ -49,6 +50,6 @@ export function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
 
 /** What the main agent reads of a subagent that worked in the background. */
 export function tellEnd({ agent_name, background_agent_id, stop_reason, final_text }: EventOf<'Result'>): string {
-  const said = final_text || 'It ended without a message.'
+  const said = boundMessage(final_text) || 'It ended without a message.'
   return `[The subagent ${agent_name} in the background has ended: ${stop_reason}. Its last message follows. The user does not see it.]\n\n${said}\n\n[agent_id: ${background_agent_id}]`
 }

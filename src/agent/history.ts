@@ -30,6 +30,8 @@ export interface History {
   /** The same messages with their places in the log. */
   readonly entries: readonly ListedMessage[]
   readonly size: ContextSize
+  /** Of all calls so far, also of those that are forgotten, and those of other agents. */
+  readonly callIds: ReadonlySet<string>
   /** What compactions have forgotten, by seq. */
   readonly forgottenThrough: number
   /** Returns the messages for a request now: the last one is from the user or a tool result, as endpoints require. */
@@ -45,6 +47,7 @@ export const createHistory = (render: RenderOutput, agentId?: string): History =
 
 class EventHistory implements History {
   readonly size = new ContextSize()
+  readonly callIds = new Set<string>()
   readonly #list = new MessageList()
   readonly #render: RenderOutput
   readonly #agentId: string | undefined
@@ -96,6 +99,7 @@ class EventHistory implements History {
     if (!isSent(event)) return
     if (event.type === 'SubagentStart' && event.agent_id === this.#agentId) this.#tasks.add(event.parent_tool_use_id)
     if (event.type === 'Result') return this.#endOfSubagent(event)
+    if (event.type === 'ToolUse') this.callIds.add(event.tool_use_id)
     if (!this.#isOwn(event)) return
     if (event.type === 'Condensation') return this.#condense(event)
     this.#seq = event.seq

@@ -231,7 +231,7 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
     const hooks = context.hooks()
     if (hooks) return askWithHooks({ context, llm, hooks, tools }, output, signal)
     const deps = { runId, readThrough: context.onRequest(), ...output }
-    const request = { system: history.system, messages: history.messagesToSend(), tools, ...outputOf(context) }
+    const request = { system: history.system, messages: history.messagesToSend(), tools, ...restOf(context) }
     return takeTurn(llm, request, deps, signal)
   }
   try {
@@ -244,7 +244,9 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
   }
 }
 
-const outputOf = ({ output }: AgentContext) => output && { outputSchema: output.schema }
+const restOf = ({ output, history: { callIds } }: AgentContext) => {
+  return { takenIds: callIds, ...(output && { outputSchema: output.schema }) }
+}
 
 type HookedRequest = {
   readonly context: AgentContext
@@ -262,7 +264,7 @@ async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, outpu
   const readThrough = rewritten ? readBefore : context.onRequest()
   const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
   const messages = rewritten ?? history.messagesToSend()
-  const asked = { system: history.system, messages, tools, ...outputOf(context) }
+  const asked = { system: history.system, messages, tools, ...restOf(context) }
   return await takeTurn(llm, asked, { runId, readThrough, ...output, onAnswer }, signal)
 }
 

@@ -226,11 +226,11 @@ export class Conversation {
   }
 
   /**
-   * Recovers unfinished work and starts webhook deliveries. Call it once, for a conversation that was opened from its
-   * log.
+   * Recovers unfinished work, if there may be any, and starts webhook deliveries. Call it once, for a conversation that
+   * was opened from its log.
    */
-  async start(why: RecoveryReason): Promise<void> {
-    await this.#actor.recover(why)
+  async start(why: RecoveryReason | undefined): Promise<void> {
+    if (why) await this.#actor.recover(why)
     await this.#inner.deliveries.start()
   }
 

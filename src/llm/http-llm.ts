@@ -2,14 +2,22 @@
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage } from '../contract/message.ts'
 import { AnswerAssembly } from './answer/answer-assembly.ts'
-import type { TakenIds } from './answer/tool-call-assembly.ts'
-import { EVERY_ID } from './answer/tool-call-assembly.ts'
 import { readAnswer } from './answer/answer-stream.ts'
 import { costOf } from './cost.ts'
 import { Attempts } from './attempts.ts'
 import type { Endpoint } from './endpoint.ts'
 import { createIncrementalFold } from './request/incremental-fold.ts'
-import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, LlmRetry, ModelMessage } from './llm.ts'
+import type {
+  Llm,
+  LlmAnswer,
+  LlmDelta,
+  LlmError,
+  LlmPiece,
+  LlmRequest,
+  LlmRetry,
+  ModelMessage,
+  TakenIds,
+} from './llm.ts'
 import { isAboutRequest } from './error-rules.ts'
 import { refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
@@ -71,7 +79,7 @@ export class HttpLlm implements Llm {
     const { config, retryBaseMs: baseMs = RETRY_BASE_MS } = this.#options
     const targets = (this.#targets ??= targetsOf(config, this.#deps))
     const attempts = new Attempts(targets, request, { maxRetries: config.num_retries ?? DEFAULT_RETRIES, baseMs })
-    const takenIds = request.replacesIds ? EVERY_ID : this.#idsOf(request.messages)
+    const takenIds = request.takenIds ?? this.#idsOf(request.messages)
     for (;;) {
       signal.throwIfAborted()
       const { target, forms } = attempts.current

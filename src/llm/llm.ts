@@ -33,6 +33,9 @@ export type ModelToolCall = { readonly id: string; readonly name: string; readon
 /** A tool as the model sees it; `inputSchema` is JSON Schema (MCP form). */
 export type ModelTool = { readonly name: string; readonly description: string; readonly inputSchema: object }
 
+/** Ids of calls. Some vendors count from `call_0` in every answer; ids must be unique in a conversation. */
+export type TakenIds = Pick<ReadonlySet<string>, 'has'>
+
 export type LlmRequest = {
   readonly system: string
   /** Append-only within a conversation: an implementation may cache its form of a message by identity. */
@@ -40,8 +43,8 @@ export type LlmRequest = {
   readonly tools: readonly ModelTool[]
   /** JSON Schema of the final answer. Only a hint: the messages ask for it as well, and the answer is validated. */
   readonly outputSchema?: object | undefined
-  /** Each call gets a new id: several agents write into one log, and models number their calls. */
-  readonly replacesIds?: boolean
+  /** Ids that no call of the answer may have: such a call gets a new one. Default: the ids in the messages. */
+  readonly takenIds?: TakenIds
 }
 
 /** A piece of the answer. `index` numbers the parts of one kind: 0 for text and reasoning, the call for tool input. */

@@ -60,6 +60,27 @@ test('one that waits for a decision is closed too, and can be decided then', asy
   expect(await endOf(second, run_id!)).toMatchObject({ final_text: 'Done.' })
 })
 
+test('one that was paused is closed too, and its calls that have not begun run then', async () => {
+  const slow = gate('Slow')
+  const quick = tool('Quick', () => ({ output: 'ran' }))
+  const script = [{ calls: [call('Slow'), call('Quick')] }, { text: 'Done.' }]
+  await using bench = await setIdle({ tools: [slow.tool, quick], script })
+  const first = await bench.converse()
+  const release = bench.manager.hold(first.id)
+  await first.post(userText('go', true))
+  await slow.entered
+  await first.pause({ interrupt: false })
+  slow.open()
+  await expect.poll(() => first.state.openCalls.length).toBe(1)
+  release()
+  await closed(first)
+  bench.manager.hold(first.id)
+  const second = await bench.manager.open(first.id)
+  expect(await endOf(second, await second.run())).toMatchObject({ final_text: 'Done.' })
+  const outputs = (await eventsOf(second)).flatMap((event) => (event.type === 'ToolResult' ? [event.output] : []))
+  expect(outputs).toEqual(['through', 'ran'])
+})
+
 describe('stays open', () => {
   test('while it is held, and while a run works', async () => {
     const slow = gate('Slow')

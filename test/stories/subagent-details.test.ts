@@ -128,6 +128,8 @@ test('subagents in the background that start each other wake the agent 20 times,
   await stage.say(id, 'how far')
   const all = await stage.events(id)
   expectWhole(all)
+  const held = all.filter(({ waits_for_user }) => waits_for_user)
+  expect(held.map(({ seq }) => seq)).toEqual([ofSubagents(all, 'Result').at(-1).seq])
   const ends = ofSubagents(all, 'Result').map((event) => event.background_agent_id)
   const { text } = questionsOf('how far').at(-1)!
   for (const agentId of ends) expect(text).toContain(`[agent_id: ${agentId}]`)

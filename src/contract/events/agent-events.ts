@@ -145,4 +145,10 @@ export const Result = Envelope.extend({
     .uuid()
     .optional()
     .describe('Of a subagent that worked in the background. The main agent reads this result as a message.'),
+  waits_for_user: z
+    .literal(true)
+    .optional()
+    .describe(
+      'Subagents have started 20 runs in a row, so that no run starts now that reads the result of a subagent. It waits until a client posts a message, a task or `run`.',
+    ),
 }).meta({ id: 'Result' })

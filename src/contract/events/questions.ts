@@ -44,6 +44,7 @@ export const UserQuestion = Envelope.extend({
 export const UserAnswer = Envelope.extend({
   ...byUser,
   ...InRun,
+  ...InSubagent,
   type: z.literal('UserAnswer'),
   question_id: z.uuid(),
   answers: Answers,
@@ -54,6 +55,7 @@ export const PendingQuestions = z
     items: z.array(
       z.object({
         question_id: z.uuid(),
+        ...InSubagent,
         tool_use_id: z.string(),
         asked_at: z.iso.datetime(),
         questions: z.array(AskedQuestion),

@@ -13,6 +13,7 @@ import {
   result,
   startForUnread,
   toStatus,
+  waitsForUser,
 } from '../state/drafts.ts'
 import { isAskedBefore, UNANSWERED } from '../questions/question-intents.ts'
 import type { State } from '../state/state.ts'
@@ -157,7 +158,8 @@ export function decideReject(state: State, { reason, newRunId, now }: RejectInte
   const results = answerOpenCalls(state, 'rejected', denialMessage(reason), refusalToAnswer(reason))
   const rejected = [...denials(state, 'user', reason), ...results]
   if (!isWaiting(state.status)) return rejected
-  const ended = [result(state, 'rejected', now), ...endOfCurrentTask(state, 'rejected')]
+  const held = { waitsForUser: waitsForUser(state, state.readThrough) }
+  const ended = [result(state, 'rejected', now, held), ...endOfCurrentTask(state, 'rejected')]
   const another = startForUnread(state, 'idle', state.readThrough, newRunId)
   return [...rejected, ...ended, toStatus(state, 'idle', 'rejected'), ...another]
 }

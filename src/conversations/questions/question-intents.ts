@@ -7,8 +7,9 @@ import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { Answers } from '../../contract/events/questions.ts'
 import { Problem } from '../../contract/problem.ts'
-import { inRun, toStatus } from '../state/drafts.ts'
+import { inRun, inSubagent, toStatus } from '../state/drafts.ts'
 import type { State } from '../state/state.ts'
+import { callerOf } from '../state/subagents.ts'
 import type { OpenQuestion } from './open-questions.ts'
 import { questionView } from './open-questions.ts'
 
@@ -43,10 +44,20 @@ export function userQuestion(
  */
 export function decideAnswer(state: State, { questionId, answers, begun }: AnswerIntent): EventDraft[] | Problem {
   const question = state.questions.find(({ id }) => id === questionId)
-  const call = state.openCalls.find(({ toolUseId }) => toolUseId === question?.toolUseId)
+  const caller = question && callerOf(state, question.toolUseId)
+  const { openCalls, run } = caller?.agent ?? state
+  const call = openCalls.find(({ toolUseId }) => toolUseId === question?.toolUseId)
   if (!question || !call) return questionNotFound()
   const isLast = state.questions.length === 1
-  const answer: EventDraft = { type: 'UserAnswer', source: 'user', ...inRun(state), question_id: questionId, answers }
+  const answer: EventDraft = {
+    type: 'UserAnswer',
+    source: 'user',
+    ...inRun({ run }),
+    question_id: questionId,
+    answers,
+  }
+  // A subagent asks only while its tool runs.
+  if (caller) return inSubagent([answer], caller)
   if (begun.includes(call.toolUseId)) return [answer]
   return [
     answer,

@@ -9,8 +9,11 @@ import type {
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { LiveState } from '../state/live-state.ts'
+import type { State } from '../state/state.ts'
+import { callerOf } from '../state/subagents.ts'
 import { requireSameAnswer } from './closed-questions.ts'
 import { matchAnswers } from './match-answers.ts'
+import type { OpenQuestion } from './open-questions.ts'
 import { questionView } from './open-questions.ts'
 import type { AnswerIntent } from './question-intents.ts'
 
@@ -39,7 +42,8 @@ export class Questions {
   }
 
   pending(): PendingQuestions {
-    return { items: this.#deps.state.current.questions.map(questionView) }
+    const { current } = this.#deps.state
+    return { items: current.questions.map((each) => ({ ...questionView(each), ...agentOf(current, each) })) }
   }
 
   /**
@@ -70,4 +74,10 @@ export class Questions {
       Object.entries(answers).map(([question, texts]) => [question, texts.map((text) => this.#deps.redact(text))]),
     )
   }
+}
+
+/** Which subagent asks. */
+function agentOf(state: State, { toolUseId }: OpenQuestion) {
+  const subagent = callerOf(state, toolUseId)
+  return subagent && { parent_tool_use_id: subagent.toolUseId, agent_name: subagent.name }
 }

@@ -101,6 +101,7 @@ export class OpenConversations {
   /** Marks an added conversation as complete. */
   complete(conversation: Conversation): void {
     this.#deps.known.set(conversation.state)
+    this.#recovery.opened(conversation.id)
     this.#recovery.watch(conversation)
   }
 
@@ -155,6 +156,11 @@ export class OpenConversations {
     await Promise.allSettled([...closing, ...this.#endings.values()])
   }
 
+  async #rest(conversation: Conversation): Promise<void> {
+    await conversation.dispose('closing')
+    this.#recovery.rest(conversation.state)
+  }
+
   #reopen(id: string, failed: Conversation | undefined): Promise<Conversation> {
     const opening = this.#openFromDisk(id, failed)
     this.#openings.set(id, opening)
@@ -199,7 +205,7 @@ export class OpenConversations {
       if (this.#openings.get(id) !== opening || this.#deps.isBusy(id) || this.#stopping.signal.aborted) return
       // There is no `await` between the checks and this line: later requests find it in `#endings`, and wait.
       this.#openings.delete(id)
-      await this.endDuring(id, conversation.dispose('closing'))
+      await this.endDuring(id, this.#rest(conversation))
     } catch (error) {
       logger.error({ err: error, conversation_id: id }, 'an idle conversation could not be closed')
     }

@@ -5,6 +5,7 @@ import { Retrier } from '../retrier.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Storage } from '../../storage/storage.ts'
 import type { RecoveryReason } from '../state/run-end.ts'
+import type { State } from '../state/state.ts'
 import type { Conversation } from '../conversation.ts'
 
 export type RecoveryDeps = {
@@ -24,6 +25,8 @@ export class Recovery {
   readonly #deps: RecoveryDeps
   /** Conversations whose log failed in this process after it had begun a run there. */
   readonly #failedHere = new Set<string>()
+  /** Conversations that this process has closed at rest, with calls that have not begun. */
+  readonly #atRest = new Set<string>()
 
   constructor(deps: RecoveryDeps) {
     this.#deps = deps
@@ -39,13 +42,25 @@ export class Recovery {
     void conversation.log.whenStoreFailed.then(() => this.#openAgain(conversation))
   }
 
-  /** Returns why work may be unfinished in a log that is opened now. */
-  reasonFor(id: string): RecoveryReason {
+  /** It is closed, and none of its calls has begun: the log cannot show that. */
+  rest({ id, openCalls }: State): void {
+    if (openCalls.length > 0) this.#atRest.add(id)
+  }
+
+  /** Returns why work may be unfinished in a log that is opened now; undefined if none is. */
+  reasonFor(id: string): RecoveryReason | undefined {
+    if (this.#atRest.has(id)) return undefined
     return this.#failedHere.has(id) ? 'log_failed' : 'server_restart'
+  }
+
+  /** It is open: what begins from now on may be left unfinished. */
+  opened(id: string): void {
+    this.#atRest.delete(id)
   }
 
   forget(id: string): void {
     this.#failedHere.delete(id)
+    this.#atRest.delete(id)
   }
 
   async #openAgain({ id, hasRun }: Conversation): Promise<void> {

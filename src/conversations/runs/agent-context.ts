@@ -11,6 +11,7 @@ import type { GateRules } from '../../policy/gated-call.ts'
 import type { Gated, GatedCall, PermissionGate } from '../../policy/permissions.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../state/live-state.ts'
+import type { State } from '../state/state.ts'
 import { gatedCalls } from '../state/state.ts'
 import { findSubagent } from '../state/subagents.ts'
 import { compactionOf } from './compaction-of.ts'
@@ -53,7 +54,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     prepareGate: () => prepareGate(gate, rules()),
     gate: () => {
       const { current } = state
-      const isNew = ({ toolUseId: id }: GatedCall) => !toolCalls.hasBegun(id) && !findSubagent(current, id)
+      const isNew = ({ toolUseId: id }: GatedCall) => !toolCalls.hasBegun(id) && !isWorkedOn(current, id)
       return strictest(rules().map((each) => gate.decide(gatedCalls(current).filter(isNew), each)))
     },
     waitsForSubagents,
@@ -62,6 +63,12 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     limits: () => limitsOf(state),
     spent,
   }
+}
+
+/** The call of a subagent in the background has its result: an open call with its id is another one. */
+function isWorkedOn(state: State, toolUseId: string): boolean {
+  const subagent = findSubagent(state, toolUseId)
+  return subagent !== undefined && !subagent.isBackground
 }
 
 async function prepareGate(gate: PermissionGate, rules: readonly GateRules[]): Promise<void> {

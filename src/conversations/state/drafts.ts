@@ -58,6 +58,10 @@ export function startForUnread(state: State, status: Status, readThrough: number
     : []
 }
 
+/** True if a message of a subagent is unread, and no run starts for it before the user asks for one. */
+export const waitsForUser = (state: State, readThrough: number): boolean =>
+  state.runRequestedAt > readThrough && !mayFollow(state)
+
 export function toStatus(state: State, status: Status, reason: string): EventDraft {
   return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
 }
@@ -195,7 +199,11 @@ export function denials(state: State, decided_by: 'user' | 'superseded', message
 }
 
 /** The output of a run, if its end has one. */
-export type RunOutput = { readonly finalText?: string; readonly structuredOutput?: unknown }
+export type RunOutput = {
+  readonly finalText?: string
+  readonly structuredOutput?: unknown
+  readonly waitsForUser?: boolean
+}
 
 /** Without a `finalText`, or with an empty one, the run's last message becomes the final text. */
 export function result(state: State, stopReason: StopReason, now: number, end: RunOutput = {}): EventDraft {
@@ -212,5 +220,6 @@ export function result(state: State, stopReason: StopReason, now: number, end: R
     steps: run?.steps ?? 0,
     duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,
     session_id: state.id,
+    ...(end.waitsForUser && { waits_for_user: true as const }),
   }
 }

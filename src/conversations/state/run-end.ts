@@ -13,6 +13,7 @@ import {
   result,
   startForUnread,
   toStatus,
+  waitsForUser,
 } from './drafts.ts'
 import { areInBackground, findSubagent, waitsForSubagents } from './subagents.ts'
 import { denyLeftRequests } from './network-requests.ts'
@@ -71,7 +72,7 @@ export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
   return [
     ...error,
     ...givenUpAtEnd(state, stopReason, begun, another.length > 0),
-    result(state, stopReason, now, intent),
+    result(state, stopReason, now, { ...intent, waitsForUser: waitsForUser(state, readThrough) }),
     ...endOfCurrentTask(state, stopReason, intent.finalText),
     toStatus(state, STATUS_AFTER[stopReason], stopReason),
     ...another,

@@ -5,6 +5,7 @@
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import { addCost } from '../../contract/message.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
+import { originOf } from '../config/llm-origin.ts'
 import type { OpenRequest } from '../approvals/open-request.ts'
 import { releasedRequest, undecidedCalls } from '../approvals/open-request.ts'
 import { withoutVerdicts } from './hooked-calls.ts'
@@ -117,7 +118,10 @@ export function depthBelow(state: Pick<State, 'subagents'>, agentCallId: string 
 
 const configs = new WeakMap<LlmConfig, Map<string, LlmConfig>>()
 
-/** The same object for the same model, as a new one means a new client. What is known of the other model does not hold. */
+/**
+ * The same object for the same model, as a new one means a new client. What is known of the other model does not hold.
+ * If the conversation has moved to an endpoint that the model is not of, the subagent has the model of the conversation.
+ */
 function configFor(config: LlmConfig, model: string): LlmConfig {
   const known = configs.get(config) ?? new Map<string, LlmConfig>()
   configs.set(config, known)
@@ -130,10 +134,13 @@ function configFor(config: LlmConfig, model: string): LlmConfig {
     cache_write_cost_per_token: ______,
     ...rest
   } = config
-  const made = known.get(model) ?? (model === config.model ? config : { ...rest, model })
+  const made = known.get(model) ?? (isOfEndpoint(config, model) ? { ...rest, model } : config)
   known.set(model, made)
   return made
 }
+
+const isOfEndpoint = (config: LlmConfig, model: string): boolean =>
+  model !== config.model && originOf({ ...config, model }) === originOf(config)
 
 function agentStateOf(state: State): AgentState {
   const { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted } = state

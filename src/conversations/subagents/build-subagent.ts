@@ -3,6 +3,7 @@ import type { ChangingTools } from '../../agent/describe-tool.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { TransientDraft } from '../../contract/events/transient-event.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { EVERY_ID } from '../../llm/answer/tool-call-assembly.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { PermissionGate } from '../../policy/permissions.ts'
 import type { TaskAccess } from '../../tools/task/task-access.ts'
@@ -80,7 +81,7 @@ export function buildSubagent(
 /** The ids of calls are unique in the conversation, and models number the calls of each history. */
 const withNewIds = (llm: Llm): Llm => ({
   model: llm.model,
-  stream: (request, signal) => llm.stream({ ...request, replacesIds: true }, signal),
+  stream: (request, signal) => llm.stream({ ...request, takenIds: EVERY_ID }, signal),
 })
 
 /** The state as one subagent has it. After its end, the last one. */

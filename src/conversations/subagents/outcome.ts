@@ -1,5 +1,6 @@
 /** What a subagent's end means for the call that it worked for. */
 import type { LoopEnd } from '../../agent/loop-end.ts'
+import { boundMessage, isTooLong } from '../../agent/subagent-message.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { TaskOutcome } from '../../tools/task/task-access.ts'
 import type { TaskOutput } from '../../tools/task/task.ts'
@@ -49,11 +50,12 @@ export function outcomeOf(state: State, toolUseId: string, end: LoopEnd): TaskOu
     agent_name: subagent.name,
     stop_reason: stopReason,
     steps: own.run?.steps ?? 0,
-    text,
+    text: boundMessage(text),
   }
   const isDone = stopReason === 'completed' || stopReason === 'finished'
   const failed = isDone ? {} : { error: { type: 'failed' as const, message: failureOf(end, own.run?.maxSteps) } }
-  return { output, ...failed, events: endEvents(own, subagent, end) }
+  const cut = isTooLong(text) && { truncated: true }
+  return { output, ...failed, ...cut, events: endEvents(own, subagent, end) }
 }
 
 /** Its error, results of calls that did not begin, and its `Result`. */

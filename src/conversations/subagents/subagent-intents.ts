@@ -37,10 +37,13 @@ export type EndBackgroundIntent = {
 /** After any other status, only the user decides whether the agent continues. */
 const WAKES: ReadonlySet<Status> = new Set(['idle', 'finished'])
 
+const waiting = (draft: EventDraft): EventDraft =>
+  draft.type === 'Result' && draft.background_agent_id !== undefined ? { ...draft, waits_for_user: true } : draft
+
 /** An active run reads the result before it ends, and a run starts if none is active. What a hook has ended starts nothing. */
 export function decideEndBackground(state: State, { toolUseId, events, newRunId }: EndBackgroundIntent): EventDraft[] {
   if (!findSubagent(state, toolUseId)) return []
   const isEndedByHook = events.some((event) => event.type === 'Result' && event.stop_reason === 'hook')
-  const wakes = WAKES.has(state.status) && !isEndedByHook && mayFollow(state)
-  return [...events, ...(wakes ? [start(state, newRunId, 'subagent')] : [])]
+  if (!WAKES.has(state.status) || isEndedByHook) return [...events]
+  return mayFollow(state) ? [...events, start(state, newRunId, 'subagent')] : events.map(waiting)
 }

@@ -8,8 +8,8 @@ import type { Fields } from './fields.ts'
 import { ReasoningDetails } from './reasoning-details.ts'
 import { cutReasonOf } from './finish-reason.ts'
 import { partOf } from '../llm.ts'
-import type { LlmAnswer, LlmPiece } from '../llm.ts'
-import type { TakenIds, ToolCallAssembly } from './tool-call-assembly.ts'
+import type { LlmAnswer, LlmPiece, TakenIds } from '../llm.ts'
+import type { ToolCallAssembly } from './tool-call-assembly.ts'
 import { createToolCallAssembly } from './tool-call-assembly.ts'
 
 /** The provider reported a failure inside an answer; `error` is its error object. */
@@ -29,7 +29,7 @@ export class NotAnAnswer extends Error {}
 
 export type AnswerOptions = {
   readonly model: string
-  /** Ids of earlier calls. Some vendors count from `call_0` in every answer; ids must be unique in a conversation. */
+  /** Ids of earlier calls. */
   readonly takenIds: TakenIds
   /** `sent` is the cost that the provider reported, in USD. */
   readonly costOf: (usage: Usage, sent: number | undefined) => number | undefined

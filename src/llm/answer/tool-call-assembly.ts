@@ -10,7 +10,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import { AnswerTooLarge, MAX_NAME_CHARS, MAX_TOOL_CALLS } from './answer-limits.ts'
-import type { ModelToolCall } from '../llm.ts'
+import type { ModelToolCall, TakenIds } from '../llm.ts'
 import { createObjectWatch } from './object-watch.ts'
 
 export type CallFragment = {
@@ -62,9 +62,6 @@ export type ToolCallAssembly = {
     readonly incomplete: number
   }
 }
-
-/** The ids of earlier calls of the conversation. */
-export type TakenIds = Pick<ReadonlySet<string>, 'has'>
 
 /** Then each call gets a new id. */
 export const EVERY_ID: TakenIds = { has: () => true }

@@ -1,0 +1,33 @@
+/** Which model a subagent has. */
+import { expect, test } from 'vitest'
+import type { LlmConfig } from '../../../src/contract/llm-config.ts'
+import type { Subagent } from '../../../src/conversations/state/state-shape.ts'
+import { EMPTY_STATE, NO_AGENT } from '../../../src/conversations/state/state-shape.ts'
+import { stateOf } from '../../../src/conversations/state/subagents.ts'
+
+const subagent: Subagent = {
+  toolUseId: 'call_1',
+  callerId: undefined,
+  agentId: 'a',
+  name: 'worker',
+  tools: [],
+  deny: [],
+  model: 'openai/small',
+  mode: undefined,
+  isBackground: false,
+  firstSeq: 1,
+  agent: NO_AGENT,
+}
+const configOf = (llm_config: LlmConfig) =>
+  stateOf({ ...EMPTY_STATE, settings: { ...EMPTY_STATE.settings, llm_config } }, subagent).settings.llm_config
+
+test('it has its own model at the endpoint of the conversation, and no costs of the other model', () => {
+  const config = { model: 'openai/large', input_cost_per_token: 1, temperature: 0 }
+  expect(configOf(config)).toEqual({ model: 'openai/small', temperature: 0 })
+  expect(configOf(config), 'one object for one configuration').toBe(configOf(config))
+})
+
+test('after the conversation has moved to another endpoint, it has the model of the conversation: nothing is sent to the former one', () => {
+  const moved = { model: 'anthropic/large' }
+  expect(configOf(moved)).toBe(moved)
+})
