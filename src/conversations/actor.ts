@@ -21,7 +21,7 @@ import { decide } from './state/intents.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { RecoveryReason } from './state/run-end.ts'
 import type { State } from './state/state.ts'
-import { areInBackground } from './state/subagents.ts'
+import { areInBackground, canWorkInBackground } from './state/subagents.ts'
 import type { RunTaskCommand } from './tasks/background-jobs.ts'
 import { hasJobs } from './tasks/task-state.ts'
 import { Tasks } from './tasks/tasks.ts'
@@ -86,7 +86,7 @@ export class ConversationActor {
   /** True if nothing is active or pending that only this object knows about. */
   get isAtRest(): boolean {
     const isBusy = this.isWorking || this.#runs.isActive || this.#unstored.kept !== undefined
-    return !isBusy && !this.#log.failed && !areInBackground(this.#state.current) && this.begunCalls().length === 0
+    return !isBusy && !this.#log.failed && !canWorkInBackground(this.#state.current) && this.begunCalls().length === 0
   }
 
   /** True if a run began in this process: a run that is `running` in the log then belongs to no other process. */
@@ -164,9 +164,10 @@ export class ConversationActor {
 
   /**
    * Recovers what another process, or this one before the log failed, left unfinished. Events that cannot be stored now
-   * are stored later; until then the conversation is read-only. Throws if the log failed.
+   * are stored later; until then the conversation is read-only. Throws if the log failed. Without a reason nothing was cut off.
    */
-  async recover(why: RecoveryReason): Promise<void> {
+  async recover(why: RecoveryReason | undefined): Promise<void> {
+    if (!why) return this.#deps.subagents.resume()
     const intent = { kind: 'recover', why, newRunId: uuid7(), now: Date.now() } as const
     await this.inTurn(async () => {
       try {

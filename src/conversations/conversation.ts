@@ -230,7 +230,7 @@ export class Conversation {
    * was opened from its log.
    */
   async start(why: RecoveryReason | undefined): Promise<void> {
-    if (why) await this.#actor.recover(why)
+    await this.#actor.recover(why)
     await this.#inner.deliveries.start()
   }
 

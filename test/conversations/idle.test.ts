@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CreateConversation, ListConversations } from '../../src/contract/conversation.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
+import type { Script } from '../../src/llm/scripted/script.ts'
+import { createTask } from '../../src/tools/task/task.ts'
 import { follow } from '../../src/events/event-feed.ts'
 import { createRandom } from '../support/random.ts'
 import { effort } from '../support/patience.ts'
@@ -80,6 +82,36 @@ test('one that was paused is closed too, and its calls that have not begun run t
   const outputs = (await eventsOf(second)).flatMap((event) => (event.type === 'ToolResult' ? [event.output] : []))
   expect(outputs).toEqual(['through', 'ran'])
 })
+
+test('one whose subagent in the background waits for a decision is closed too, and the subagent continues with it', async () => {
+  const quick = tool('Quick', () => ({ output: 'it acted' }))
+  const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
+  const script: Script = ({ text }) => {
+    if (text.includes('You are a worker'))
+      return text.includes('it acted') ? { text: 'It ran.' } : { calls: [call('Quick')] }
+    if (text.includes('It ran.')) return { text: 'Done.' }
+    return text.includes('works in the background. A message') ? { text: 'Begun.' } : { calls: [call('Task', start)] }
+  }
+  const deps: BenchOptions['deps'] = {
+    createTools: (names, { subagents }) => [quick, ...(names.includes('Task') ? [createTask(subagents)] : [])],
+  }
+  await using bench = await setIdle({ deps, script })
+  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
+  const first = await bench.converse({ agents, permission_mode: 'default' })
+  const release = bench.manager.hold(first.id)
+  await first.post(userText('go', true))
+  await expect.poll(() => first.approvals.pending().items.length).toBe(1)
+  release()
+  await closed(first)
+  bench.manager.hold(first.id)
+  const second = await bench.manager.open(first.id)
+  const [item] = second.approvals.pending().items
+  await second.approvals.approve(item!.request_id)
+  await expect.poll(async () => finalTexts(second)).toEqual(['Begun.', 'It ran.', 'Done.'])
+})
+
+const finalTexts = async (conversation: Conversation) =>
+  (await eventsOf(conversation)).flatMap((event) => (event.type === 'Result' ? [event.final_text] : []))
 
 describe('stays open', () => {
   test('while it is held, and while a run works', async () => {

@@ -25,7 +25,7 @@ export class Recovery {
   readonly #deps: RecoveryDeps
   /** Conversations whose log failed in this process after it had begun a run there. */
   readonly #failedHere = new Set<string>()
-  /** Conversations that this process has closed at rest, with calls that have not begun. */
+  /** Conversations that this process has closed at rest, with calls that have not begun or subagents that wait. */
   readonly #atRest = new Set<string>()
 
   constructor(deps: RecoveryDeps) {
@@ -43,8 +43,8 @@ export class Recovery {
   }
 
   /** It is closed, and none of its calls has begun: the log cannot show that. */
-  rest({ id, openCalls }: State): void {
-    if (openCalls.length > 0) this.#atRest.add(id)
+  rest({ id, openCalls, subagents }: State): void {
+    if (openCalls.length > 0 || subagents.length > 0) this.#atRest.add(id)
   }
 
   /** Returns why work may be unfinished in a log that is opened now; undefined if none is. */

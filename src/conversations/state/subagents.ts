@@ -103,6 +103,10 @@ export function waitsForSubagents(state: Pick<State, 'subagents'>): boolean {
 export const areInBackground = ({ subagents }: Pick<State, 'subagents'>) =>
   subagents.some(({ isBackground }) => isBackground)
 
+/** True if one of them works, or is about to: it neither waits for a decision nor is paused. */
+export const canWorkInBackground = (state: Pick<State, 'status' | 'subagents'>): boolean =>
+  state.status !== 'paused' && state.subagents.some((each) => each.isBackground && !isBlocked(state, each))
+
 /** True if the main agent does not wait for it: it, or the subagent that called it, works in the background. */
 export function isDetached(state: Pick<State, 'subagents'>, subagent: Subagent): boolean {
   if (subagent.isBackground) return true

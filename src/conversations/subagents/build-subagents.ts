@@ -2,6 +2,7 @@
 import type { ConversationDeps } from '../dependencies.ts'
 import type { SharedParts } from './build-subagent.ts'
 import { buildSubagent } from './build-subagent.ts'
+import { SubagentStarts } from './subagent-starts.ts'
 import type { SubagentsDeps } from './subagents.ts'
 import { Subagents } from './subagents.ts'
 
@@ -12,7 +13,7 @@ export function buildSubagents(
 ): Subagents {
   const { id, log, state, logger } = shared
   return new Subagents({
-    log,
+    starts: new SubagentStarts(log),
     state,
     actor,
     main,

@@ -1,7 +1,4 @@
 /** Plans the subagent of a `Task` call: a new one, or one that is continued. */
-import type { EventOf } from '../../contract/events/event.ts'
-import type { EventLog } from '../../events/event-log.ts'
-import { readPages } from '../../events/read-pages.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { TaskInput } from '../../tools/task/task-access.ts'
 import type { State } from '../state/state-shape.ts'
@@ -9,6 +6,7 @@ import { depthBelow } from '../state/subagents.ts'
 import { agentsIn, grant, limitsOf } from './definitions.ts'
 import type { NewSubagent } from './subagent-intents.ts'
 import { MAX_OPEN } from './subagent-intents.ts'
+import type { SubagentStarts } from './subagent-starts.ts'
 
 export type Caller = { readonly toolUseId: string; readonly callerId: string | undefined }
 
@@ -16,7 +14,7 @@ export type Caller = { readonly toolUseId: string; readonly callerId: string | u
 type Fault = { readonly fault: string }
 
 export async function planSubagent(
-  log: Pick<EventLog, 'read'>,
+  starts: Pick<SubagentStarts, 'find'>,
   state: State,
   { toolUseId, callerId }: Caller,
   input: TaskInput,
@@ -29,7 +27,7 @@ export async function planSubagent(
   const { description, prompt } = input
   const background = input.run_in_background
   const task = { parent_tool_use_id: toolUseId, description, prompt, background }
-  if (input.resume !== undefined) return await planToContinue(log, state, callerId, { task, agentId: input.resume })
+  if (input.resume !== undefined) return await planToContinue(starts, state, callerId, { task, agentId: input.resume })
   const agents = agentsIn(state.settings)
   const known = agents.find(({ name }) => name === input.subagent_type)
   if (!known)
@@ -46,14 +44,14 @@ type Continued = {
 
 /** It keeps what it was given, as far as its caller has it. */
 async function planToContinue(
-  log: Pick<EventLog, 'read'>,
+  starts: Pick<SubagentStarts, 'find'>,
   state: State,
   callerId: string | undefined,
   { task, agentId }: Continued,
 ): Promise<NewSubagent | Fault> {
   if (state.subagents.some((each) => each.agentId === agentId))
     return { fault: `The subagent ${agentId} still works; wait until it has ended.` }
-  const start = await findStart(log, agentId)
+  const start = await starts.find(agentId)
   if (!start)
     return { fault: `There is no subagent ${JSON.stringify(agentId)}; use the agent_id of an earlier result.` }
   const { agent_name, disallowed_tools, model, permission_mode, max_steps, first_seq = start.seq } = start
@@ -71,14 +69,4 @@ async function planToContinue(
     ...(max_steps !== undefined && { max_steps }),
     first_seq,
   }
-}
-
-const TYPES = new Set(['SubagentStart'])
-const PAGE = 100
-
-/** The last time that it began. */
-async function findStart(log: Pick<EventLog, 'read'>, agentId: string): Promise<EventOf<'SubagentStart'> | undefined> {
-  for await (const { events } of readPages(log, { types: TYPES, order: 'desc', limit: PAGE }))
-    for (const { event } of events) if (event.type === 'SubagentStart' && event.agent_id === agentId) return event
-  return undefined
 }

@@ -5,7 +5,6 @@
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import type { LoopWait } from '../../agent/loop.ts'
 import type { Event } from '../../contract/events/event.ts'
-import type { EventLog } from '../../events/event-log.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -33,6 +32,7 @@ import {
 } from './outcome.ts'
 import { planSubagent } from './plan-subagent.ts'
 import type { SubagentParts } from './subagent-run.ts'
+import type { SubagentStarts } from './subagent-starts.ts'
 import { SubagentRun } from './subagent-run.ts'
 import type { Worker } from './decision-waits.ts'
 import { DecisionWaits } from './decision-waits.ts'
@@ -40,7 +40,7 @@ import type { WorkOf } from './work-of.ts'
 import { WorkingPlaces } from './working-places.ts'
 
 export type SubagentsDeps = {
-  readonly log: EventLog
+  readonly starts: SubagentStarts
   readonly state: LiveState
   readonly actor: () => SubagentActor
   /** Limits the runs of all conversations that work at the same time. */
@@ -166,16 +166,16 @@ export class Subagents {
     input: TaskInput,
     signal: AbortSignal,
   ): Promise<Subagent | { readonly fault: string }> {
-    const { log, state } = this.#deps
+    const { starts, state } = this.#deps
     const known = findSubagent(state.current, toolUseId)
     if (known) return known
-    const planned = await planSubagent(log, state.current, { toolUseId, callerId }, input)
+    const planned = await planSubagent(starts, state.current, { toolUseId, callerId }, input)
     if ('fault' in planned) return planned
     await applyInTurn(this.#deps.actor(), { kind: 'start_subagent', subagent: planned }, signal)
     const begun = findSubagent(state.current, toolUseId)
     if (begun) return begun
     // Others have begun since it was planned.
-    const again = await planSubagent(log, state.current, { toolUseId, callerId }, input)
+    const again = await planSubagent(starts, state.current, { toolUseId, callerId }, input)
     return 'fault' in again ? again : { fault: 'The call has its result already.' }
   }
 
