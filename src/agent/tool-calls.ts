@@ -4,10 +4,7 @@
  */
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ToolErrorType } from '../contract/events/status.ts'
-import type { UserPart } from '../contract/message.ts'
-import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
-import { mapStrings } from '../lib/json/map-strings.ts'
 import type { HookVerdict } from '../policy/gated-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
@@ -15,6 +12,7 @@ import type { AskingCall } from './asking-calls.ts'
 import { askingCalls } from './asking-calls.ts'
 import type { ChangingTools } from './describe-tool.ts'
 import { createDescriber } from './describe-tool.ts'
+import { redactOutput } from './redact-output.ts'
 import { accessOf, findFault, readInput } from './tool-input.ts'
 import type { TaskOutcome } from '../tools/task/task-access.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
@@ -31,6 +29,8 @@ export type ToolCall = {
   readonly changedBy?: 'hook' | undefined
   /** What `PreToolUse` hooks said about it. Absent before they were called, or if there are none for it. */
   readonly hook?: HookVerdict | undefined
+  /** The definition of its tool that a user was asked about. */
+  readonly approvedDefinition?: string | undefined
   /** What a client has sent for it. The result follows. */
   readonly clientResult?: ClientResult | undefined
 }
@@ -43,7 +43,7 @@ export type FinishedCall = { readonly finishes: false } | { readonly finishes: t
 export type ToolCallsDeps = {
   readonly tools: readonly Tool[]
   readonly changing?: ChangingTools | undefined
-  readonly context: () => Omit<ToolContext, 'toolUseId' | 'signal' | 'onOutput'>
+  readonly context: () => Omit<ToolContext, 'toolUseId' | 'approvedDefinition' | 'signal' | 'onOutput'>
   /** Redacts all output of tools, complete or streamed, before anything else reads it. */
   readonly redactor: Pick<Redactor, 'redact' | 'stream'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
@@ -94,6 +94,8 @@ export interface ToolCalls {
   findFault(name: string, input: unknown): string | undefined
   /** What the call would do. Nothing, if its input is refused. */
   accessOf(call: Pick<ToolCall, 'name' | 'input'>): ToolAccess
+  /** The hash of the definition of a tool that may change. */
+  definitionOf(name: string): string | undefined
   /**
    * Ends the running calls; each still gets its result, as `interrupted`. Resolves when all have it, or without those
    * that ignore their signal: the caller has promised an answer within two seconds.
@@ -164,6 +166,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     asking: (calls, denials) => (canAsk ? askingCalls(byName, calls, denials) : NONE),
     findFault: (name, input) => findFault(toolNamed(name), input),
     accessOf: ({ name, input }) => accessOf(toolNamed(name), input),
+    definitionOf: (name) => toolNamed(name)?.definitionHash,
     render: (name, output) => renderOutput(toolNamed(name), output),
     run: (call) => begin(call),
     async runInParallel(calls, denials) {
@@ -235,7 +238,8 @@ async function execute(
   if ('fault' in read) return refusal('invalid_input', read.fault)
   const live = createLiveOutput(deps, call)
   try {
-    const context = { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput: live.add }
+    const { toolUseId, approvedDefinition } = call
+    const context = { ...deps.context(), toolUseId, approvedDefinition, signal, onOutput: live.add }
     const outcome = await tool.run(read.accepted, context)
     live.end()
     return { ...outcome, output: asJson(outcome.output) }
@@ -261,19 +265,6 @@ function createLiveOutput({ redactor, onOutput }: ToolCallsDeps, { toolUseId }: 
       show('stderr', streams.stderr.texts.flush())
     },
   }
-}
-
-/** An image that contains a secret is left out: redacting inside it would break it. */
-export function redactOutput(output: unknown, redact: (text: string) => string): unknown {
-  const parts = partsOfOutput(output)
-  if (!parts) return mapStrings(output, redact)
-  const isSafe = (part: UserPart) => part.type === 'text' || redact(part.data) === part.data
-  return parts.map((part) => (isSafe(part) ? mapStrings(part, redact) : HIDDEN_IMAGE))
-}
-
-const HIDDEN_IMAGE: UserPart = {
-  type: 'text',
-  text: '[An image was left out because it contains the value of a secret.]',
 }
 
 /**

@@ -7,12 +7,19 @@ const Hash = z
   .regex(/^[0-9a-f]{64}$/)
   .describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.')
 
+export const DefinitionHash = z
+  .string()
+  .describe(
+    'Hash of the definition of the tool, if it is one of an MCP server or of a client. If the definition is another one when the call begins, the call is denied.',
+  )
+
 export const AskedToolUse = z
   .object({
     tool_use_id: z.string(),
     name: z.string(),
     input: z.unknown().describe('The arguments of the call: an object, or text if the model sent no JSON object.'),
     input_hash: Hash,
+    definition_hash: DefinitionHash.optional(),
     reason: z.string().describe('Why the call needs a decision.'),
     rules: z
       .array(z.string())

@@ -7,6 +7,7 @@ import { limitsIn } from '../contract/limits/tool-config.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import { deniedFiles } from '../policy/denied-files.ts'
+import type { GateOptions } from '../policy/permissions.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -68,3 +69,9 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
     onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
   })
 }
+
+/** What a permission gate knows of calls. `toolCalls` is built later. */
+export const ofCalls = (toolCalls: () => ToolCalls): Pick<GateOptions, 'accessOf' | 'definitionOf'> => ({
+  accessOf: (call) => toolCalls().accessOf(call),
+  definitionOf: (name) => toolCalls().definitionOf(name),
+})

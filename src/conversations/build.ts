@@ -12,7 +12,7 @@ import { withRedaction } from '../telemetry/logger.ts'
 import { ConversationActor } from './actor.ts'
 import { Approvals } from './approvals/approvals.ts'
 import { NetworkApprovals } from './approvals/network-approvals.ts'
-import { buildToolCalls } from './build-tool-calls.ts'
+import { buildToolCalls, ofCalls } from './build-tool-calls.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientCalls } from './client-tools/client-calls.ts'
 import { DeclaredTools, joinTools } from './client-tools/declared-tools.ts'
@@ -68,7 +68,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const base = buildBase(deps, source)
   const { id, log, state, logger } = base
   const homes = deps.workspace.homesOf(base.directory)
-  const gate = new PermissionGate({ workdir: base.workdir, homes, accessOf: (call) => toolCalls.accessOf(call) })
+  const gate = new PermissionGate({ workdir: base.workdir, homes, ...ofCalls(() => toolCalls) })
   const execution = buildExecution(deps, base, source, gate)
   const project = buildProject(deps, base, gate, execution)
   const hooks: ConversationHooks = buildHooks(deps.hooks, {

@@ -1,6 +1,8 @@
 /** The tools of MCP servers as the agent calls them, and how many of them a model request lists. */
 import { z } from 'zod'
+import type { McpServer } from '../contract/mcp/mcp-server.ts'
 import type { Tool } from '../tools/tool.ts'
+import { hashDefinition, refuseChanged } from '../tools/tool-definition.ts'
 import { callServer } from './calls/call-tool.ts'
 import type { McpConnection } from './connection.ts'
 import type { OfferedTool } from './tools/offered-tools.ts'
@@ -26,17 +28,38 @@ export function createMcpTool(
   deps: ResultDeps,
 ): Tool<Record<string, unknown>> {
   const { name, original, description, inputSchema } = offered
-  return {
+  let hash: string | undefined
+  const tool: Tool<Record<string, unknown>> = {
     name,
     description,
     input: AnyInput,
     inputSchema,
-    run: (input, context) =>
-      callServer(connection, context, deps.show, async (session, call) => {
+    get definitionHash() {
+      return (hash ??= hashDefinition({ ...offered, server: identityOf(connection.server) }))
+    },
+    run: async (input, context) => {
+      const refused = refuseChanged(tool, context)
+      if (refused) return refused
+      return await callServer(connection, context, deps.show, async (session, call) => {
         const result = await session.callTool(original, input, call)
         return await renderResult(result, renderOptions(deps, `${connection.name}: ${name}`))
-      }),
+      })
+    },
   }
+  return tool
+}
+
+/** What makes it the same server. */
+function identityOf(server: McpServer): object {
+  const {
+    timeout: _,
+    allowed_tools: __,
+    disallowed_tools: ___,
+    require_approval: ____,
+    require_approval_for: _____,
+    ...identity
+  } = server
+  return identity
 }
 
 export const renderOptions = (deps: ResultDeps, source: string): RenderOptions => ({

@@ -30,6 +30,8 @@ export type GateOptions = {
   readonly homes: readonly string[]
   /** What a call would do; asked for only where it matters. */
   readonly accessOf: (call: Pick<GatedCall, 'name' | 'input'>) => ToolAccess
+  /** The hash of the present definition of a tool that may change. */
+  readonly definitionOf?: (name: string) => string | undefined
 }
 
 const NOTHING: Gated = { asks: [], denials: new Map() }
@@ -59,8 +61,10 @@ export class PermissionGate {
       if (verdict.behavior === 'deny') denials.set(toolUseId, verdict.reason)
       if (verdict.behavior === 'ask') {
         const { reason, rules: remembered } = verdict
-        const shown = { tool_use_id: toolUseId, name, input, input_hash: hashInput(name, input) }
-        asks.push({ ...shown, reason, ...(remembered && { rules: [...remembered] }) })
+        const definition = this.#options.definitionOf?.(name)
+        const hashes = { input_hash: hashInput(name, input), ...(definition && { definition_hash: definition }) }
+        const shown = { tool_use_id: toolUseId, name, input, ...hashes, reason }
+        asks.push({ ...shown, ...(remembered && { rules: [...remembered] }) })
       }
     }
     return { asks, denials }

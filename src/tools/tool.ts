@@ -16,6 +16,8 @@ export type ToolContext = {
   readonly conversationId: string
   readonly toolUseId: string
   readonly workdir: string
+  /** The definition that a user was asked about, if the call needed that. */
+  readonly approvedDefinition?: string | undefined
   /** Aborted when the call must end now; the tool then ends everything it started and returns `interrupted`. */
   readonly signal: AbortSignal
   /**
@@ -51,6 +53,8 @@ export interface Tool<Input = unknown> {
   /** JSON Schema that models are shown instead of that of `input`. */
   readonly inputSchema?: object
   readonly output?: z.ZodType
+  /** Of a tool that may change: `run` refuses a call that was approved with another one. */
+  readonly definitionHash?: string
   /** It affects only the conversation's own log: no approval is needed. */
   readonly harmless?: boolean
   /** It changes nothing, and its calls do not depend on each other: those of one turn may run in parallel. */

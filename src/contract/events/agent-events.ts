@@ -1,6 +1,7 @@
 /** The events of the agent: its answers, its tool calls, and the end of its runs. */
 import { z } from 'zod'
 import { AssistantPart, Usage, UsageByModel } from '../message.ts'
+import { DefinitionHash } from '../permission.ts'
 import { byAgent, byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 import { ErrorType, StopReason, ToolErrorType } from './status.ts'
 
@@ -66,6 +67,7 @@ export const PermissionRequest = Envelope.extend({
       name: z.string(),
       input: z.unknown().describe('The arguments of the call: an object, or text if the model sent no JSON object.'),
       input_hash: z.string().describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.'),
+      definition_hash: DefinitionHash.optional(),
       reason: z.string(),
       rules: z.array(z.string()).optional().describe('The rules that `remember` adds.'),
     }),

@@ -18,6 +18,7 @@ export type OpenRequest = {
     readonly name: string
     readonly input: unknown
     readonly inputHash: string
+    readonly definitionHash?: string | undefined
     readonly reason: string
     /** What `remember` adds. */
     readonly rules?: readonly string[] | undefined
@@ -34,6 +35,7 @@ export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
       name: use.name,
       input: use.input,
       inputHash: use.input_hash,
+      ...(use.definition_hash !== undefined && { definitionHash: use.definition_hash }),
       reason: use.reason,
       ...(use.rules && { rules: use.rules }),
       decision: undefined,
@@ -43,17 +45,20 @@ export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
 
 /** Returns the request as clients see it. */
 export function requestView(request: OpenRequest): PendingPermissions['items'][number] {
-  const tool_uses = request.calls.map(({ toolUseId, name, input, inputHash, reason, rules, decision }) => {
-    const asked = {
-      tool_use_id: toolUseId,
-      name,
-      input,
-      input_hash: inputHash,
-      reason,
-      ...(rules && { rules: [...rules] }),
-    }
-    return { ...asked, ...(decision && { decision: decision.behavior }) }
-  })
+  const tool_uses = request.calls.map(
+    ({ toolUseId, name, input, inputHash, definitionHash, reason, rules, decision }) => {
+      const asked = {
+        tool_use_id: toolUseId,
+        name,
+        input,
+        input_hash: inputHash,
+        ...(definitionHash !== undefined && { definition_hash: definitionHash }),
+        reason,
+        ...(rules && { rules: [...rules] }),
+      }
+      return { ...asked, ...(decision && { decision: decision.behavior }) }
+    },
+  )
   return { request_id: request.id, tool_uses }
 }
 

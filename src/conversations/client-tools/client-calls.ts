@@ -2,7 +2,7 @@
 import type { PendingToolCalls, PostToolResult, ToolResultAccepted } from '../../contract/client-tools/client-tool.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
-import { redactOutput } from '../../agent/tool-calls.ts'
+import { redactOutput } from '../../agent/redact-output.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { ChangingTools } from '../../agent/describe-tool.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import type { Tool } from '../../tools/tool.ts'
+import { hashDefinition, refuseChanged } from '../../tools/tool-definition.ts'
 import type { LiveState } from '../state/live-state.ts'
 import type { WaitingCalls } from './waiting-calls.ts'
 
@@ -35,8 +36,19 @@ export class DeclaredTools implements ChangingTools {
   #create(tool: ClientTool): Tool<Record<string, unknown>> {
     const { $schema: _, ...inputSchema } = tool.input_schema
     const { name, description } = tool
-    const run: Tool<Record<string, unknown>>['run'] = (input, context) => this.#waiting.handOver(tool, input, context)
-    return { name, description, inputSchema, input: AnyInput, run }
+    let hash: string | undefined
+    const made: Tool<Record<string, unknown>> = {
+      name,
+      description,
+      inputSchema,
+      input: AnyInput,
+      get definitionHash() {
+        return (hash ??= hashDefinition({ name, description, inputSchema }))
+      },
+      run: async (input, context) =>
+        refuseChanged(made, context) ?? (await this.#waiting.handOver(tool, input, context)),
+    }
+    return made
   }
 }
 

@@ -18,9 +18,13 @@ export function afterDecision<S extends Decided>(state: S, event: EventOf<'Permi
   const decided = withDecision(state.request, event)
   // While a run is active, only hooks decide, and it continues: nothing else releases the calls.
   const request = state.status === 'running' ? releasedRequest(decided) : decided
-  const openCalls =
-    input === undefined || decided === state.request
-      ? state.openCalls
-      : state.openCalls.map((call) => (call.toolUseId === event.tool_use_id ? withInput(call, event) : call))
+  const asked = decided?.calls.find(({ toolUseId }) => toolUseId === event.tool_use_id)
+  const isSame = input === undefined && asked?.definitionHash === undefined
+  if (isSame || decided === state.request) return { ...state, request }
+  const openCalls = state.openCalls.map((call) => {
+    if (call.toolUseId !== event.tool_use_id) return call
+    const next = input === undefined ? call : withInput(call, event)
+    return { ...next, ...(asked?.definitionHash !== undefined && { approvedDefinition: asked.definitionHash }) }
+  })
   return { ...state, openCalls, request }
 }

@@ -8,7 +8,7 @@ import type { Llm } from '../../llm/llm.ts'
 import { PermissionGate } from '../../policy/permissions.ts'
 import type { TaskAccess } from '../../tools/task/task-access.ts'
 import type { ToolParts } from '../build-tool-calls.ts'
-import { buildToolCalls } from '../build-tool-calls.ts'
+import { buildToolCalls, ofCalls } from '../build-tool-calls.ts'
 import type { ConversationDeps } from '../dependencies.ts'
 import type { ConversationShells } from '../exec/conversation-shells.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
@@ -56,7 +56,7 @@ export function buildSubagent(
     hooks: hooks.tools,
     subagents: own,
   })
-  const gate = new PermissionGate({ workdir, homes, accessOf: (call) => toolCalls.accessOf(call) })
+  const gate = new PermissionGate({ workdir, homes, ...ofCalls(() => toolCalls) })
   return {
     state,
     toolCalls,
