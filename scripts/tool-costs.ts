@@ -10,8 +10,9 @@ import { createEditorFiles } from '../src/files/editor-files.ts'
 import { createSafeFetch } from '../src/security/safe-fetch.ts'
 import { createRedactor } from '../src/security/redaction/redactor.ts'
 import { PdfReader } from '../src/tools/pdf/pdf-reader.ts'
+import { PRESETS } from '../src/tools/presets.ts'
 import type { ToolDeps } from '../src/tools/registry.ts'
-import { createTools, PRESETS } from '../src/tools/registry.ts'
+import { createTools } from '../src/tools/registry.ts'
 import { createTavily } from '../src/tools/web/search-engine.ts'
 
 const MARKERS = { start: '<!-- tool costs -->', end: '<!-- /tool costs -->' }

@@ -207,7 +207,7 @@ async function startServer(
   const { address } = local
   return {
     url: listening?.url ?? address,
-    local: { address, credential },
+    local: { address, credential, ...(listening && { url: listening.url }) },
     logger,
     missingSandbox,
     ready,

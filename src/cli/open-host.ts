@@ -27,7 +27,7 @@ export async function openHost({ server, apiKey, dataDir, signal }: HostOptions)
   }
   // Loaded here: a remote server needs none of it.
   const { connectOrStart } = await import('../sdk/local/connect-or-start.ts')
-  const local = await connectOrStart(dataDir, signal)
+  const local = await connectOrStart(dataDir, { signal })
   const client = createClient({ baseUrl: local.baseUrl, apiKey: local.credential, fetch: local.fetch })
   return { client, server, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() }
 }

@@ -1,6 +1,5 @@
 /** `createServer()`: a server in this process that others can reach, with the same sessions as `query()` there. */
 import type { App } from '../app.ts'
-import { startApp } from '../app.ts'
 import type { AgentServerClient } from '../client/client.ts'
 import { createClient } from '../client/client.ts'
 import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../config/config.ts'
@@ -52,6 +51,8 @@ export async function createServer(options: CreateServerOptions = {}): Promise<R
 
 /** Queries of this process can have functions as hooks there, too. */
 async function startWhole(config: Config, host: SharedHost): Promise<App> {
+  // Loaded here: a program that only connects does not need it.
+  const { startApp } = await import('../app.ts')
   const app = await startApp(config, { callbackHooksOf: host.callbackHooks.of })
   try {
     await app.ready

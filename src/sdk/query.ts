@@ -110,7 +110,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
 
   async *#inSession(): AsyncGenerator<QueryEvent, void, undefined> {
     const { callbacks } = splitHooks(this.#options.hooks)
-    const link = await openLink(this.#options)
+    const link = await openLink(this.#options, this.#ending.signal)
     try {
       if (callbacks.length > 0) await link.requireCallbackHooks()
       const session = await openSession(link.client, this.#options, this.#ending.signal)

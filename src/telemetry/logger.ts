@@ -1,19 +1,10 @@
 /** The server's own log: lines on stdout, JSON or readable, with bearer tokens and keys redacted in every line. */
 import { pino } from 'pino'
 import type { Logger } from 'pino'
+import type { LogLevel } from './log-levels.ts'
+import { LOG_LEVELS } from './log-levels.ts'
 
 export type { Logger }
-
-/** Level names as in OPENHANDS_LOG_LEVEL. */
-export const LOG_LEVELS = {
-  DEBUG: 'debug',
-  INFO: 'info',
-  WARN: 'warn',
-  WARNING: 'warn',
-  ERROR: 'error',
-  CRITICAL: 'fatal',
-} as const
-export type LogLevel = keyof typeof LOG_LEVELS
 
 export type LoggerOptions = {
   readonly level: LogLevel

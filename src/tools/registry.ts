@@ -29,6 +29,7 @@ import { createSkill } from './project/skill.ts'
 import { createSlashCommand } from './project/slash-command.ts'
 import { createApplyPatch } from './patch/apply-patch.ts'
 import type { PdfReader } from './pdf/pdf-reader.ts'
+import { PRESETS } from './presets.ts'
 import type { Tool } from './tool.ts'
 import type { SearchEngine } from './web/search-engine.ts'
 import type { WebAccess } from './web/web-access.ts'
@@ -88,24 +89,6 @@ export type ToolName = keyof typeof TOOLS
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 export const TOOL_NAMES = Object.keys(TOOLS) as ToolName[]
 
-/**
- * The tools of a conversation that names none. Without `Finish`, because an answer without calls already ends a run,
- * and two ways to end make a model say everything twice; without `Think`, because models that benefit from it now think
- * by themselves.
- */
-export const DEFAULT_TOOLS: readonly ToolName[] = ['Bash', 'FileEditor', 'TaskTracker']
-
-/** `claude`: the names and parameters of Claude Code. `openhands`: those of OpenHands. */
-export const PRESETS: Readonly<Record<ToolPreset, readonly ToolName[]>> = {
-  default: DEFAULT_TOOLS,
-  minimal: ['Bash', 'Read', 'Write'],
-  claude: [
-    ...(['Bash', 'BashOutput', 'KillShell', 'Read', 'Write', 'Edit', 'MultiEdit'] as const),
-    ...(['Glob', 'Grep', 'WebFetch', 'WebSearch', 'AskUserQuestion', 'Skill', 'SlashCommand', 'Task'] as const),
-  ],
-  openhands: ['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'],
-}
-
 /** Tools whose state is the output of their last successful call: it is stored only in the log. */
 export const TOOLS_KEPT_IN_LOG: ReadonlySet<string> = new Set<ToolName>(['TaskTracker'])
 
@@ -132,7 +115,7 @@ export function resolveToolNames(
   asked: readonly string[] | ToolPreset,
   missing: ReadonlySet<ToolName> = new Set(),
 ): ToolName[] {
-  if (typeof asked === 'string') return PRESETS[asked].filter((name) => !missing.has(name))
+  if (typeof asked === 'string') return toolsOfPreset(asked).filter((name) => !missing.has(name))
   const names = asked.map((name, at) => resolveToolName(name, at))
   const absent = names.findIndex((name) => missing.has(name))
   if (absent < 0) return [...new Set(names)]
@@ -141,6 +124,8 @@ export function resolveToolNames(
     `tools.${absent}: this server does not offer ${asked[absent]}, as it is not configured. Set TAVILY_API_KEY for the server.`,
   )
 }
+
+const toolsOfPreset = (preset: ToolPreset): readonly ToolName[] => PRESETS[preset]
 
 /** Returns the name of the tool on this server; an unknown name stays as it is. */
 export function canonicalName(name: string): string {

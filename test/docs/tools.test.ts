@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { costTable, UNUSED_DEPS, writtenTable } from '../../scripts/tool-costs.ts'
-import { createTools, DEFAULT_TOOLS, TOOL_NAMES, resolveToolNames } from '../../src/tools/registry.ts'
+import { DEFAULT_TOOLS } from '../../src/tools/presets.ts'
+import { createTools, TOOL_NAMES, resolveToolNames } from '../../src/tools/registry.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/tools.md'), 'utf8')
 const rows = [...page.slice(0, page.indexOf('## Presets')).matchAll(/^\| `(\w+)`(?: \((.*?)\))? \|/gm)]

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { readLocalRecord } from '../../src/access/local-record.ts'
 import type { LocalServer } from '../../src/sdk/local/connect-or-start.ts'
@@ -23,7 +26,7 @@ test('the first starts the server, further ones connect to it, and the record en
   for (const server of servers) expect(await count(server)).toEqual({ status: 200, body: { count: 0 } })
   const record = await readLocalRecord(dataDir)
   expect(servers.map(({ address, credential }) => ({ address, credential }))).toEqual([record, record, record])
-  const socket = record!.address.replace('unix:', '')
+  const socket = servers[0]!.address.replace('unix:', '')
   expect(await Promise.all([modeOf(join(dataDir, 'local.json')), modeOf(dirname(socket))])).toEqual(['600', '700'])
   const own = servers.find(({ isOwn }) => isOwn)!
   expect((await own.fetch(`${own.baseUrl}/conversations/count`)).status, 'without the credential').toBe(401)
@@ -67,4 +70,26 @@ test('a record that is damaged, or not of a server, is replaced', async () => {
     expect(await readFile(join(dataDir, 'local.json'), 'utf8')).toContain(server.credential)
   }
   expect(await readdir(home), 'the directory that the record named').toContain('damaged')
+})
+
+test('a program that only connects does not load the server', async () => {
+  await using server = await startServer()
+  const { dataDir: persistDir } = server
+  const children = join(import.meta.dirname, 'children')
+  const loadedBy = async (...args: string[]) => {
+    const env = { ...process.env, OPENHANDS_DATA_DIR: persistDir }
+    const reporter = pathToFileURL(join(children, 'report-modules.ts')).href
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', reporter, ...args], { env })
+    return JSON.parse(/^loaded (.*)$/m.exec(stdout)?.[1] ?? '[]') as string[]
+  }
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  for (const loaded of await Promise.all([
+    loadedBy(join(children, 'list-sessions.ts'), JSON.stringify({ persistDir })),
+    loadedBy(main, 'sessions', 'list'),
+  ])) {
+    expect(loaded.length).toBeGreaterThan(20)
+    expect(
+      loaded.filter((url) => /\/src\/(app|tools\/registry|http\/server)\.ts$|\/(undici|fastify|pino)\//.test(url)),
+    ).toEqual([])
+  }
 })

@@ -9,6 +9,7 @@ import { readLocalRecord } from '../../src/access/local-record.ts'
 import type { QueryEvent, QueryOptions } from '../../src/index.ts'
 import { createServer, query, run, sessions } from '../../src/index.ts'
 import { acquireHost } from '../../src/sdk/local/shared-host.ts'
+import { lockDataDirectory } from '../../src/storage/files/data-lock.ts'
 import { KEY, startServer } from '../support/server.ts'
 import { eventsOf, resultsIn, setSdkStage } from './stage.ts'
 
@@ -38,6 +39,17 @@ describe('a query', () => {
     const abortController = new AbortController()
     abortController.abort(new Error('too late'))
     await expect(run({ prompt: 'x', options: { ...options, abortController } })).rejects.toThrow('too late')
+  })
+
+  test('that is aborted while it waits for its directory ends at once', async () => {
+    const dataDir = join(stage.home, 'locked')
+    await using _lock = await lockDataDirectory(dataDir)
+    const abortController = new AbortController()
+    const asking = run({ prompt: 'x', options: { ...options, persistDir: dataDir, abortController } })
+    const began = performance.now()
+    setTimeout(() => abortController.abort(new Error('given up')), 200)
+    await expect(asking).rejects.toThrow('given up')
+    expect(performance.now() - began).toBeLessThan(5000)
   })
 
   test('posts the messages of an iterable as they come; one without messages has no run', async () => {

@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { buildSystemPrompt } from '../../src/agent/prompt.ts'
 import { createToolCalls } from '../../src/agent/tool-calls.ts'
-import {
-  DEFAULT_TOOLS,
-  PRESETS,
-  TOOLS_KEPT_IN_LOG,
-  TOOL_NAMES,
-  createTools,
-  resolveToolNames,
-} from '../../src/tools/registry.ts'
+import { DEFAULT_TOOLS, PRESETS } from '../../src/tools/presets.ts'
+import { TOOLS_KEPT_IN_LOG, TOOL_NAMES, createTools, resolveToolNames } from '../../src/tools/registry.ts'
 import { UNUSED_DEPS } from '../../scripts/tool-costs.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { contextIn } from './tool-fixture.ts'

@@ -32,13 +32,17 @@ export async function openLocalAccess(
 ): Promise<LocalAccess> {
   const { dataDir, credential } = options
   const left = await readLocalRecord(dataDir)
-  if (left) await removeSocket(pathOf(left.address))
+  if (left && 'address' in left) await removeSocket(pathOf(left.address))
   const local = await listen(http, options)
   started.defer(async () => {
     await removeLocalRecord(dataDir)
     await removeSocket(pathOf(local.address))
   })
-  await writeLocalRecord(dataDir, { address: local.address, credential })
+  await writeLocalRecord(dataDir, {
+    address: local.address,
+    credential,
+    ...(options.url !== undefined && { url: options.url }),
+  })
   return local
 }
 

@@ -3,13 +3,15 @@
  * lock decides which; the record next to it says where the holder is.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import type { LocalRecord } from '../../access/local-record.ts'
 import { readLocalRecord } from '../../access/local-record.ts'
-import type { App, StartOptions } from '../../app.ts'
-import { startApp } from '../../app.ts'
-import { ensureWritable, masterKeySource, readConfig } from '../../config/config.ts'
-import { keepKey } from '../../config/kept-key.ts'
+import type { StartOptions } from '../../app.ts'
+import { withinTime } from '../../lib/bounded-wait.ts'
 import type { LocalFetch } from './local-fetch.ts'
 import { createLocalFetch } from './local-fetch.ts'
+import type { OpenPlace } from './local-place.ts'
+import { isSocket, openOwnPlace, openPlace } from './local-place.ts'
 
 export type LocalServer = AsyncDisposable & {
   /** Where the server listens: `unix:` and a path, or an http URL. */
@@ -20,94 +22,108 @@ export type LocalServer = AsyncDisposable & {
   readonly fetch: typeof globalThis.fetch
   /** It runs in this process, and ends when this is disposed. */
   readonly isOwn: boolean
+  /** It listens for others, too: the one that is started after it needs the directory. */
+  readonly isPublic: boolean
+}
+
+export type ConnectOptions = Pick<StartOptions, 'callbackHooksOf'> & {
+  readonly signal?: AbortSignal | undefined
+  /** How long a server that has gone may take to come back before this process takes its directory, in milliseconds. */
+  readonly graceMs?: number
 }
 
 /** How long a directory may be locked without a server that answers, in milliseconds. */
 const PATIENCE_MS = 10_000
 const RETRY_MS = 100
+/** How long a server may take to say whether it is ready. */
+const ANSWER_MS = 10_000
 
 /** Throws an error that says what to do if the directory is in use by a process that cannot be reached. */
 export async function connectOrStart(
   dataDir: string,
-  signal?: AbortSignal,
-  options: Pick<StartOptions, 'callbackHooksOf'> = {},
+  { signal, graceMs = 0, callbackHooksOf }: ConnectOptions = {},
 ): Promise<LocalServer> {
-  const deadline = performance.now() + PATIENCE_MS
+  const graceEnd = performance.now() + graceMs
+  // From the first attempt on: to load the server takes time, too.
+  let deadline: number | undefined
   for (;;) {
     signal?.throwIfAborted()
-    const found = (await start(dataDir, options)) ?? (await connect(dataDir))
-    if (found) return found
-    if (performance.now() > deadline) throw unreachable(dataDir)
+    let found = await connect(dataDir, { signal })
+    if (!found && performance.now() >= graceEnd) found = await start(dataDir, { signal, callbackHooksOf })
+    if (found && found !== 'not ready') return found
+    deadline ??= Math.max(graceEnd, performance.now()) + PATIENCE_MS
+    if (performance.now() > deadline) throw await unreachable(dataDir)
     await sleep(RETRY_MS, undefined, { signal })
   }
 }
 
-/** Returns undefined if another process, or another part of this one, holds the directory. */
-async function start(dataDir: string, options: StartOptions): Promise<LocalServer | undefined> {
-  const key = masterKeySource() ? undefined : (await keepKey(dataDir)).key
-  const config = readConfig({
-    OPENHANDS_DATA_DIR: dataDir,
-    ...(key !== undefined && { OPENHANDS_MASTER_KEY: key }),
-    // The output is that of the embedding program.
-    OPENHANDS_LOG_LEVEL: 'CRITICAL',
-    OPENHANDS_LOG_FORMAT: 'json',
-  })
-  await ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
-  const app = await startApp(config, { ...options, isLocal: true }).catch((error: unknown) => {
-    if (error instanceof Error && error.name === 'DataDirectoryInUse') return undefined
-    throw error
-  })
-  return app && (await whenReady(app))
+/** A server that starts or stops has answered. */
+type Found = LocalServer | 'not ready'
+
+/** Loads the server only here: most programs that connect do not need it. */
+async function start(dataDir: string, { signal, callbackHooksOf }: ConnectOptions): Promise<Found | undefined> {
+  const { startLocal } = await import('./start-local.ts')
+  const app = await startLocal(dataDir, { callbackHooksOf })
+  // Another process holds the lock, so that the address in its record is not that of a program which came later.
+  if (!app) return await connect(dataDir, { signal, isHeld: true })
+  return serverAt(app.local, await openOwnPlace(app.local), async () => void (await app.close()))
 }
 
-async function whenReady(app: App): Promise<LocalServer> {
-  try {
-    await app.ready
-  } catch (error) {
-    await app.close()
-    throw error
-  }
-  const local = createLocalFetch(app.local.address)
-  return serverAt(app.local, local, async () => void (await app.close()))
-}
+type Connecting = { readonly signal: AbortSignal | undefined; readonly isHeld?: boolean }
 
-async function connect(dataDir: string): Promise<LocalServer | undefined> {
+/** Undefined if nobody listens there. */
+async function connect(dataDir: string, { signal, isHeld = false }: Connecting): Promise<Found | undefined> {
   const record = await readLocalRecord(dataDir)
-  if (!record) return undefined
-  const local = createLocalFetch(record.address)
-  if (await isReady(local)) return serverAt(record, local)
-  await local[Symbol.asyncDispose]()
-  return undefined
+  if (!record || 'refusal' in record || !(isHeld || isSocket(record.address))) return undefined
+  const opened = await openPlace(dataDir, record)
+  if (!opened) return undefined
+  const server = serverAt(record, opened)
+  const answer = await answerOf(server, signal)
+  if (answer === 'ready') return server
+  await server[Symbol.asyncDispose]()
+  return answer
 }
 
-/** False while it starts or stops, and if nobody listens there any more. */
-async function isReady({ fetch, baseUrl }: LocalFetch): Promise<boolean> {
+async function answerOf(
+  { fetch, baseUrl }: LocalFetch,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<'ready' | 'not ready' | undefined> {
   try {
-    return (await fetch(`${baseUrl}/ready`)).ok
+    return await withinTime(ANSWER_MS, signal, async (both) => {
+      const response = await fetch(`${baseUrl}/ready`, { signal: both })
+      const { reason } = NotReady.catch({}).parse(await response.json())
+      // With a full disk it still answers what it can.
+      return response.ok || reason === 'storage' ? 'ready' : 'not ready'
+    })
   } catch {
-    return false
+    return undefined
   }
 }
 
-function serverAt(
-  { address, credential }: App['local'],
-  { fetch, baseUrl, ...local }: LocalFetch,
-  close?: () => Promise<void>,
-): LocalServer {
+const NotReady = z.object({ reason: z.string().optional() })
+
+function serverAt(record: LocalRecord, opened: OpenPlace, close?: () => Promise<void>): LocalServer {
+  const { fetch, baseUrl, ...local } = createLocalFetch(opened.place)
+  const { address, credential, url } = record
   return {
     address,
     credential,
     baseUrl,
     fetch,
     isOwn: close !== undefined,
+    isPublic: url !== undefined,
     async [Symbol.asyncDispose]() {
       await local[Symbol.asyncDispose]()
+      await opened[Symbol.asyncDispose]()
       await close?.()
     },
   }
 }
 
-const unreachable = (dataDir: string) =>
-  new Error(
-    `${dataDir} is in use by a server that cannot be reached from here. Pass its address and a key as the option server, stop it, or use another directory.`,
+async function unreachable(dataDir: string): Promise<Error> {
+  const record = await readLocalRecord(dataDir)
+  const why = record && 'refusal' in record ? `: ${record.refusal}` : ''
+  return new Error(
+    `${dataDir} is in use by a server that cannot be reached from here${why}. Pass its address and a key as the option server, stop it, or use another directory.`,
   )
+}

@@ -1,5 +1,11 @@
-/** `fetch` to a server on this machine: over its Unix socket, whatever host the URL names, or over its address. */
-import { Agent, fetch as fetchWith } from 'undici'
+/**
+ * `fetch` to a server on this machine: over its Unix socket, or over its address. Not the global one, which has no sockets
+ * and ends what is silent for five minutes; a program that only connects does not load undici, which takes 30 MB.
+ */
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import { request } from 'node:http'
+import { Readable } from 'node:stream'
+import type { ReadableStream as NodeStream } from 'node:stream/web'
 
 type Fetch = typeof globalThis.fetch
 
@@ -9,21 +15,77 @@ export type LocalFetch = AsyncDisposable & {
   readonly baseUrl: string
 }
 
-const UNIX = 'unix:'
+/** Where to connect: a path of a socket, or the address of an http URL. */
+export type FetchTarget = { readonly socketPath: string } | { readonly baseUrl: string }
 
-/** `address` is `unix:` and a path, or an http URL. Streams may be silent for long, and last as long as they are read. */
-export function createLocalFetch(address: string): LocalFetch {
-  const isSocket = address.startsWith(UNIX)
-  const dispatcher = new Agent({
-    bodyTimeout: 0,
-    headersTimeout: 0,
-    ...(isSocket && { connect: { socketPath: address.slice(UNIX.length) } }),
-  })
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- that of undici is the one of Node, with its own types
-  const fetch = ((url: string, init: object) => fetchWith(url, { ...init, dispatcher })) as unknown as Fetch
+/** Each request has its own connection, so that none is left over. Those that are open are cut when it is disposed. */
+export function createLocalFetch(place: FetchTarget): LocalFetch {
+  const open = new Set<ClientRequest>()
+  const fetch: Fetch = async (input, init = {}) => {
+    // For the headers of its body, and for bodies that are forms or streams. Its own signal would outlive the request.
+    const asked = new Request(input, { ...init, signal: null })
+    const { promise, resolve, reject } = Promise.withResolvers<Response>()
+    const sent = request(asked.url, { ...optionsOf(asked), ...('socketPath' in place && place) })
+    open.add(sent)
+    sent.once('close', () => open.delete(sent))
+    sent.once('response', (incoming) => {
+      try {
+        resolve(responseOf(incoming))
+      } catch (error) {
+        sent.destroy(error instanceof Error ? error : undefined)
+      }
+    })
+    // Also after the response has begun: then the reader of its body gets the error.
+    sent.on('error', (cause) => reject(new TypeError('fetch failed', { cause })))
+    stopOnAbort(sent, init.signal ?? undefined, reject)
+    if (typeof init.body === 'string' || init.body instanceof Uint8Array) sent.end(init.body)
+    else if (asked.body) sendBody(asked.body, sent)
+    else sent.end()
+    return await promise
+  }
   return {
     fetch,
-    baseUrl: isSocket ? 'http://localhost' : address,
-    [Symbol.asyncDispose]: () => dispatcher.destroy(),
+    baseUrl: 'baseUrl' in place ? place.baseUrl : 'http://localhost',
+    async [Symbol.asyncDispose]() {
+      for (const each of open) each.destroy()
+    },
   }
+}
+
+function optionsOf({ method, headers }: Request): RequestOptions {
+  return { agent: false, method, headers: Object.fromEntries(headers) }
+}
+
+function stopOnAbort(sent: ClientRequest, signal: AbortSignal | undefined, reject: (reason: unknown) => void): void {
+  if (!signal) return
+  const stop = () => {
+    reject(signal.reason)
+    sent.destroy()
+  }
+  if (signal.aborted) return stop()
+  signal.addEventListener('abort', stop, { once: true })
+  sent.once('close', () => signal.removeEventListener('abort', stop))
+}
+
+function sendBody(body: ReadableStream, sent: ClientRequest): void {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same class, declared twice
+  const source = Readable.fromWeb(body as NodeStream)
+  source.once('error', (error) => sent.destroy(error))
+  sent.once('close', () => source.destroy())
+  source.pipe(sent)
+}
+
+/** Statuses whose responses have no body. */
+const WITHOUT_BODY: ReadonlySet<number | undefined> = new Set([204, 205, 304])
+
+function responseOf(incoming: IncomingMessage): Response {
+  const { statusCode: status = 0, rawHeaders } = incoming
+  const headers = new Headers()
+  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '')
+  if (!WITHOUT_BODY.has(status)) {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same class, declared twice
+    return new Response(Readable.toWeb(incoming) as ReadableStream, { status, headers })
+  }
+  incoming.resume().on('error', () => {}) // nobody reads it
+  return new Response(undefined, { status, headers })
 }

@@ -19,19 +19,19 @@ export type ServerLink = AsyncDisposable & {
 }
 
 /** The server in this process ends with the last link to it. Throws if the directory cannot be used. */
-export async function openLink({ server, persistDir }: SessionPlace): Promise<ServerLink> {
+export async function openLink({ server, persistDir }: SessionPlace, signal?: AbortSignal): Promise<ServerLink> {
   if (server && persistDir !== undefined)
     throw invalid('persistDir is for sessions on this machine, and server for those of a server. Pass one of them.')
-  return server ? remoteLink(server) : await localLink(acquireHost(dataDirOf(persistDir)))
+  return server ? remoteLink(server) : await localLink(acquireHost(dataDirOf(persistDir)), signal)
 }
 
 /** The same directory as that of `agent-server serve`. */
 const dataDirOf = (persistDir: string | undefined): string =>
   readDataDir(persistDir === undefined ? {} : { OPENHANDS_DATA_DIR: persistDir })
 
-async function localLink(host: SharedHost): Promise<ServerLink> {
+async function localLink(host: SharedHost, signal: AbortSignal | undefined): Promise<ServerLink> {
   // Requests would repeat what cannot succeed, such as a start with settings that are not valid.
-  await host.server().catch(async (error: unknown) => {
+  await host.server(signal).catch(async (error: unknown) => {
     await host.release()
     throw error
   })

@@ -3,12 +3,16 @@
  * last one closes it. Requests survive the end of another process that held the directory.
  */
 import { resolve } from 'node:path'
+import { orAborted } from '../../lib/bounded-wait.ts'
 import type { LocalServer } from './connect-or-start.ts'
 import { connectOrStart } from './connect-or-start.ts'
 import { CallbackHooks } from './callback-hooks.ts'
 
 /** How often one request looks for the server again. The client repeats requests besides. */
 const MAX_ATTEMPTS = 3
+
+/** A server that others use is often started again at once, and must find its directory free. */
+const GRACE_MS = 5000
 
 /** For URLs only: requests go to where the server is at that time. */
 const BASE_URL = 'http://localhost'
@@ -38,6 +42,8 @@ export class SharedHost {
   /** Of processes that ended. */
   #lost: LocalServer[] = []
   #closing: Promise<void> = Promise.resolve()
+  /** Aborts when nobody waits for a connection any more. */
+  #unused = new AbortController()
 
   constructor(dataDir: string) {
     this.#dataDir = dataDir
@@ -53,20 +59,23 @@ export class SharedHost {
     const servers = [...this.#lost, ...(this.#current ? [this.#current] : [])]
     this.#lost = []
     this.#current = undefined
+    this.#unused.abort()
+    this.#unused = new AbortController()
     const before = this.#closing
     this.#closing = before.then(() => closeAll(servers))
     await this.#closing
   }
 
-  /** Throws if the directory cannot be used. */
-  async server(): Promise<LocalServer> {
-    return await (this.#current ??= this.#connect())
+  /** Throws if the directory cannot be used. The signal ends only this wait. */
+  async server(signal?: AbortSignal): Promise<LocalServer> {
+    const connecting = (this.#current ??= this.#connect())
+    return await (signal ? orAborted(connecting, signal) : connecting)
   }
 
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     const path = (input instanceof Request ? input.url : input.toString()).slice(BASE_URL.length)
     for (let attempt = 1; ; attempt++) {
-      const server = await this.server()
+      const server = await this.server(init?.signal ?? undefined)
       try {
         const response = await server.fetch(server.baseUrl + path, {
           ...init,
@@ -85,12 +94,15 @@ export class SharedHost {
   }
 
   async #connect(): Promise<LocalServer> {
-    await this.#closing
-    const connecting = connectOrStart(this.#dataDir, undefined, { callbackHooksOf: this.callbackHooks.of })
+    const { signal } = this.#unused
+    const graceMs = this.#lost.at(-1)?.isPublic ? GRACE_MS : 0
+    const connecting = this.#closing.then(() =>
+      connectOrStart(this.#dataDir, { callbackHooksOf: this.callbackHooks.of, graceMs, signal }),
+    )
     try {
       return await connecting
     } catch (error) {
-      this.#current = undefined
+      if (!signal.aborted) this.#current = undefined
       throw error
     }
   }

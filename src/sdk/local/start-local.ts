@@ -1,0 +1,29 @@
+/** Starts the server of a data directory in this process, for this user only. Loads the whole server. */
+import type { App, StartOptions } from '../../app.ts'
+import { startApp } from '../../app.ts'
+import { ensureWritable, masterKeySource, readConfig } from '../../config/config.ts'
+import { keepKey } from '../../config/kept-key.ts'
+
+/** Resolves when it is ready. Returns undefined if another process, or another part of this one, holds the directory. */
+export async function startLocal(dataDir: string, options: StartOptions): Promise<App | undefined> {
+  await ensureWritable(dataDir, 'OPENHANDS_DATA_DIR')
+  const key = masterKeySource() ? undefined : (await keepKey(dataDir)).key
+  const config = readConfig({
+    OPENHANDS_DATA_DIR: dataDir,
+    ...(key !== undefined && { OPENHANDS_MASTER_KEY: key }),
+    // The output is that of the embedding program.
+    OPENHANDS_LOG_LEVEL: 'CRITICAL',
+    OPENHANDS_LOG_FORMAT: 'json',
+  })
+  const app = await startApp(config, { ...options, isLocal: true }).catch((error: unknown) => {
+    if (error instanceof Error && error.name === 'DataDirectoryInUse') return undefined
+    throw error
+  })
+  try {
+    await app?.ready
+    return app
+  } catch (error) {
+    await app?.close()
+    throw error
+  }
+}
