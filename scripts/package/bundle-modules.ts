@@ -1,7 +1,8 @@
 /** Bundles the modules of the npm package, with all packages that they import but zod. */
-import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { rolldown } from 'rolldown'
+import { assetFiles } from '../../src/http/assets.ts'
 import { DEPENDENCIES, ENTRIES } from './manifest.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -9,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..')
 /** `using` is rewritten. Browsers of 2024 and Node 22 have all the rest. */
 const TARGET = 'es2022'
 
-/** Two folders deep, as `src/http` is: the code finds its descriptions in `../../openapi`. */
+/** Two folders deep, as `src/http` is: the code finds its assets in `../../openapi` and `../../swagger-ui`. */
 const CHUNKS = 'lib/server'
 const PDF_PROGRAM = 'pdf-program.mjs'
 
@@ -26,10 +27,12 @@ export async function bundleModules(folder: string): Promise<string[]> {
   // Together, so that both entries have the same classes, such as that of errors.
   const modules = await bundle(input, folder)
   const pdf = await bundle({ 'pdf-program': join(ROOT, 'src/tools/pdf', PDF_PROGRAM) }, join(folder, CHUNKS))
-  mkdirSync(join(folder, 'openapi'))
-  for (const file of readdirSync(join(ROOT, 'openapi')))
-    copyFileSync(join(ROOT, 'openapi', file), join(folder, 'openapi', file))
-  return [...new Set([...modules, ...pdf].flatMap(packageOf))].toSorted()
+  const assets = Object.entries(assetFiles())
+  for (const [name, file] of assets) {
+    mkdirSync(join(folder, dirname(name)), { recursive: true })
+    copyFileSync(file, join(folder, name))
+  }
+  return [...new Set([...modules, ...pdf, ...assets.map(([, file]) => file)].flatMap(packageOf))].toSorted()
 }
 
 async function bundle(input: Record<string, string>, dir: string): Promise<string[]> {

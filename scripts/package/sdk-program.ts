@@ -16,6 +16,9 @@ const types: string[] = []
 for await (const event of query({ prompt: 'shell', options }))
   if (event.type === 'ToolResult') types.push(JSON.stringify(event.output))
 console.log(types.join().includes('6 times 7'))
+const read = await run({ prompt: 'document', options: { ...options, cwd: import.meta.dirname, tools: ['Read'] } })
+const [page] = read.events.filter((event) => event.type === 'ToolResult')
+console.log(JSON.stringify(page?.output).includes('The answer is 42.'))
 const verdict = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] }
 const {
   structuredOutput,
@@ -34,4 +37,7 @@ const error = await client
   .catch((reason: unknown) => reason)
 console.log(error instanceof AgentServerError && error instanceof SameError && error.code)
 console.log(Object.keys((await client.openapi()) as object).includes('paths'))
+const parts = ['', '/swagger-ui-bundle.js', '/swagger-ui.css', '/start.js']
+const answers = await Promise.all(parts.map((part) => fetch(`${server.url}/docs${part}`)))
+console.log(answers.map(({ status }) => status).join(' '))
 await server.close()

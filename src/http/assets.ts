@@ -1,15 +1,25 @@
 /**
- * Reads files that are not code. The only file that knows whether the server runs from sources or as the executable.
+ * Reads files that are not code. The only file that knows whether the server runs from sources, as the executable or from
+ * the npm package.
  */
-import { readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { getRawAsset, isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 
+/** What the page of the API loads, and nothing else of its package. */
+export const SWAGGER_FILES = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png'] as const
+
+const rootFolder = (): string => join(import.meta.dirname, '../..')
+
 /** Asset folders and their location in the sources. The paths are functions because the executable has none of them. */
 const FOLDERS: Readonly<Record<string, () => string>> = {
-  openapi: () => join(import.meta.dirname, '../../openapi'),
-  'swagger-ui': () => fileURLToPath(import.meta.resolve('@fastify/swagger-ui/static/')),
+  openapi: () => join(rootFolder(), 'openapi'),
+  // The npm package has a copy.
+  'swagger-ui': () =>
+    existsSync(join(rootFolder(), 'swagger-ui'))
+      ? join(rootFolder(), 'swagger-ui')
+      : fileURLToPath(import.meta.resolve('@fastify/swagger-ui/static/')),
 }
 
 /**
@@ -18,16 +28,22 @@ const FOLDERS: Readonly<Record<string, () => string>> = {
  */
 export function readAsset(name: string): Buffer {
   if (isSea()) return Buffer.from(getRawAsset(name))
+  return readFileSync(pathOf(name))
+}
+
+/** Returns the file of each asset by name, for the build to embed or copy. Works only from sources. */
+export function assetFiles(): Record<string, string> {
+  const names = [
+    ...readdirSync(join(rootFolder(), 'openapi')).map((file) => `openapi/${file}`),
+    ...SWAGGER_FILES.map((file) => `swagger-ui/${file}`),
+  ]
+  return Object.fromEntries(names.map((name) => [name, pathOf(name)]))
+}
+
+/** Throws for a folder that is not one of assets. */
+function pathOf(name: string): string {
   const [folder = '', file = ''] = name.split('/')
   const path = FOLDERS[folder]?.()
   if (path === undefined) throw new Error(`There is no asset folder ${folder}; add it to src/http/assets.ts.`)
-  return readFileSync(join(path, file))
-}
-
-/** Returns the file of each asset by name, for the build to embed. Works only from sources. */
-export function assetFiles(): Record<string, string> {
-  const entries = Object.entries(FOLDERS).flatMap(([folder, path]) => {
-    return readdirSync(path()).map((file) => [`${folder}/${file}`, join(path(), file)] as const)
-  })
-  return Object.fromEntries(entries)
+  return join(path, file)
 }

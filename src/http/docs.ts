@@ -6,13 +6,12 @@ import helmet from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { readAsset } from './assets.ts'
+import { readAsset, SWAGGER_FILES } from './assets.ts'
 import { describeRoute } from './describe-route.ts'
 import { startPage } from './start-page.ts'
 import { PAGE_SECURITY_HEADERS } from './guards/security-headers.ts'
 
-/** Assets of swagger-ui and their content types: what the page loads, and nothing else of that package. */
-const PAGE_FILES = {
+const CONTENT_TYPES: Readonly<Record<(typeof SWAGGER_FILES)[number], string>> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
   'favicon-32x32.png': 'image/png',
@@ -124,8 +123,9 @@ export async function pageRoutes(app: FastifyInstance): Promise<void> {
   startPage(app)
   app.get('/docs/page.css', PAGE_PART, (_request, reply) => sendPart(reply, 'text/css; charset=utf-8', STYLE))
   app.get('/docs/start.js', PAGE_PART, (_request, reply) => sendPart(reply, 'text/javascript; charset=utf-8', START))
-  for (const [file, type] of Object.entries(PAGE_FILES)) {
-    app.get(`/docs/${file}`, PAGE_PART, (_request, reply) => sendPart(reply, type, readAsset(`swagger-ui/${file}`)))
+  for (const file of SWAGGER_FILES) {
+    const send = (reply: FastifyReply) => sendPart(reply, CONTENT_TYPES[file], readAsset(`swagger-ui/${file}`))
+    app.get(`/docs/${file}`, PAGE_PART, (_request, reply) => send(reply))
   }
 }
 

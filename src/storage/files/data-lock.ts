@@ -22,7 +22,7 @@ class DataDirectoryInUse extends DataDirectoryError {
 /** Locks the directory until disposed. Creates it if it does not exist. Throws a `DataDirectoryError`. */
 export async function lockDataDirectory(directory: string): Promise<AsyncDisposable> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  const release = await takeLock(directory)
+  const release = takeLock(directory)
   try {
     // Check under the lock: two servers of different versions may start at the same time.
     await checkFormat(directory)
@@ -44,9 +44,8 @@ export async function lockDataDirectory(directory: string): Promise<AsyncDisposa
  * mean nothing. Nothing else in this process may open `lock.db`: closing any descriptor of a file releases all its
  * POSIX locks.
  */
-async function takeLock(directory: string): Promise<() => void> {
-  // Loaded here, because importers of this file may not need SQLite.
-  const { DatabaseSync } = await import('node:sqlite')
+function takeLock(directory: string): () => void {
+  const { DatabaseSync } = loadSqlite()
   const database = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0 })
   try {
     database.exec('BEGIN EXCLUSIVE')
@@ -62,6 +61,20 @@ async function takeLock(directory: string): Promise<() => void> {
       `${directory} is in use by another server. Stop that server, or use another data directory.`,
       { cause },
     )
+  }
+}
+
+/**
+ * Loaded here, because importers of this file may not need it. Without the warning of Node 22 that SQLite is experimental:
+ * it would be on the output of each program that embeds the server, and the lock needs nothing of what may change.
+ */
+function loadSqlite(): typeof import('node:sqlite') {
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return process.getBuiltinModule('node:sqlite')
+  } finally {
+    process.emitWarning = emitWarning
   }
 }
 
