@@ -26,8 +26,13 @@ export async function openHost({ server, apiKey, dataDir, signal }: HostOptions)
     return { client, server, [Symbol.asyncDispose]: () => Promise.resolve() }
   }
   // Loaded here: a remote server needs none of it.
-  const { connectOrStart } = await import('../sdk/local/connect-or-start.ts')
-  const local = await connectOrStart(dataDir, { signal })
-  const client = createClient({ baseUrl: local.baseUrl, apiKey: local.credential, fetch: local.fetch })
-  return { client, server, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() }
+  const { acquireHost } = await import('../sdk/local/shared-host.ts')
+  const host = acquireHost(dataDir)
+  const release = () => host.release()
+  await host.server(signal).catch(async (error: unknown) => {
+    await release()
+    throw error
+  })
+  const { baseUrl, fetch } = host
+  return { client: createClient({ baseUrl, fetch }), server, [Symbol.asyncDispose]: release }
 }

@@ -121,6 +121,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
           prompt: this.#request.prompt,
           options: this.#options,
           executing: link.executing,
+          continuesRuns: link.continuesRuns,
           signal: this.#ending.signal,
           onOver: () => this.#end({ kind: 'over' }),
           fail: (error) => this.#end({ kind: 'failed', error }),

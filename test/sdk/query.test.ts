@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -271,21 +272,42 @@ async function keepSameKey(dataDir: string): Promise<void> {
 }
 
 describe('a holder of the directory in another process', () => {
-  test('is used; when it is killed the query becomes the holder, and gets one result', async () => {
-    await using server = await startServer({ prepare: keepSameKey })
+  test('that is a program is used; when it is killed the query becomes the holder and continues its run', async () => {
+    const persistDir = join(stage.home, 'held')
+    const child = join(import.meta.dirname, 'children/hanging-query.ts')
+    const told = { prompt: `slow ${'words '.repeat(100)}`, options: { ...options, persistDir } }
+    const holder = spawn(process.execPath, [child, JSON.stringify(told)], { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(holder.stdout, 'data')
+    const ended = once(holder, 'close')
     const events: QueryEvent[] = []
-    const asking = query({ prompt: `slow ${'words '.repeat(40)}`, options: { ...options, persistDir: server.dataDir } })
-    let killed = Promise.resolve<unknown>(undefined)
+    const asking = query({ prompt: 'slow words of the second', options: { ...options, persistDir } })
     for await (const event of asking) {
       events.push(event)
-      if (event.type === 'StatusUpdate' && event.status === 'running') killed = server.stop('SIGKILL')
+      if (event.type === 'StatusUpdate' && event.status === 'running' && event.seq < 5) holder.kill('SIGKILL')
     }
-    await killed
-    expect(resultsIn(events)).toMatchObject([{ stop_reason: 'server_restart' }])
+    await ended
+    expect(resultsIn(events)).toMatchObject([
+      { stop_reason: 'server_restart' },
+      { stop_reason: 'completed', final_text: 'slow words of the second' },
+    ])
     const seqs = events.map((event) => ('seq' in event ? event.seq : 0))
     expect(seqs).toEqual(seqs.map((_, at) => at + 1))
-    const place = { ...options, persistDir: server.dataDir, resume: asking.sessionId }
+    const place = { ...options, persistDir, resume: asking.sessionId }
     expect(await run({ prompt: 'hello', options: place })).toMatchObject({ finalText: 'hello' })
+  })
+
+  test('that is a server is waited for: it finds its directory free when it is restarted', async () => {
+    await using server = await startServer({ prepare: keepSameKey })
+    const events: QueryEvent[] = []
+    let restarted = Promise.resolve<unknown>(undefined)
+    const place = { ...options, persistDir: server.dataDir }
+    for await (const event of query({ prompt: `slow ${'words '.repeat(40)}`, options: place })) {
+      events.push(event)
+      if (event.type === 'StatusUpdate' && event.status === 'running') restarted = server.restart('SIGKILL')
+    }
+    await restarted
+    expect(resultsIn(events)).toMatchObject([{ stop_reason: 'server_restart' }])
+    expect((await server.call('GET', '/conversations/count')).body).toEqual({ count: 1 })
   })
 
   test('may be replaced by one with another credential', async () => {

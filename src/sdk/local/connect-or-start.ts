@@ -35,6 +35,8 @@ export type ConnectOptions = Pick<StartOptions, 'callbackHooksOf'> & {
 /** How long a directory may be locked without a server that answers, in milliseconds. */
 const PATIENCE_MS = 10_000
 const RETRY_MS = 100
+/** An attempt to start begins much of the server before it finds that another one has the directory. */
+const MAX_RETRY_MS = 1600
 /** How long a server may take to say whether it is ready. */
 const ANSWER_MS = 10_000
 
@@ -46,11 +48,18 @@ export async function connectOrStart(
   const graceEnd = performance.now() + graceMs
   // From the first attempt on: to load the server takes time, too.
   let deadline: number | undefined
-  for (;;) {
+  let nextStart = graceEnd
+  for (let retryMs = RETRY_MS; ;) {
     signal?.throwIfAborted()
     let found = await connect(dataDir, { signal })
-    if (!found && performance.now() >= graceEnd) found = await start(dataDir, { signal, callbackHooksOf })
+    if (!found && performance.now() >= nextStart) {
+      found = await start(dataDir, { signal, callbackHooksOf })
+      nextStart = performance.now() + retryMs
+      retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)
+    }
     if (found && found !== 'not ready') return found
+    // It is alive.
+    if (found) deadline = undefined
     deadline ??= Math.max(graceEnd, performance.now()) + PATIENCE_MS
     if (performance.now() > deadline) throw await unreachable(dataDir)
     await sleep(RETRY_MS, undefined, { signal })

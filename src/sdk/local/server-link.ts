@@ -16,6 +16,8 @@ export type ServerLink = AsyncDisposable & {
   readonly addCallbackHooks: (conversationId: string, hooks: readonly CallbackHook[]) => () => void
   /** Calls of client tools that this process executes. */
   readonly executing: Set<string>
+  /** Whether a query continues its run by itself after the server has ended. */
+  readonly continuesRuns: () => boolean
 }
 
 /** The server in this process ends with the last link to it. Throws if the directory cannot be used. */
@@ -40,6 +42,7 @@ async function localLink(host: SharedHost, signal: AbortSignal | undefined): Pro
   return {
     client: createClient({ baseUrl, fetch }),
     executing,
+    continuesRuns: () => host.wasInProgram,
     async requireCallbackHooks() {
       const { isOwn, address } = await host.server()
       if (!isOwn && !host.hasServer)
@@ -58,6 +61,7 @@ function remoteLink({ baseUrl, apiKey, fetch }: NonNullable<SessionPlace['server
   return {
     client: createClient({ baseUrl, apiKey, fetch }),
     executing: new Set(),
+    continuesRuns: () => false,
     requireCallbackHooks: () => Promise.reject(notHere('The sessions are on another server')),
     addCallbackHooks: () => () => {},
     async [Symbol.asyncDispose]() {},

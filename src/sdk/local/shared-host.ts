@@ -34,6 +34,8 @@ export class SharedHost {
   readonly callbackHooks = new CallbackHooks()
   /** Calls of client tools that this process executes: two queries of one session execute each call once. */
   readonly executing = new Set<string>()
+  /** Whether a server was in another program that only queries: it ends with them, whatever others do there. */
+  wasInProgram = false
   /** Whether `createServer()` of this process holds the directory. */
   hasServer = false
   readonly #dataDir: string
@@ -100,7 +102,9 @@ export class SharedHost {
       connectOrStart(this.#dataDir, { callbackHooksOf: this.callbackHooks.of, graceMs, signal }),
     )
     try {
-      return await connecting
+      const server = await connecting
+      this.wasInProgram ||= !server.isOwn && !server.isPublic
+      return server
     } catch (error) {
       if (!signal.aborted) this.#current = undefined
       throw error

@@ -1,8 +1,10 @@
 /** Follows one session for a query: posts the messages of the prompt, has the program answer, and yields the events. */
+import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { UserInput } from '../../contract/message.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { createResponders } from '../answers/create-responders.ts'
 import type { Responder } from '../answers/responder.ts'
 import type { Prompt, QueryOptions } from '../options/query-options.ts'
@@ -16,6 +18,8 @@ export type FollowSessionOptions = {
   readonly options: QueryOptions
   /** See `ServerLink`. */
   readonly executing: Set<string>
+  /** See `ServerLink`. */
+  readonly continuesRuns: () => boolean
   /** Aborted when the query ends. */
   readonly signal: AbortSignal
   /** Called while the reader waits for an event that will not come. Aborts the signal. */
@@ -26,6 +30,9 @@ export type FollowSessionOptions = {
 
 /** How long the end of a query waits for the server to stop its run, in milliseconds. */
 const STOP_MS = 5000
+
+/** How often a run is continued in vain, each time on the next server. */
+const MAX_RUN_ATTEMPTS = 10
 
 /** Ends when the messages have been answered, or wait for somebody else. Stops the run if the reader ends earlier. */
 export async function* followSession(
@@ -78,6 +85,7 @@ class FollowedSession {
       if ('seq' in event) {
         this.#turns.take(event)
         for (const responder of this.#responders) responder.take(event)
+        if (event.type === 'StatusUpdate' && this.#mustContinue) this.#continue()
       }
       yield event
       if (await this.#isOver()) return
@@ -90,6 +98,30 @@ class FollowedSession {
     if (!this.#turns.isRunning) return
     // Best effort: the server may be about to end, too.
     await this.#conversation.pause({ interrupt: true }, { signal: AbortSignal.timeout(STOP_MS) }).catch(() => {})
+  }
+
+  get #mustContinue(): boolean {
+    return this.#turns.isCutOff && this.#options.continuesRuns()
+  }
+
+  /** An interrupted call is reported to the agent. */
+  #continue(): void {
+    const { signal, fail } = this.#options
+    this.#runAgain().catch((error: unknown) => signal.aborted || fail(error))
+  }
+
+  /** A request without an answer may have started the run, and another query of the session may have, too. */
+  async #runAgain(): Promise<void> {
+    const { signal, options } = this.#options
+    const output_schema = outputSchemaOf(options)
+    for (let attempt = 1; ; attempt++)
+      try {
+        return void (await this.#conversation.run(withoutUndefined({ output_schema }), { signal }))
+      } catch (error) {
+        if (!(error instanceof AgentServerError)) throw error
+        if (error.code === 'already_running') return
+        if (error.code !== 'connection_failed' || attempt === MAX_RUN_ATTEMPTS) throw error
+      }
   }
 
   /** A schema for a session that is continued belongs to its run. */
@@ -120,6 +152,11 @@ class FollowedSession {
 
   #seemsOver(): boolean {
     const { status, isSettled } = this.#turns
-    return this.#isPrompted && isSettled && !this.#responders.some((responder) => responder.mayAnswer(status))
+    return (
+      this.#isPrompted &&
+      isSettled &&
+      !this.#mustContinue &&
+      !this.#responders.some((responder) => responder.mayAnswer(status))
+    )
   }
 }

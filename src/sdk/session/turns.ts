@@ -2,6 +2,9 @@
 import type { Event } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 
+/** A stop, and a crash that the next server has found. */
+const ENDS_OF_SERVERS: ReadonlySet<string> = new Set(['server_closing', 'server_restart'])
+
 export class Turns {
   status: Status
   /** Seq of the newest event. */
@@ -9,6 +12,7 @@ export class Turns {
   #startedAt = 0
   #endedAt = 0
   #lastMessage = 0
+  #isCutOff = false
 
   constructor({ status, seq }: { readonly status: Status; readonly seq: number }) {
     this.status = status
@@ -20,6 +24,7 @@ export class Turns {
     if (event.type !== 'StatusUpdate') return
     if (event.status === 'running' && this.status !== 'running') this.#startedAt = event.seq
     if (event.status !== 'running') this.#endedAt = event.seq
+    this.#isCutOff = event.status === 'paused' && ENDS_OF_SERVERS.has(event.reason)
     this.status = event.status
   }
 
@@ -30,6 +35,11 @@ export class Turns {
 
   get isRunning(): boolean {
     return this.status === 'running'
+  }
+
+  /** True if the end of the server has ended the run. */
+  get isCutOff(): boolean {
+    return this.#isCutOff
   }
 
   /** True if no run is active, and the last message had one. */

@@ -68,13 +68,13 @@ function takeLock(directory: string): () => void {
  * Loaded here, because importers of this file may not need it. Without the warning of Node 22 that SQLite is experimental:
  * it would be on the output of each program that embeds the server, and the lock needs nothing of what may change.
  */
-function loadSqlite(): typeof import('node:sqlite') {
-  const { emitWarning } = process
+function loadSqlite() {
+  const warn = Object.getOwnPropertyDescriptor(process, 'emitWarning')
   process.emitWarning = () => {}
   try {
     return process.getBuiltinModule('node:sqlite')
   } finally {
-    process.emitWarning = emitWarning
+    if (warn) Object.defineProperty(process, 'emitWarning', warn)
   }
 }
 
