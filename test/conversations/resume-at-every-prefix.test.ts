@@ -1,6 +1,6 @@
 /**
  * A log can end after any event: resumed there, its history is one that each provider accepts. The log is a recorded one,
- * with parallel calls, decisions, a question, a call of a client, an interrupt, and messages while the agent works.
+ * with parallel calls, decisions, a question, a call of a client, a subagent, an interrupt, and messages while the agent works.
  */
 import { afterAll, expect, test } from 'vitest'
 import { findFaults } from '../../src/agent/find-faults.ts'
@@ -37,16 +37,21 @@ afterAll(async () => {
 const QUESTION = { question: 'Which?', header: 'One', options: [{ label: 'A' }, { label: 'B' }] }
 const bash = (command: string) => ({ name: 'Bash', arguments: { command } })
 
-/** Three calls at once, a question with a client tool, and a command that is interrupted. */
+/** The task of the subagent. */
+const CHILD = 'make a directory'
+
+/** Three calls at once, a question with a client tool and a subagent, and a command that is interrupted. */
 function turnFor({ messages }: ScriptedQuestion['body']) {
   const answers = messages.filter(({ role }) => role === 'assistant').length
   const said = JSON.stringify(messages.findLast(({ role }) => role === 'user')?.content)
+  if (said.includes(CHILD)) return answers === 0 ? { calls: [bash('mkdir of-child')] } : { text: 'Made.' }
   if (messages.at(-1)?.role === 'tool' && answers === 1)
     return {
       text: 'Once more.',
       calls: [
         { name: 'AskUserQuestion', arguments: { questions: [QUESTION] } },
         { name: 'own', arguments: {} },
+        { name: 'Task', arguments: { description: 'a job', prompt: CHILD, subagent_type: 'general-purpose' } },
       ],
     }
   if (said.includes('hang')) return { calls: [bash('sleep 60'), bash('echo never')] }
@@ -74,7 +79,7 @@ async function record(): Promise<Event[]> {
       baseUrl: model.baseUrl,
       apiKey: 'scripted-model-key',
       persistDir: join(home, 'data'),
-      tools: ['Bash', 'AskUserQuestion', tool('own', 'Own.', {}, () => 'of the client')],
+      tools: ['Bash', 'AskUserQuestion', 'Task', tool('own', 'Own.', {}, () => 'of the client')],
       allowedTools: ['own', 'Bash(sleep:*)', 'Bash(echo:*)'],
       canUseTool: (_name, input) =>
         JSON.stringify(input).includes('two')
@@ -87,7 +92,7 @@ async function record(): Promise<Event[]> {
   for await (const event of asking) {
     if (!('seq' in event)) continue
     events.push(event)
-    if (event.type === 'Result') first.resolve()
+    if (event.type === 'Result' && event.parent_tool_use_id === undefined) first.resolve()
     if (event.type !== 'ToolUse' || !JSON.stringify(event.input).includes('sleep')) continue
     interrupting.resolve()
     await asking.interrupt()
@@ -205,7 +210,7 @@ function expectNoOrphans(calls: readonly unknown[], results: readonly unknown[])
 test('resumed at every prefix of a recorded log, with a message or without one, each provider accepts the history', async () => {
   const events = await record()
   expect(events.map(({ type }) => type)).toEqual(
-    expect.arrayContaining(['PermissionDecision', 'UserAnswer', 'ClientToolResult']),
+    expect.arrayContaining(['PermissionDecision', 'UserAnswer', 'ClientToolResult', 'SubagentStart']),
   )
   expect(events.filter(({ type }) => type === 'ToolUse').length).toBeGreaterThanOrEqual(7)
   let continued = 0
