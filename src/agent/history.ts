@@ -86,11 +86,11 @@ class EventHistory implements History {
 
   upcoming(): readonly ModelMessage[] {
     const { messages } = this.#list
-    return isDue(messages.at(-1)) ? [...messages, CONTINUE] : messages
+    return isDue(messages.at(-1)) ? [...messages, continueAfter(this.#list.entries.at(-1))] : messages
   }
 
   messagesToSend(): readonly ModelMessage[] {
-    if (this.#list.messages.at(-1) !== CONTINUE) this.#takeBack()
+    if (!isContinue(this.#list.messages.at(-1))) this.#takeBack()
     this.#isAsked = this.#takeTurns() || this.#isAsked
     return this.#list.messages
   }
@@ -153,9 +153,18 @@ class EventHistory implements History {
   }
 
   #push(message: ModelMessage, kind: ListedMessage['kind'] = 'other', runId?: string): void {
-    const entry = { seq: this.#seq, message, kind, ...(runId !== undefined && { runId }) }
+    this.#put({ seq: this.#seq, message, kind, ...(runId !== undefined && { runId }) })
+  }
+
+  #put(entry: ListedMessage): void {
     if (this.#turn) this.#held.push(entry)
     else this.#list.push(entry)
+  }
+
+  /** Whether messages came while the model wrote the answer: they are before it, and it does not know them. */
+  #leavesUnread({ read_through: read }: EventOf<'AssistantMessage'>): boolean {
+    const last = this.#list.entries.at(-1)
+    return read !== undefined && last?.message.role === 'user' && last.seq > read
   }
 
   /** Starting a run without a message asks the agent to continue; the answers then have no request in between. */
@@ -163,14 +172,14 @@ class EventHistory implements History {
     const last = this.#list.entries.at(-1)
     if (!isDue(last?.message)) return false
     // It has the place of the message before it: a compaction keeps both or neither.
-    this.#list.push({ seq: last?.seq ?? 0, message: CONTINUE, kind: 'other' })
+    this.#list.push({ seq: last?.seq ?? 0, message: continueAfter(last), kind: 'other' })
     return true
   }
 
   /** Only an answer shows that a request asked to continue: who reads the log does not know of a request without one. */
   #takeBack(): void {
-    const at = this.#isAsked ? this.#list.removeLast(CONTINUE) : -1
-    if (at >= 0) this.size.removed(CONTINUE, at)
+    const last = this.#isAsked ? this.#list.messages.findLast(isContinue) : undefined
+    if (last) this.size.removed(last, this.#list.removeLast(last))
     this.#isAsked = false
   }
 
@@ -181,7 +190,7 @@ class EventHistory implements History {
     const at = entries.findLastIndex(({ seq }) => seq <= read) + 1
     const before = entries[at - 1]
     if (at < entries.length && isDue(before?.message))
-      this.#list.insert(at, { seq: before?.seq ?? 0, message: CONTINUE, kind: 'other' })
+      this.#list.insert(at, { seq: before?.seq ?? 0, message: continueAfter(before), kind: 'other' })
   }
 
   #answered(event: EventOf<'AssistantMessage'>): void {
@@ -191,7 +200,13 @@ class EventHistory implements History {
     if (event.tool_use_ids.length) return void (this.#turn = openTurn(event))
     // A message without text or calls contains nothing, and providers refuse it.
     if (event.text.trim() === '') return
-    this.#push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
+    const leftUnread = this.#leavesUnread(event)
+    this.#put({
+      seq: event.seq,
+      kind: 'other',
+      message: { role: 'assistant', ...wordsOf(event), toolCalls: [] },
+      leftUnread,
+    })
     if (!this.#turn) this.#measure(event)
   }
 
@@ -244,7 +259,15 @@ class EventHistory implements History {
 /** An answer comes next, and none may follow another one. */
 const isDue = (last: ModelMessage | undefined): boolean => !last || last.role === 'assistant'
 
-const CONTINUE: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] }
+const asUser = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
+const CONTINUE = asUser('Continue.')
+const CONTINUE_UNREAD = asUser(
+  'Continue. The message before your last answer came while you were writing it: follow it now.',
+)
+
+const isContinue = (message: ModelMessage | undefined): boolean => message === CONTINUE || message === CONTINUE_UNREAD
+
+const continueAfter = (last: ListedMessage | undefined): ModelMessage => (last?.leftUnread ? CONTINUE_UNREAD : CONTINUE)
 
 type OpenTurn = {
   readonly answer: EventOf<'AssistantMessage'>

@@ -31,6 +31,17 @@ test('a message that came after the request to continue follows it, also when th
   expect(again.slice(0, sent.length)).toEqual(sent)
 })
 
+test('a message that came while the model wrote an answer is named in the request to continue: the answer did not know it', () => {
+  const answer = { ...answered({ text: 'Nearly done.' }), read_through: 2 }
+  const texts = (...drafts: EventDraft[]) => {
+    const history = historyOf([systemInit(), ...drafts].map((draft, at) => stored(draft, at + 1)))
+    expect(history.upcoming()).toEqual(history.messagesToSend())
+    return JSON.stringify(history.messages.at(-1))
+  }
+  expect(texts(userMessage('work'), userMessage('stop that'), answer)).toContain('came while you were writing it')
+  expect(texts(userMessage('work'), answer)).toContain('"Continue."')
+})
+
 /** What happens in a conversation, as its writer stores it: a list of batches, each durable as a whole or not at all. */
 type Batch = readonly EventDraft[]
 
@@ -152,7 +163,7 @@ describe('wherever a log is truncated, after recovery', () => {
 })
 
 const isContinue = (message: ModelMessage) =>
-  message.role === 'user' && message.content.some((part) => part.type === 'text' && part.text === 'Continue.')
+  message.role === 'user' && message.content.some((part) => part.type === 'text' && part.text.startsWith('Continue.'))
 
 describe('a request ends with a message to answer', () => {
   const of = (...drafts: EventDraft[]) => historyOf(drafts.map((draft, at) => stored(draft, at + 1)))

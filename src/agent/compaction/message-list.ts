@@ -19,6 +19,8 @@ export type ListedMessage = {
   readonly kind: 'user' | 'move' | 'schema' | 'summary' | 'other'
   /** Of a `schema`: its run. */
   readonly runId?: string | undefined
+  /** Of an answer: whether the messages right before it came while it was written. */
+  readonly leftUnread?: boolean
   /** Of a tool result. */
   readonly origin?: ResultPlace | undefined
 }
