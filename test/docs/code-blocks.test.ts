@@ -115,6 +115,7 @@ test.each(labelled(scripts))('%s: bash reads it, and its commands exist', (_, { 
   execFileSync('bash', ['-n'], { input: text })
   for (const [, line] of text.matchAll(/(?:^|[(|] ?)agent-server (.*?)(?: >.*|\).*|#.*)?$/gm))
     readArguments(line!.trim().split(/\s+/))
+  for (const [, version] of text.matchAll(/agent-server-(\d+\.\d+\.\d+)/g)) expect(version).toBe(manifest.version)
   const npm = [...text.matchAll(/\bnpm (?:run )?([a-z:]+)/g)].map(([, name]) => name!)
   for (const name of npm) if (name !== 'ci') expect(Object.keys(manifest.scripts)).toContain(name)
   if (text.includes('docker build')) expect(existsSync(join(ROOT, 'Dockerfile'))).toBe(true)

@@ -217,6 +217,24 @@ describe('a headless run', () => {
     expect(stdout).toContain('Nobody can answer')
   })
 
+  test('is interrupted by a line while it waits, and what waited is not denied again at the end', async () => {
+    await using headless = new LineProcess(commandLine(['-p', ...FORMATS]), options())
+    headless.write(message('the two'))
+    await headless.next(({ type }) => type === 'PermissionRequest')
+    headless.write({ type: 'pause', id: 'stop', interrupt: true })
+    expect(await headless.next(({ type }) => type === 'ack')).toMatchObject({ id: 'stop', of: 'pause' })
+    const outcome = await headless.next(({ type }) => type === 'outcome')
+    expect(outcome).toMatchObject({ stop_reason: 'paused', exit_code: 3 })
+    expect(outcome).not.toHaveProperty('denied')
+    headless.write(message('the all'))
+    await headless.next(
+      ({ type, tool_uses }) => type === 'PermissionRequest' && tool_uses[0].input.command === COMMANDS[0],
+    )
+    const ended = headless.end()
+    expect((await headless.next(({ type }) => type === 'outcome')).denied).toHaveLength(COMMANDS.length)
+    expect(await ended).toBe(3)
+  })
+
   test('denies what waits when a line is wrong, and says which line and why', async () => {
     const lines = [message('the two'), { type: 'permission', request_id: 'x', decisions: [] }]
     const input = lines.map((line) => JSON.stringify(line)).join('\n')

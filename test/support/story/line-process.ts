@@ -40,10 +40,11 @@ export class LineProcess implements AsyncDisposable {
     await this.#closed
   }
 
-  /** No more input. Resolves when the process has ended. */
-  async end(): Promise<void> {
+  /** No more input. Resolves to the exit code. */
+  async end(): Promise<number | null> {
     this.#child.stdin.end()
     await this.#closed
+    return this.#child.exitCode
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
