@@ -27,7 +27,7 @@ export type ChatOptions = {
   readonly maxSteps: number | undefined
   /** `--tool-choice required`: `runWithTool` starts the first run of the chat then. */
   readonly forcesTool: boolean
-  /** Sends a message whose first answer must call a tool, instead of `conversation.send`. Returns when that answer is done. */
+  /** Sends a message whose first answer must call a tool, instead of `conversation.send`. Returns when its run has started. */
   readonly runWithTool: (conversation: ConversationHandle, content: UserInput['content']) => Promise<void>
   /** `--permission-mode`, as the conversation has it. */
   readonly permissionMode: PermissionMode

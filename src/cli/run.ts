@@ -3,8 +3,8 @@ import type { RunInvocation } from './command-line/run-options.ts'
 import { UsageError } from './command-line/usage-error.ts'
 import { newConversation } from './conversation/conversation-settings.ts'
 import { wantsColor } from '../config/config.ts'
-import { runWithTool } from './forced-tool.ts'
 import { describeSandbox, openRun } from './open-run.ts'
+import { startRun } from './start-run.ts'
 
 /** Returns the exit code. */
 export async function run(invocation: RunInvocation): Promise<number> {
@@ -33,7 +33,9 @@ async function runChat(invocation: RunInvocation): Promise<number> {
     prompt: invocation.prompt,
     maxSteps: invocation.maxSteps,
     forcesTool: invocation.toolChoice === 'required',
-    runWithTool: (conversation, content) => runWithTool(conversation, { content, maxSteps: invocation.maxSteps }),
+    runWithTool: async (conversation, content) => {
+      await startRun(conversation, { content, maxSteps: invocation.maxSteps, forcesTool: true })
+    },
     permissionMode: view.state.permission_mode,
     color: wantsColor(),
     notices: [describeSandbox(info, invocation.server), ...opened.notices],

@@ -48,6 +48,9 @@ const LlmProvider = z
     "The API of the endpoint: OpenAI's Chat Completions, OpenAI's Responses, or Anthropic's Messages. Default: the API of the vendor for models at api.openai.com and api.anthropic.com, and Chat Completions everywhere else.",
   )
 
+export const ToolChoice = z.enum(['auto', 'required', 'none'])
+export type ToolChoice = z.infer<typeof ToolChoice>
+
 /** The fields this server uses; the names are those of an OpenHands LLM object's dump. Durations are seconds. */
 export const LlmConfig = z
   .strictObject({
@@ -87,7 +90,7 @@ export const LlmConfig = z
     output_cost_per_token: z.number().nonnegative().describe('USD.'),
     cache_read_cost_per_token: z.number().nonnegative().describe('USD. Default: `input_cost_per_token`.'),
     cache_write_cost_per_token: z.number().nonnegative().describe('USD. Default: `input_cost_per_token`.'),
-    tool_choice: z.enum(['auto', 'required', 'none']),
+    tool_choice: ToolChoice,
   })
   .partial()
   .meta({ id: 'LlmConfig' })

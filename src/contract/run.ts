@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { Result } from './events/agent-events.ts'
 import { ErrorType, Status } from './events/status.ts'
+import { ToolChoice } from './llm-config.ts'
 import { UserInput } from './message.ts'
 
 export const PostMessage = z
@@ -44,6 +45,9 @@ export const RunRequest = z
   .strictObject({
     max_steps: z.int().min(1).max(100_000).optional().describe('Pause after this number of model answers.'),
     output_schema: OutputSchema.optional(),
+    tool_choice: ToolChoice.optional().describe(
+      'For the first model answer of this run. `llm_config.tool_choice` holds for the others.',
+    ),
     wait: z.boolean().default(false).describe('Respond when the run has ended or waits for a client.'),
     timeout: z.number().positive().max(3600).default(600).describe('Maximum wait in seconds.'),
   })

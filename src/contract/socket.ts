@@ -66,6 +66,7 @@ const RunFrame = z
     id: InAnswer,
     max_steps: RunRequest.shape.max_steps,
     output_schema: RunRequest.shape.output_schema,
+    tool_choice: RunRequest.shape.tool_choice,
   })
   .meta({ id: 'RunFrame' })
 

@@ -178,11 +178,11 @@ export class Conversation {
   }
 
   /** Starts a run and returns its id. */
-  async run({ max_steps, output_schema }: Pick<RunRequest, 'max_steps' | 'output_schema'> = {}): Promise<string> {
+  async run({ max_steps, output_schema, tool_choice }: Pick<RunRequest, 'max_steps' | 'output_schema' | 'tool_choice'> = {}): Promise<string> {
     if (output_schema) await checkOutputSchema(output_schema)
     return this.#actor.inTurn(async () => {
       const newRunId = uuid7()
-      const limits = withoutUndefined({ maxSteps: max_steps, outputSchema: output_schema })
+      const limits = withoutUndefined({ maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice })
       await this.#actor.apply({ kind: 'run', newRunId, ...limits })
       return newRunId
     })

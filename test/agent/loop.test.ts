@@ -186,6 +186,13 @@ test('an answer that the provider paused continues with the next request, if it 
   expect(await say(await silent.converse())).toMatchObject({ stop_reason: 'completed', steps: 1 })
 })
 
+test('the tool_choice of a run holds for its first answer, and that of the configuration for the others', async () => {
+  await using bench = await setBench({ tools: [echo], script: inOrder([{ calls: [call('Echo')] }, { text: 'Done.' }]) })
+  const conversation = await bench.converse()
+  await endOf(conversation, await conversation.run({ tool_choice: 'required' }))
+  expect(bench.model.requests.map(({ body }) => body['tool_choice'])).toEqual(['required', undefined])
+})
+
 describe('limits', () => {
   const endless = () => ({ calls: [call('Echo')] })
 

@@ -4,7 +4,7 @@ import { appendFile, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { ScriptFile, ScriptedQuestion } from '../../src/llm/scripted/script.ts'
@@ -48,6 +48,7 @@ const SCRIPT: ScriptFile = {
         { text: 'I chose A.' },
       ],
     },
+    { when: 'hang', turns: [{ text: 'I think', hang: true }] },
     { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
   ],
 }
@@ -142,7 +143,7 @@ describe('on a data directory that a server holds', () => {
   test('required holds for the first turn, and a limit of steps is exit code 3', async () => {
     questions.length = 0
     const { code, stdout, stderr } = await print(['--tool-choice', 'required', '--max-steps', '2', 'look'])
-    expect(questions.map(({ body }) => body['tool_choice'])).toEqual(['required', 'auto'])
+    expect(questions.map(({ body }) => body['tool_choice'])).toEqual(['required', undefined])
     expect(stdout).toBe('')
     expect(stderr).toMatch(/stopped: max_steps .* Continue with --resume/)
     expect(code).toBe(3)
@@ -260,6 +261,16 @@ describe('without a server', () => {
     expect([second.code, second.stdout]).toEqual([0, 'A plain answer.\n'])
     expect(second.stderr).toContain(`resumed conversation ${id}`)
     expect(questions[0]!.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
+  })
+
+  test('required is an option of one run: nothing of it is left after a kill', async () => {
+    questions.length = 0
+    const first = startCommand(['-p', '--tool-choice', 'required', 'hang'], alone())
+    await vi.waitFor(() => expect(questions).toHaveLength(1), PATIENCE_MS)
+    first.child.kill('SIGKILL')
+    await first.finished
+    await runCommand(['-p', '-c', 'plain'], alone())
+    expect(questions.map(({ body }) => body['tool_choice'])).toEqual(['required', undefined])
   })
 
   test('a .env of the current directory is not read, and options win over the environment and that over the file', async () => {

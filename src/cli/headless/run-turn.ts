@@ -3,7 +3,7 @@ import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { UserInput } from '../../contract/message.ts'
-import { endForcedTurn, restOf, startForcedTurn } from '../forced-tool.ts'
+import { startRun } from '../start-run.ts'
 import type { Denied } from './answer-waits.ts'
 import type { Waits } from './waits.ts'
 
@@ -24,38 +24,15 @@ export type TurnEnd = {
   readonly result: EventOf<'Result'> | undefined
   readonly error: EventOf<'ErrorEvent'> | undefined
   readonly denied: readonly Denied[]
-  /** Of all runs of the turn. */
-  readonly steps: number
 }
 
 /** How long the process that runs the agents may be gone, in milliseconds. */
 const GIVE_UP_AFTER_MS = 20_000
 
 export async function runTurn(turn: TurnRequest): Promise<TurnEnd> {
-  const { conversation, maxSteps, forcesTool, content, isStopped } = turn
-  if (!forcesTool) return await followRun(turn, () => start(turn))
-  let first: TurnEnd
-  try {
-    first = await followRun(turn, () => startForcedTurn(conversation, content))
-  } finally {
-    await endForcedTurn(conversation)
-  }
-  if (first.result?.stop_reason !== 'max_steps' || maxSteps === 1 || isStopped()) return first
-  const last = await followRun(turn, async () => (await conversation.run(restOf(maxSteps))).run_id)
-  return { ...last, denied: [...first.denied, ...last.denied], steps: first.steps + last.steps }
-}
-
-/** Returns the id of the run. */
-async function start({ conversation, content, maxSteps }: TurnRequest): Promise<string | undefined> {
-  if (maxSteps === undefined) return (await conversation.send(content)).run_id
-  await conversation.postMessage({ message: { role: 'user', content }, run: false }, {})
-  return (await conversation.run({ max_steps: maxSteps })).run_id
-}
-
-async function followRun(turn: TurnRequest, begin: () => Promise<string | undefined>): Promise<TurnEnd> {
   const { conversation, waits, onEvent, isStopped } = turn
   const { last_seq } = await conversation.get()
-  const runId = await begin()
+  const runId = await startRun(conversation, turn)
   if (isStopped()) await conversation.pause({ interrupt: true })
   let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }
   const { signal } = waits
@@ -65,7 +42,7 @@ async function followRun(turn: TurnRequest, begin: () => Promise<string | undefi
     if (!('run_id' in event) || event.run_id !== runId) continue
     end = endAfter(end, event)
     if (event.type === 'StatusUpdate' && !GOES_ON.has(event.status))
-      return { status: event.status, ...end, denied: waits.takeDenied(), steps: end.result?.steps ?? 0 }
+      return { status: event.status, ...end, denied: waits.takeDenied() }
   }
   throw new AgentServerError('conversation_deleted', 'The conversation was deleted before the run ended.')
 }

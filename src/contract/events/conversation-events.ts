@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { CommandStatus, KilledBy } from '../command.ts'
 import { Usage, UserPart } from '../message.ts'
+import { ToolChoice } from '../llm-config.ts'
 import { ResourceLimits } from '../limits/resource-limits.ts'
 import { NetworkPolicy } from '../network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from '../task.ts'
@@ -61,6 +62,7 @@ export const StatusUpdate = Envelope.extend({
     ),
   max_steps: z.int().positive().optional().describe('Number of model answers after which this run pauses.'),
   output_schema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of the final answer of this run.'),
+  tool_choice: ToolChoice.optional().describe('For the first model answer of this run.'),
 }).meta({ id: 'StatusUpdate' })
 
 export const ConfigUpdate = Envelope.extend({

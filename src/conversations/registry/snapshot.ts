@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { PostedMessage } from '../../contract/run.ts'
+import { ToolChoice } from '../../contract/llm-config.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { AskedQuestion } from '../../contract/events/questions.ts'
 import { Status } from '../../contract/events/status.ts'
@@ -23,6 +24,7 @@ const Run = z.object({
   maxSteps: z.number().optional(),
   outputSchema: z.record(z.string(), z.unknown()).optional(),
   outputRequests: z.number().optional(),
+  toolChoice: ToolChoice.optional(),
   activeSince: z.string(),
   activeMs: z.number(),
   usage: UsageByModel,

@@ -45,7 +45,9 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     withoutTools,
     // Create it again after a change of the configuration, so that the change applies from the next step.
     llm: () => {
-      const config = state.current.settings.llm_config
+      const { run, settings } = state.current
+      const config = settings.llm_config
+      if (run?.toolChoice && run.steps === 0) return createLlm({ ...config, tool_choice: run.toolChoice })
       if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
       return llm.instance
     },

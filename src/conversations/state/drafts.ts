@@ -1,6 +1,7 @@
 /** Event drafts that several intents share: a run's start and end, and calls that are answered or denied. */
 import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
+import type { ToolChoice } from '../../contract/llm-config.ts'
 import type { Status, StopReason, ToolErrorType } from '../../contract/events/status.ts'
 import { undecidedCalls } from '../approvals/open-request.ts'
 import { resultFromClient } from '../client-tools/client-result.ts'
@@ -22,13 +23,17 @@ export const keyOf = (idempotency: Idempotency | undefined) =>
 export const inRun = (state: Pick<State, 'run'>) => (state.run ? { run_id: state.run.id } : {})
 
 /** The options of one run. */
-export type RequestedRun = { readonly maxSteps?: number; readonly outputSchema?: Record<string, unknown> }
+export type RequestedRun = {
+  readonly maxSteps?: number
+  readonly outputSchema?: Record<string, unknown>
+  readonly toolChoice?: ToolChoice
+}
 
 export function start(
   state: State,
   runId: string,
   reason: string,
-  { maxSteps: max_steps, outputSchema: output_schema }: RequestedRun = {},
+  { maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice }: RequestedRun = {},
 ): StatusDraft {
   return {
     type: 'StatusUpdate',
@@ -39,6 +44,7 @@ export function start(
     reason,
     ...(max_steps !== undefined && { max_steps }),
     ...(output_schema && { output_schema }),
+    ...(tool_choice && { tool_choice }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** The run of a conversation as a pure fold: when it works, what it costs, and which status its end leads to. */
 import type { EventOf } from '../../contract/events/event.ts'
+import type { ToolChoice } from '../../contract/llm-config.ts'
 import type { OutputSchema } from '../../agent/output/output-schema.ts'
 import type { Status, StopReason } from '../../contract/events/status.ts'
 import { DEQUEUED } from '../../contract/events/status.ts'
@@ -19,6 +20,8 @@ export type Run = {
   /** The schema of its final answer, if the request of the run had one, and how often it has asked for that answer. */
   readonly outputSchema?: OutputSchema | undefined
   readonly outputRequests?: number
+  /** For its first answer; otherwise that of the configuration holds. */
+  readonly toolChoice?: ToolChoice | undefined
   /** RFC 3339 time since when it works, and the milliseconds it had worked before it waited for a user. */
   readonly activeSince: string
   readonly activeMs: number
@@ -60,6 +63,7 @@ export function runAfter(run: Run | undefined, before: Status, event: EventOf<'S
     steps: 0,
     maxSteps: event.max_steps,
     ...(event.output_schema && { outputSchema: event.output_schema }),
+    ...(event.tool_choice && { toolChoice: event.tool_choice }),
     activeSince: event.timestamp,
     activeMs: 0,
     usage: {},

@@ -1,0 +1,22 @@
+/** Sends a message with the options of the command line for its run. */
+import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
+import type { UserInput } from '../contract/message.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
+
+type RunOptions = {
+  readonly content: UserInput['content']
+  readonly maxSteps: number | undefined
+  /** `--tool-choice required`: an option of the run and not of the conversation, so that nothing of it is left after a crash. */
+  readonly forcesTool: boolean
+}
+
+/** Returns the id of the run. */
+export async function startRun(
+  conversation: ConversationHandle,
+  { content, maxSteps, forcesTool }: RunOptions,
+): Promise<string | undefined> {
+  if (maxSteps === undefined && !forcesTool) return (await conversation.send(content)).run_id
+  await conversation.postMessage({ message: { role: 'user', content }, run: false }, {})
+  const tool_choice = forcesTool ? ('required' as const) : undefined
+  return (await conversation.run(withoutUndefined({ max_steps: maxSteps, tool_choice }))).run_id
+}
