@@ -3,6 +3,7 @@
 import { readArguments } from './cli/command-line/read-arguments.ts'
 import { UsageError } from './cli/command-line/usage-error.ts'
 import { endWithoutReader, surviveLostOutput } from './cli/lost-output.ts'
+import { oneLine } from './cli/plain-text.ts'
 import { prepareProcess } from './process-settings.ts'
 
 /** What is asked for cannot be, now or later: wrong arguments or settings. 1 is for everything else. */
@@ -87,7 +88,11 @@ type ListenError = NodeJS.ErrnoException & { address?: string; hostname?: string
 
 /** Describes the errors that operators encounter in a sentence; for any other, its message. A stack only for bugs. */
 function tell(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
+  if (error instanceof TypeError || error instanceof ReferenceError) return error.stack ?? error.message
+  return oneLine(error instanceof Error ? sentenceOf(error) : String(error))
+}
+
+function sentenceOf(error: Error): string {
   if (error instanceof UsageError) return `${error.message} See agent-server --help.`
   const { code, address, hostname, port } = error as ListenError
   if (code === 'EADDRINUSE')
@@ -96,5 +101,5 @@ function tell(error: unknown): string {
     return `port ${port} may not be listened on by this user; set OPENHANDS_SERVER_PORT to one above 1023.`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return `${address ?? hostname ?? 'the host'} is not an address of this machine; set OPENHANDS_SERVER_HOST, or use --host localhost.`
-  return error instanceof TypeError || error instanceof ReferenceError ? (error.stack ?? error.message) : error.message
+  return error.message
 }

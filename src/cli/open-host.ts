@@ -13,6 +13,8 @@ export type HostOptions = {
   /** The key of the remote server. */
   readonly apiKey: string | undefined
   readonly dataDir: string
+  /** Files with secrets that agents of this process must not read. */
+  readonly secretFiles?: readonly string[]
   readonly signal: AbortSignal
 }
 
@@ -20,7 +22,7 @@ export type HostOptions = {
 const REMOTE_RETRIES = 2
 
 /** Throws an error that says what to do. The agents of this process end when the host is disposed. */
-export async function openHost({ server, apiKey, dataDir, signal }: HostOptions): Promise<AgentHost> {
+export async function openHost({ server, apiKey, dataDir, secretFiles, signal }: HostOptions): Promise<AgentHost> {
   if (server !== undefined) {
     const client = createClient({ baseUrl: server, apiKey, maxRetries: REMOTE_RETRIES })
     return { client, server, [Symbol.asyncDispose]: () => Promise.resolve() }
@@ -28,6 +30,7 @@ export async function openHost({ server, apiKey, dataDir, signal }: HostOptions)
   // Loaded here: a remote server needs none of it.
   const { acquireHost } = await import('../sdk/local/shared-host.ts')
   const host = acquireHost(dataDir)
+  host.secretFiles = secretFiles ?? []
   const release = () => host.release()
   await host.server(signal).catch(async (error: unknown) => {
     await release()

@@ -1,31 +1,37 @@
 /** Opens what the chat and a run without it work with: settings, host and conversation. */
 import type { Info } from '../contract/server.ts'
-import type { RunInvocation } from './command-line/run-options.ts'
 import type { OpenedConversation } from './conversation/open-conversation.ts'
 import { openConversation } from './conversation/open-conversation.ts'
 import type { AgentHost } from './open-host.ts'
 import { openHost } from './open-host.ts'
 import { endPreparation } from '../process-settings.ts'
 import type { RunSettings } from './settings/run-settings.ts'
-import { readRunSettings } from './settings/run-settings.ts'
+
+type RunRequest = {
+  /** URL of a remote server. */
+  readonly server: string | undefined
+  readonly settings: RunSettings
+  readonly check?: (info: Info) => void
+}
 
 export type Opened = OpenedConversation & {
   readonly host: AgentHost
   readonly info: Info
-  readonly settings: RunSettings
 }
 
-/** Closes everything it has opened if a later step fails. The caller closes `host`. */
-export async function openRun(invocation: RunInvocation, signal: AbortSignal): Promise<Opened> {
-  const settings = await readRunSettings(invocation)
-  const { server } = invocation
-  const { dataDir, serverKey } = settings
-  const host = await openHost({ server, apiKey: serverKey, dataDir, signal })
+/**
+ * `check` can throw before a conversation is created or changed. Closes everything it has opened if a later step fails.
+ * The caller closes `host`.
+ */
+export async function openRun({ server, settings, check }: RunRequest, signal: AbortSignal): Promise<Opened> {
+  const { dataDir, serverKey, secretFiles } = settings
+  const host = await openHost({ server, apiKey: serverKey, dataDir, secretFiles, signal })
   try {
     const info = await host.client.info({ signal })
+    check?.(info)
     const opened = await openConversation(host.client, settings.conversation, signal)
     endPreparation()
-    return { ...opened, host, info, settings, notices: [...settings.notices, ...opened.notices] }
+    return { ...opened, host, info, notices: [...settings.notices, ...opened.notices] }
   } catch (error) {
     await host[Symbol.asyncDispose]()
     throw error

@@ -4,6 +4,7 @@ import { UsageError } from './command-line/usage-error.ts'
 import { newConversation } from './conversation/conversation-settings.ts'
 import { wantsColor } from '../config/config.ts'
 import { describeSandbox, openRun } from './open-run.ts'
+import { readRunSettings } from './settings/run-settings.ts'
 import { startRun } from './start-run.ts'
 
 /** Returns the exit code. */
@@ -19,9 +20,12 @@ export async function run(invocation: RunInvocation): Promise<number> {
 
 async function runChat(invocation: RunInvocation): Promise<number> {
   const { startChat } = await import('./chat/start-chat.ts')
-  const opened = await openRun(invocation, new AbortController().signal)
+  const { server } = invocation
+  const { signal } = new AbortController()
+  const settings = await readRunSettings(invocation, signal)
+  const opened = await openRun({ server, settings }, signal)
   await using host = opened.host
-  const { view, info, settings } = opened
+  const { view, info } = opened
   return await startChat({
     client: host.client,
     conversation: host.client.conversation(view.id),
@@ -29,7 +33,7 @@ async function runChat(invocation: RunInvocation): Promise<number> {
     isResumed: opened.isResumed,
     createConversation: () => host.client.conversations.create(newConversation(settings.conversation)),
     info,
-    server: invocation.server,
+    server,
     prompt: invocation.prompt,
     maxSteps: invocation.maxSteps,
     forcesTool: invocation.toolChoice === 'required',
@@ -38,6 +42,6 @@ async function runChat(invocation: RunInvocation): Promise<number> {
     },
     permissionMode: view.state.permission_mode,
     color: wantsColor(),
-    notices: [describeSandbox(info, invocation.server), ...opened.notices],
+    notices: [describeSandbox(info, server), ...opened.notices],
   })
 }

@@ -1,8 +1,9 @@
 /** Reads one setting at a time: from the command line, the environment, `.env`, or a secret file. */
-import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { z } from 'zod'
 import { nearestName } from '../contract/nearest-name.ts'
+import { codeOf } from '../lib/error-code.ts'
+import { readSmallFileSync, whyUnreadable } from '../files/small-file.ts'
 import type { Name, Variable } from './variables.ts'
 import { VARIABLES } from './variables.ts'
 
@@ -30,12 +31,10 @@ export function createReader(overrides: Partial<Record<Name, string>>): Read {
 
 function readDotEnv(): Record<string, string | undefined> {
   try {
-    return parseEnv(readFileSync(DOT_ENV, 'utf8'))
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code !== 'ENOENT') {
-      throw new ConfigError(`.env cannot be read (${String(error.code)}).`, { cause: error })
-    }
-    return {}
+    return parseEnv(new TextDecoder().decode(readSmallFileSync(DOT_ENV)))
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return {}
+    throw new ConfigError(`.env cannot be read (${whyUnreadable(cause)}).`, { cause })
   }
 }
 
@@ -91,15 +90,10 @@ export function secretFilePaths(): string[] {
 
 function readSecretFile(name: Name, path: string): string {
   try {
-    const secret = readFileSync(path, 'utf8').trim()
+    const secret = readSmallFileSync(path).toString('utf8').trim()
     if (secret) return secret
-  } catch (error) {
-    throw new ConfigError(
-      `${name}_FILE: ${path} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'error'}).`,
-      {
-        cause: error,
-      },
-    )
+  } catch (cause) {
+    throw new ConfigError(`${name}_FILE: ${path} cannot be read (${whyUnreadable(cause)}).`, { cause })
   }
   throw new ConfigError(`${name}_FILE: ${path} is empty.`)
 }

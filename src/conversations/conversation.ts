@@ -178,7 +178,11 @@ export class Conversation {
   }
 
   /** Starts a run and returns its id. */
-  async run({ max_steps, output_schema, tool_choice }: Pick<RunRequest, 'max_steps' | 'output_schema' | 'tool_choice'> = {}): Promise<string> {
+  async run({
+    max_steps,
+    output_schema,
+    tool_choice,
+  }: Pick<RunRequest, 'max_steps' | 'output_schema' | 'tool_choice'> = {}): Promise<string> {
     if (output_schema) await checkOutputSchema(output_schema)
     return this.#actor.inTurn(async () => {
       const newRunId = uuid7()

@@ -22,7 +22,9 @@ test('the lines of stdin on the page are messages and answers', async () => {
   const [, block] = /^```\n(\{.*?)^```/ms.exec(doc)!
   const id = '0199a1f3-1b2c-7d3e-8f40-516273849506'
   const lines = block!.replaceAll('_id": "…"', `_id": "${id}"`).replaceAll('"…"', `"${'0'.repeat(64)}"`)
-  const read = await Array.fromAsync(readInputLines(Readable.from([lines]), true))
+  const read = await Array.fromAsync(
+    readInputLines(Readable.from([Buffer.from(lines)]), true, new AbortController().signal),
+  )
   expect(read.map((line) => ('answer' in line ? line.answer.type : line.content))).toEqual([
     'Go on.',
     'permission',
@@ -35,7 +37,7 @@ test('the settings of the page are accepted', async () => {
   const [, json] = /^```json\n(.*?)^```/ms.exec(doc)!
   const directory = await mkdtemp(join(tmpdir(), 'agent-server-settings-'))
   await writeFile(join(directory, 'settings.json'), json!, { mode: 0o600 })
-  const { notices, settings } = await readSettingsFile(join(directory, 'settings.json'))
+  const { notices, settings } = await readSettingsFile(join(directory, 'settings.json'), new AbortController().signal)
   await rm(directory, { recursive: true })
   expect(notices).toEqual([])
   expect(settings).toMatchObject({ model: 'gpt-5', reasoning_effort: 'medium' })

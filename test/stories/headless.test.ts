@@ -16,7 +16,7 @@ import { commandLine, KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
-const SCRIPT: ScriptFile = {
+const SCRIPT: Exclude<ScriptFile, readonly unknown[]> = {
   replies: [
     { when: 'plain', turns: [{ text: 'A plain answer.' }] },
     { when: 'write', turns: [{ text: 'I write.', calls: bash('echo hi > out.txt') }, { text: 'I am done.' }] },
@@ -63,6 +63,8 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'agent-server-headless-'))
   work = join(home, 'project')
   await mkdir(work)
+  const view = { name: 'FileEditor', arguments: { command: 'view', path: join(home, 'other-settings.json') } }
+  SCRIPT.replies.push({ when: 'view', turns: [{ calls: [view] }, { text: 'I viewed it.' }] })
   model = await startScriptedModel((question) => {
     questions.push(question)
     return pickTurn(SCRIPT, question)
@@ -154,6 +156,22 @@ describe('on a data directory that a server holds', () => {
     expect(stdout).toBe('')
     expect(stderr.trim().split('\n').at(-1)).toMatch(/^agent-server: .*\(auth\)$/)
     expect(code).toBe(1)
+  })
+
+  test.each([
+    ['a wrong line', ['--input-format', 'stream-json'], 'nonsense\n', /line 1 of stdin is not a message/],
+    ['a prompt that is too large', [], 'x'.repeat(9 * 1024 * 1024), /the prompt is too large: the server accepts/],
+    ['a rule that is none', ['--allowed-tools', '((('], 'plain', /--allowed-tools: "\(\(\(" is not a rule/],
+    ['a directory of the system', ['--cwd', '/proc'], 'plain', /the directory of the agent \(--cwd\) is refused/],
+    ['a model without end', ['--model', 'x'.repeat(600)], 'plain', /the model \(--model, LLM_MODEL or model/],
+  ])('%s is exit code 2, and leaves no conversation', async (_, args, input, sentence) => {
+    const ids = async () => (await server.call('GET', '/conversations')).body.items.map(({ id }: { id: string }) => id)
+    const before = await ids()
+    const { code, stderr } = await print(args, { input })
+    expect(stderr).toMatch(sentence)
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+    expect(code).toBe(2)
+    expect(await ids()).toEqual(before)
   })
 
   test.each([
@@ -273,6 +291,17 @@ describe('without a server', () => {
     expect(questions.map(({ body }) => body['tool_choice'])).toEqual(['required', undefined])
   })
 
+  test('the agent cannot view a settings file with a key', async () => {
+    const path = join(home, 'other-settings.json')
+    await writeFile(path, JSON.stringify({ api_key: 'sk-of-the-file', base_url: model.baseUrl }), { mode: 0o600 })
+    const { stdout } = await runCommand(
+      ['-p', '--settings', path, '--output-format', 'stream-json', '--permission-mode', 'bypass', 'view'],
+      alone(),
+    )
+    expect(printed(stdout).find(({ type }) => type === 'ToolResult').output).toMatch(/is not accessible to this tool/)
+    expect(stdout).not.toContain('sk-of-the-file')
+  })
+
   test('a .env of the current directory is not read, and options win over the environment and that over the file', async () => {
     await writeFile(join(work, '.env'), 'LLM_BASE_URL=http://127.0.0.1:9\nOPENHANDS_ISOLATION=nonsense\n')
     await mkdir(join(home, '.openhands'))
@@ -291,9 +320,15 @@ describe('wrong use is one line and exit code 2', () => {
     ['no model', ['-p', 'hi'], {}, /^agent-server: no model is set: give --model/],
     ['no key', ['-p', '-m', 'gpt-5', 'hi'], {}, /^agent-server: no key is set for gpt-5/],
     ['an endpoint that is no URL', ['-p', '-m', 'x', '--base-url', 'none', 'hi'], {}, /is not an http or https URL/],
-    ['an empty prompt', ['-p'], {}, /^agent-server: the prompt is empty/],
+    [
+      'an empty prompt',
+      ['-p', '-m', 'x', '--base-url', 'http://localhost:1'],
+      {},
+      /^agent-server: the prompt is empty/,
+    ],
     ['no terminal for the chat', ['chat'], {}, /^agent-server: the chat needs a terminal/],
     ['a settings file that is missing', ['-p', '--settings', 'none.json', 'hi'], {}, /none\.json cannot be read/],
+    ['a settings file that is a device', ['-p', '--settings', '/dev/zero', 'hi'], {}, /it is not a regular file/],
     ['a directory that does not exist', ['-p', '--cwd', 'none', 'hi'], {}, /none is not a directory/],
     ['no key for a server', ['connect', 'http://localhost:1', '-p', 'hi'], {}, /no key is set for http/],
   ])('%s', async (_, args, env, sentence) => {

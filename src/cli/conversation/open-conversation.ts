@@ -4,6 +4,7 @@ import type { ConversationView } from '../../contract/conversation.ts'
 import type { ConversationSettings } from './conversation-settings.ts'
 import { changesOfResumed, newConversation } from './conversation-settings.ts'
 import { findConversation, latestConversation } from './find-conversation.ts'
+import { namingSettings } from './refused-settings.ts'
 
 export type OpenedConversation = {
   readonly view: ConversationView
@@ -18,8 +19,8 @@ export async function openConversation(
   signal: AbortSignal,
 ): Promise<OpenedConversation> {
   const found = await wanted(client, settings.resume, signal)
-  if (found) return await resume(client, found, settings, signal)
-  const view = await client.conversations.create(newConversation(settings), { signal })
+  if (found) return await namingSettings(resume(client, found, settings, signal))
+  const view = await namingSettings(client.conversations.create(newConversation(settings), { signal }))
   const notices = settings.resume === undefined ? [] : ['there is no conversation to resume; this is a new one.']
   return { view, isResumed: false, notices: [...notices, ...(view.warnings ?? [])] }
 }

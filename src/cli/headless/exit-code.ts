@@ -1,5 +1,6 @@
 /** The exit codes of a run without the chat, and what a run that did not simply end says about it. */
 import type { StopReason } from '../../contract/events/status.ts'
+import { oneLine } from '../plain-text.ts'
 import type { TurnEnd } from './run-turn.ts'
 
 export const DONE = 0
@@ -52,5 +53,3 @@ function explainDenials(denied: TurnEnd['denied']): string {
 /** Of the suggestion, which people paste into a shell: the text of a rule is from the model. */
 const MAX_RULES = 5
 const isSimple = (rule: string): boolean => /^[^'\p{Cc}]*$/u.test(rule)
-
-const oneLine = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')

@@ -1,10 +1,11 @@
 /** Reads the lines of `--input-format stream-json`: messages, and the answers of `--ask stdin`. */
-import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { UserInput } from '../../contract/message.ts'
 import { describeIssue } from '../../contract/problem.ts'
 import { AnswerFrame, NetworkFrame, PauseFrame, PermissionFrame } from '../../contract/socket.ts'
 import { UsageError } from '../command-line/usage-error.ts'
+import { readLines } from './read-stdin.ts'
 
 /** A message of the API, or the form of other agents that contains one. */
 const Message = z.union([
@@ -18,14 +19,17 @@ export type AnswerLine = z.infer<typeof AnswerLine>
 
 export type InputLine = { readonly content: UserInput['content'] } | { readonly answer: AnswerLine }
 
-/** Throws a `UsageError` for a line that is nothing of this, and if there is no line. */
-export async function* readInputLines(stdin: NodeJS.ReadableStream, takesAnswers: boolean): AsyncGenerator<InputLine> {
+/** Throws a `UsageError` for a line that is nothing of this. Skips blank lines. */
+export async function* readInputLines(
+  stdin: Readable,
+  takesAnswers: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<InputLine> {
   let number = 0
-  for await (const line of createInterface({ input: stdin })) {
+  for await (const line of readLines(stdin, signal)) {
     number += 1
     if (line.trim() !== '') yield readLine(line, number, takesAnswers)
   }
-  if (number === 0) throw new UsageError('there is no prompt on stdin.')
 }
 
 function readLine(line: string, number: number, takesAnswers: boolean): InputLine {

@@ -1,34 +1,60 @@
 /** Reads the input of a run without the chat: a prompt from the argument or stdin, or lines of JSON. */
 import { fstatSync } from 'node:fs'
-import { text } from 'node:stream/consumers'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { InputLine } from './input-lines.ts'
+import { readText } from './read-stdin.ts'
 
 /** How long a pipe may take for its first byte if there is an argument as well, in milliseconds. */
 const PATIENCE_MS = 3000
 
-/** Throws a `UsageError` if there is no prompt. Reads further lines only when they are needed. */
+export type Input = {
+  readonly first: InputLine
+  /** With the first. Further ones are read when they are needed, and throw a `UsageError` if they are wrong. */
+  readonly lines: AsyncIterable<InputLine>
+}
+
+/** Waits for the first line, or for all of a prompt. Throws a `UsageError` if there is none. `signal` ends the wait. */
 export async function readPrompts(
   { prompt, inputFormat, ask }: Pick<RunInvocation, 'prompt' | 'inputFormat' | 'ask'>,
   stdin: NodeJS.ReadStream,
-): Promise<AsyncIterable<InputLine>> {
+  signal: AbortSignal,
+): Promise<Input> {
   if (inputFormat === 'stream-json') {
     if (stdin.isTTY) throw new UsageError('--input-format stream-json needs lines of JSON on stdin.')
     const { readInputLines } = await import('./input-lines.ts')
-    return readInputLines(stdin, ask === 'stdin')
+    const rest = readInputLines(stdin, ask === 'stdin', signal)
+    const { value: first, done } = await rest.next()
+    if (done) throw new UsageError('there is no prompt on stdin.')
+    return { first, lines: withFirst(first, rest) }
   }
-  const given = await joined(prompt, stdin)
-  if (given.trim() === '') throw new UsageError('the prompt is empty.')
-  return only(given)
+  const content = await joined(prompt, stdin, signal)
+  if (content.trim() === '') throw new UsageError('the prompt is empty.')
+  return { first: { content }, lines: withFirst({ content }) }
 }
 
-async function joined(prompt: string | undefined, stdin: NodeJS.ReadStream): Promise<string> {
+async function* withFirst(first: InputLine, rest?: AsyncIterable<InputLine>): AsyncGenerator<InputLine> {
+  yield first
+  if (rest) yield* rest
+}
+
+/** Throws a `UsageError` if the server would refuse the message for its size. */
+export function requireFitting(line: InputLine, maxBodyBytes: number): void {
+  if (Buffer.byteLength(JSON.stringify(line)) + MAX_WRAPPING_BYTES <= maxBodyBytes) return
+  throw new UsageError(
+    `the prompt is too large: the server accepts ${maxBodyBytes} bytes (OPENHANDS_MAX_BODY_BYTES). Give the path of a file instead.`,
+  )
+}
+
+/** Of the request around the content. */
+const MAX_WRAPPING_BYTES = 100
+
+async function joined(prompt: string | undefined, stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<string> {
   if (prompt === undefined) {
     if (stdin.isTTY) throw new UsageError('there is no prompt; give it as an argument or on stdin.')
-    return await text(stdin)
+    return await readText(stdin, signal)
   }
-  const piped = !stdin.isTTY && hasInput() && (await beginsSoon(stdin)) ? await text(stdin) : ''
+  const piped = !stdin.isTTY && hasInput() && (await beginsSoon(stdin, signal)) ? await readText(stdin, signal) : ''
   return piped.trim() === '' ? prompt : `${prompt}\n\n${piped}`
 }
 
@@ -44,17 +70,14 @@ function hasInput(): boolean {
 
 const STDIN = 0
 
-async function beginsSoon(stdin: NodeJS.ReadStream): Promise<boolean> {
+async function beginsSoon(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), PATIENCE_MS)
+  signal.addEventListener('abort', () => resolve(false), { once: true })
   stdin.once('readable', () => resolve(true))
   try {
     return await promise
   } finally {
     clearTimeout(timer)
   }
-}
-
-async function* only(content: string): AsyncGenerator<InputLine> {
-  yield await Promise.resolve({ content })
 }

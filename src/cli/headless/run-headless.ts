@@ -1,13 +1,15 @@
 /** A run without the chat: prompts in, answers out, and an exit code. Waits for a person only with `--ask`. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { Info } from '../../contract/server.ts'
 import type { UserInput } from '../../contract/message.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { Interrupts } from '../interrupts.ts'
 import type { Opened } from '../open-run.ts'
 import { describeSandbox, openRun } from '../open-run.ts'
+import { readRunSettings } from '../settings/run-settings.ts'
 import { DONE, exitCodeOf, explainEnd, FAILED } from './exit-code.ts'
 import type { InputLine } from './input-lines.ts'
-import { readPrompts } from './read-prompts.ts'
+import { readPrompts, requireFitting } from './read-prompts.ts'
 import type { TurnEnd } from './run-turn.ts'
 import { runTurn } from './run-turn.ts'
 import { messagesIn, promptsAmongAnswers } from './stdin-answers.ts'
@@ -19,8 +21,11 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
   const output = new HeadlessOutput(invocation.outputFormat)
   using interrupts = new Interrupts(() => output.note('interrupting; once more leaves at once.'))
   try {
-    const lines = await readPrompts(invocation, process.stdin)
-    const opened = await openRun(invocation, interrupts.signal)
+    const { signal } = interrupts
+    const settings = await readRunSettings(invocation, signal)
+    const { first, lines } = await readPrompts(invocation, process.stdin, signal)
+    const check = ({ limits }: Info) => requireFitting(first, limits.max_body_bytes)
+    const opened = await openRun({ server: invocation.server, settings, check }, signal)
     await using _host = opened.host
     sayStart(opened, invocation, output)
     const code = await new HeadlessRun(invocation, opened, output, interrupts).runAll(lines)

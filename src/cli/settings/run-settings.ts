@@ -1,11 +1,12 @@
 /** Collects what a conversation gets: options, environment, settings file, and what a person is asked for. */
-import { stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { realpath, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { ConversationSettings } from '../conversation/conversation-settings.ts'
+import { requireRules } from '../conversation/refused-settings.ts'
 import { leaveProject } from '../../config/leave-project.ts'
 import { ask } from './ask.ts'
 import type { ModelSettings } from './model-settings.ts'
@@ -18,6 +19,8 @@ export type RunSettings = {
   readonly dataDir: string
   /** The key of the remote server. */
   readonly serverKey: string | undefined
+  /** Files with keys, to hide from agents of this machine. */
+  readonly secretFiles: readonly string[]
   /** Sentences for the user. */
   readonly notices: readonly string[]
 }
@@ -25,14 +28,16 @@ export type RunSettings = {
 const NO_FILE: SettingsFile = { path: '', settings: {}, notices: [] }
 
 /** Leaves the current directory. Throws a `UsageError` if something is missing and nobody can be asked. */
-export async function readRunSettings(invocation: RunInvocation): Promise<RunSettings> {
+export async function readRunSettings(invocation: RunInvocation, signal: AbortSignal): Promise<RunSettings> {
   const { server, settings: path, mcpConfig, resume } = invocation
   const isRemote = server !== undefined
   // The default file and the environment hold keys that a remote server must not get unasked.
-  const file = isRemote && path === undefined ? NO_FILE : await readSettingsFile(path)
-  const mcp = mcpConfig === undefined ? undefined : await readMcpFile(mcpConfig)
+  const file = isRemote && path === undefined ? NO_FILE : await readSettingsFile(path, signal)
+  const mcp = mcpConfig === undefined ? undefined : await readMcpFile(mcpConfig, signal)
+  requireRules(invocation.allowedTools)
   if (mcp && resume !== undefined) throw new UsageError('--mcp-config cannot change a resumed conversation.')
   const cwd = await workdirOf(invocation)
+  const hiding = await hideKey(file, cwd)
   const dataDir = await leaveProject({ createsIt: !isRemote })
   const model = await modelOf(invocation, file.settings)
   return {
@@ -43,8 +48,21 @@ export async function readRunSettings(invocation: RunInvocation): Promise<RunSet
     },
     dataDir,
     serverKey: isRemote ? await serverKeyOf(invocation) : undefined,
-    notices: file.notices,
+    secretFiles: hiding.secretFiles,
+    notices: [...file.notices, ...hiding.notices],
   }
+}
+
+/**
+ * The default settings file is always hidden. In a sandbox only files directly in the directory of the agent can be, because
+ * directories below it can be moved: with another one no shell would start.
+ */
+async function hideKey({ path, settings }: SettingsFile, cwd: string | undefined) {
+  if (settings.api_key === undefined || cwd === undefined) return { secretFiles: [], notices: [] }
+  const [file, directory] = await Promise.all([realpath(path), realpath(cwd)])
+  if (!dirname(file).startsWith(`${directory}/`)) return { secretFiles: [file], notices: [] }
+  const notice = `${path} contains a key, and the agent can read it there; move it out of the directory of the agent.`
+  return { secretFiles: [], notices: [notice] }
 }
 
 /** The server would create a directory that does not exist, also one whose name is misspelt. */

@@ -1,10 +1,11 @@
 /** Reads the settings file of the command line, and files with MCP servers. Error messages never contain values. */
-import { readFile, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { z } from 'zod'
 import { defaultSettingsPath } from '../../config/paths.ts'
 import { LlmConfig } from '../../contract/llm-config.ts'
 import { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { codeOf } from '../../lib/error-code.ts'
+import { readSmallFile, whyUnreadable } from '../../files/small-file.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
 const { model, api_key, base_url, temperature, reasoning_effort } = LlmConfig.shape
@@ -22,9 +23,9 @@ export type SettingsFile = {
 }
 
 /** The default file need not exist. Throws a `UsageError`. */
-export async function readSettingsFile(given: string | undefined): Promise<SettingsFile> {
+export async function readSettingsFile(given: string | undefined, signal: AbortSignal): Promise<SettingsFile> {
   const path = given ?? defaultSettingsPath()
-  const json = await readJson(path, { mayBeMissing: given === undefined })
+  const json = await readJson(path, { mayBeMissing: given === undefined, signal })
   if (json === undefined) return { path, settings: {}, notices: [] }
   const settings = parse(Settings, withoutNulls(json), path)
   const unknown = Object.keys(settings).filter((name) => !KNOWN.has(name))
@@ -33,19 +34,25 @@ export async function readSettingsFile(given: string | undefined): Promise<Setti
 }
 
 /** The form of `.mcp.json`, with or without its outer object. Throws a `UsageError`. */
-export async function readMcpFile(path: string): Promise<McpInput> {
-  const json = await readJson(path, { mayBeMissing: false })
+export async function readMcpFile(path: string, signal: AbortSignal): Promise<McpInput> {
+  const json = await readJson(path, { mayBeMissing: false, signal })
   return parse(McpInput, isBare(json) ? { mcpServers: json } : json, path)
 }
 
-async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean }): Promise<unknown> {
+type Reading = { readonly mayBeMissing: boolean; readonly signal: AbortSignal }
+
+async function readJson(path: string, { mayBeMissing, signal }: Reading): Promise<unknown> {
+  const bytes = await readSmallFile(path, signal).catch((cause: unknown) => {
+    signal.throwIfAborted()
+    if (codeOf(cause) === 'ENOENT' && mayBeMissing) return undefined
+    throw new UsageError(`${path} cannot be read (${whyUnreadable(cause)}).`, { cause })
+  })
+  if (bytes === undefined) return undefined
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as unknown
-  } catch (cause) {
-    const code = codeOf(cause)
-    if (code === 'ENOENT' && mayBeMissing) return undefined
-    const why = code === undefined ? 'is not valid JSON' : `cannot be read (${code})`
-    throw new UsageError(`${path} ${why}.`, { cause })
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown
+  } catch {
+    // The error of the parser quotes the file, which can contain a key.
+    throw new UsageError(`${path} is not valid JSON.`)
   }
 }
 

@@ -28,6 +28,8 @@ export type LocalServer = AsyncDisposable & {
 
 export type ConnectOptions = Pick<StartOptions, 'callbackHooksOf'> & {
   readonly signal?: AbortSignal | undefined
+  /** Further files with secrets. A server that runs already keeps its own. */
+  readonly secretFiles?: readonly string[]
   /** How long a server that has gone may take to come back before this process takes its directory, in milliseconds. */
   readonly graceMs?: number
 }
@@ -43,7 +45,7 @@ const ANSWER_MS = 10_000
 /** Throws an error that says what to do if the directory is in use by a process that cannot be reached. */
 export async function connectOrStart(
   dataDir: string,
-  { signal, graceMs = 0, callbackHooksOf }: ConnectOptions = {},
+  { signal, graceMs = 0, ...options }: ConnectOptions = {},
 ): Promise<LocalServer> {
   const graceEnd = performance.now() + graceMs
   // From the first attempt on: to load the server takes time, too.
@@ -53,7 +55,7 @@ export async function connectOrStart(
     signal?.throwIfAborted()
     let found = await connect(dataDir, { signal })
     if (!found && performance.now() >= nextStart) {
-      found = await start(dataDir, { signal, callbackHooksOf })
+      found = await start(dataDir, { signal, ...options })
       nextStart = performance.now() + retryMs
       retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)
     }
@@ -70,9 +72,9 @@ export async function connectOrStart(
 type Found = LocalServer | 'not ready'
 
 /** Loads the server only here: most programs that connect do not need it. */
-async function start(dataDir: string, { signal, callbackHooksOf }: ConnectOptions): Promise<Found | undefined> {
+async function start(dataDir: string, { signal, ...options }: ConnectOptions): Promise<Found | undefined> {
   const { startLocal } = await import('./start-local.ts')
-  const app = await startLocal(dataDir, { callbackHooksOf })
+  const app = await startLocal(dataDir, options)
   // Another process holds the lock, so that the address in its record is not that of a program which came later.
   if (!app) return await connect(dataDir, { signal, isHeld: true })
   return serverAt(app.local, await openOwnPlace(app.local), async () => void (await app.close()))

@@ -34,6 +34,8 @@ export class SharedHost {
   readonly callbackHooks = new CallbackHooks()
   /** Calls of client tools that this process executes: two queries of one session execute each call once. */
   readonly executing = new Set<string>()
+  /** Further files with secrets, which agents of a server in this process cannot read. Set it before the first request. */
+  secretFiles: readonly string[] = []
   /** Whether a server was in another program that only queries: it ends with them, whatever others do there. */
   wasInProgram = false
   /** Whether `createServer()` of this process holds the directory. */
@@ -99,7 +101,12 @@ export class SharedHost {
     const { signal } = this.#unused
     const graceMs = this.#lost.at(-1)?.isPublic ? GRACE_MS : 0
     const connecting = this.#closing.then(() =>
-      connectOrStart(this.#dataDir, { callbackHooksOf: this.callbackHooks.of, graceMs, signal }),
+      connectOrStart(this.#dataDir, {
+        callbackHooksOf: this.callbackHooks.of,
+        secretFiles: this.secretFiles,
+        graceMs,
+        signal,
+      }),
     )
     try {
       const server = await connecting

@@ -1,0 +1,88 @@
+/**
+ * Reads small files that somebody names: settings, keys, scripts. Their names can be wrong or hostile, so a device, a
+ * directory or an endless file is refused, and a pipe without a writer does not block. A pipe with one is read to its end,
+ * such as that of `<(command)` in a shell.
+ */
+import type { Stats } from 'node:fs'
+import { closeSync, constants, openSync, readSync, statSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf } from '../lib/error-code.ts'
+
+/** Larger files are never settings. */
+const MAX_BYTES = 1024 * 1024
+/** How often a pipe is looked at, in milliseconds. */
+const POLL_MS = 20
+/** How long `readSmallFileSync` waits for a pipe: it blocks everything else. */
+const MAX_WAIT_MS = 30_000
+
+/** Throws an error that `whyUnreadable` describes, or the reason of the signal. */
+export async function readSmallFile(path: string, signal?: AbortSignal): Promise<Buffer> {
+  using reading = reader(path)
+  for (;;) {
+    const step = reading.next()
+    if (step.done) return step.value
+    await sleep(POLL_MS, undefined, { signal })
+  }
+}
+
+/** Throws an error that `whyUnreadable` describes. */
+export function readSmallFileSync(path: string): Buffer {
+  using reading = reader(path)
+  const deadline = performance.now() + MAX_WAIT_MS
+  for (;;) {
+    const step = reading.next()
+    if (step.done) return step.value
+    if (performance.now() > deadline) throw new UnsuitableFile('it is a pipe whose writer does not end')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, POLL_MS)
+  }
+}
+
+/** A phrase for a sentence: the code of the system, or what is wrong with the file. */
+export const whyUnreadable = (error: unknown): string =>
+  error instanceof UnsuitableFile ? error.message : (codeOf(error) ?? 'error')
+
+class UnsuitableFile extends Error {
+  override readonly name = 'UnsuitableFile'
+}
+
+/** Yields when it has to wait, and returns the whole file. */
+function* reader(path: string): Generator<void, Buffer, void> {
+  requireSuitable(path)
+  // Without O_NONBLOCK the system waits for the writer of a named pipe, and neither a signal nor an exit ends that.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+  try {
+    const bytes = Buffer.allocUnsafe(MAX_BYTES + 1)
+    let length = 0
+    for (;;) {
+      const read = readSome(fd, bytes, length)
+      if (read === 0) return Buffer.from(bytes.subarray(0, length))
+      if (read === undefined) yield
+      else length += read
+      if (length > MAX_BYTES) throw new UnsuitableFile('it is larger than 1 MiB')
+    }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** By name: to open a device can have effects. */
+function requireSuitable(path: string): void {
+  const stats = statSync(path)
+  // Reading a directory fails with a code that says so.
+  const isSuitable = stats.isFile() || stats.isFIFO() || stats.isDirectory() || isNull(stats)
+  if (!isSuitable) throw new UnsuitableFile('it is not a regular file')
+  if (stats.size > MAX_BYTES) throw new UnsuitableFile('it is larger than 1 MiB')
+}
+
+/** `/dev/null` stands for an empty file, also under another name, as containers mount it. */
+const isNull = (stats: Stats): boolean => stats.isCharacterDevice() && stats.rdev === statSync('/dev/null').rdev
+
+/** Returns undefined while a pipe has nothing to read. */
+function readSome(fd: number, bytes: Buffer, offset: number): number | undefined {
+  try {
+    return readSync(fd, bytes, offset, bytes.length - offset, null)
+  } catch (error) {
+    if (codeOf(error) === 'EAGAIN') return undefined
+    throw error
+  }
+}
