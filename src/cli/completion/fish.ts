@@ -15,19 +15,25 @@ ${[...commands, ...COMMAND_NAMES.flatMap(linesOf)].join('\n')}
 }
 
 const START = 'complete -c agent-server'
-const NONE = '__fish_use_subcommand'
+/** Not `__fish_use_subcommand`, which takes the value of an option for a command. */
+const NONE = `'not __fish_seen_subcommand_from ${COMMAND_NAMES.join(' ')}'`
 
 function linesOf(name: CommandName): string[] {
   const seen = `'__fish_seen_subcommand_from ${name}'`
   const words = wordsOf(name)
-  const after = words.length > 0 ? [`${START} -n ${seen} -f -a ${quote(words.join(' '))}`] : []
+  const others = words.filter((word) => word !== name).join(' ')
+  const isNext = quote(`__fish_seen_subcommand_from ${name}; and not __fish_seen_subcommand_from ${others}`)
+  const after = words.length > 0 ? [`${START} -n ${seen} -f`, `${START} -n ${isNext} -a ${quote(words.join(' '))}`] : []
   const conditions = name === 'chat' ? [seen, NONE] : [seen]
   return [...after, ...conditions.flatMap((when) => optionsOf(name).map((option) => lineOf(option, when)))]
 }
 
+const VALUES = { files: ' -r -F', directories: " -x -a '(__fish_complete_directories)'", nothing: ' -x' } as const
+
 function lineOf(option: OptionName, when: string): string {
   const { short, type, choices, completes, about } = optionNamed(option)
-  const value = type === 'boolean' ? '' : choices ? ` -x -a ${quote(choices.join(' '))}` : completes ? ' -r' : ' -x'
+  const value =
+    type === 'boolean' ? '' : choices ? ` -x -a ${quote(choices.join(' '))}` : VALUES[completes ?? 'nothing']
   const letter = short === undefined ? '' : ` -s ${short}`
   return `${START} -n ${when} -l ${option}${letter}${value} -d ${quote(about)}`
 }

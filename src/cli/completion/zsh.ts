@@ -10,6 +10,8 @@ export function zshScript(): string {
 # Completion of agent-server in zsh.
 _agent_server() {
   local -a commands
+  local state line
+  typeset -A opt_args
   commands=(
 ${COMMAND_NAMES.map((name) => `    ${quote(`${name}:${commandNamed(name).about}`)}`).join('\n')}
   )
@@ -17,11 +19,8 @@ ${COMMAND_NAMES.map((name) => `    ${quote(`${name}:${commandNamed(name).about}`
   case $command in
 ${COMMAND_NAMES.map(caseOf).join('\n')}
     *)
-      if [[ $PREFIX == -* ]]; then
-        _arguments ${argumentsOf('chat')}
-      else
-        _describe command commands
-      fi ;;
+      _arguments ${quote('1:command:->command')} ${argumentsOf('chat')} && return
+      [[ $state != command ]] || _describe command commands ;;
   esac
 }
 if [ "$funcstack[1]" = "_agent_server" ] || [ "$funcstack[1]" = "_agent-server" ]; then
@@ -35,11 +34,12 @@ fi
 function caseOf(name: CommandName): string {
   const words = wordsOf(name)
   const rest = words.length > 0 ? ` ${quote(`2:word:(${words.join(' ')})`)}` : ''
-  return `    ${name}) _arguments ${quote('1:command:')}${rest} ${argumentsOf(name)} ;;`
+  return `    ${name}) _arguments ${quote('1:command: ')}${rest} ${argumentsOf(name)} ;;`
 }
 
+/** After the words of a command come ids, which no shell knows; after others come files. */
 const argumentsOf = (name: CommandName): string =>
-  [...optionsOf(name).flatMap(specsOf), quote('*:file:_files')].join(' ')
+  [...optionsOf(name).flatMap(specsOf), quote(wordsOf(name).length > 0 ? '*: : ' : '*:file:_files')].join(' ')
 
 function specsOf(option: OptionName): string[] {
   const { type, multiple, about, value = '', choices, completes } = optionNamed(option)
