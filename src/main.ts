@@ -2,7 +2,7 @@
 /** The executable: arguments -> command; error -> one line and an exit code. */
 import { readArguments } from './cli/command-line/read-arguments.ts'
 import { UsageError } from './cli/command-line/usage-error.ts'
-import { endWithoutReader, surviveLostOutput } from './cli/lost-output.ts'
+import { endWithoutReader, flushOutput, surviveLostOutput } from './cli/lost-output.ts'
 import { oneLine } from './cli/plain-text.ts'
 import { prepareProcess } from './process-settings.ts'
 
@@ -18,7 +18,10 @@ prepareProcess()
 process.on('SIGXFSZ', () => {})
 
 void main(process.argv.slice(2)).then(
-  (code) => process.exit(code),
+  async (code) => {
+    await flushOutput()
+    process.exit(code)
+  },
   (error: unknown) => {
     process.stderr.write(`agent-server: ${tell(error)}\n`)
     process.exit(isWrongUse(error) ? USAGE_EXIT_CODE : 1)

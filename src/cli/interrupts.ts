@@ -1,4 +1,5 @@
 /** Ctrl+C and SIGTERM: the first interrupts the work, the second leaves at once. */
+import { readFileSync } from 'node:fs'
 
 /** 128 and the number of the signal, as shells report it. */
 const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
@@ -33,9 +34,9 @@ export class Interrupts implements Disposable {
   }
 
   readonly #handle = (name: Name): void => {
-    if (this.#code !== undefined) process.exit(this.#code)
+    if (this.#code !== undefined) leave(this.#code)
     this.#code = CODES[name]
-    setTimeout(() => process.exit(CODES[name]), STOP_TIMEOUT_MS).unref()
+    setTimeout(() => leave(CODES[name]), STOP_TIMEOUT_MS).unref()
     this.#onFirst()
     this.#abort.abort(new Error('interrupted'))
   }
@@ -43,3 +44,25 @@ export class Interrupts implements Disposable {
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 const NAMES = Object.keys(CODES) as Name[]
+
+/** Ends what this process has started, too: without a sandbox, commands would continue until the next start. */
+function leave(code: number): never {
+  for (const pid of children()) {
+    try {
+      process.kill(-pid, 'SIGKILL') // shells and programs lead groups
+    } catch {
+      // It has ended, or leads no group.
+    }
+  }
+  process.exit(code)
+}
+
+/** Empty where `/proc` does not list them. */
+function children(): number[] {
+  try {
+    const list = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8')
+    return list.split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}

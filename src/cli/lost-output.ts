@@ -16,5 +16,16 @@ export function surviveLostOutput(): void {
 /** For commands that only print: nobody reads the rest. */
 export function endWithoutReader(): void {
   process.stderr.on('error', () => {})
-  process.stdout.on('error', (error) => process.exit(codeOf(error) === 'EPIPE' ? 0 : 1))
+  process.stdout.on('error', (error) => {
+    const code = codeOf(error) ?? 'error'
+    if (code !== 'EPIPE') process.stderr.write(`agent-server: the output cannot be written (${code}).\n`)
+    process.exit(code === 'EPIPE' ? 0 : 1)
+  })
+}
+
+/** Resolves when everything was written, or could not be: an error is reported after that of the write. */
+export function flushOutput(): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdout.write('', () => setImmediate(resolve))
+  })
 }

@@ -1,6 +1,7 @@
 /** Opens what runs the agents: a remote server, or the agents of this machine. The only file that decides which. */
 import type { AgentServerClient } from '../client/client.ts'
 import { createClient } from '../client/client.ts'
+import { Info } from '../contract/server.ts'
 
 export type AgentHost = AsyncDisposable & {
   readonly client: AgentServerClient
@@ -20,6 +21,23 @@ export type HostOptions = {
 
 /** A person waits: a server that cannot be reached is reported soon. */
 const REMOTE_RETRIES = 2
+
+/** Another service can answer with JSON, too. Other versions may have other fields. */
+const IsServer = Info.pick({ name: true })
+
+/** How long a server may take to say what it is, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 30_000
+
+/** Throws an error unless the host is a server of this kind, and answers. */
+export async function infoOf({ client, server }: AgentHost, signal: AbortSignal): Promise<Info> {
+  const timeout = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
+  const info = await client.info({ signal: AbortSignal.any([signal, timeout]) }).catch((error: unknown) => {
+    if (!timeout.aborted || signal.aborted) throw error
+    throw new Error(`${server} does not answer. Check the URL of the server and the proxies.`, { cause: error })
+  })
+  if (IsServer.safeParse(info).success) return info
+  throw new Error(`${server} is not an agent-server. Check the URL.`)
+}
 
 /** Throws an error that says what to do. The agents of this process end when the host is disposed. */
 export async function openHost({ server, apiKey, dataDir, secretFiles, signal }: HostOptions): Promise<AgentHost> {

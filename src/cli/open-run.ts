@@ -3,7 +3,7 @@ import type { Info } from '../contract/server.ts'
 import type { OpenedConversation } from './conversation/open-conversation.ts'
 import { openConversation } from './conversation/open-conversation.ts'
 import type { AgentHost } from './open-host.ts'
-import { openHost } from './open-host.ts'
+import { infoOf, openHost } from './open-host.ts'
 import { endPreparation } from '../process-settings.ts'
 import type { RunSettings } from './settings/run-settings.ts'
 
@@ -27,7 +27,7 @@ export async function openRun({ server, settings, check }: RunRequest, signal: A
   const { dataDir, serverKey, secretFiles } = settings
   const host = await openHost({ server, apiKey: serverKey, dataDir, secretFiles, signal })
   try {
-    const info = await host.client.info({ signal })
+    const info = await infoOf(host, signal)
     check?.(info)
     const opened = await openConversation(host.client, settings.conversation, signal)
     endPreparation()

@@ -6,18 +6,19 @@ import type { SessionsInvocation } from './command-line/read-arguments.ts'
 import { UsageError } from './command-line/usage-error.ts'
 import { findConversation, latestConversations } from './conversation/find-conversation.ts'
 import { leaveProject } from '../config/leave-project.ts'
-import { openHost } from './open-host.ts'
-import { plainText } from './plain-text.ts'
-import { keyOfEnvironment } from './settings/run-settings.ts'
+import { infoOf, openHost } from './open-host.ts'
+import { oneLine } from './plain-text.ts'
+import { givenServerKey } from './settings/run-settings.ts'
 
 export async function sessions(invocation: SessionsInvocation): Promise<void> {
   const { server } = invocation
   const dataDir = await leaveProject({ createsIt: server === undefined })
-  const apiKey = invocation.apiKey ?? (await keyOfEnvironment())
+  const apiKey = await givenServerKey(invocation.apiKey)
   if (server !== undefined && apiKey === undefined)
     throw new UsageError(`no key is set for ${server}: set OPENHANDS_MASTER_KEY, or give --api-key.`)
   const { signal } = new AbortController()
   await using host = await openHost({ server, apiKey, dataDir, signal })
+  if (server !== undefined) await infoOf(host, signal)
   await ACTIONS[invocation.action](host.client, invocation, signal)
 }
 
@@ -35,7 +36,7 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
     for (const line of factsOf(view)) print(line)
     print('')
     for await (const event of client.conversation(view.id).listEvents({ limit: PAGE }, { signal }))
-      print(plainText(`${event.timestamp.slice(0, SECONDS)}  ${describeEvent(event)}`))
+      print(oneLine(`${event.timestamp.slice(0, SECONDS)}  ${describeEvent(event)}`))
   },
   async export(client, { id = '' }, signal) {
     const { id: found } = await findConversation(client, id, signal)
@@ -57,7 +58,7 @@ const SECONDS = '2026-01-31T12:00:00'.length
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
 function rowOf({ id, updated_at, status, title, workdir }: ConversationView): string {
-  return plainText(`${id}  ${updated_at.slice(0, SECONDS)}  ${status.padEnd(STATUS_WIDTH)}  ${title ?? workdir}`)
+  return oneLine(`${id}  ${updated_at.slice(0, SECONDS)}  ${status.padEnd(STATUS_WIDTH)}  ${title ?? workdir}`)
 }
 
 const STATUS_WIDTH = 'finished'.length
@@ -82,5 +83,5 @@ function factsOf({
     ['Updated', updated_at],
     ['Events', String(last_seq)],
   ]
-  return facts.flatMap(([name = '', value]) => (value === undefined ? [] : [plainText(`${name.padEnd(13)} ${value}`)]))
+  return facts.flatMap(([name = '', value]) => (value === undefined ? [] : [oneLine(`${name.padEnd(13)} ${value}`)]))
 }

@@ -179,4 +179,4 @@ export async function ensureWritable(path: string, name: Name): Promise<void> {
 
 /** True if the output should be coloured: not with NO_COLOR (no-color.org), nor into a pipe. */
 export const wantsColor = (output: { readonly isTTY?: boolean } = process.stdout): boolean =>
-  output.isTTY === true && !process.env.NO_COLOR
+  output.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb'

@@ -168,6 +168,20 @@ test('a proxy that buffers the stream is reported, instead of waiting forever', 
   })
 })
 
+test('a server that accepts connections and does nothing is reported, instead of waiting forever', async () => {
+  answers = [() => {}]
+  const transport = new Transport({ baseUrl: url, apiKey: KEY, maxRetries: 0 })
+  const client = createClient({ baseUrl: url, maxRetries: 0, streamSource: httpStreamSource(transport, 50) })
+  expect(await failureOf(client.conversation('x').events().next())).toMatchObject({
+    code: 'connection_failed',
+    message: expect.stringMatching(/did not answer in time/),
+  })
+})
+
+test('a key that no header can have is refused, and not quoted', () => {
+  expect(() => createClient({ baseUrl: url, apiKey: 'a-secret\nkey' })).toThrow(/^apiKey has a character/)
+})
+
 test('an operation that the server does not have is named', async () => {
   const older = createClient({ baseUrl: `${url}/api`, apiKey: KEY })
   expect(await failureOf(older.conversation('x').compact())).toMatchObject({

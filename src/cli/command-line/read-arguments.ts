@@ -59,7 +59,7 @@ function checkOptions(args: string[]): void {
   for (const token of tokens) {
     if (token.kind !== 'option') continue
     const { name, rawName, value, inlineValue } = token
-    if (!isOptionName(name)) throw new UsageError(`there is no option ${rawName}${suggest(name)}`)
+    if (!isOptionName(name)) throw new UsageError(`there is no option ${rawName}${suggest(name, tokens)}`)
     const takesValue = OPTIONS[name].type === 'string'
     if (takesValue && (!value || (!inlineValue && value.startsWith('-'))))
       throw new UsageError(`${rawName} needs a value.`)
@@ -67,9 +67,11 @@ function checkOptions(args: string[]): void {
   }
 }
 
-function suggest(option: string): string {
+function suggest(option: string, tokens: readonly { readonly kind: string; readonly name?: string }[]): string {
   const nearest = nearestName(option, Object.keys(OPTIONS))
-  return nearest === undefined ? '.' : `; did you mean --${nearest}?`
+  if (nearest !== undefined) return `; did you mean --${nearest}?`
+  const isRun = tokens.some(({ name }) => name === 'no-tui' || name === 'print' || name === 'p')
+  return isRun ? '; put -- before a prompt that begins with a dash.' : '.'
 }
 
 type Named = { readonly name: CommandName | undefined; readonly words: readonly string[] }

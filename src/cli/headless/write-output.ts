@@ -5,7 +5,7 @@ import type { Event } from '../../contract/events/event.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { OutputFormat } from '../command-line/run-options.ts'
-import { plainText } from '../plain-text.ts'
+import { oneLine, plainText } from '../plain-text.ts'
 import { DONE, FAILED } from './exit-code.ts'
 import type { TurnEnd } from './run-turn.ts'
 
@@ -55,7 +55,7 @@ export class HeadlessOutput {
   /** A line for a person, on stderr. */
   note(text: string): void {
     if (this.isLost) return
-    const line = plainText(text)
+    const line = oneLine(text)
     this.#streams.stderr.write(this.#color ? `${DIM}${line}${RESET}\n` : `${line}\n`)
   }
 

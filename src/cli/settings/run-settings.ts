@@ -1,6 +1,7 @@
 /** Collects what a conversation gets: options, environment, settings file, and what a person is asked for. */
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { faultOfHeaderValue } from '../../contract/http-header.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
@@ -111,17 +112,26 @@ function requireUrl(endpoint: string | null | undefined): void {
 }
 
 async function serverKeyOf({ apiKey, server, isHeadless }: RunInvocation): Promise<string> {
-  const key = apiKey ?? (await keyOfEnvironment()) ?? (isHeadless ? undefined : await askForKey(server))
-  if (key !== undefined) return key
+  const key = (await givenServerKey(apiKey)) ?? (isHeadless ? undefined : await askForKey(server))
+  if (key !== undefined) return usableKey(key)
   throw new UsageError(`no key is set for ${server}: set OPENHANDS_MASTER_KEY, or give --api-key.`)
 }
 
 const askForKey = (server: string | undefined) => ask(`Key of ${server}: `, { isSecret: true })
 
-/** Of several keys the first. */
-export async function keyOfEnvironment(): Promise<string | undefined> {
+/** That of the option, or of the environment: of several keys the first. Throws a `UsageError` if it cannot be sent. */
+export async function givenServerKey(option: string | undefined): Promise<string | undefined> {
+  if (option !== undefined) return usableKey(option)
   const { createReader } = await import('../../config/environment.ts')
-  return createReader({})('OPENHANDS_MASTER_KEY')?.split(',')[0]?.trim()
+  const key = createReader({})('OPENHANDS_MASTER_KEY')?.split(',')[0]?.trim()
+  return key === undefined ? undefined : usableKey(key)
+}
+
+function usableKey(key: string): string {
+  if (faultOfHeaderValue(key) === undefined) return key
+  throw new UsageError(
+    'the key of the server (--api-key or OPENHANDS_MASTER_KEY) has a character that no HTTP header can have.',
+  )
 }
 
 /** Servers of the option replace those of the same name. */

@@ -45,9 +45,10 @@ export function httpStreamSource(transport: Transport, maxSilenceMs = MAX_SILENC
       maxRetries,
     }
     try {
-      const response = await transport.send(request, requireStream)
+      const reading = { signal, maxSilenceMs }
+      const response = await withoutSilence(transport.send(request, requireStream), reading, unanswered)
       yield { cursor: cursor ?? response.headers.get(CURSOR_HEADER) ?? undefined }
-      if (response.body) yield* framesIn(response.body, { signal, maxSilenceMs })
+      if (response.body) yield* framesIn(response.body, reading)
     } catch (error) {
       signal.throwIfAborted()
       throw error instanceof AgentServerError ? error : connectionError(error, path)
@@ -126,6 +127,10 @@ async function withoutSilence<T>(
     signal.removeEventListener('abort', stop)
   }
 }
+
+/** The server accepts connections and does nothing. `fetch` waits much longer, and one to a socket forever. */
+const unanswered = () =>
+  new AgentServerError('connection_failed', 'The server did not answer in time. Check that it is running.')
 
 const silentStream = () => new AgentServerError('connection_failed', 'The stream was silent for too long.')
 

@@ -84,7 +84,7 @@ const isMissingRoute = (error: unknown): error is AgentServerError =>
 
 function missingOperation(id: OperationId, cause: AgentServerError): AgentServerError {
   const { code, status, details, message } = cause
-  const why = `The server has no operation ${id}. Update it if it is older than this client, or correct baseUrl.`
+  const why = `The server has no operation ${id}. Update it if it is older than this client, or correct its URL.`
   return new AgentServerError(code, `${why} It says: ${message}`, { status, details, cause })
 }
 

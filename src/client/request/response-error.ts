@@ -26,7 +26,7 @@ export function foreign(response: Response, text: string, options: { retryAfterM
   const quote = start === '' ? '' : ` It begins with: ${start}`
   return new AgentServerError(
     'unexpected_response',
-    `The response is not from an agent-server (status ${status}, ${type}). Check baseUrl and the proxies.${quote}`,
+    `The response is not from an agent-server (status ${status}, ${type}). Check the URL of the server and the proxies.${quote}`,
     { ...options, status },
   )
 }
@@ -61,7 +61,7 @@ export function redirected({ status, headers }: Response, url: string): AgentSer
   const where = target === null ? '' : ` to ${target.slice(0, MAX_QUOTE)}`
   return new AgentServerError(
     'unexpected_response',
-    `${url} redirects${where}, which the client does not follow. Check baseUrl: https instead of http, or a login of a proxy.`,
+    `${url} redirects${where}, which the client does not follow. Check the URL of the server: https instead of http, or a login of a proxy.`,
     { status: status || undefined },
   )
 }

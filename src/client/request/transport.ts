@@ -2,6 +2,7 @@
  * Sends requests and repeats those that may be repeated: when the server starts or stops, when a connection is lost,
  * and when a limit is reached for a moment. The only file that calls `fetch`.
  */
+import { faultOfHeaderValue } from '../../contract/http-header.ts'
 import { AgentServerError } from '../agent-server-error.ts'
 import { delayAfter, MAX_DELAY_MS, sleep } from './backoff.ts'
 import { connectionError, errorOf, redirected } from './response-error.ts'
@@ -50,6 +51,9 @@ export class Transport {
   readonly maxRetries: number
 
   constructor({ baseUrl, apiKey, fetch: own, headers = {}, maxRetries = DEFAULT_RETRIES }: TransportOptions) {
+    // Errors of `fetch` about a header quote it.
+    if (apiKey !== undefined && faultOfHeaderValue(apiKey) !== undefined)
+      throw new AgentServerError('invalid_argument', 'apiKey has a character that cannot be sent in an HTTP header.')
     this.#baseUrl = String(baseUrl).replace(/\/+$/, '')
     this.#headers = { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers }
     // Called without a receiver: browsers refuse to call `fetch` as a method of something else.
