@@ -8,7 +8,7 @@ export type ChangingTools = {
   /** What model requests list, after the other tools. The same array until it changes. */
   readonly listed: readonly Tool[]
   readonly find: (name: string) => Tool | undefined
-  /** Awaited at the start of each run. Rejects only with the reason of the signal. */
+  /** Awaited at the start of each run; absent while there is nothing to wait for. Rejects only with the reason of the signal. */
   readonly prepare?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 

@@ -122,11 +122,6 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   // retried.
   const unstored = new Map<string, HookedResult>()
 
-  const advised = (result: ResultDraft): ResultDraft => {
-    const advice = deps.adviceFor(result)
-    return advice === undefined ? result : { ...result, advice }
-  }
-
   /** Stores the result after that of the earlier call `before`. If that one cannot be stored, this one is kept as well. */
   const settle = async (call: ToolCall, signal: AbortSignal, { denial, before }: Beginning): Promise<FinishedCall> => {
     const execution = () =>
@@ -139,7 +134,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     unstored.set(call.toolUseId, ran)
     await before
     // After the earlier results are stored: the advice depends on them.
-    const result = kept?.result ?? advised(ran.result)
+    const result = kept?.result ?? advised(deps, ran.result)
     unstored.set(call.toolUseId, { ...ran, result })
     await deps.emit([...ran.events, result])
     unstored.delete(call.toolUseId)
@@ -162,7 +157,9 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     get descriptions() {
       return describe()
     },
-    prepare: changing?.prepare?.bind(changing),
+    get prepare() {
+      return changing?.prepare
+    },
     asking: (calls, denials) => (canAsk ? askingCalls(byName, calls, denials) : NONE),
     findFault: (name, input) => findFault(toolNamed(name), input),
     accessOf: ({ name, input }) => accessOf(toolNamed(name), input),
@@ -218,6 +215,11 @@ async function toResult(
     ...(fullOutputPath !== undefined && { full_output_path: fullOutputPath }),
   }
   return { result, events }
+}
+
+function advised({ adviceFor }: ToolCallsDeps, result: ResultDraft): ResultDraft {
+  const advice = adviceFor(result)
+  return advice === undefined ? result : { ...result, advice }
 }
 
 const withEvents = (events: readonly EventDraft[], hooked: HookedResult): HookedResult =>

@@ -159,6 +159,9 @@ export const UpdateConfig = z
     client_tools: ClientTools.optional().describe(
       'Replaces all client tools; `[]` removes them. Calls that already wait can still be answered.',
     ),
+    mcp: McpInput.optional().describe(
+      'Replaces all MCP servers, those of `.mcp.json` too; `{}` removes them. Needs the scope `approve`, programs also `commands`. A masked credential that is sent back keeps the stored one of the same name and address.',
+    ),
     enable_message_rewrite_hooks: RewriteHooks.optional().describe(
       `${RewriteHooks.description} Needs the scope \`approve\`.`,
     ),

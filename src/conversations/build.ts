@@ -30,7 +30,7 @@ import { ConversationFiles } from './files/files.ts'
 import { buildHooks } from './hooks/build-hooks.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import { logEvents } from './log-events.ts'
-import { buildMcp, ClientMcp } from './mcp.ts'
+import { buildMcp } from './mcp.ts'
 import { ConversationNetwork } from './network.ts'
 import { ConversationProject } from './project/conversation-project.ts'
 import { PostedCommands } from './project/posted-commands.ts'
@@ -82,9 +82,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     toolCalls: () => toolCalls,
     onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a hook could not be called'),
   })
-  const { mcp: servers } = state.current.settings
-  const mcp =
-    servers && buildMcp(deps, { ...base, ...execution, servers, secrets, redactor, runId: () => state.current.run?.id })
+  const mcp = buildMcp(deps, { ...base, ...execution, secrets, redactor })
   const waiting = new WaitingCalls(base)
   const changing = joinTools(mcp, new DeclaredTools(state, waiting))
   const agents = buildAgents(
@@ -123,7 +121,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),
       network: new NetworkApprovals(execution.network, actor),
-      mcp: new ClientMcp(mcp),
+      mcp,
       clientEvents: new ClientEvents(parts),
       compactions: new Compactions({ ...parts, toolCalls, createLlm, hooks }),
     },

@@ -2,6 +2,8 @@
 import type { UpdateConfig } from '../contract/conversation.ts'
 import { eachHook } from '../contract/hooks/hooks.ts'
 import type { DroppedCredential } from '../contract/llm-config.ts'
+import type { ReadMcp } from '../mcp/read-config.ts'
+import { readMcp } from '../mcp/read-config.ts'
 import { checkPolicy } from '../network/server-policy.ts'
 import type { ConversationActor } from './actor.ts'
 import { budgetWarning } from './config/budget-warning.ts'
@@ -21,7 +23,7 @@ import { checkHooks, credentialsOf, hookWarnings, urlsIn } from './hooks/hook-se
 import type { ClientMcp } from './mcp.ts'
 import type { ConversationNetwork } from './network.ts'
 import { agentsWarning, checkAgents } from './subagents/check-agents.ts'
-import { changesNetworkMode } from './state/intents.ts'
+import { changesNetworkMode, isWorking } from './state/intents.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { State } from './state/state.ts'
 import { enterAsGuest, leaveAsGuest } from './workdirs/guest-workdirs.ts'
@@ -41,7 +43,7 @@ export type ConfiguredParts = {
   readonly secrets: ConversationSecrets
   readonly network: ConversationNetwork
   readonly shells: ConversationShells
-  readonly mcp: Pick<ClientMcp, 'stop'>
+  readonly mcp: Pick<ClientMcp, 'stop' | 'update'>
   readonly redact: (text: string) => string
 }
 
@@ -64,12 +66,14 @@ export async function configureConversation(
     dropped = change?.dropped ?? []
     // Redact the new credentials first: another field may repeat them.
     if (llm) parts.secrets.hideLlm(llm.config)
-    refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, parts.redact)
+    const mcp = update.mcp && readMcp(update.mcp, state.settings.mcp)
+    if (mcp) parts.secrets.hideMcp(mcp.credentials)
+    refuseSecretsIn({ workdir: update.workdir, mcp: mcp?.servers, ...shownFields(llm?.config) }, parts.redact)
     if (llm) await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
     const { workdirRules } = deps.workspace
     const workdir =
       update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, workdirRules)
-    return planOf(deps, parts, state, { update, llm: change, workdir })
+    return planOf(deps, parts, state, { update, llm: change, mcp, workdir })
   })
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
@@ -79,8 +83,8 @@ export async function configureConversation(
 }
 
 /** Throws a `Problem` for agents that cannot be used with the configuration after the update. */
-function agentsOf({ settings }: State, update: UpdateConfig, llm: LlmChange | undefined, redact: Redact) {
-  const servers = Object.keys(settings.mcp ?? {})
+function agentsOf({ settings }: State, { update, llm, mcp }: Checked, redact: Redact) {
+  const servers = Object.keys(mcp?.servers ?? settings.mcp ?? {})
   const clientTools = (update.client_tools ?? settings.client_tools ?? []).map(({ name }) => name)
   const against = { llm: { ...settings.llm_config, ...llm?.update }, servers, clientTools, redact }
   return update.agents && checkAgents(update.agents, against)
@@ -91,6 +95,7 @@ type Redact = (text: string) => string
 type Checked = {
   readonly update: UpdateConfig
   readonly llm: LlmChange | undefined
+  readonly mcp: ReadMcp | undefined
   /** The new workdir. */
   readonly workdir: string | undefined
 }
@@ -99,22 +104,28 @@ function planOf(
   { storage, workspace }: ConversationDeps,
   { secrets, network, shells, mcp, redact }: ConfiguredParts,
   state: State,
-  { update, llm, workdir }: Checked,
+  checked: Checked,
 ): ConfigChange {
+  const { update, llm, mcp: servers, workdir } = checked
   const hooks = update.hooks && credentialsOf(eachHook(update.hooks), (url) => secrets.hookCredentials(url))
   const guests = { storage, workdirBase: workspace.workdirRules.base }
   return {
-    changes: changesOf({ update, llm, workdir, agents: agentsOf(state, update, llm, redact), redact }),
+    changes: changesOf({ ...checked, mcp: servers?.servers, agents: agentsOf(state, checked, redact), redact }),
     // Do this before the change is logged: a change that is in the log is in effect.
     before: async () => {
       if (workdir !== undefined) await enterAsGuest(guests, workdir, state.id)
       if (llm) await secrets.updateLlm(llm)
+      if (servers) await secrets.addMcp(servers.credentials)
       if (hooks) await secrets.updateHooks({ add: hooks })
     },
     after: async () => {
       if (update.network) network.recheck()
       // Until the change is logged, the former hooks apply.
       if (update.hooks) await secrets.updateHooks({ keep: urlsIn(update.hooks) })
+      if (servers) {
+        mcp.update(isWorking(state))
+        await secrets.keepMcp(servers.servers)
+      }
       // The next command starts in the new workdir and network.
       if (workdir !== undefined || changesNetworkMode(state, { network: update.network })) {
         await mcp.stop()

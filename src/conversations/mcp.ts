@@ -1,6 +1,7 @@
 /** Connects the MCP servers of a conversation to its shells, its network, its secrets and its log. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ChangingTools } from '../agent/describe-tool.ts'
 import type { EventDraft } from '../contract/events/event.ts'
 import type { McpServers } from '../contract/mcp/mcp-server.ts'
 import type { McpServerList, McpServerView } from '../contract/mcp/mcp-status.ts'
@@ -13,15 +14,16 @@ import type { PendingAuthorization } from '../mcp/oauth/pending-authorizations.t
 import { createShowText } from '../mcp/shown-text.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import type { Tool } from '../tools/tool.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ConversationShells } from './exec/conversation-shells.ts'
 import type { ConversationNetwork } from './network.ts'
+import type { LiveState } from './state/live-state.ts'
 
 export type McpParts = {
-  readonly servers: McpServers
   readonly log: EventLog
-  readonly runId: () => string | undefined
+  readonly state: LiveState
   readonly workdir: () => string
   /** The server's own directory for this conversation. */
   readonly directory: string
@@ -32,8 +34,14 @@ export type McpParts = {
   readonly logger: Logger
 }
 
-export function buildMcp({ mcp, server }: ConversationDeps, parts: McpParts): ConversationMcp {
-  const { servers, log, runId, workdir, directory, shells, network, secrets, redactor, logger } = parts
+export const buildMcp = (deps: ConversationDeps, parts: McpParts): ClientMcp =>
+  new ClientMcp(
+    () => parts.state.current.settings.mcp,
+    (servers) => buildServers(deps, parts, servers),
+  )
+
+function buildServers({ mcp, server }: ConversationDeps, parts: McpParts, servers: McpServers): ConversationMcp {
+  const { log, state, workdir, directory, shells, network, secrets, redactor, logger } = parts
   return new ConversationMcp(servers, {
     version: server.version,
     workdir,
@@ -52,7 +60,7 @@ export function buildMcp({ mcp, server }: ConversationDeps, parts: McpParts): Co
     keptBytes: mcp.keptBytes,
     save: (text) => saveOutput(mcp.outputsOf(directory), text, logger),
     onStatus: (connection) => {
-      log.append([statusOf(connection, runId())]).catch((error: unknown) => {
+      log.append([statusOf(connection, state.current.run?.id)]).catch((error: unknown) => {
         logger.error(
           { err: error, conversation_id: log.conversationId },
           'the status of an MCP server could not be stored',
@@ -62,28 +70,63 @@ export function buildMcp({ mcp, server }: ConversationDeps, parts: McpParts): Co
   })
 }
 
-/** The MCP servers of a conversation, or none. */
-export class ClientMcp {
-  readonly #mcp: ConversationMcp | undefined
+/** The MCP servers of a conversation, or none: those of its present configuration. */
+export class ClientMcp implements ChangingTools {
+  readonly #configured: () => McpServers | undefined
+  readonly #build: (servers: McpServers) => ConversationMcp
+  #made: McpServers | undefined
+  #mcp: ConversationMcp | undefined
 
-  constructor(mcp: ConversationMcp | undefined) {
-    this.#mcp = mcp
+  constructor(configured: () => McpServers | undefined, build: (servers: McpServers) => ConversationMcp) {
+    this.#configured = configured
+    this.#build = build
+  }
+
+  get listed(): readonly Tool[] {
+    return this.#current()?.listed ?? NO_TOOLS
+  }
+
+  readonly find = (name: string): Tool | undefined => this.#current()?.find(name)
+
+  get prepare(): ChangingTools['prepare'] {
+    const mcp = this.#current()
+    return mcp && ((signal) => mcp.prepare(signal))
+  }
+
+  /** The configuration has changed. While an agent works, new servers begin to connect. */
+  update(isWorking: boolean): void {
+    const mcp = this.#current()
+    if (isWorking) mcp?.startNew()
   }
 
   view(): McpServerList {
-    return this.#mcp?.view() ?? { items: [] }
+    return this.#current()?.view() ?? { items: [] }
   }
 
   /** Throws a `Problem` if no server has this name. */
   async reconnect(name: string): Promise<McpServerView> {
-    if (!this.#mcp) throw new Problem('mcp_server_not_found', 'This conversation has no MCP servers.')
-    return await this.#mcp.reconnect(name)
+    return await this.#required().reconnect(name)
   }
 
   /** Throws a `Problem`. */
   async authorize(pending: PendingAuthorization, answer: URLSearchParams): Promise<McpServerView> {
-    if (!this.#mcp) throw new Problem('mcp_server_not_found', 'This conversation has no MCP servers.')
-    return await this.#mcp.authorize(pending, answer)
+    return await this.#required().authorize(pending, answer)
+  }
+
+  #required(): ConversationMcp {
+    const mcp = this.#current()
+    if (!mcp) throw new Problem('mcp_server_not_found', 'This conversation has no MCP servers.')
+    return mcp
+  }
+
+  /** Follows the state without a delay: a call must not reach a former server under the rules for the present one. */
+  #current(): ConversationMcp | undefined {
+    const servers = this.#configured()
+    if (servers === this.#made) return this.#mcp
+    this.#made = servers
+    if (this.#mcp) this.#mcp.update(servers ?? {})
+    else if (servers) this.#mcp = this.#build(servers)
+    return this.#mcp
   }
 
   /** Ends all connections; the next run makes new ones. */
@@ -95,6 +138,8 @@ export class ClientMcp {
     await this.#mcp?.close()
   }
 }
+
+const NO_TOOLS: readonly Tool[] = []
 
 /** The agent's commands can read it there. Without room for it, the result says nothing of a file. */
 async function saveOutput(directory: string, text: string, logger: Logger): Promise<string | undefined> {

@@ -63,10 +63,12 @@ export class McpConnection {
   #onEnd: (reason: string) => void = () => {}
   readonly #toolRefresh = new ListRefresh(() => this.#refresh())
 
-  constructor(name: string, server: McpServer, deps: ConnectionDeps) {
+  /** `former`: it begins when this has resolved. */
+  constructor(name: string, server: McpServer, deps: ConnectionDeps, former?: Promise<void>) {
     this.name = name
     this.server = server
     this.#deps = deps
+    if (former) this.#closed = former
     this.#authorization = new ServerAuthorization(name, deps.oauth, deps.show)
   }
 

@@ -1,7 +1,8 @@
 /** Replaces the names of secrets in the configuration of a server by their values, just before they are used. */
+import { createHash } from 'node:crypto'
 import { MASK } from '../contract/llm-config.ts'
 import type { McpOauth } from '../contract/mcp/mcp-oauth.ts'
-import type { McpServer } from '../contract/mcp/mcp-server.ts'
+import type { McpServer, McpServers } from '../contract/mcp/mcp-server.ts'
 
 /** `${NAME}`, or `${NAME:-text}` with a text for when there is no such secret. */
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
@@ -10,8 +11,30 @@ export const namesSecrets = (text: string): boolean => text.search(REFERENCE) >=
 
 type CredentialField = 'env' | 'headers' | 'oauth'
 
-/** Where a credential of the configuration is stored. */
-export const placeOf = (server: string, field: CredentialField, name: string): string => `${server} ${field} ${name}`
+type Addressed = Pick<McpServer, 'url' | 'command' | 'args'>
+
+/** What a credential is for: all of the origin of a URL, or one program with its arguments. */
+export const addressOf = ({ url, command, args = [] }: Addressed): string =>
+  url === undefined ? JSON.stringify([command, ...args]) : (URL.parse(url)?.origin ?? url)
+
+/** Where a credential of the configuration is stored. It is for one address: nothing else gets it. */
+export const placeOf = (name: string, server: Addressed, field: CredentialField, key: string): string =>
+  `${formerPlaceOf(name, field, key)} ${createHash('sha256').update(addressOf(server)).digest('hex').slice(0, 16)}`
+
+/** Where it was stored when servers could not be changed. */
+const formerPlaceOf = (name: string, field: CredentialField, key: string): string => `${name} ${field} ${key}`
+
+/** The places of all credentials of the configuration. */
+export function placesIn(servers: McpServers): Set<string> {
+  const places = Object.entries(servers).flatMap(([name, server]) => {
+    const masked = (['env', 'headers'] as const).flatMap((field) =>
+      Object.entries(server[field] ?? {}).flatMap(([key, value]) => (value === MASK ? [[field, key] as const] : [])),
+    )
+    const all = server.oauth?.client_secret === MASK ? [...masked, ['oauth', 'client_secret'] as const] : masked
+    return all.flatMap(([field, key]) => [placeOf(name, server, field, key), formerPlaceOf(name, field, key)])
+  })
+  return new Set(places)
+}
 
 export type SecretSource = {
   /** A secret of the conversation. */
@@ -33,7 +56,7 @@ export function withSecrets(name: string, server: McpServer, source: SecretSourc
       [field]: Object.fromEntries(
         Object.entries(server[field]).map(([key, value]) => [
           key,
-          value === MASK ? credentialAt(name, field, key, source) : fill(`${field}.${key}`, value),
+          value === MASK ? credentialAt(name, server, [field, key], source) : fill(`${field}.${key}`, value),
         ]),
       ),
     }
@@ -43,7 +66,7 @@ export function withSecrets(name: string, server: McpServer, source: SecretSourc
     ...(server.url !== undefined && { url: fill('url', server.url) }),
     ...fillAll('env'),
     ...fillAll('headers'),
-    ...(server.oauth && { oauth: fillOauth(name, server.oauth, source) }),
+    ...(server.oauth && { oauth: fillOauth(name, server, server.oauth, source) }),
   }
 }
 
@@ -57,18 +80,23 @@ function fillIn(field: string, text: string, { secret }: SecretSource): string {
   })
 }
 
-function fillOauth(name: string, oauth: McpOauth, source: SecretSource): McpOauth {
+function fillOauth(name: string, server: McpServer, oauth: McpOauth, source: SecretSource): McpOauth {
   const { client_secret: secret } = oauth
   if (secret === undefined) return oauth
   const value =
     secret === MASK
-      ? credentialAt(name, 'oauth', 'client_secret', source)
+      ? credentialAt(name, server, ['oauth', 'client_secret'], source)
       : fillIn(`${name}.oauth.client_secret`, secret, source)
   return { ...oauth, client_secret: value }
 }
 
-function credentialAt(name: string, field: CredentialField, key: string, { credential }: SecretSource): string {
-  const value = credential(placeOf(name, field, key))
+function credentialAt(
+  name: string,
+  server: McpServer,
+  [field, key]: readonly [CredentialField, string],
+  { credential }: SecretSource,
+): string {
+  const value = credential(placeOf(name, server, field, key)) ?? credential(formerPlaceOf(name, field, key))
   if (value !== undefined) return value
   throw new MissingSecret(
     `${name}.${field}.${key} cannot be decrypted; start the server with the key it was stored with.`,

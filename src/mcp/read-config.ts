@@ -4,13 +4,16 @@ import { isServerName, MAX_MCP_SERVERS } from '../contract/mcp/mcp-server.ts'
 import { MASK } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
-import { namesSecrets, placeOf } from './named-secrets.ts'
+import { addressOf, namesSecrets, placeOf } from './named-secrets.ts'
 
-/** `credentials` by their place: `SERVER headers NAME` or `SERVER env NAME`. */
+/** `credentials` by their place. */
 export type ReadMcp = { readonly servers: McpServers; readonly credentials: Readonly<Record<string, string>> }
 
-/** Throws a `Problem` that names the field. */
-export function readMcp(input: McpInput): ReadMcp {
+/**
+ * A masked credential keeps the one of the server of the same name and address in `former`. Throws a `Problem` that names
+ * the field.
+ */
+export function readMcp(input: McpInput, former: McpServers = {}): ReadMcp {
   const named = new Map<string, McpServer>()
   const add = (field: string, name: string, server: McpServer) => {
     if (!isServerName(name)) throw new Problem('invalid_request', `${field}: this is not a name of a server.`)
@@ -26,7 +29,7 @@ export function readMcp(input: McpInput): ReadMcp {
   addRemote('sse_servers', 'sse', input.sse_servers, add, named)
   if (named.size > MAX_MCP_SERVERS)
     throw new Problem('invalid_request', `mcp: a conversation has at most ${MAX_MCP_SERVERS} servers.`)
-  return splitCredentials(Object.fromEntries(named))
+  return splitCredentials(Object.fromEntries(named), former)
 }
 
 function fromNamed({ type, ...given }: McpServerInput): McpServer {
@@ -72,15 +75,17 @@ const SECRET_NAME = /key|token|secret|passw|auth|credential|private|cookie/i
 /** Ordinary headers: their values are shown. */
 const PLAIN_HEADER = /^(accept|accept-.*|content-.*|user-agent|.*-version)$/i
 
-function splitCredentials(servers: Record<string, McpServer>): ReadMcp {
+function splitCredentials(servers: Record<string, McpServer>, former: McpServers): ReadMcp {
   const credentials: Record<string, string> = {}
   const shown = Object.entries(servers).map(([name, server]) => {
+    const before = formerOf(former, name, server)
     const mask = (field: 'env' | 'headers', isSecret: (name: string) => boolean) => {
       const entries = Object.entries(server[field] ?? {}).map(([key, value]) => {
+        if (value === MASK && before?.[field]?.[key] === MASK) return [key, MASK] as const
         if (value === MASK)
           throw new Problem('invalid_request', `mcp: ${field} of ${name} has a masked value; send the value itself.`)
         if (!isSecret(key) || namesSecrets(value) || value === '') return [key, value] as const
-        credentials[placeOf(name, field, key)] = value
+        credentials[placeOf(name, server, field, key)] = value
         return [key, MASK] as const
       })
       return server[field] && { [field]: Object.fromEntries(entries) }
@@ -88,12 +93,19 @@ function splitCredentials(servers: Record<string, McpServer>): ReadMcp {
     const env = mask('env', (key) => SECRET_NAME.test(key))
     const headers = mask('headers', (key) => !PLAIN_HEADER.test(key))
     const secret = server.oauth?.client_secret
-    if (secret === MASK)
+    const isKept = secret === MASK && before?.oauth?.client_secret === MASK
+    if (secret === MASK && !isKept)
       throw new Problem('invalid_request', `mcp: oauth of ${name} has a masked value; send the value itself.`)
-    const isWritten = secret !== undefined && !namesSecrets(secret)
-    if (isWritten) credentials[placeOf(name, 'oauth', 'client_secret')] = secret
+    const isWritten = secret !== undefined && !isKept && !namesSecrets(secret)
+    if (isWritten) credentials[placeOf(name, server, 'oauth', 'client_secret')] = secret
     const oauth = isWritten && { oauth: { ...server.oauth, client_secret: MASK } }
     return [name, { ...server, ...env, ...headers, ...oauth }] as const
   })
   return { servers: Object.fromEntries(shown), credentials }
+}
+
+/** The server that its credentials are for, too. */
+function formerOf(former: McpServers, name: string, server: McpServer): McpServer | undefined {
+  const before = Object.hasOwn(former, name) ? former[name] : undefined
+  return before && addressOf(before) === addressOf(server) ? before : undefined
 }

@@ -1,8 +1,9 @@
 /** The MCP servers of one conversation: started with its first run, and ended with it. */
-import type { McpServers } from '../contract/mcp/mcp-server.ts'
+import type { McpServer, McpServers } from '../contract/mcp/mcp-server.ts'
 import type { McpServerList } from '../contract/mcp/mcp-status.ts'
 import { Problem } from '../contract/problem.ts'
 import { orAborted, settlesWithin } from '../lib/bounded-wait.ts'
+import { canonicalJson } from '../lib/json/canonical-json.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { ConnectionDeps } from './connection.ts'
 import { McpConnection } from './connection.ts'
@@ -23,19 +24,52 @@ export type McpServersDeps = Omit<ConnectionDeps, 'onChange'> &
   }
 
 export class ConversationMcp {
-  readonly #connections: ReadonlyMap<string, McpConnection>
-  readonly #list: ToolList
+  readonly #deps: McpServersDeps
   readonly #show: ShowText
   readonly #shown = new Map<string, string>()
+  #connections: ReadonlyMap<string, McpConnection> = new Map()
+  /** Connections that were removed and have not ended yet, by name. */
+  readonly #ending = new Map<string, Promise<void>>()
+  #list: ToolList
+  /** True since a run has begun, until all connections are ended. */
+  #isStarted = false
   #isClosed = false
 
   constructor(servers: McpServers, deps: McpServersDeps) {
+    this.#deps = deps
     this.#show = deps.show
-    const onChange = (connection: McpConnection) => this.#onChange(connection, deps)
-    this.#connections = new Map(
-      Object.entries(servers).map(([name, server]) => [name, new McpConnection(name, server, { ...deps, onChange })]),
-    )
-    this.#list = new ToolList([...this.#connections.values()], deps)
+    this.#list = new ToolList([], deps)
+    this.update(servers)
+  }
+
+  /**
+   * The configuration has changed. Servers that are the same keep their connection and their place in the list of tools;
+   * calls that others work on are interrupted. New ones begin to connect if a run has begun.
+   */
+  update(servers: McpServers): void {
+    const former = this.#connections
+    const kept = [...former.values()].filter(({ name, server }) => isSame(server, servers[name]))
+    const ended = [...former.values()].filter((each) => !kept.includes(each))
+    const others = Object.entries(servers).filter(([name]) => !kept.some((each) => each.name === name))
+    if (former.size > 0 && ended.length + others.length === 0) return
+    for (const connection of ended) this.#end(connection)
+    const created = others.map(([name, server]) => this.#create(name, server))
+    this.#connections = new Map([...kept, ...created].map((each) => [each.name, each]))
+    this.#list = new ToolList([...this.#connections.values()], this.#deps)
+    this.#list.change()
+    if (this.#isStarted) this.startNew()
+  }
+
+  #end(connection: McpConnection): void {
+    const { name } = connection
+    this.#shown.delete(name)
+    const ended = connection.close().finally(() => this.#ending.get(name) === ended && this.#ending.delete(name))
+    this.#ending.set(name, ended)
+  }
+
+  #create(name: string, server: McpServer): McpConnection {
+    const onChange = (connection: McpConnection) => this.#onChange(connection)
+    return new McpConnection(name, server, { ...this.#deps, onChange }, this.#ending.get(name))
   }
 
   /** What a model request lists. The same array until it changes. */
@@ -51,8 +85,16 @@ export class ConversationMcp {
   /** Starts what is not started, and waits for it for a short time. Rejects only with the reason of the signal. */
   async prepare(signal: AbortSignal): Promise<void> {
     if (this.#isClosed) return
+    this.#isStarted = true
     const started = Promise.all(this.#connections.values().map((connection) => connection.start()))
     await orAborted(settlesWithin(START_WAIT_MS, started), signal)
+  }
+
+  /** Starts those that were never started, in the background. */
+  startNew(): void {
+    if (this.#isClosed) return
+    this.#isStarted = true
+    for (const connection of this.#connections.values()) if (connection.status === 'pending') void connection.start()
   }
 
   view(): McpServerList {
@@ -88,7 +130,9 @@ export class ConversationMcp {
 
   /** Ends all connections and their processes. Those that were started can be started again by `prepare`. */
   async stop(): Promise<void> {
-    await Promise.allSettled(this.#connections.values().map((connection) => connection.close()))
+    this.#isStarted = false
+    const open = this.#connections.values().map((connection) => connection.close())
+    await Promise.allSettled([...open, ...this.#ending.values()])
   }
 
   async close(): Promise<void> {
@@ -96,17 +140,21 @@ export class ConversationMcp {
     await this.stop()
   }
 
-  #onChange(connection: McpConnection, { onStatus }: McpServersDeps): void {
-    this.#list.change()
+  #onChange(connection: McpConnection): void {
     const { name, status, error, authorizationUrl } = connection
+    // One that is being removed still changes.
+    if (this.#connections.get(name) !== connection) return
+    this.#list.change()
     if (status !== 'connected' && status !== 'failed' && status !== 'needs_auth') return
     // The same failure is reported once.
     const shown = `${status} ${error} ${authorizationUrl}`
     if (this.#isClosed || this.#shown.get(name) === shown) return
     this.#shown.set(name, shown)
-    onStatus(connection)
+    this.#deps.onStatus(connection)
   }
 }
 
 const notFound = () =>
   new Problem('mcp_server_not_found', 'This conversation has no such MCP server; GET mcp lists them.')
+
+const isSame = (a: McpServer, b: McpServer | undefined): boolean => canonicalJson(a) === canonicalJson(b)

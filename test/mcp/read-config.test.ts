@@ -3,8 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { CreateConversation } from '../../src/contract/conversation.ts'
 import { McpInput } from '../../src/contract/mcp/mcp-server.ts'
 import { describeIssue } from '../../src/contract/problem.ts'
-import { MissingSecret, withSecrets } from '../../src/mcp/named-secrets.ts'
+import { MissingSecret, placeOf, withSecrets } from '../../src/mcp/named-secrets.ts'
 import { readMcp } from '../../src/mcp/read-config.ts'
+
+import { MASK } from '../../src/contract/llm-config.ts'
 
 const read = (input: unknown) => readMcp(McpInput.parse(input))
 
@@ -37,7 +39,9 @@ test('the forms of .mcp.json and of OpenHands are read as one', () => {
     },
     last: { transport: 'sse', url: 'http://d.example.com/sse' },
   })
-  expect(credentials).toEqual({
+  // Each for its address.
+  const places = Object.entries(credentials).map(([place, value]) => [place.replace(/ [0-9a-f]{16}$/, ''), value])
+  expect(Object.fromEntries(places)).toEqual({
     'files env API_KEY': 'a-literal-key',
     'c-example-com-2 headers Authorization': 'Bearer another-literal',
   })
@@ -111,4 +115,14 @@ describe('names of secrets', () => {
     expect(() => withSecrets('s', missing, source)).toThrow(MissingSecret)
     expect(() => withSecrets('s', missing, source)).toThrow(/^s\.env\.TOKEN names the secret OTHER/)
   })
+})
+
+test('a credential that was stored before places had an address is found; one of another address is not', () => {
+  const server = { transport: 'http', url: 'https://a.example.com/mcp', headers: { Authorization: MASK } } as const
+  const kept = new Map([['far headers Authorization', 'Bearer old']])
+  const source = { secret: () => undefined, credential: (place: string) => kept.get(place) }
+  expect(withSecrets('far', server, source).headers).toEqual({ Authorization: 'Bearer old' })
+  kept.clear()
+  kept.set(placeOf('far', { url: 'https://b.example.com' }, 'headers', 'Authorization'), 'Bearer other')
+  expect(() => withSecrets('far', server, source)).toThrow('cannot be decrypted')
 })

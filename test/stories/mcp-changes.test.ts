@@ -1,4 +1,4 @@
-/** What is approved is what runs: tools whose definition changes between the approval and the call. */
+/** MCP servers and tools that change while a conversation works: what is approved is what runs. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -77,4 +77,120 @@ test('the same holds for a tool of the client, and not for another change of the
   const waiting = async () => (await call('GET', `/conversations/${id}/tool-calls`)).body.items
   await poll(waiting).toHaveLength(1)
   await call('DELETE', `/conversations/${id}`)
+})
+
+const put = (id: string, mcpServers: object) => call('PUT', `/conversations/${id}/config`, { mcp: { mcpServers } })
+const serversOf = async (id: string) => (await call('GET', `/conversations/${id}/mcp`)).body.items
+const statusOf = async (id: string) =>
+  (await serversOf(id)).map(({ name, status }: { name: string; status: string }) => [name, status])
+const offered = (at: number): string[] =>
+  (planner.seen.at(at)!.body as any).tools.map((tool: any) => tool.function.name) // eslint-disable-line typescript/no-explicit-any
+
+test('PUT config in the middle of a run: new servers are there at a later step, and removed ones are gone', async () => {
+  planner.plan = {
+    'use both': [
+      called('mcp__one__echo'),
+      called('Bash', { command: 'while [ ! -e go ]; do sleep 0.02; done' }),
+      called('mcp__two__echo'),
+      called('mcp__one__echo'),
+      { text: 'Done.' },
+    ],
+  }
+  const id = await stage.create({ tools: ['Bash'], mcp: { mcpServers: { one: odd(), kept: odd() } } })
+  await post(id, 'use both')
+  await poll(async () => (await stage.events(id)).filter(({ type }) => type === 'ToolUse').length).toBe(2)
+  const { status, body } = await put(id, { two: odd(), kept: odd() })
+  expect([status, Object.keys(body.mcp)]).toEqual([200, ['two', 'kept']])
+  await poll(() => statusOf(id)).toEqual([
+    ['kept', 'connected'],
+    ['two', 'connected'],
+  ])
+  await writeFile(join(body.workdir, 'go'), '')
+  await poll(async () => (await viewOf(id)).status).toBe('idle')
+  expect((await resultsOf(id)).map((event) => event.error_type)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    'unknown_tool',
+  ])
+  expect(offered(-1).filter((name) => name.endsWith('__echo'))).toEqual(['mcp__kept__echo', 'mcp__two__echo'])
+  const events = await stage.events(id)
+  const connected = events.filter(({ type }) => type === 'McpServerUpdate').map((event) => event.server)
+  expect(connected).toHaveLength(3)
+  expect(new Set(connected)).toEqual(new Set(['kept', 'one', 'two']))
+
+  await stage.server.restart('SIGKILL')
+  expect(await statusOf(id)).toEqual([
+    ['two', 'pending'],
+    ['kept', 'pending'],
+  ])
+  await put(id, {})
+  expect(await serversOf(id)).toEqual([])
+  await stage.say(id, 'nothing')
+  expect(offered(-1)).toEqual(['Bash'])
+})
+
+test('a conversation without servers gets one in the middle of a run', async () => {
+  planner.plan = {
+    'wait for it': [
+      called('Bash', { command: 'while [ ! -e go ]; do sleep 0.02; done' }),
+      called('mcp__new__echo'),
+      { text: 'Done.' },
+    ],
+  }
+  const id = await stage.create({ tools: ['Bash'] })
+  await post(id, 'wait for it')
+  await poll(async () => (await stage.events(id)).filter(({ type }) => type === 'ToolUse').length).toBe(1)
+  await put(id, { new: odd() })
+  await poll(() => statusOf(id)).toEqual([['new', 'connected']])
+  await writeFile(join((await viewOf(id)).workdir, 'go'), '')
+  await poll(async () => (await viewOf(id)).status).toBe('idle')
+  expect((await resultsOf(id)).at(-1)).toMatchObject({ is_error: false })
+})
+
+test('a call to a server that is removed is interrupted; a server of that name that comes back works', async () => {
+  planner.plan = { 'hang on': [called('mcp__odd__hang'), { text: 'Done.' }], again: [called('mcp__odd__echo')] }
+  const id = await stage.create({ mcp: { mcpServers: { odd: odd() } } })
+  await post(id, 'hang on')
+  await poll(async () => (await stage.events(id)).filter(({ type }) => type === 'ToolUse').length).toBe(1)
+  await poll(() => statusOf(id)).toEqual([['odd', 'connected']])
+  await put(id, {})
+  await put(id, { odd: odd() })
+  await poll(async () => (await viewOf(id)).status).toBe('idle')
+  await stage.say(id, 'again')
+  expect((await resultsOf(id)).map((event) => event.error_type)).toEqual(['interrupted', undefined])
+})
+
+test('an approval is not carried over to another server of the same name', async () => {
+  planner.plan = { 'echo it': [called('mcp__odd__echo'), { text: 'Done.' }] }
+  const id = await stage.create({ permission_mode: 'default', mcp: { mcpServers: { odd: odd() } } })
+  await post(id, 'echo it')
+  await poll(() => permissions(id)).toHaveLength(1)
+  await put(id, { odd: odd('changing') })
+  await approveAll(id)
+  expect(await resultsOf(id)).toMatchObject([{ is_error: true, error_type: 'denied' }])
+})
+
+test('a masked credential keeps the stored one for the same address only, and the change needs its scopes', async () => {
+  const url = 'https://mcp.example.com/mcp'
+  const authorized = (Authorization: string, more: object = {}) => ({ url, headers: { Authorization }, ...more })
+  const id = await stage.create({ mcp: { mcpServers: { far: authorized('Bearer first-credential') } } })
+  const same = await put(id, { far: authorized('**********', { timeout: 7 }) })
+  expect([same.status, same.body.mcp.far]).toMatchObject([
+    200,
+    { timeout: 7, headers: { Authorization: '**********' } },
+  ])
+  const moved = await put(id, { far: authorized('**********', { url: 'https://elsewhere.example.com/mcp' }) })
+  expect([moved.status, moved.body.message]).toEqual([400, expect.stringContaining('masked value')])
+  expect((await put(id, { far: authorized('Bearer second-credential') })).status).toBe(200)
+  expect(JSON.stringify(await stage.events(id))).not.toContain('-credential')
+
+  const keyOf = async (...scopes: string[]) =>
+    (await call('POST', '/keys', { name: scopes.join(' '), scopes, conversations: [id] })).body.key
+  const as = async (key: string, mcpServers: object) =>
+    (await call('PUT', `/conversations/${id}/config`, { mcp: { mcpServers } }, { authorization: `Bearer ${key}` }))
+      .status
+  expect(await as(await keyOf('read', 'write'), {})).toBe(403)
+  expect(await as(await keyOf('read', 'write', 'approve'), { odd: odd() })).toBe(403)
+  expect(await as(await keyOf('read', 'write', 'approve'), {})).toBe(200)
 })

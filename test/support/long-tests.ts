@@ -1,7 +1,7 @@
 /** The stories that take longest. `npm test` leaves them out, `npm run test:long` runs them, and `npm run check` runs both. */
 export const LONG_TESTS = [
   'test/stories/{resource-limits,hook-points,compaction,planted-secret,subscribers,editor,churn,event-loop}.test.ts',
-  'test/stories/{network,network-requests,network-escape,guessing,ending,mcp,mcp-hostile,docs-page}.test.ts',
+  'test/stories/{network,network-requests,network-escape,guessing,ending,mcp,mcp-hostile,mcp-changes,docs-page}.test.ts',
   'test/stories/{crash,kill,command-crash,faults,starting,readme-tour,headless}.test.ts',
   'test/stories/{background-subagents,hostile-subagents}.test.ts',
   'test/examples/examples.test.ts',

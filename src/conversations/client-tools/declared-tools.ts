@@ -53,18 +53,19 @@ export class DeclaredTools implements ChangingTools {
 }
 
 /** Both together, those of the first first. */
-export function joinTools(first: ChangingTools | undefined, second: ChangingTools): ChangingTools {
-  if (!first) return second
+export function joinTools(first: ChangingTools, second: ChangingTools): ChangingTools {
   let [ofFirst, ofSecond, all]: [readonly Tool[], readonly Tool[], readonly Tool[]] = [[], [], []]
   return {
     get listed() {
       if (first.listed !== ofFirst || second.listed !== ofSecond) {
         ;[ofFirst, ofSecond] = [first.listed, second.listed]
-        all = [...ofFirst, ...ofSecond]
+        all = ofFirst.length > 0 ? [...ofFirst, ...ofSecond] : ofSecond
       }
       return all
     },
     find: (name) => second.find(name) ?? first.find(name),
-    prepare: first.prepare?.bind(first),
+    get prepare() {
+      return first.prepare
+    },
   }
 }

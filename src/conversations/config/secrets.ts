@@ -10,7 +10,9 @@ import { Problem } from '../../contract/problem.ts'
 import { HookCredentials } from '../../hooks/http-hook.ts'
 import { gitCredentialEnv } from '../../security/git-credentials.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
+import type { McpServers } from '../../contract/mcp/mcp-server.ts'
 import type { SecretSource } from '../../mcp/named-secrets.ts'
+import { placesIn } from '../../mcp/named-secrets.ts'
 import type { AuthorizationStore } from '../../mcp/oauth/kept-authorization.ts'
 import { KeptAuthorization, secretsOf } from '../../mcp/oauth/kept-authorization.ts'
 import type { Logger } from '../../telemetry/logger.ts'
@@ -107,6 +109,25 @@ export class ConversationSecrets {
     await this.#store({})
   }
 
+  /** Redacts these credentials from now on, also in the other fields of the same request. */
+  hideMcp(credentials: Values): void {
+    this.#hidden.addMcp(credentials)
+  }
+
+  /** Deletes the credentials and authorizations of servers that are not configured any more. */
+  async keepMcp(servers: McpServers): Promise<void> {
+    const places = placesIn(servers)
+    const mcp = Object.fromEntries(Object.entries(this.#mcp).filter(([place]) => places.has(place)))
+    const oauth = Object.fromEntries(Object.entries(this.#oauth).filter(([name]) => Object.hasOwn(servers, name)))
+    const isSame = [mcp, oauth].every((kept, at) => {
+      return Object.keys(kept).length === Object.keys([this.#mcp, this.#oauth][at] ?? {}).length
+    })
+    if (isSame) return
+    this.#mcp = mcp
+    this.#oauth = oauth
+    await this.#store({})
+  }
+
   /** For the configuration of MCP servers. */
   get mcpSource(): SecretSource {
     return {
@@ -196,6 +217,8 @@ export class ConversationSecrets {
   }
 }
 
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
+
 /** Former values of one name that stay redacted. */
 const MAX_FORMER_VALUES = 16
 
@@ -232,17 +255,17 @@ class HiddenValues {
       const { secret, headers = {} } = HookCredentials.parse(JSON.parse(kept))
       const parts = Object.entries(headers).flatMap(([name, value]) => secretsInHeader(name, value))
       const all = [...(secret === undefined ? [] : [secret]), ...parts]
-      const name = `hook ${createHash('sha256').update(url).digest('hex').slice(0, 8)}`
+      const name = `hook ${shortHash(url)}`
       if (all.length > 0) this.#add(this.#redactor.setServerKey, name, ...all)
     }
   }
 
   // As above: not for the commands of the agent. A server may echo them.
   addMcp(credentials: Values): void {
-    Object.entries(credentials).forEach(([place, value], at) => {
+    Object.entries(credentials).forEach(([place, value]) => {
       const [, field, name = ''] = place.split(' ')
       const parts = field === 'headers' ? secretsInHeader(name, value) : [value]
-      if (parts.length) this.#add(this.#redactor.setServerKey, `mcp credential ${at + 1}`, ...parts)
+      if (parts.length) this.#add(this.#redactor.setServerKey, `mcp credential ${shortHash(place)}`, ...parts)
     })
   }
 

@@ -205,6 +205,7 @@ export function rulesIn(
 export type NewChanges = {
   readonly update: UpdateConfig
   readonly llm: LlmChange | undefined
+  readonly mcp: McpServers | undefined
   readonly workdir: string | undefined
   /** Checked. */
   readonly agents: Agents | undefined
@@ -215,8 +216,17 @@ export type NewChanges = {
  * Returns the `changes` of a `ConfigUpdate`: only the fields that were sent, secrets masked, and the names of dropped
  * credentials.
  */
-export function changesOf({ update, llm, workdir, agents, redact }: NewChanges): Record<string, unknown> {
-  const { llm_config: _, workdir: __, permission_mode: mode, hooks, client_tools, agents: ___, ...words } = update
+export function changesOf({ update, llm, mcp, workdir, agents, redact }: NewChanges): Record<string, unknown> {
+  const {
+    llm_config: _,
+    workdir: __,
+    agents: ___,
+    mcp: ____,
+    permission_mode: mode,
+    hooks,
+    client_tools,
+    ...words
+  } = update
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
   const dropped = llm?.dropped.length ? llm.dropped : undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
@@ -226,6 +236,7 @@ export function changesOf({ update, llm, workdir, agents, redact }: NewChanges):
     llm_config,
     dropped,
     workdir,
+    mcp,
     client_tools: client_tools && redactClientTools(client_tools, redact),
     agents,
     hooks: hooks && maskHooks(hooks),

@@ -261,7 +261,9 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
   return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
 }
 
-const isWorking = (state: State) => state.status === 'running' || state.openCalls.length > 0 || areInBackground(state)
+/** Also while calls are kept for the next run. */
+export const isWorking = (state: State) =>
+  state.status === 'running' || state.openCalls.length > 0 || areInBackground(state)
 
 /** Shells keep the network that they were started in: such a change ends them. */
 export function changesNetworkMode({ settings }: State, { network }: Record<string, unknown>): boolean {

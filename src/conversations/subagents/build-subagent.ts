@@ -122,6 +122,8 @@ function allowedTools(all: ChangingTools, state: LiveState, allowed: readonly st
       return listed
     },
     find: (name) => (has(name) ? all.find(name) : undefined),
-    prepare: all.prepare?.bind(all),
+    get prepare() {
+      return all.prepare
+    },
   }
 }

@@ -63,10 +63,11 @@ export function mayCreate({ limits }: Access): void {
 /** Throws `forbidden`. */
 export function mayConfigure(access: Access, update: UpdateConfig): void {
   refuseWorkdir(access, update.workdir)
-  const { permission_mode, hooks, enable_message_rewrite_hooks, network } = update
-  const grants = [permission_mode, hooks, enable_message_rewrite_hooks, network].some((field) => field !== undefined)
-  if (grants) access.require('approve')
+  const { permission_mode, hooks, enable_message_rewrite_hooks, network, mcp } = update
+  const grants = [permission_mode, hooks, enable_message_rewrite_hooks, network, mcp]
+  if (grants.some((field) => field !== undefined)) access.require('approve')
   mayUseHooks(access, hooks)
+  mayConnect(access, { mcp })
 }
 
 /** Hooks run commands, or receive what the conversation says. Throws `forbidden`. */
