@@ -6,7 +6,10 @@ import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../con
 import type { Config } from '../config/config.ts'
 import { keepKey } from '../config/kept-key.ts'
 import type { Name } from '../config/variables.ts'
+import { VARIABLES } from '../config/variables.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { OptionKind } from './options/check-options.ts'
+import { check, NAME, NUMBER, RECORD, TEXT } from './options/check-options.ts'
 import type { SharedHost } from './local/shared-host.ts'
 import { acquireHost } from './local/shared-host.ts'
 
@@ -33,8 +36,16 @@ export type RunningServer = AsyncDisposable & {
   readonly close: () => Promise<void>
 }
 
+const OPTIONS = { host: NAME, port: NUMBER, persistDir: NAME, apiKey: NAME, settings: RECORD } satisfies Record<
+  keyof CreateServerOptions,
+  OptionKind
+>
+const SETTINGS = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, TEXT]))
+
 /** Resolves when it is ready. Throws a `DataDirectoryInUse` error if another server has the directory. */
 export async function createServer(options: CreateServerOptions = {}): Promise<RunningServer> {
+  check('option of createServer()', options, OPTIONS)
+  check('setting', options.settings, SETTINGS)
   const config = readConfig(await settingsOf(options))
   await ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
   await ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')

@@ -7,6 +7,7 @@ import type { Event } from '../contract/events/event.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
 import { invalid } from './invalid.ts'
 import { openLink } from './local/server-link.ts'
+import { checkRequest } from './options/check-options.ts'
 import { splitHooks } from './options/hooks-option.ts'
 import type { ApprovalOptions, Prompt, QueryOptions } from './options/query-options.ts'
 import { followSession } from './session/follow-session.ts'
@@ -37,7 +38,8 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
 
   constructor(request: QueryRequest) {
     this.#request = request
-    this.#options = request.options ?? {}
+    // Programs without types can pass anything: `#run` says so when it begins.
+    this.#options = ((request as QueryRequest | undefined)?.options as QueryOptions | null | undefined) ?? {}
     this.#events = this.#run()
   }
 
@@ -93,6 +95,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
   }
 
   async *#run(): AsyncGenerator<QueryEvent, void, undefined> {
+    checkRequest(this.#request)
     const { abortController } = this.#options
     const onAbort = () => this.#end({ kind: 'failed', error: abortController?.signal.reason })
     abortController?.signal.throwIfAborted()

@@ -5,12 +5,16 @@ import type { BodyOf, QueryFor } from '../client/operations/operations.ts'
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import type { AgentServerClient } from '../client/client.ts'
 import { openLink } from './local/server-link.ts'
+import { checkPlace } from './options/check-options.ts'
 import type { SessionPlace, Prompt, QueryOptions } from './options/query-options.ts'
 import type { Query } from './query.ts'
 import { query } from './query.ts'
 
 /** Holds nothing open: it need not be closed. */
-export const sessions = (place: SessionPlace = {}): Sessions => new Sessions(place)
+export function sessions(place: SessionPlace = {}): Sessions {
+  checkPlace(place)
+  return new Sessions(place)
+}
 
 export class Sessions {
   readonly #place: SessionPlace

@@ -36,6 +36,15 @@ describe('a query', () => {
     expect(statuses.toSorted()).toEqual(['idle', 'idle', 'paused', 'paused', 'paused', 'paused'])
   })
 
+  test('that is left at any event leaves no run behind', async () => {
+    await using server = await createServer({ persistDir })
+    for (const type of ['SystemInit', 'UserMessage', 'StatusUpdate', 'AssistantDelta']) {
+      const asking = query({ prompt: 'slow words to say', options: { ...options, includePartialMessages: true } })
+      for await (const event of asking) if (event.type === type) break
+      expect((await server.client.conversation(asking.sessionId!).get()).status, type).not.toBe('running')
+    }
+  })
+
   test('is not begun with a signal that has aborted', async () => {
     const abortController = new AbortController()
     abortController.abort(new Error('too late'))
@@ -132,6 +141,12 @@ describe('a query', () => {
     ],
     ['a directory that cannot be written', { ...options, persistDir: '/proc/nowhere' }, 'OPENHANDS_DATA_DIR'],
     ['an unknown point', { ...options, hooks: { Never: [] } as object }, 'hooks.Never is not a point'],
+    ['a misspelt option', { ...options, permisionMode: 'plan' } as QueryOptions, 'did you mean permissionMode?'],
+    ['a name of the wire', { ...options, max_steps: 3 } as QueryOptions, 'did you mean maxSteps?'],
+    ['text for a list', { ...options, allowedTools: 'Bash' as never }, 'allowedTools must be a list of texts'],
+    ['a schema of zod 3', { ...options, outputSchema: { _def: {} } }, 'must be a schema of zod 4'],
+    ['a list for a matcher', { ...options, hooks: { Stop: {} as never } }, 'hooks.Stop must be a list'],
+    ['an address without http', { server: { baseUrl: 'localhost:8000' } }, 'must be an http or https URL'],
     ['an unknown tool', { ...options, tools: ['Hammer'] }, 'is not a tool of this server'],
   ])('with %s is an error that says what to do', async (_what, wrong, message) => {
     await expect(run({ prompt: 'x', options: wrong })).rejects.toThrow(message)
@@ -159,6 +174,8 @@ describe('permissions', () => {
         'no approver today',
       ],
       [() => ({}) as never, 'it returned neither'],
+      [() => ({ behavior: 'allow', updatedInput: CIRCULAR }) as never, 'circular'],
+      [() => ({ behavior: 'allow', updatedInput: { no: 'command' } }) as never, 'do not fit Bash'],
     ]
     for (const [canUseTool, why] of approvers) {
       const { events } = await run({
@@ -170,6 +187,17 @@ describe('permissions', () => {
         error_message: expect.stringContaining(why),
       })
     }
+  })
+
+  test('an approver that denies and interrupts ends the run with its reason', async () => {
+    const canUseTool = () => ({ behavior: 'deny', message: 'never', interrupt: true }) as const
+    const { events, stopReason } = await run({
+      prompt: 'call Bash {"command": "mkdir a"}',
+      options: { ...byFunction, canUseTool },
+    })
+    expect(stopReason).toBe('paused')
+    expect(events.find((event) => event.type === 'PermissionDecision')).toMatchObject({ message: 'never' })
+    expect(events.filter((event) => event.type === 'AssistantMessage')).toHaveLength(1)
   })
 
   test('without an approver the query ends, and another one decides', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import * as mini from 'zod/mini'
 import type { ToolHandler } from '../../src/index.ts'
 import { query, run, tool } from '../../src/index.ts'
 import { acquireHost } from '../../src/sdk/local/shared-host.ts'
@@ -63,6 +64,14 @@ test.each([
   expect(result).toMatchObject({ is_error: true, output })
 })
 
+test('schemas of another kind of zod 4 are checked, too', async () => {
+  const schema = mini.object({ n: mini.number() })
+  const own = tool('own', 'A tool of this program.', schema as never, ({ n }) => Number(n) + 1)
+  const options = { ...stage.options, tools: [own] }
+  expect((await run({ prompt: 'call own {"n": 16}', options })).finalText).toContain('17')
+  expect((await run({ prompt: 'call own {"n": "16"}', options })).finalText).toContain('not valid')
+})
+
 test('the input is checked before the handler is called', async () => {
   const result = await resultOf(() => expect.unreachable(), '{"n": "seventeen"}')
   expect(result).toMatchObject({ is_error: true, output: expect.stringContaining('expected number') })
@@ -104,4 +113,6 @@ test('a call is executed once by two queries of one session', async () => {
 
 test('a schema that JSON Schema cannot say is refused where the tool is made', () => {
   expect(() => tool('own', '', { when: z.date() }, () => 1)).toThrow('The schema of tool own cannot be written')
+  const older = { n: { _def: { typeName: 'ZodNumber' } } } as never
+  expect(() => tool('own', '', older, () => 1)).toThrow('not made of fields of zod 4')
 })

@@ -54,7 +54,7 @@ export class Transport {
     // Errors of `fetch` about a header quote it.
     if (apiKey !== undefined && faultOfHeaderValue(apiKey) !== undefined)
       throw new AgentServerError('invalid_argument', 'apiKey has a character that cannot be sent in an HTTP header.')
-    this.#baseUrl = String(baseUrl).replace(/\/+$/, '')
+    this.#baseUrl = checkedUrl(String(baseUrl)).replace(/\/+$/, '')
     this.#headers = { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers }
     // Called without a receiver: browsers refuse to call `fetch` as a method of something else.
     this.#fetch = own ?? ((...args) => fetch(...args))
@@ -99,6 +99,14 @@ export class Transport {
     if (response.status >= 400) throw await errorOf(response)
     return await read(response)
   }
+}
+
+/** Each request would otherwise be repeated in vain. In browsers a URL can be relative to that of the page. */
+function checkedUrl(url: string): string {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only browsers have it
+  const { location } = globalThis as { location?: { readonly href: string } }
+  if (URL.canParse(url, location?.href) && /^https?:$/.test(new URL(url, location?.href).protocol)) return url
+  throw new AgentServerError('invalid_argument', `baseUrl must be an http or https URL, and it is "${url}".`)
 }
 
 function mayRepeat(error: AgentServerError, { body, isRepeatable }: ApiRequest, failures: number): boolean {

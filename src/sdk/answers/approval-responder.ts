@@ -1,4 +1,5 @@
 /** Has the program decide about the tool calls that wait for a permission. */
+import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ToolDecision } from '../../contract/permission.ts'
 import type { Status } from '../../contract/events/status.ts'
@@ -12,6 +13,8 @@ export class ApprovalResponder implements Responder {
   readonly #deps: ResponderDeps
   readonly #decide: CanUseTool
   readonly #work: OpenWork
+  /** Decisions that end the run, and are not stored yet. */
+  #interrupting = 0
 
   constructor(deps: ResponderDeps, decide: CanUseTool) {
     this.#deps = deps
@@ -27,7 +30,7 @@ export class ApprovalResponder implements Responder {
   }
 
   mayAnswer(status: Status): boolean {
-    return status === 'waiting_for_confirmation'
+    return status === 'waiting_for_confirmation' || this.#interrupting > 0
   }
 
   close(): void {
@@ -35,12 +38,30 @@ export class ApprovalResponder implements Responder {
   }
 
   async #answer(event: EventOf<'PermissionRequest'>, call: AskedCall, signal: AbortSignal): Promise<void> {
-    const { conversation } = this.#deps
     const verdict = await this.#verdictOn(event, call, signal)
-    const { tool_use_id, input_hash } = call
+    if (verdict.behavior === 'deny' && verdict.interrupt) return await this.#denyPaused(event, call, verdict, signal)
+    await this.#send(event, call, verdict, signal).catch((error: unknown) => {
+      // Such as an input that does not fit the tool.
+      if (verdict.behavior === 'deny' || !(error instanceof AgentServerError) || error.status !== 400) throw error
+      return this.#send(event, call, failed(error.message), signal)
+    })
+  }
+
+  /** Pauses before the decision, with which the run would continue. */
+  async #denyPaused(...[event, call, verdict, signal]: Deciding): Promise<void> {
+    this.#interrupting++
+    try {
+      await this.#deps.conversation.pause({}, { signal })
+      await this.#send(event, call, verdict, signal)
+    } finally {
+      this.#interrupting--
+      this.#deps.onDeclined()
+    }
+  }
+
+  async #send(...[event, { tool_use_id, input_hash }, verdict, signal]: Deciding): Promise<void> {
     const decisions = [{ tool_use_id, input_hash, ...decisionOf(verdict) }]
-    await conversation.permissions.decide(event.request_id, { decisions }, { signal })
-    if (verdict.behavior === 'deny' && verdict.interrupt) await conversation.pause({ interrupt: true })
+    await this.#deps.conversation.permissions.decide(event.request_id, { decisions }, { signal })
   }
 
   /** An approver that fails denies. */
@@ -51,17 +72,27 @@ export class ApprovalResponder implements Responder {
   ): Promise<PermissionVerdict> {
     try {
       const asking = async () => this.#decide(name, input, { signal, sessionId, toolUseId, reason, rules })
-      return Verdict.parse(await orAborted(asking(), signal))
+      const verdict = Verdict.parse(await orAborted(asking(), signal))
+      // Throws for what is not JSON.
+      if (verdict.behavior === 'allow') JSON.stringify(verdict.updatedInput)
+      return verdict
     } catch (error) {
       signal.throwIfAborted()
       const why =
         error instanceof z.ZodError
           ? 'it returned neither { behavior: "allow" } nor { behavior: "deny" }'
           : messageOf(error)
-      return { behavior: 'deny', message: `The approver failed: ${why}`.slice(0, MAX_MESSAGE_CHARS) }
+      return failed(why)
     }
   }
 }
+
+const failed = (why: string): PermissionVerdict => ({
+  behavior: 'deny',
+  message: `The approver failed: ${why}`.slice(0, MAX_MESSAGE_CHARS),
+})
+
+type Deciding = [EventOf<'PermissionRequest'>, AskedCall, PermissionVerdict, AbortSignal]
 
 type AskedCall = EventOf<'PermissionRequest'>['tool_uses'][number]
 

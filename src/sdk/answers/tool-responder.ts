@@ -67,7 +67,8 @@ async function outputOf(tool: AnySdkTool, call: EventOf<'ClientToolCall'>, signa
   try {
     const context = { signal, sessionId: call.conversation_id, toolUseId: call.tool_use_id }
     const working = async () => {
-      const input = await tool.schema.safeParseAsync(call.input)
+      // Not its method, which schemas of zod/mini do not have.
+      const input = await z.safeParseAsync(tool.schema, call.input)
       if (!input.success) return failedOutput(`The input is not valid. ${z.prettifyError(input.error)}`)
       return readOutput(await tool.handler(input.data, context))
     }

@@ -35,7 +35,9 @@ export function splitHooks(option: HooksOption = {}): SplitHooks {
   const wire: Hooks = {}
   const callbacks: CallbackHook[] = []
   for (const [point, matchers] of pointsOf(option)) {
-    for (const { matcher, hooks, timeout, onFailure } of matchers) {
+    for (const each of matchers) {
+      refuseShape(point, each)
+      const { matcher, hooks, timeout, onFailure } = each
       refuseMatcher(point, matcher)
       const others = hooks.filter((hook) => typeof hook !== 'function')
       if (others.length > 0)
@@ -61,7 +63,20 @@ function* pointsOf(option: HooksOption): Generator<[HookPoint, readonly HookMatc
   const unknown = Object.keys(option).find((name) => !HOOK_POINTS.some((point) => point === name))
   if (unknown !== undefined)
     throw invalid(`hooks.${unknown} is not a point of a run. The points are ${HOOK_POINTS.join(', ')}.`)
-  for (const point of HOOK_POINTS) yield [point, option[point] ?? []]
+  for (const point of HOOK_POINTS) {
+    const matchers = option[point] ?? []
+    if (!Array.isArray(matchers)) throw invalid(`hooks.${point} must be a list of { matcher, hooks: [function] }.`)
+    yield [point, matchers]
+  }
+}
+
+/** Programs without types can pass anything. */
+function refuseShape(point: HookPoint, given: unknown): void {
+  const isMatcher = typeof given === 'object' && given !== null && 'hooks' in given && Array.isArray(given.hooks)
+  if (!isMatcher) throw invalid(`hooks.${point} must be a list of { matcher, hooks: [function] }.`)
+  const unknown = Object.keys(given).find((name) => !['matcher', 'hooks', 'timeout', 'onFailure'].includes(name))
+  if (unknown === undefined) return
+  throw invalid(`hooks.${point}: ${unknown} is not a field; they are matcher, hooks, timeout and onFailure.`)
 }
 
 function refuseMatcher(point: HookPoint, matcher: string | undefined): void {

@@ -1,10 +1,9 @@
 /** Writes the options of a query as requests: to create a conversation, or to change one that is continued. */
 import { resolve } from 'node:path'
-import { z } from 'zod'
 import type { BodyOf } from '../../client/operations/operations.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { invalid } from '../invalid.ts'
-import { jsonSchemaOf } from '../tools/tool.ts'
+import { isSchema, jsonSchemaOf } from '../tools/schema.ts'
 import { toSnakeCase } from './camel-case.ts'
 import { splitHooks } from './hooks-option.ts'
 import type { QueryOptions } from './query-options.ts'
@@ -82,10 +81,12 @@ function modeOf({ permissionMode, canUseTool, interactiveApprover, resume, fork,
 }
 
 const toolConfigOf = (config: object) =>
-  Object.fromEntries(Object.entries(config).map(([name, limits]: [string, object]) => [name, toSnakeCase(limits)]))
+  Object.fromEntries(
+    Object.entries(config).map(([name, limits]: [string, object | undefined]) => [name, limits && toSnakeCase(limits)]),
+  )
 
 export function outputSchemaOf({ outputSchema }: QueryOptions): Record<string, unknown> | undefined {
-  return outputSchema instanceof z.ZodType ? jsonSchemaOf(outputSchema, 'the output') : outputSchema
+  return isSchema(outputSchema) ? jsonSchemaOf(outputSchema, 'the output') : outputSchema
 }
 
 /** Relative paths are relative to the current directory of this process, except on a server elsewhere. */

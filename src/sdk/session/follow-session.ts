@@ -4,6 +4,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { Event } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { UserInput } from '../../contract/message.ts'
+import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { createResponders } from '../answers/create-responders.ts'
 import type { Responder } from '../answers/responder.ts'
@@ -30,6 +31,8 @@ export type FollowSessionOptions = {
 
 /** How long the end of a query waits for the server to stop its run, in milliseconds. */
 const STOP_MS = 5000
+/** The same for a message that is being sent. */
+const POST_MS = 2000
 
 /** How often a run is continued in vain, each time on the next server. */
 const MAX_RUN_ATTEMPTS = 10
@@ -54,6 +57,9 @@ class FollowedSession {
   readonly #turns: Turns
   readonly #responders: readonly Responder[]
   readonly #pump: PromptPump
+  /** The end of the query waits for it: a message that arrives after the run was stopped would start another one. */
+  #posting: Promise<unknown> = Promise.resolve()
+  readonly #posts = new AbortController()
   /** True when the prompt has no more messages. */
   #isPrompted = false
 
@@ -67,8 +73,7 @@ class FollowedSession {
     const endIfOver = () => this.#endIfOver()
     this.#responders = createResponders(options.options, { conversation, fail, executing, onDeclined: endIfOver })
     this.#pump = new PromptPump(options.prompt, {
-      post: (content, isFirst) => this.#post(content, isFirst),
-      onPosted: (seq) => this.#turns.posted(seq),
+      post: (content, isFirst) => (this.#posting = this.#post(content, isFirst)),
       onEnd: () => {
         this.#isPrompted = true
         endIfOver()
@@ -95,7 +100,10 @@ class FollowedSession {
   async close(): Promise<void> {
     this.#pump.close()
     for (const responder of this.#responders) responder.close()
-    if (!this.#turns.isRunning) return
+    const isSent = this.#posting.catch(() => {}) // the pump has its error
+    await settlesWithin(POST_MS, isSent)
+    this.#posts.abort()
+    if (this.#turns.isSettled) return
     // Best effort: the server may be about to end, too.
     await this.#conversation.pause({ interrupt: true }, { signal: AbortSignal.timeout(STOP_MS) }).catch(() => {})
   }
@@ -125,13 +133,14 @@ class FollowedSession {
   }
 
   /** A schema for a session that is continued belongs to its run. */
-  async #post(content: UserInput['content'], isFirst: boolean): Promise<number> {
-    const { signal, options } = this.#options
+  async #post(content: UserInput['content'], isFirst: boolean): Promise<void> {
+    const { options } = this.#options
+    const { signal } = this.#posts
     const output_schema = isFirst && !this.#session.isNew ? outputSchemaOf(options) : undefined
     const body = { message: { role: 'user' as const, content }, run: output_schema === undefined }
     const { seq } = await this.#conversation.postMessage(body, { signal })
+    this.#turns.posted(seq)
     if (output_schema) await this.#conversation.run({ output_schema }, { signal })
-    return seq
   }
 
   #endIfOver(): void {

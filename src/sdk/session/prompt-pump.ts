@@ -4,9 +4,7 @@ import { invalid } from '../invalid.ts'
 import type { Prompt, PromptMessage } from '../options/query-options.ts'
 
 export type PumpDeps = {
-  /** Returns the seq of the message. */
-  readonly post: (content: UserInput['content'], isFirst: boolean) => Promise<number>
-  readonly onPosted: (seq: number) => void
+  readonly post: (content: UserInput['content'], isFirst: boolean) => Promise<void>
   readonly onEnd: () => void
   readonly onError: (error: unknown) => void
 }
@@ -19,7 +17,7 @@ export class PromptPump {
   /** Throws if the prompt is neither text nor an iterable of messages. */
   constructor(prompt: Prompt, deps: PumpDeps) {
     this.#deps = deps
-    this.#messages = messagesOf(prompt)[Symbol.asyncIterator]()
+    this.#messages = iteratorOf(messagesOf(prompt))
   }
 
   /** Works in the background. Errors go to `onError`. */
@@ -40,11 +38,23 @@ export class PromptPump {
 
   async #run(): Promise<void> {
     for (let isFirst = true; !this.#isClosed; isFirst = false) {
-      const { value, done } = await this.#messages.next()
+      const next: IteratorResult<PromptMessage> | null = await this.#messages.next()
+      if (typeof next !== 'object' || next === null) throw invalid('next() of the prompt returned no object.')
+      const { value, done } = next
       if (done || this.#isClosed) return
-      this.#deps.onPosted(await this.#deps.post(contentOf(value), isFirst))
+      await this.#deps.post(contentOf(value), isFirst)
     }
   }
+}
+
+/** Programs without types can pass anything. */
+function iteratorOf(messages: AsyncIterable<PromptMessage>): AsyncIterator<PromptMessage> {
+  const iterator: unknown = messages[Symbol.asyncIterator]()
+  const isOne = typeof iterator === 'object' && iterator !== null && 'next' in iterator
+  if (!isOne || typeof iterator.next !== 'function')
+    throw invalid('The prompt is not an async iterable: it has no next().')
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what was just checked
+  return iterator as AsyncIterator<PromptMessage>
 }
 
 function messagesOf(prompt: Prompt): AsyncIterable<PromptMessage> {

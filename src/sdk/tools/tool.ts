@@ -1,7 +1,8 @@
 /** `tool()`: a tool that the program executes, which the agent calls like any other. */
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import { invalid } from '../invalid.ts'
+import { jsonSchemaOf, objectOf } from './schema.ts'
 
 export type ToolCallContext = {
   /** Aborts when nobody waits for the result any more: after a timeout, an interrupt, or at the end of the query. */
@@ -43,22 +44,12 @@ export function tool<const Shape extends z.ZodRawShape>(
   handler: ToolHandler<z.output<z.ZodObject<Shape>>>,
   { timeoutS }: ToolSettings = {},
 ): SdkTool<Shape> {
-  const schema = shape instanceof z.ZodObject ? shape : z.object(shape)
+  if (typeof handler !== 'function') throw invalid(`The handler of tool ${name} is not a function.`)
+  const schema = objectOf<Shape>(shape, `tool ${name}`)
   const input_schema = jsonSchemaOf(schema, `tool ${name}`)
   return {
     declaration: { name, description, input_schema, ...(timeoutS !== undefined && { timeout: timeoutS }) },
     schema,
     handler,
-  }
-}
-
-/** Throws an error that says what to change. `what` is named in it. */
-export function jsonSchemaOf(schema: z.ZodType, what: string): Record<string, unknown> {
-  try {
-    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' })
-    return rest
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw invalid(`The schema of ${what} cannot be written as JSON Schema (${why}). Use zod 4 and types that JSON has.`)
   }
 }

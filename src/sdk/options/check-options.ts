@@ -1,0 +1,128 @@
+/**
+ * Checks what a program passes before anything is sent: programs without types can pass anything, and a misspelt
+ * `permissionMode` would run what it was to prevent. What the values mean is checked by the server.
+ */
+import { nearestName } from '../../contract/nearest-name.ts'
+import { isSchema } from '../tools/schema.ts'
+import { invalid } from '../invalid.ts'
+import type { QueryOptions, SessionPlace } from './query-options.ts'
+
+/** A test, and what it accepts, for the message. */
+export type OptionKind = readonly [fits: (value: unknown) => boolean, expected: string]
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isListOf = (fits: (each: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(fits)
+const isTool = (value: unknown) => isRecord(value) && 'declaration' in value && typeof value['handler'] === 'function'
+const isFunction = (value: unknown) => typeof value === 'function'
+
+function isPrompt(value: unknown): boolean {
+  return (
+    isText(value) ||
+    (typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || 'content' in value))
+  )
+}
+
+export const TEXT: OptionKind = [isText, 'a text']
+export const NAME: OptionKind = [(value) => isText(value) && value !== '', 'a text that is not empty']
+const TEXTS: OptionKind = [isListOf(isText), 'a list of texts']
+export const NUMBER: OptionKind = [(value) => typeof value === 'number' && Number.isFinite(value), 'a number']
+const FLAG: OptionKind = [(value) => typeof value === 'boolean', 'true or false']
+const FUNCTION: OptionKind = [isFunction, 'a function']
+export const RECORD: OptionKind = [isRecord, 'an object']
+const RECORDS: OptionKind = [(value) => isRecord(value) && Object.values(value).every(isRecord), 'an object of objects']
+
+const PLACE = {
+  persistDir: NAME,
+  server: [
+    (value) => isRecord(value) && (isText(value['baseUrl']) || value['baseUrl'] instanceof URL),
+    'an object with a baseUrl',
+  ],
+} satisfies Record<keyof SessionPlace, OptionKind>
+
+const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
+  ...PLACE,
+  provider: TEXT,
+  model: TEXT,
+  apiKey: TEXT,
+  baseUrl: TEXT,
+  llm: RECORD,
+  maxSteps: NUMBER,
+  timeoutS: NUMBER,
+  maxBudgetUsd: NUMBER,
+  resume: NAME,
+  fork: [(value) => typeof value === 'boolean' || NAME[0](value), 'true, false or the id of a session'],
+  continue: FLAG,
+  cwd: NAME,
+  projectDir: NAME,
+  settingSources: TEXTS,
+  agents: RECORDS,
+  mcpServers: RECORDS,
+  systemPrompt: [(value) => isText(value) || (isRecord(value) && isText(value['append'])), 'a text, or { append }'],
+  tools: [
+    (value) => isText(value) || isListOf((each) => isText(each) || isTool(each))(value),
+    'a preset, or a list of names and of tools that tool() made',
+  ],
+  allowedTools: TEXTS,
+  disallowedTools: TEXTS,
+  toolConfig: [
+    (value) => isRecord(value) && Object.values(value).every((each) => each === undefined || isRecord(each)),
+    'an object with the limits of each tool',
+  ],
+  permissionMode: TEXT,
+  canUseTool: FUNCTION,
+  answerQuestions: FUNCTION,
+  interactiveApprover: [
+    (value) => typeof value === 'boolean' || (isRecord(value) && isRecord(value['input']) && isRecord(value['output'])),
+    'true, false, or { input, output }',
+  ],
+  hooks: RECORD,
+  enableMessageRewriteHooks: FLAG,
+  outputSchema: [
+    (value) => isSchema(value) || (isRecord(value) && !('_def' in value)),
+    'a schema of zod 4, or a JSON Schema',
+  ],
+  includePartialMessages: FLAG,
+  abortController: [
+    (value) => value instanceof AbortController || (isRecord(value) && value['signal'] instanceof AbortSignal),
+    'an AbortController',
+  ],
+  conversation: RECORD,
+}
+
+const REQUEST: Readonly<Record<string, OptionKind>> = {
+  prompt: [isPrompt, 'a text, a message { content }, or an async iterable of them'],
+  options: RECORD,
+}
+
+/** Throws an error that names the option. */
+export function checkRequest(request: unknown): void {
+  if (!isRecord(request)) throw invalid('Pass an object with the prompt: query({ prompt, options }).')
+  if (request['prompt'] === undefined) throw invalid('There is no prompt. Pass query({ prompt, options }).')
+  check('field of a query', request, REQUEST)
+  check('option', request['options'], OPTIONS)
+}
+
+export const checkPlace = (place: unknown): void => check('option of sessions()', place, PLACE)
+
+/** Throws for what is not an object, a name that is not known, and a value of another kind. Undefined is absent. */
+export function check(what: string, given: unknown, kinds: Readonly<Record<string, OptionKind>>): void {
+  if (given === undefined) return
+  if (!isRecord(given)) throw invalid(`Each ${what} is a field of an object: { name: value }.`)
+  for (const [name, value] of Object.entries(given)) {
+    const [fits, expected] = (Object.hasOwn(kinds, name) ? kinds[name] : undefined) ?? refuseName(what, name, kinds)
+    if (value !== undefined && !fits(value)) throw invalid(`${name} must be ${expected}.`)
+  }
+}
+
+function refuseName(what: string, name: string, kinds: object): never {
+  const known = Object.keys(kinds)
+  // Also in the letters of the wire: max_steps.
+  const nearest = nearestName(
+    name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    known,
+  )
+  const hint = nearest === undefined ? `. They are ${known.join(', ')}.` : `; did you mean ${nearest}?`
+  throw invalid(`There is no ${what} ${name}${hint}`)
+}
