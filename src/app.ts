@@ -86,6 +86,8 @@ export async function startApp(given: Config, options: StartOptions = {}): Promi
   // It takes as long as the next steps together, in a separate process.
   const sandbox = findSandbox(config)
   sandbox.catch(() => {}) // reported where it is awaited
+  // The last step: shells may still run before. A program can start and close many servers.
+  started.defer(async () => (await sandbox.catch(() => undefined))?.close?.())
   try {
     const { callbackHooksOf } = options
     const services = { ...(await startServices(config, started, sandbox)), callbackHooksOf }

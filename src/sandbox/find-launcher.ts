@@ -13,7 +13,10 @@ const MAX_REASON = 300
 /** The descriptor of the filter in a trial, after the standard streams. */
 const FILTER_DESCRIPTOR = 3
 
-export type LauncherSearch = { readonly launcher: ShellLauncher } | { readonly missing: string }
+/** `close`: after the last shell of the launcher has ended. */
+export type LauncherSearch =
+  | { readonly launcher: ShellLauncher; readonly close: () => void }
+  | { readonly missing: string }
 
 /** `missing` is the obstacle, as a clause. */
 export async function findBubblewrap(plan: SandboxPlan): Promise<LauncherSearch> {
@@ -21,13 +24,14 @@ export async function findBubblewrap(plan: SandboxPlan): Promise<LauncherSearch>
   const bwrap = findProgram('bwrap', plan.path)
   if (bwrap === undefined) return { missing: 'bubblewrap is not installed: there is no bwrap on PATH' }
   const wanted = await featuresOf(bwrap, plan)
+  const close = () => void (wanted.filter !== undefined && closeSync(wanted.filter))
   let complaint: string | undefined
   for (const features of lesserFeatures(wanted)) {
     const said = await complaintOf(bwrap, plan, features)
-    if (said === undefined) return { launcher: createBubblewrapLauncher({ ...plan, bwrap, features }) }
+    if (said === undefined) return { launcher: createBubblewrapLauncher({ ...plan, bwrap, features }), close }
     complaint ??= said
   }
-  if (wanted.filter !== undefined) closeSync(wanted.filter)
+  close()
   return { missing: `bubblewrap does not work here: ${oneLine(complaint ?? 'it did not answer')}` }
 }
 
@@ -57,7 +61,7 @@ function lesserFeatures(wanted: SandboxFeatures): SandboxFeatures[] {
   return [...tries, ...tries.map((each) => ({ ...each, isolatesNetwork: false }))]
 }
 
-/** Opens a file without a name that lives as long as the server. */
+/** Opens a file without a name, which lives until it is closed. */
 function holdFile(bytes: Uint8Array, directory: string): number {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const path = join(directory, `.seccomp-${randomUUID()}`)

@@ -9,7 +9,12 @@ import type { ShellLauncher } from '../sandbox/launch.ts'
 import { pathsNamedIn, shellEnvironment } from '../shell/shell-environment.ts'
 
 /** `missing` says why there is no sandbox, as a clause; undefined if there is one. */
-export type FoundSandbox = { readonly launcher: ShellLauncher; readonly missing?: string }
+export type FoundSandbox = {
+  readonly launcher: ShellLauncher
+  readonly missing?: string
+  /** Call it after the last shell has ended. */
+  readonly close?: () => void
+}
 
 /** Throws a `ConfigError` if a sandbox is required but not possible. */
 export async function findSandbox(config: Config): Promise<FoundSandbox> {

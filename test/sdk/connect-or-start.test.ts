@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -49,7 +49,7 @@ test('a server that is running is used; after a kill the next one starts, with a
   expect(server.output()).not.toContain(first.credential)
 })
 
-test('a long path has its socket in a temporary directory, which ends with it', async () => {
+test('a long path has its socket in a temporary directory, which ends with it; no file is left open', async () => {
   const dataDir = join(home, 'x'.repeat(60), 'y'.repeat(60))
   const server = await connectOrStart(dataDir)
   const socket = server.address.replace('unix:', '')
@@ -58,6 +58,8 @@ test('a long path has its socket in a temporary directory, which ends with it', 
   expect((await count(server)).status).toBe(200)
   await server[Symbol.asyncDispose]()
   await expect(stat(dirname(socket))).rejects.toThrow('ENOENT')
+  const open = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''))
+  expect((await Promise.all(open)).filter((path) => path.startsWith(dataDir))).toEqual([])
 })
 
 test('a record that is damaged, or not of a server, is replaced', async () => {
