@@ -115,7 +115,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     const { callbacks } = splitHooks(this.#options.hooks)
     const link = await openLink(this.#options, this.#ending.signal)
     try {
-      if (callbacks.length > 0) await link.requireCallbackHooks()
+      if (callbacks.length > 0) await link.requireCallbackHooks(callbacks)
       const session = await openSession(link.client, this.#options, this.#ending.signal)
       const removeHooks = link.addCallbackHooks(session.conversation.id, callbacks)
       this.#conversation = session.conversation

@@ -288,7 +288,7 @@ describe('hooks that are functions', () => {
     const hooks = { Stop: [{ hooks: [() => ({})] }] }
     for (const place of [{ persistDir: server.dataDir }, { persistDir: undefined, server: { baseUrl: server.url } }])
       await expect(run({ prompt: 'x', options: { ...options, ...place, hooks } })).rejects.toThrow(
-        'Use hooks of the type command or http',
+        'hooks.Stop cannot be functions here: the server is',
       )
   })
 })

@@ -103,8 +103,9 @@ async function answerOf(
     return await withinTime(ANSWER_MS, signal, async (both) => {
       const response = await fetch(`${baseUrl}/ready`, { signal: both })
       const { reason } = NotReady.catch({}).parse(await response.json())
-      // With a full disk it still answers what it can.
-      return response.ok || reason === 'storage' ? 'ready' : 'not ready'
+      // With a full disk it still answers what it can. Anything else is not a server of ours.
+      if (response.ok || reason === 'storage') return 'ready'
+      return reason === 'starting' || reason === 'stopping' ? 'not ready' : undefined
     })
   } catch {
     return undefined

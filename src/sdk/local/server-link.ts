@@ -1,4 +1,5 @@
 /** The way to the sessions: the server of a data directory on this machine, or a server elsewhere. One client for both. */
+import type { AgentServerError } from '../../client/agent-server-error.ts'
 import type { AgentServerClient } from '../../client/client.ts'
 import { createClient } from '../../client/client.ts'
 import { readDataDir } from '../../config/config.ts'
@@ -10,8 +11,8 @@ import { acquireHost } from './shared-host.ts'
 
 export type ServerLink = AsyncDisposable & {
   readonly client: AgentServerClient
-  /** Throws if hooks that are functions cannot be called there. */
-  readonly requireCallbackHooks: () => Promise<void>
+  /** Throws if these hooks, which are functions, cannot be called there. */
+  readonly requireCallbackHooks: (hooks: readonly CallbackHook[]) => Promise<void>
   /** Returns a function that removes them. */
   readonly addCallbackHooks: (conversationId: string, hooks: readonly CallbackHook[]) => () => void
   /** Calls of client tools that this process executes. */
@@ -43,10 +44,10 @@ async function localLink(host: SharedHost, signal: AbortSignal | undefined): Pro
     client: createClient({ baseUrl, fetch }),
     executing,
     continuesRuns: () => host.wasInProgram,
-    async requireCallbackHooks() {
+    async requireCallbackHooks(hooks) {
       const { isOwn, address } = await host.server()
       if (!isOwn && !host.hasServer)
-        throw notHere(`Another process holds the data directory (its server is at ${address})`)
+        throw notHere(hooks, `is the one of another process, at ${address}`, ' Or use another persistDir.')
     },
     addCallbackHooks: (id, hooks) => callbackHooks.add(id, hooks),
     async [Symbol.asyncDispose]() {
@@ -62,13 +63,16 @@ function remoteLink({ baseUrl, apiKey, fetch }: NonNullable<SessionPlace['server
     client: createClient({ baseUrl, apiKey, fetch }),
     executing: new Set(),
     continuesRuns: () => false,
-    requireCallbackHooks: () => Promise.reject(notHere('The sessions are on another server')),
+    requireCallbackHooks: (hooks) => Promise.reject(notHere(hooks, `is at ${String(baseUrl)}`)),
     addCallbackHooks: () => () => {},
     async [Symbol.asyncDispose]() {},
   }
 }
 
-const notHere = (why: string) =>
-  invalid(
-    `${why}, which cannot call functions of this program. Use hooks of the type command or http, or another persistDir.`,
+/** `where`: what is said of the server. */
+function notHere(hooks: readonly CallbackHook[], where: string, otherwise = ''): AgentServerError {
+  const points = [...new Set(hooks.map(({ point }) => `hooks.${point}`))].join(' and ')
+  return invalid(
+    `${points} cannot be functions here: the server ${where}, and only one in this process can call them. Decide about calls in canUseTool, watch the events of the query, or use hooks of the type command or http.${otherwise}`,
   )
+}
