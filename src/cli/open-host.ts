@@ -7,6 +7,8 @@ export type AgentHost = AsyncDisposable & {
   readonly client: AgentServerClient
   /** URL of the remote server; undefined: this machine. */
   readonly server: string | undefined
+  /** Whether runs were in another process that ends with its own command, and continue here. */
+  readonly continuesRuns: () => boolean
 }
 
 export type HostOptions = {
@@ -43,7 +45,7 @@ export async function infoOf({ client, server }: AgentHost, signal: AbortSignal)
 export async function openHost({ server, apiKey, dataDir, secretFiles, signal }: HostOptions): Promise<AgentHost> {
   if (server !== undefined) {
     const client = createClient({ baseUrl: server, apiKey, maxRetries: REMOTE_RETRIES })
-    return { client, server, [Symbol.asyncDispose]: () => Promise.resolve() }
+    return { client, server, continuesRuns: () => false, [Symbol.asyncDispose]: () => Promise.resolve() }
   }
   // Loaded here: a remote server needs none of it.
   const { acquireHost } = await import('../sdk/local/shared-host.ts')
@@ -55,5 +57,6 @@ export async function openHost({ server, apiKey, dataDir, secretFiles, signal }:
     throw error
   })
   const { baseUrl, fetch } = host
-  return { client: createClient({ baseUrl, fetch }), server, [Symbol.asyncDispose]: release }
+  const client = createClient({ baseUrl, fetch })
+  return { client, server, continuesRuns: () => host.wasInProgram, [Symbol.asyncDispose]: release }
 }

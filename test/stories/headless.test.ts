@@ -21,6 +21,7 @@ const SCRIPT: Exclude<ScriptFile, readonly unknown[]> = {
     { when: 'plain', turns: [{ text: 'A plain answer.' }] },
     { when: 'write', turns: [{ text: 'I write.', calls: bash('echo hi > out.txt') }, { text: 'I am done.' }] },
     { when: 'look', turns: [{ calls: bash('ls') }, { calls: bash('pwd') }, { text: 'I looked.' }] },
+    { when: 'count', turns: [{ calls: bash("echo $$ > pid; trap '' INT TERM; sleep 60") }] },
     { when: 'sleep', turns: [{ calls: bash('sleep 60') }, { text: 'I slept.' }] },
     {
       when: 'ask',
@@ -289,6 +290,33 @@ describe('without a server', () => {
     await first.finished
     await runCommand(['-p', '-c', 'plain'], alone())
     expect(questions.map(({ body }) => body['tool_choice'])).toEqual(['required', undefined])
+  })
+
+  test('a run continues when the process that runs the agents of both is killed', async () => {
+    const args = ['-p', '--permission-mode', 'bypass', 'sleep']
+    const holder = startCommand(args, alone())
+    await holder.said('Bash: sleep 60')
+    const other = startCommand(args, alone())
+    await other.said('Bash: sleep 60')
+    holder.child.kill('SIGKILL')
+    const { code, stdout, stderr } = await other.finished
+    expect(stderr).toContain('failed (interrupted)')
+    expect([code, stdout]).toEqual([0, 'I slept.\n'])
+  })
+
+  test('a second signal ends the process and its commands at once', async () => {
+    const env = { ...alone().env, OPENHANDS_ISOLATION: 'none' }
+    const { child, finished, said } = startCommand(['-p', '--permission-mode', 'bypass', 'count'], { cwd: work, env })
+    await said('Bash: echo')
+    const pid = await vi.waitFor(
+      async () => Number(await readFile(join(work, 'pid'), 'utf8')) || Promise.reject(),
+      PATIENCE_MS,
+    )
+    child.kill('SIGINT')
+    await said('interrupting')
+    child.kill('SIGINT')
+    expect((await finished).code).toBe(130)
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), PATIENCE_MS)
   })
 
   test('the agent cannot view a settings file with a key', async () => {

@@ -33,13 +33,13 @@ export function exitCodeOf({ result, denied }: TurnEnd): number {
 }
 
 /** One line; undefined if there is nothing to say. */
-export function explainEnd({ result, error, denied }: TurnEnd): string | undefined {
+export function explainEnd({ result, error, denied, steps }: TurnEnd): string | undefined {
   if (error) return oneLine(`${error.message} (${error.error_type})`)
   if (!result) return 'the run ended without a result; its conversation has the events.'
   if (denied.length > 0) return explainDenials(denied)
   const code = CODES[result.stop_reason]
   if (code === DONE) return undefined
-  return `the run was stopped: ${result.stop_reason} after ${result.steps} steps. Continue with --resume ${result.conversation_id}`
+  return `the run was stopped: ${result.stop_reason} after ${steps} steps. Continue with --resume ${result.conversation_id}`
 }
 
 function explainDenials(denied: TurnEnd['denied']): string {

@@ -4,6 +4,7 @@ import type { Info } from '../../contract/server.ts'
 import type { UserInput } from '../../contract/message.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { Interrupts } from '../interrupts.ts'
+import type { AgentHost } from '../open-host.ts'
 import type { Opened } from '../open-run.ts'
 import { describeSandbox, openRun } from '../open-run.ts'
 import { readRunSettings } from '../settings/run-settings.ts'
@@ -47,12 +48,14 @@ function sayStart({ view, isResumed, info, notices }: Opened, { server }: RunInv
 class HeadlessRun {
   readonly #invocation: RunInvocation
   readonly #conversation: ConversationHandle
+  readonly #host: AgentHost
   readonly #waits: Waits
   readonly #output: HeadlessOutput
   readonly #interrupts: Interrupts
 
   constructor(invocation: RunInvocation, { host, view }: Opened, output: HeadlessOutput, interrupts: Interrupts) {
     this.#invocation = invocation
+    this.#host = host
     this.#conversation = host.client.conversation(view.id)
     this.#waits = new Waits(this.#conversation, invocation.ask !== 'nobody')
     this.#output = output
@@ -90,6 +93,7 @@ class HeadlessRun {
       content,
       maxSteps,
       forcesTool: isFirst && toolChoice === 'required',
+      continuesRuns: this.#host.continuesRuns,
       onEvent: (event) => this.#output.event(event),
       isStopped: () => this.#isStopped,
     })

@@ -92,7 +92,7 @@ export class HeadlessOutput {
 
 /** The last line of JSON. */
 function outcomeOf(turn: TurnEnd, conversation_id: string, exit_code: number): object {
-  const { status, result, error, denied } = turn
+  const { status, result, error, denied, steps } = turn
   return withoutUndefined({
     type: 'outcome',
     conversation_id,
@@ -103,7 +103,7 @@ function outcomeOf(turn: TurnEnd, conversation_id: string, exit_code: number): o
     exit_code,
     final_text: result?.final_text,
     structured_output: result?.structured_output,
-    steps: result?.steps ?? 0,
+    steps,
     duration_ms: result?.duration_ms,
     usage: result?.usage,
     cost_usd: result?.cost_usd,
