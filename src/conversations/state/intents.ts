@@ -249,13 +249,13 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
   if ('workdir' in changes && isWorking(state)) {
     return new Problem(
       'conversation_running',
-      'The workdir can only be changed while the agent is not running; pause it first.',
+      'The workdir can only be changed while no agent works and no call is open; pause with interrupt: true first.',
     )
   }
   if (changesNetworkMode(state, changes) && isWorking(state)) {
     return new Problem(
       'conversation_running',
-      'The mode of the network can only be changed while the agent is not running; pause it first.',
+      'The mode of the network can only be changed while no agent works and no call is open; pause with interrupt: true first.',
     )
   }
   return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
