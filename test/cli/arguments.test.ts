@@ -74,7 +74,11 @@ describe('one sentence reports', () => {
     ['answers that nobody can write', ['-p', '--ask', 'stdin', 'hi'], '--ask stdin needs --input-format stream-json'],
     ['answers in the chat', ['chat', '--ask', 'clients'], '--ask needs --no-tui.'],
     ['a wrong choice', ['-p', '--tool-choice', 'maybe', 'hi'], /--tool-choice maybe does not exist; use auto or/],
-    ['a prompt like an option', ['-p', '--plain'], 'no option --plain; put -- before a prompt that begins with a dash.'],
+    [
+      'a prompt like an option',
+      ['-p', '--plain'],
+      'no option --plain; put -- before a prompt that begins with a dash.',
+    ],
     ['no steps', ['-p', '--max-steps', '0', 'hi'], '--max-steps 0 is not a number from 1 to 100000.'],
     ['two conversations', ['-p', '-c', '-r', 'abc', 'hi'], 'use --resume or --autoresume, not both.'],
     ['no address', ['connect'], 'connect needs the URL of a server.'],

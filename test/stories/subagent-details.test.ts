@@ -253,3 +253,21 @@ test('an agent of .claude/agents is listed and can be called', async () => {
   expect(output).toMatchObject({ agent_name: 'filed', text: 'I am of a file.' })
   expect(questionsOf('from a file', 'You are filed away.')).toHaveLength(1)
 })
+
+test('a run that fails is not followed by another one because a subagent in the background has ended', async () => {
+  planner.plan = {
+    'fail later': [
+      { calls: [task('be quick', { run_in_background: true })] },
+      { status: 401, error: { message: 'bad key' }, delay_ms: 300 },
+    ],
+    'be quick': [{ text: 'Quick.' }],
+    'what now': [{ text: 'Read it.' }],
+  }
+  const id = await create()
+  await stage.say(id, 'fail later')
+  await poll(async () => ofSubagents(await stage.events(id), 'Result').length).toBe(1)
+  expect((await viewOf(id)).status).toBe('error')
+  await stage.say(id, 'what now')
+  expect(ofMain(await stage.events(id), 'Result').map((event) => event.stop_reason)).toEqual(['error', 'completed'])
+  expect(questionsOf('what now').at(-1)!.text).toContain('Quick.')
+})

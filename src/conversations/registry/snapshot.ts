@@ -12,9 +12,17 @@ import { Decision, PermissionMode, PermissionRules } from '../../contract/permis
 import { UsageByModel } from '../../contract/message.ts'
 import { TaskProgress } from '../../contract/task.ts'
 import type { Storage } from '../../storage/storage.ts'
+import type { ToolCall } from '../../agent/tool-calls.ts'
+import type { OpenRequest } from '../approvals/open-request.ts'
+import type { Run as RunState } from '../state/run-state.ts'
+import type { AgentState, Subagent } from '../state/state-shape.ts'
 import type { State } from '../state/state.ts'
+import type { OpenTask as TaskState } from '../tasks/task-state.ts'
 import { Settings } from '../state/settings.ts'
 import { EMPTY_STATE } from '../state/state.ts'
+
+/** A schema for each field: one without would be lost. */
+type Fields<T> = Readonly<Record<keyof T, z.ZodType>>
 
 const Run = z.object({
   id: z.string(),
@@ -31,7 +39,7 @@ const Run = z.object({
   costUsd: z.number().optional(),
   finalText: z.string(),
   blockedStops: z.number().optional(),
-})
+} satisfies Fields<RunState>)
 
 const Request = z.object({
   id: z.string(),
@@ -42,12 +50,13 @@ const Request = z.object({
       name: z.string(),
       input: z.unknown(),
       inputHash: z.string(),
+      definitionHash: z.string().optional(),
       reason: z.string(),
       rules: z.array(z.string()).optional(),
       decision: Decision.optional(),
-    }),
+    } satisfies Fields<OpenRequest['calls'][number]>),
   ),
-})
+} satisfies Fields<OpenRequest>)
 
 const OpenTask = z.object({
   id: z.string(),
@@ -59,7 +68,7 @@ const OpenTask = z.object({
   updatedAt: z.string(),
   runId: z.string().optional(),
   progress: TaskProgress.optional(),
-})
+} satisfies Fields<TaskState>)
 
 const OpenCall = z.object({
   toolUseId: z.string(),
@@ -68,6 +77,7 @@ const OpenCall = z.object({
   runId: z.string().optional(),
   isChanged: z.boolean().optional(),
   changedBy: z.literal('hook').optional(),
+  approvedDefinition: z.string().optional(),
   clientResult: z.object({ output: z.unknown(), isError: z.boolean() }).optional(),
   hook: z
     .object({
@@ -76,7 +86,7 @@ const OpenCall = z.object({
       context: z.string().optional(),
     })
     .optional(),
-})
+} satisfies Fields<ToolCall>)
 
 const Repeats = z
   .object({
@@ -107,8 +117,8 @@ const OpenSubagent = z.object({
     readThrough: z.number(),
     repeats: Repeats,
     granted: PermissionRules.optional(),
-  }),
-})
+  } satisfies Fields<AgentState>),
+} satisfies Fields<Subagent>)
 
 /** `meta.json`: the state as of `lastSeq`; the fold continues with the rest of the log. */
 const Meta = z.object({
@@ -142,6 +152,8 @@ const Meta = z.object({
   // Missing in files of earlier versions, which had no network requests.
   networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
   runRequestedAt: z.number(),
+  // Missing in files of earlier versions, which had no subagents in the background.
+  subagentEndedAt: z.number().default(0),
   // Missing in files of earlier versions, which did not count them.
   runsInARow: z.number().default(0),
   // Missing in files of earlier versions: everything counts as read.
@@ -151,7 +163,7 @@ const Meta = z.object({
   costUsd: z.number().optional(),
   preview: z.string(),
   version: z.number(),
-})
+} satisfies Fields<State & { readonly format: number }>)
 
 /** Returns the last stored state, or undefined if it is missing or unreadable: fold the log from the start then. */
 export async function readSnapshot(storage: Storage, id: string): Promise<State | undefined> {

@@ -54,19 +54,26 @@ const MAX_WAKES_IN_A_ROW = 20
 /** False if a run must wait for the user. Any message of the user sets `runsInARow` to 0. */
 export const mayFollow = ({ runsInARow }: Pick<State, 'runsInARow'>) => runsInARow <= MAX_WAKES_IN_A_ROW
 
+/** After any other status, only the user decides whether the agent continues. */
+const WAKES: ReadonlySet<Status> = new Set(['idle', 'finished'])
+
+/** True if a subagent in the background that ends with this status may start a run. */
+export const isAwake = (status: Status): boolean => WAKES.has(status)
+
 /**
- * Starts a run for an unread message that asked for one, after a run has ended with this status. `readThrough` is the
- * seq of the last event that counts as read.
+ * Starts a run for an unread message, after a run has ended with this status: for one that asked for it, or for the end of
+ * a subagent. `readThrough` is the seq of the last event that counts as read.
  */
 export function startForUnread(state: State, status: Status, readThrough: number, newRunId: string): EventDraft[] {
-  return state.runRequestedAt > readThrough && mayFollow(state)
-    ? [start({ ...state, status }, newRunId, 'message')]
-    : []
+  if (!mayFollow(state)) return []
+  if (state.runRequestedAt > readThrough) return [start({ ...state, status }, newRunId, 'message')]
+  const wakes = state.subagentEndedAt > readThrough && isAwake(status)
+  return wakes ? [start({ ...state, status }, newRunId, 'subagent')] : []
 }
 
 /** True if a message of a subagent is unread, and no run starts for it before the user asks for one. */
 export const waitsForUser = (state: State, readThrough: number): boolean =>
-  state.runRequestedAt > readThrough && !mayFollow(state)
+  state.subagentEndedAt > readThrough && !mayFollow(state)
 
 export function toStatus(state: State, status: Status, reason: string): EventDraft {
   return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }

@@ -50,7 +50,7 @@ export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
   const { stopReason, failure, begun, now } = intent
   // The run may have called the model before it waited for a user: then only the log knows.
   const requestedAt = Math.max(intent.requestedAt, state.readThrough)
-  const isUnread = state.runRequestedAt > requestedAt
+  const isUnread = Math.max(state.runRequestedAt, state.subagentEndedAt) > requestedAt
   if (isUnread && (stopReason === 'completed' || stopReason === 'finished')) return []
 
   const error: EventDraft[] = failure

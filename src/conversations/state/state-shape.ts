@@ -72,6 +72,8 @@ export type State = AgentState & {
   readonly networkRequests: readonly OpenNetworkRequest[]
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
+  /** Seq of the newest end of a subagent in the background, which the agent reads as a message. */
+  readonly subagentEndedAt: number
   /** Runs that have begun since the user asked for something: that of the user, and those that followed by themselves. */
   readonly runsInARow: number
   readonly usage: UsageByModel
@@ -106,6 +108,7 @@ export const EMPTY_STATE: State = {
   tasks: [],
   networkRequests: [],
   runRequestedAt: 0,
+  subagentEndedAt: 0,
   runsInARow: 0,
   readThrough: 0,
   repeats: NO_REPEATS,

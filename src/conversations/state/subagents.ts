@@ -38,7 +38,7 @@ export function foldSubagent(state: State, event: Event, fold: Fold): State {
   if (!subagent) return after
   if (event.type === 'Result') {
     const subagents = after.subagents.filter((each) => each !== subagent)
-    return { ...after, subagents, ...(subagent.isBackground && { runRequestedAt: event.seq }) }
+    return { ...after, subagents, ...(subagent.isBackground && { subagentEndedAt: event.seq }) }
   }
   const next = { ...subagent, agent: agentStateOf(within) }
   return { ...after, subagents: after.subagents.map((each) => (each === subagent ? next : each)) }

@@ -1,7 +1,6 @@
 /** Decides the events of intents about subagents. Pure. */
 import type { EventDraft } from '../../contract/events/event.ts'
-import type { Status } from '../../contract/events/status.ts'
-import { inRun, mayFollow, start } from '../state/drafts.ts'
+import { inRun, isAwake, mayFollow, start } from '../state/drafts.ts'
 import type { State } from '../state/state.ts'
 import { findSubagent } from '../state/subagents.ts'
 
@@ -34,9 +33,6 @@ export type EndBackgroundIntent = {
   newRunId: string
 }
 
-/** After any other status, only the user decides whether the agent continues. */
-const WAKES: ReadonlySet<Status> = new Set(['idle', 'finished'])
-
 const waiting = (draft: EventDraft): EventDraft =>
   draft.type === 'Result' && draft.background_agent_id !== undefined ? { ...draft, waits_for_user: true } : draft
 
@@ -44,6 +40,6 @@ const waiting = (draft: EventDraft): EventDraft =>
 export function decideEndBackground(state: State, { toolUseId, events, newRunId }: EndBackgroundIntent): EventDraft[] {
   if (!findSubagent(state, toolUseId)) return []
   const isEndedByHook = events.some((event) => event.type === 'Result' && event.stop_reason === 'hook')
-  if (!WAKES.has(state.status) || isEndedByHook) return [...events]
+  if (!isAwake(state.status) || isEndedByHook) return [...events]
   return mayFollow(state) ? [...events, start(state, newRunId, 'subagent')] : events.map(waiting)
 }
