@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -60,6 +60,16 @@ test('a long path has its socket in a temporary directory, which ends with it; n
   await expect(stat(dirname(socket))).rejects.toThrow('ENOENT')
   const open = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''))
   expect((await Promise.all(open)).filter((path) => path.startsWith(dataDir))).toEqual([])
+})
+
+test('a link in the place of the socket directory is not followed', async () => {
+  const dataDir = join(home, 'linked')
+  const elsewhere = join(home, 'elsewhere')
+  await Promise.all([mkdir(dataDir), mkdir(elsewhere)])
+  await symlink(elsewhere, join(dataDir, 'local'))
+  await using server = await connectOrStart(dataDir)
+  expect(dirname(dirname(server.address.replace('unix:', '')))).toBe(tmpdir())
+  expect([(await count(server)).status, await readdir(elsewhere)]).toEqual([200, []])
 })
 
 test('a record that is damaged, or not of a server, is replaced', async () => {
