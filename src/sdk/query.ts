@@ -10,6 +10,7 @@ import { openLink } from './local/server-link.ts'
 import { checkRequest } from './options/check-options.ts'
 import { splitHooks } from './options/hooks-option.ts'
 import type { ApprovalOptions, Prompt, QueryOptions } from './options/query-options.ts'
+import { repeatLost } from './repeat-lost.ts'
 import { followSession } from './session/follow-session.ts'
 import { openSession } from './session/open-session.ts'
 
@@ -50,7 +51,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
 
   /** Ends the active run with its running tool. The session can be continued, also with the next message of the prompt. */
   interrupt(): Promise<void> {
-    return this.#control((conversation) => conversation.pause({ interrupt: true }))
+    return this.#control((conversation) => repeatLost(() => conversation.pause({ interrupt: true })))
   }
 
   /** Holds from the next tool call on. */

@@ -8,7 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readLocalRecord } from '../../src/access/local-record.ts'
 import type { QueryEvent, QueryOptions } from '../../src/index.ts'
-import { createServer, query, run, sessions } from '../../src/index.ts'
+import { createServer, query, run, sessions, tool } from '../../src/index.ts'
 import { acquireHost } from '../../src/sdk/local/shared-host.ts'
 import { lockDataDirectory } from '../../src/storage/files/data-lock.ts'
 import { KEY, startServer } from '../support/server.ts'
@@ -350,6 +350,37 @@ describe('a holder of the directory in another process', () => {
     expect([first.isOwn, second.isOwn, first.credential === second.credential]).toEqual([false, false, false])
     await host.release()
   })
+})
+
+test('answers whose response is lost are sent again, and count once', async () => {
+  await using server = await createServer({ persistDir })
+  const lost = new Set<string>()
+  const losing: typeof fetch = async (input, init) => {
+    const [part] = /permissions|tool-results|questions/.exec(input as string) ?? []
+    const isLost = part !== undefined && init?.method === 'POST' && !lost.has(part)
+    if (isLost) lost.add(part)
+    const response = await fetch(input, init)
+    if (!isLost) return response
+    throw new TypeError('fetch failed')
+  }
+  const elsewhere = { server: { baseUrl: server.url, apiKey: server.apiKey, fetch: losing } }
+  const own = tool('own', 'A tool of this program.', {}, () => 'seventeen')
+  const question = { question: 'Which?', header: 'One', options: [{ label: 'A' }, { label: 'B' }], multiSelect: false }
+  const answering: QueryOptions = {
+    ...options,
+    persistDir: undefined,
+    ...elsewhere,
+    tools: ['AskUserQuestion', own],
+    permissionMode: 'default',
+    canUseTool: () => ({ behavior: 'allow' }),
+    answerQuestions: () => ({ 'Which?': 'B' }),
+  }
+  const first = await run({ prompt: 'call own', options: answering })
+  expect(first.finalText).toBe('It said: seventeen')
+  const questions = { questions: [question] }
+  const second = await run({ prompt: `call AskUserQuestion ${JSON.stringify(questions)}`, options: answering })
+  expect(second.finalText).toContain('B')
+  expect([...lost]).toEqual(['permissions', 'tool-results', 'questions'])
 })
 
 test('createServer() has the sessions of query(), which uses it', async () => {

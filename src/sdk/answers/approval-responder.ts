@@ -6,6 +6,7 @@ import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import { z } from 'zod'
 import type { CanUseTool, PermissionVerdict } from '../options/query-options.ts'
+import { repeatLost } from '../repeat-lost.ts'
 import type { Responder, ResponderDeps } from './responder.ts'
 import { messageOf, OpenWork } from './responder.ts'
 
@@ -51,7 +52,7 @@ export class ApprovalResponder implements Responder {
   async #denyPaused(...[event, call, verdict, signal]: Deciding): Promise<void> {
     this.#interrupting++
     try {
-      await this.#deps.conversation.pause({}, { signal })
+      await repeatLost(() => this.#deps.conversation.pause({}, { signal }), signal)
       await this.#send(event, call, verdict, signal)
     } finally {
       this.#interrupting--
@@ -61,7 +62,8 @@ export class ApprovalResponder implements Responder {
 
   async #send(...[event, { tool_use_id, input_hash }, verdict, signal]: Deciding): Promise<void> {
     const decisions = [{ tool_use_id, input_hash, ...decisionOf(verdict) }]
-    await this.#deps.conversation.permissions.decide(event.request_id, { decisions }, { signal })
+    const { permissions } = this.#deps.conversation
+    await repeatLost(() => permissions.decide(event.request_id, { decisions }, { signal }), signal)
   }
 
   /** An approver that fails denies. */

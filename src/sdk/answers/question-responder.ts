@@ -3,6 +3,7 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import type { AnswerQuestions } from '../options/query-options.ts'
+import { repeatLost } from '../repeat-lost.ts'
 import type { Responder, ResponderDeps } from './responder.ts'
 import { OpenWork } from './responder.ts'
 
@@ -37,10 +38,9 @@ export class QuestionResponder implements Responder {
     const asking = async () => this.#answer(questions, { signal, sessionId, toolUseId })
     const answers = await orAborted(asking(), signal)
     if (answers !== undefined)
-      return void (await this.#deps.conversation.questions.answer(
-        event.question_id,
-        { answers: { ...answers } },
-        { signal },
+      return void (await repeatLost(
+        () => this.#deps.conversation.questions.answer(event.question_id, { answers: { ...answers } }, { signal }),
+        signal,
       ))
     this.#hasDeclined = true
     this.#deps.onDeclined()

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { failedOutput, readOutput } from '../tools/tool-output.ts'
 import type { ToolOutput } from '../tools/tool-output.ts'
 import type { AnySdkTool } from '../tools/tool.ts'
+import { repeatLost } from '../repeat-lost.ts'
 import type { Responder, ResponderDeps } from './responder.ts'
 import { messageOf, OpenWork } from './responder.ts'
 
@@ -49,12 +50,14 @@ export class ToolResponder implements Responder {
 
   async #execute(tool: AnySdkTool, call: EventOf<'ClientToolCall'>, signal: AbortSignal): Promise<void> {
     const { toolCalls } = this.#deps.conversation
+    const send = (output: ToolOutput) =>
+      repeatLost(() => toolCalls.answer(call.tool_use_id, output, { signal }), signal)
     const output = await outputOf(tool, call, signal)
     try {
-      await toolCalls.answer(call.tool_use_id, output, { signal })
+      await send(output)
     } catch (error) {
       if (!(error instanceof AgentServerError) || !isRefused(error)) throw error
-      await toolCalls.answer(call.tool_use_id, failedOutput(`The result was refused: ${error.message}`), { signal })
+      await send(failedOutput(`The result was refused: ${error.message}`))
     }
   }
 }

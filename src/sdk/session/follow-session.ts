@@ -6,6 +6,7 @@ import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import { repeatLost } from '../repeat-lost.ts'
 import { createResponders } from '../answers/create-responders.ts'
 import type { Responder } from '../answers/responder.ts'
 import type { Prompt, QueryOptions } from '../options/query-options.ts'
@@ -33,9 +34,6 @@ export type FollowSessionOptions = {
 const STOP_MS = 5000
 /** The same for a message that is being sent. */
 const POST_MS = 2000
-
-/** How often a run is continued in vain, each time on the next server. */
-const MAX_RUN_ATTEMPTS = 10
 
 /** Ends when the messages have been answered, or wait for somebody else. Stops the run if the reader ends earlier. */
 export async function* followSession(
@@ -105,7 +103,8 @@ class FollowedSession {
     this.#posts.abort()
     if (this.#turns.isSettled) return
     // Best effort: the server may be about to end, too.
-    await this.#conversation.pause({ interrupt: true }, { signal: AbortSignal.timeout(STOP_MS) }).catch(() => {})
+    const signal = AbortSignal.timeout(STOP_MS)
+    await repeatLost(() => this.#conversation.pause({ interrupt: true }, { signal }), signal).catch(() => {})
   }
 
   get #mustContinue(): boolean {
@@ -121,15 +120,10 @@ class FollowedSession {
   /** A request without an answer may have started the run, and another query of the session may have, too. */
   async #runAgain(): Promise<void> {
     const { signal, options } = this.#options
-    const output_schema = outputSchemaOf(options)
-    for (let attempt = 1; ; attempt++)
-      try {
-        return void (await this.#conversation.run(withoutUndefined({ output_schema }), { signal }))
-      } catch (error) {
-        if (!(error instanceof AgentServerError)) throw error
-        if (error.code === 'already_running') return
-        if (error.code !== 'connection_failed' || attempt === MAX_RUN_ATTEMPTS) throw error
-      }
+    const body = withoutUndefined({ output_schema: outputSchemaOf(options) })
+    await repeatLost(() => this.#conversation.run(body, { signal }), signal).catch((error: unknown) => {
+      if (!(error instanceof AgentServerError) || error.code !== 'already_running') throw error
+    })
   }
 
   /** A schema for a session that is continued belongs to its run. */
