@@ -6,7 +6,6 @@ import type { AgentServerClient } from '../client/client.ts'
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import type { Info } from '../contract/server.ts'
 import type { ConversationView } from '../contract/conversation.ts'
-import type { UserInput } from '../contract/message.ts'
 import type { PermissionMode } from '../contract/permission.ts'
 
 export type ChatOptions = {
@@ -21,14 +20,16 @@ export type ChatOptions = {
   readonly info: Info
   /** URL of a remote server; undefined: the agents of this machine. */
   readonly server: string | undefined
+  /** The directory in which the chat was started: images are read there. */
+  readonly directory: string
+  /** The file of earlier prompts; undefined: none are kept. */
+  readonly historyPath: string | undefined
   /** The message to send at once, from the command line. */
   readonly prompt: string | undefined
   /** `--max-steps`: to pass as `max_steps` of each run. */
   readonly maxSteps: number | undefined
-  /** `--tool-choice required`: `runWithTool` starts the first run of the chat then. */
+  /** `--tool-choice required`: the first answer in the chat must call a tool. */
   readonly forcesTool: boolean
-  /** Sends a message whose first answer must call a tool, instead of `conversation.send`. Returns when its run has started. */
-  readonly runWithTool: (conversation: ConversationHandle, content: UserInput['content']) => Promise<void>
   /** `--permission-mode`, as the conversation has it. */
   readonly permissionMode: PermissionMode
   /** Whether the output may have colours: it is a terminal, and NO_COLOR is not set. */

@@ -1,11 +1,11 @@
 /** `agent-server chat` and `connect`: starts the interactive chat, or a run without it. */
+import { join } from 'node:path'
 import type { RunInvocation } from './command-line/run-options.ts'
 import { UsageError } from './command-line/usage-error.ts'
 import { newConversation } from './conversation/conversation-settings.ts'
-import { wantsColor } from '../config/config.ts'
+import { canMoveCursor, wantsColor } from '../config/config.ts'
 import { describeSandbox, openRun } from './open-run.ts'
 import { readRunSettings } from './settings/run-settings.ts'
-import { startRun } from './start-run.ts'
 
 /** Returns the exit code. */
 export async function run(invocation: RunInvocation): Promise<number> {
@@ -19,6 +19,9 @@ export async function run(invocation: RunInvocation): Promise<number> {
 }
 
 async function runChat(invocation: RunInvocation): Promise<number> {
+  if (!canMoveCursor())
+    throw new UsageError('this terminal (TERM=dumb) cannot show the chat; use --no-tui for a single answer.')
+  const directory = process.cwd()
   const { startChat } = await import('./chat/start-chat.ts')
   const { server } = invocation
   const { signal } = new AbortController()
@@ -34,12 +37,11 @@ async function runChat(invocation: RunInvocation): Promise<number> {
     createConversation: () => host.client.conversations.create(newConversation(settings.conversation)),
     info,
     server,
+    directory,
+    historyPath: join(settings.dataDir, 'chat-history'),
     prompt: invocation.prompt,
     maxSteps: invocation.maxSteps,
     forcesTool: invocation.toolChoice === 'required',
-    runWithTool: async (conversation, content) => {
-      await startRun(conversation, { content, maxSteps: invocation.maxSteps, forcesTool: true })
-    },
     permissionMode: view.state.permission_mode,
     color: wantsColor(),
     notices: [describeSandbox(info, server), ...opened.notices],

@@ -1,5 +1,6 @@
 /** Sends a message with the options of the command line for its run. */
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
+import type { CallOptions } from '../client/request/api.ts'
 import type { UserInput } from '../contract/message.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 
@@ -8,15 +9,17 @@ type RunOptions = {
   readonly maxSteps: number | undefined
   /** `--tool-choice required`: an option of the run and not of the conversation, so that nothing of it is left after a crash. */
   readonly forcesTool: boolean
+  /** Of the message. */
+  readonly options?: CallOptions
 }
 
 /** Returns the id of the run. */
 export async function startRun(
   conversation: ConversationHandle,
-  { content, maxSteps, forcesTool }: RunOptions,
+  { content, maxSteps, forcesTool, options = {} }: RunOptions,
 ): Promise<string | undefined> {
-  if (maxSteps === undefined && !forcesTool) return (await conversation.send(content)).run_id
-  await conversation.postMessage({ message: { role: 'user', content }, run: false }, {})
+  if (maxSteps === undefined && !forcesTool) return (await conversation.send(content, options)).run_id
+  await conversation.postMessage({ message: { role: 'user', content }, run: false }, options)
   const tool_choice = forcesTool ? ('required' as const) : undefined
   return (await conversation.run(withoutUndefined({ max_steps: maxSteps, tool_choice }))).run_id
 }

@@ -177,6 +177,9 @@ export async function ensureWritable(path: string, name: Name): Promise<void> {
   }
 }
 
+/** False for a terminal that only prints lines, such as a shell in Emacs. */
+export const canMoveCursor = (): boolean => process.env.TERM !== 'dumb'
+
 /** True if the output should be coloured: not with NO_COLOR (no-color.org), nor into a pipe. */
 export const wantsColor = (output: { readonly isTTY?: boolean } = process.stdout): boolean =>
   output.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb'

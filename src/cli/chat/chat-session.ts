@@ -5,7 +5,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ChatOptions } from '../chat-seam.ts'
+import { startRun } from '../start-run.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
@@ -17,8 +17,9 @@ type SessionOptions = {
   readonly maxSteps: number | undefined
   /** Whether the first answer must call a tool. */
   readonly forcesTool: boolean
-  readonly runWithTool: ChatOptions['runWithTool']
   readonly onChange: (session: ChatSession) => void
+  /** A message that this client has sent, by its idempotency key, is among the events. */
+  readonly onStored: (key: string) => void
 }
 
 /** Events of a resumed conversation that are shown. */
@@ -27,6 +28,8 @@ const PROBE_MS = 300
 /** Of one attempt. Longer from time to time, for a slow network. */
 const FIRST_PATIENCE_MS = 1000
 const MAX_PATIENCE_MS = 30_000
+/** How long a message may take to be stored. A network that drops packets reports nothing. */
+const SEND_TIMEOUT_MS = 60_000
 
 export class ChatSession {
   readonly conversation: ConversationHandle
@@ -58,10 +61,11 @@ export class ChatSession {
       try {
         await this.#catchUp()
         const lost = await this.#follow()
-        if (!lost) return this.fail(new Error('This conversation was deleted; /new starts another one.'))
+        if (!lost) return this.#end(new Error('This conversation was deleted; /new starts another one.'))
         await this.#reconnect(lost)
       } catch (error) {
-        if (!isLost(error)) return this.fail(error)
+        if (signal.aborted) return
+        if (!isLost(error)) return this.#end(error)
         await this.#reconnect(error)
       }
     }
@@ -85,17 +89,22 @@ export class ChatSession {
     this.dispatch({ type: 'Notice', tone: 'error', text: error instanceof Error ? error.message : String(error) })
   }
 
-  /** Starts a run, or steers the active one. */
-  async send(content: UserInput['content']): Promise<void> {
-    if (this.#forcesTool) {
-      this.#forcesTool = false
-      return await this.#options.runWithTool(this.conversation, content)
+  /** Starts a run, or steers the active one. The message is stored once for each key. */
+  async send(content: UserInput['content'], idempotencyKey: string): Promise<void> {
+    const signal = AbortSignal.timeout(SEND_TIMEOUT_MS)
+    try {
+      await this.#send(content, { idempotencyKey, signal })
+    } catch (error) {
+      if (error !== signal.reason) throw error
+      throw new Error(`The server has not answered within ${SEND_TIMEOUT_MS / 1000} s.`, { cause: error })
     }
-    const max_steps = this.#options.maxSteps
-    if (max_steps === undefined || isBusy(this.#state)) return void (await this.conversation.send(content))
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it is not a window
-    await this.conversation.postMessage({ message: { role: 'user', content }, run: false })
-    await this.conversation.run({ max_steps })
+  }
+
+  async #send(content: UserInput['content'], options: { idempotencyKey: string; signal: AbortSignal }): Promise<void> {
+    if (isBusy(this.#state)) return void (await this.conversation.send(content, options))
+    const { maxSteps } = this.#options
+    await startRun(this.conversation, { content, maxSteps, forcesTool: this.#forcesTool, options })
+    this.#forcesTool = false
   }
 
   async interrupt(): Promise<void> {
@@ -140,6 +149,8 @@ export class ChatSession {
       for await (const event of events) {
         if ('seq' in event) this.#seq = event.seq
         this.dispatch(event)
+        if (event.type === 'UserMessage' && event.idempotency_key !== undefined)
+          this.#options.onStored(event.idempotency_key)
       }
       return undefined
     } catch (error) {
@@ -148,11 +159,17 @@ export class ChatSession {
     }
   }
 
+  /** Nothing more will arrive. */
+  #end(error: unknown): void {
+    this.fail(error)
+    this.dispatch({ type: 'Ended' })
+  }
+
   /** Returns when the server answers. A person waits, so it is asked more often than by a program. */
   async #reconnect(reason: AgentServerError): Promise<void> {
     this.dispatch({ type: 'Connection', isConnected: false, reason: reason.message })
     for (let attempt = 1; !this.#abort.signal.aborted; attempt++) {
-      await sleep(PROBE_MS)
+      await sleep(PROBE_MS, undefined, { signal: this.#abort.signal }).catch(() => {})
       const patience = AbortSignal.timeout(Math.min(attempt * FIRST_PATIENCE_MS, MAX_PATIENCE_MS))
       const signal = AbortSignal.any([this.#abort.signal, patience])
       const isAlive = await this.#options.client.alive({ signal }).then(
@@ -164,9 +181,15 @@ export class ChatSession {
   }
 }
 
-/** There was no response: the server is stopping, or the network is down. */
-const isLost = (error: unknown): error is AgentServerError =>
-  error instanceof AgentServerError && (error.code === 'connection_failed' || error.code === 'unavailable')
+/** There was no response, or only that of a proxy: the server is stopping, or the network is down. */
+function isLost(error: unknown): error is AgentServerError {
+  if (!(error instanceof AgentServerError)) return false
+  const { code, status = 0 } = error
+  if (code === 'connection_failed' || code === 'unavailable' || status === 429) return true
+  return code === 'unexpected_response' && GATEWAY_STATUSES.has(status)
+}
+
+const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 
 function viewed({ llm_config, state, status, usage, cost_usd }: ConversationView) {
   return { status, model: llm_config.model ?? '', mode: state.permission_mode, usage, costUsd: cost_usd }

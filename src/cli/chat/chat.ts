@@ -1,15 +1,15 @@
 /** The interactive chat: connects the screen with the conversation that is shown. */
-import type { AutocompleteProvider } from '@earendil-works/pi-tui'
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { ProjectSettings } from '../../contract/project/project-settings.ts'
 import type { ChatOptions } from '../chat-seam.ts'
 import type { ChatContext } from './commands/command.ts'
 import { allCommands, readCommand } from './commands/commands.ts'
-import { sandboxText } from './commands/facts.ts'
-import { AnswerPanels } from './input/answer-panels.ts'
+import { AnswerPanels, cached } from './input/answer-panels.ts'
 import { approvalLines, editableText, editedInput } from './input/approval-text.ts'
 import { Completion } from './input/completion.ts'
-import { withImages } from './input/images.ts'
+import { findFiles } from './input/file-completion.ts'
+import { Outbox } from './input/outbox.ts'
+import { isRemembered, PromptHistory } from './input/prompt-history.ts'
 import type { Choice } from './render/choice-panel.ts'
 import { ChoicePanel } from './render/choice-panel.ts'
 import { DecisionPanel } from './render/decision-panel.ts'
@@ -18,13 +18,14 @@ import { createTheme } from './render/theme.ts'
 import type { Theme } from './render/theme.ts'
 import { Screen } from './screen.ts'
 import { ChatSession } from './chat-session.ts'
-import type { Approval, Tone } from './state/chat-state.ts'
+import { greet } from './greeting.ts'
+import type { Approval } from './state/chat-state.ts'
 import { isBusy } from './state/chat-state.ts'
+import { cleanText, revealText } from './state/clean-text.ts'
 import { approvalId } from './state/pending.ts'
 
 /** A second Ctrl+C within this time leaves the chat. */
 const TWICE_MS = 2000
-const FOUND_FILES = 20
 
 export class Chat {
   readonly #options: ChatOptions
@@ -33,6 +34,8 @@ export class Chat {
   readonly #left = Promise.withResolvers<number>()
   #session: ChatSession
   #answers: AnswerPanels
+  #outbox: Outbox
+  readonly #history: PromptHistory
   #project: ProjectSettings | undefined
   /** A list that a command shows. */
   #picking: Panel | undefined
@@ -46,9 +49,11 @@ export class Chat {
     this.#theme = createTheme(options.color)
     this.#session = this.#createSession(options.view, options.forcesTool)
     this.#answers = this.#createAnswers()
+    this.#outbox = this.#createOutbox()
+    this.#history = new PromptHistory(options.historyPath)
     const facts = { isSandboxed: options.info.isolation !== 'none', server: options.server }
     const handlers = {
-      onSubmit: (text: string) => this.#guard(this.#submit(text)),
+      onSubmit: (text: string, typed: string) => this.#guard(this.#submit(text, typed)),
       onEscape: () => this.#guard(this.#escape()),
       onCancel: () => this.#cancel(),
       onEnd: () => this.leave(0),
@@ -60,7 +65,8 @@ export class Chat {
   /** Returns the exit code when the user leaves. */
   async run(): Promise<number> {
     this.#screen.start()
-    this.#greet()
+    greet(this.#session, this.#options)
+    for (const prompt of await this.#history.read()) this.#screen.remember(prompt)
     this.#open()
     if (this.#options.prompt !== undefined) this.#guard(this.#send(this.#options.prompt))
     return await this.#left.promise
@@ -83,39 +89,32 @@ export class Chat {
   #closing(): string {
     const { server } = this.#options
     const command = server === undefined ? 'agent-server chat' : `agent-server connect ${server}`
-    return `Continue this conversation:\n${command} -r ${this.#session.view.id}`
+    return cleanText(`Continue this conversation:\n${command} -r ${this.#session.view.id}`)
   }
 
   #createSession(view: ConversationView, forcesTool = false): ChatSession {
-    const { client, maxSteps, runWithTool } = this.#options
+    const { client, maxSteps } = this.#options
     return new ChatSession({
       client,
       view,
       maxSteps,
       forcesTool,
-      runWithTool,
       onChange: (session) => this.#onChange(session),
+      onStored: (key) => this.#onStored(key),
     })
+  }
+
+  #createOutbox(): Outbox {
+    return new Outbox({ session: this.#session, directory: this.#options.directory })
   }
 
   #createAnswers(): AnswerPanels {
     return new AnswerPanels({
       session: this.#session,
       theme: this.#theme,
-      onEdit: (approval) => this.#editInput(approval),
+      onEdit: (approval) => this.#guard(this.#editInput(approval)),
       onReason: (approval) => this.#writeReason(approval),
     })
-  }
-
-  #greet(): void {
-    const { info, notices, server } = this.#options
-    const { view } = this.#session
-    const where = server === undefined ? view.workdir : `${view.workdir} on ${server}`
-    this.#session.say(`agent-server ${info.version} in ${where}. /help lists the commands.`)
-    const isSaid = notices.some((notice) => /sandbox/i.test(notice))
-    const tone = info.isolation === 'none' ? 'warning' : 'info'
-    if (!isSaid) this.#session.dispatch({ type: 'Notice', tone, text: `Sandbox: ${sandboxText(info.isolation)}.` })
-    for (const text of notices) this.#session.dispatch({ type: 'Notice', tone: toneOf(text), text })
   }
 
   #open(): void {
@@ -134,10 +133,20 @@ export class Chat {
     this.#screen.show(session.state, this.#panel())
   }
 
+  /** What was reported as not sent, and was. */
+  #onStored(key: string): void {
+    const text = this.#outbox.onStored(key)
+    if (text !== undefined && this.#screen.draft === text) this.#screen.draft = ''
+  }
+
   /** The messages of a resumed conversation can be sent again. */
   #readHistory(): void {
     this.#hasHistory = true
-    for (const item of this.#session.state.items) if (item.kind === 'user') this.#screen.remember(item.text)
+    for (const item of this.#session.state.items) if (item.kind === 'user') this.#remember(item.text)
+  }
+
+  #remember(text: string): void {
+    if (isRemembered(text)) this.#screen.remember(text)
   }
 
   #panel(): Panel | undefined {
@@ -153,28 +162,26 @@ export class Chat {
     work.catch((error: unknown) => this.#session.fail(error))
   }
 
-  async #submit(text: string): Promise<void> {
+  async #submit(text: string, typed: string): Promise<void> {
     if (this.#editing) return this.#submitEdited(this.#editing, text)
     if (text === '') return
-    this.#screen.remember(text)
+    this.#remember(text)
     const panel = this.#panel()
     if (panel?.takeText) return panel.takeText(text)
-    const typed = readCommand(text, allCommands(this.#project))
-    if (!typed) return await this.#send(text)
-    if ('command' in typed) return await typed.command.run(this.#context(), typed.argument)
-    const hint = typed.nearest === undefined ? '/help lists them' : `did you mean /${typed.nearest}`
-    throw new Error(`There is no command /${typed.unknown}; ${hint}?`.replace('them?', 'them.'))
+    this.#history.add(text, typed)
+    const command = readCommand(text, allCommands(this.#project))
+    if (!command) return await this.#send(text)
+    if ('command' in command) return await command.command.run(this.#context(), command.argument)
+    const hint = command.nearest === undefined ? '/help lists them.' : `did you mean /${command.nearest}?`
+    throw new Error(`There is no command /${command.unknown}; ${hint}`)
   }
 
   async #send(text: string): Promise<void> {
-    const session = this.#session
     try {
-      const { parts, notes } = await withImages(text, process.cwd())
-      for (const note of notes) session.say(note)
-      await session.send(parts.length > 1 ? parts : text)
+      await this.#outbox.send(text)
     } catch (error) {
       // What was written is not lost.
-      if (this.#screen.draft === '') this.#screen.draft = text
+      if (this.#screen.draft === '') this.#screen.restore(text)
       throw error
     }
   }
@@ -193,8 +200,8 @@ export class Chat {
     this.#session.say(`Ctrl+C again leaves the chat.${hint}`)
   }
 
-  #editInput(approval: Approval): void {
-    const title = `Edit the call of ${approval.call.name}: Enter runs it, Esc goes back`
+  async #editInput(approval: Approval): Promise<void> {
+    const title = `Edit the call of ${revealText(approval.call.name)}: Enter runs it, Esc goes back`
     const submit = (text: string) => {
       const input = editedInput(approval.call, text)
       this.#editing = undefined
@@ -204,7 +211,7 @@ export class Chat {
   }
 
   #writeReason(approval: Approval): void {
-    const title = `Why not ${approval.call.name}? Enter denies it with this reason, Esc goes back`
+    const title = `Why not ${revealText(approval.call.name)}? Enter denies it with this reason, Esc goes back`
     const submit = (text: string) => {
       this.#editing = undefined
       this.#answers.deny(approval, text)
@@ -213,7 +220,7 @@ export class Chat {
   }
 
   #edit({ approval, title, draft, submit }: Edited): void {
-    const body = (width: number) => approvalLines(approval.call, width, this.#theme)
+    const body = cached((width) => approvalLines(approval.call, width, this.#theme))
     this.#editing = { approval, submit, panel: new DecisionPanel({ title, body, keys: [] }, this.#theme) }
     this.#screen.draft = draft
     this.#redraw()
@@ -258,30 +265,24 @@ export class Chat {
   }
 
   #switchTo(view: ConversationView): void {
-    this.#session.close()
+    const before = this.#session
+    before.close()
     this.#session = this.#createSession(view)
     this.#answers = this.#createAnswers()
+    this.#outbox = this.#createOutbox()
     this.#editing = undefined
-    this.#greet()
+    greet(this.#session, this.#options)
+    if (isBusy(before.state))
+      this.#session.say(`The agent of the other conversation continues: /resume ${before.view.id}`)
     this.#open()
   }
 
-  #completion(): AutocompleteProvider {
+  #completion(): Completion {
     return new Completion({
       commands: () => allCommands(this.#project),
-      findFiles: async (part, signal) => {
-        const { files } = this.#session.conversation
-        const options = { signal }
-        if (part !== '' && !part.endsWith('/')) {
-          const { items } = await files.search(
-            { q: part.includes('/') ? `${part}*` : part, limit: FOUND_FILES },
-            options,
-          )
-          return items.map(nameOf)
-        }
-        const { items } = await files.list({ path: part, limit: FOUND_FILES }, options)
-        return items.map(nameOf)
-      },
+      findFiles: (part, signal) => findFiles(this.#session.conversation, part, signal),
+      // What runs then is exactly what was typed.
+      isOff: () => this.#editing !== undefined,
     })
   }
 }
@@ -292,8 +293,3 @@ type Edited = {
   readonly draft: string
   readonly submit: (text: string) => void
 }
-
-/** A warning says so. */
-const toneOf = (notice: string): Tone => (/^warning|without a sandbox/i.test(notice) ? 'warning' : 'info')
-
-const nameOf = ({ path, type }: { path: string; type: string }): string => (type === 'directory' ? `${path}/` : path)

@@ -13,6 +13,7 @@ import { cleanText } from './state/clean-text.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import { fit, wrapped } from './render/lines.ts'
+import { safeLines } from './render/safe-lines.ts'
 import type { Panel } from './render/panel.ts'
 import type { Facts } from './render/status-line.ts'
 import { activityLine, statusLine } from './render/status-line.ts'
@@ -21,7 +22,8 @@ import { editorTheme } from './render/theme.ts'
 import { Transcript } from './render/transcript.ts'
 
 export type ScreenHandlers = {
-  readonly onSubmit: (text: string) => void
+  /** `typed` is the same with the spaces around it. */
+  readonly onSubmit: (text: string, typed: string) => void
   readonly onEscape: () => void
   /** Ctrl+C with an empty prompt. */
   readonly onCancel: () => void
@@ -37,6 +39,24 @@ const PANEL_READY_MS = 250
 const TICK_MS = 250
 /** Lines of the prompt, the status and the activity, which a panel leaves free. */
 const ROWS_BELOW_PANEL = 6
+/** How long the signal of Ctrl+Z may take. */
+const NOT_STOPPED_MS = 200
+/** Characters that the prompt shows as such: a longer text becomes a paste, of which it shows a mark. */
+const MAX_SHOWN_CHARS = 1000
+/**
+ * Without it a terminal begins a new line where a character is wider than the library knows, and each later line is drawn in
+ * the wrong place.
+ */
+const [NO_LINE_WRAP, LINE_WRAP] = ['\x1b[?7l', '\x1b[?7h']
+const NOTHING_DRAWN = {
+  previousLines: [],
+  previousWidth: 0,
+  previousHeight: 0,
+  cursorRow: 0,
+  hardwareCursorRow: 0,
+  maxLinesRendered: 0,
+  previousViewportTop: 0,
+}
 const PASTE = /^\x1b\[200~([\s\S]*)\x1b\[201~$/ // oxlint-disable-line no-control-regex -- how terminals mark a paste
 
 export class Screen {
@@ -50,17 +70,25 @@ export class Screen {
   #isStarted = false
   #closing: string | undefined
   #ticks: NodeJS.Timeout | undefined
+  #later: NodeJS.Timeout | undefined
+  /** The prompt before it was sent, with the spaces around it. */
+  #typed = ''
 
   constructor(options: ScreenOptions) {
     this.#options = options
     // Links are shown with their address, and images by their name: both would be sequences that others choose.
     setCapabilities({ images: null, trueColor: false, hyperlinks: false })
-    this.#transcript = new Transcript(options.theme)
+    this.#transcript = new Transcript({
+      theme: options.theme,
+      topLine: () => this.#tui.captureRenderState().previousViewportTop,
+      redrawAfter: (ms) => this.#redrawAfter(ms),
+    })
     this.#editor = new Editor(this.#tui, editorTheme(options.theme), { autocompleteMaxVisible: 8 })
-    this.#editor.onSubmit = options.handlers.onSubmit
+    this.#editor.onChange = (text) => (this.#typed = text === '' ? this.#typed : text)
+    this.#editor.onSubmit = (text) => options.handlers.onSubmit(text, this.#typed)
     this.#tui.addChild(this.#transcript)
     this.#tui.addChild(view((width) => this.#panelLines(width)))
-    this.#tui.addChild(this.#editor)
+    this.#tui.addChild(view((width) => (this.#closing === undefined ? this.#editor.render(width) : [])))
     this.#tui.addChild(view((width) => this.#lastLines(width)))
     this.#tui.setFocus(this.#editor)
     this.#tui.setClearOnShrink(false)
@@ -71,17 +99,20 @@ export class Screen {
     if (this.#isStarted) return
     this.#isStarted = true
     this.#tui.start()
+    this.#tui.terminal.write(NO_LINE_WRAP)
   }
 
   /** Leaves the conversation on the screen, and the cursor below it. Safe to call more than once, and at any time. */
   stop(closing?: string): void {
-    clearInterval(this.#ticks)
+    this.#tick(false)
+    clearTimeout(this.#later)
     if (!this.#isStarted) return
     this.#isStarted = false
     try {
       if (closing !== undefined) this.#drawEnd(closing)
     } finally {
       this.#tui.stop()
+      this.#tui.terminal.write(LINE_WRAP)
     }
   }
 
@@ -111,8 +142,16 @@ export class Screen {
     return this.#editor.getText()
   }
 
+  /** A text that was shown before, to be changed. */
   set draft(text: string) {
     this.#editor.setText(text)
+    this.redraw()
+  }
+
+  /** The same for a text of any length. */
+  restore(text: string): void {
+    if (text.length <= MAX_SHOWN_CHARS) this.draft = text
+    else this.#editor.handleInput(`\x1b[200~${text}\x1b[201~`)
     this.redraw()
   }
 
@@ -152,11 +191,25 @@ export class Screen {
   #suspend(): void {
     if (process.platform === 'win32') return
     this.stop()
-    process.once('SIGCONT', () => {
+    const proceed = () => {
+      process.off('SIGCONT', proceed)
+      clearTimeout(timer)
+      // What was written in the meantime stays above.
+      if (!this.#isStarted) this.#tui.restoreRenderState(NOTHING_DRAWN)
       this.start()
-      this.#tui.requestRender(true)
-    })
+      this.#tick(isBusy(this.#state))
+    }
+    process.on('SIGCONT', proceed)
+    // Nothing stops where no shell controls jobs, as in `ssh -t host agent-server chat`.
+    const timer = setTimeout(proceed, NOT_STOPPED_MS)
     process.kill(0, 'SIGTSTP')
+  }
+
+  #redrawAfter(ms: number): void {
+    this.#later ??= setTimeout(() => {
+      this.#later = undefined
+      this.redraw()
+    }, ms).unref()
   }
 
   #tick(isRunning: boolean): void {
@@ -170,7 +223,6 @@ export class Screen {
   #drawEnd(closing: string): void {
     this.#panel = undefined
     this.#closing = closing
-    this.#tui.removeChild(this.#editor)
     this.#tui.renderNow()
   }
 
@@ -190,7 +242,7 @@ export class Screen {
 }
 
 const view = (render: (width: number) => string[]): Component => ({
-  render: (width) => fit(render(width), width),
+  render: (width) => safeLines(fit(render(width), width)),
   invalidate() {},
 })
 

@@ -13,7 +13,9 @@ export const startChat: StartChat = async (options) => {
   listen(cleanup, 'exit', () => chat.close())
   for (const name of SIGNALS) listen(cleanup, name, () => chat.leave(SIGNAL_EXIT_CODE + constants.signals[name]))
   // A terminal that is gone, where no signal says so.
-  process.stdin.once('end', () => chat.leave(SIGNAL_EXIT_CODE + constants.signals.SIGHUP))
+  const hangUp = () => chat.leave(SIGNAL_EXIT_CODE + constants.signals.SIGHUP)
+  process.stdin.once('end', hangUp).on('error', hangUp)
+  process.stdout.on('error', hangUp)
   listen(cleanup, 'uncaughtException', (error) => chat.fail(error))
   try {
     const exitCode = await chat.run()

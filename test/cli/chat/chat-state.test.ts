@@ -87,6 +87,54 @@ describe('events', () => {
     expect(texts(state).at(-1)).toBe('1999')
   })
 
+  test('a message is shown while it is sent, marked if that failed, and replaced by the stored one', () => {
+    const sending = { type: 'Sending', key: 'k', text: 'hi', images: 0 }
+    const stored = { type: 'UserMessage', content: [{ type: 'text', text: 'hi' }], run: true, idempotency_key: 'k' }
+    const deliveries = (events: object[]) =>
+      fold(events).items.map((item) => (item.kind === 'user' ? [item.text, item.delivery] : item.kind))
+    expect(deliveries([sending])).toEqual([['hi', 'sending']])
+    expect(deliveries([sending, { type: 'Sent', key: 'k' }])).toEqual([['hi', undefined]])
+    expect(deliveries([sending, { type: 'NotSent', key: 'k' }])).toEqual([['hi', 'failed']])
+    expect(deliveries([sending, { type: 'NotSent', key: 'k' }, sending, stored])).toEqual([['hi', undefined]])
+    expect(deliveries([sending, stored, { type: 'Sent', key: 'k' }])).toEqual([['hi', undefined]])
+  })
+
+  test('what happens without the model has a line', () => {
+    const start = { type: 'SubagentStart', agent_name: 'reviewer', description: 'Reads the code' }
+    const end = { type: 'Result', parent_tool_use_id: 'c', agent_name: 'reviewer', stop_reason: 'completed', steps: 3 }
+    const retry = { type: 'ModelRetry', message_id: 'm', error_type: 'network', retry: 1, max_retries: 3, wait_ms: 5 }
+    const task = { type: 'TaskUpdate', task_id: 't', title: 'Tests', status: 'running' }
+    const mcp = { type: 'McpServerUpdate', server: 'git', status: 'needs_auth', tools: 0 }
+    const shown = texts(
+      fold([
+        start,
+        { ...end, duration_ms: 5 },
+        { ...retry, message: 'reset', next_model: 'other' },
+        task,
+        { ...task, progress: { done: 1, total: 2 } },
+        { ...mcp, authorization_url: 'https://example.com/auth' },
+        { type: 'ConfigUpdate', changes: { permission_mode: 'plan' } },
+        { type: 'ConfigUpdate', changes: { permission_mode: 'plan', title: 'A title' } },
+        { type: 'NetworkAccess', host: 'example.com', allowed: false, reason: 'policy', count: 2 },
+      ]),
+    )
+    expect(shown).toEqual([
+      'reviewer begins: Reads the code',
+      'reviewer is done: completed after 3 steps, 5 ms',
+      'model request failed (network), retry 1 of 3 in 5 ms with other: reset',
+      'task t: running (Tests)',
+      'MCP server git: needs_auth (https://example.com/auth)',
+      'The permission mode changed from bypass to plan.',
+      'network: refused example.com 2 times (policy)',
+    ])
+    const waiting = { type: 'ClientToolCall', tool_use_id: 'c', name: 'look_up', input: {} }
+    const call = { type: 'ToolUse', tool_use_id: 'c', name: 'look_up', input: {} }
+    const result = { type: 'ToolResult', tool_use_id: 'c', output: 'x', is_error: false, duration_ms: 1 }
+    const notes = (events: object[]) => fold(events).items.map((item) => (item.kind === 'call' ? item.note : item.kind))
+    expect(notes([call, waiting])).toEqual(['waits for a client that executes it'])
+    expect(notes([call, waiting, result])).toEqual([undefined])
+  })
+
   test('events of later versions are ignored', () => {
     expect(fold([{ type: 'SomethingNew', text: 'x' }])).toEqual({ ...EMPTY_STATE, isLive: true })
   })

@@ -26,7 +26,7 @@ const CONFLICT = 409
 
 export class AnswerPanels {
   readonly #asking: Asking
-  /** AnswerPanels to the questions of one call, of which some are still open. */
+  /** Answers to the questions of one call, of which some are still open. */
   readonly #given = new Map<string, Record<string, string[]>>()
   #current: { readonly key: string; readonly panel: Panel } | undefined
 
@@ -168,7 +168,7 @@ function isWaiting({ state }: ChatSession, id: string): boolean {
 }
 
 /** The input of a call can be megabytes, and is drawn with every frame. */
-function cached(draw: (width: number) => string[]): (width: number) => string[] {
+export function cached(draw: (width: number) => string[]): (width: number) => string[] {
   let last: { width: number; lines: string[] } | undefined
   return (width) => (last?.width === width ? last : (last = { width, lines: draw(width) })).lines
 }

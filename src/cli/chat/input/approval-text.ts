@@ -1,11 +1,14 @@
 /** A call that waits for a decision, as text that hides nothing; and as text to edit. */
 import type { Approval } from '../state/chat-state.ts'
-import { revealText } from '../state/clean-text.ts'
+import { revealText, UNSEEN } from '../state/clean-text.ts'
 import { diffOfCall } from '../state/diff.ts'
 import { fieldsOf } from '../state/tool-text.ts'
 import { diffLinesFor } from '../render/diff-lines.ts'
-import { wrapped } from '../render/lines.ts'
+import { exactLines } from '../render/lines.ts'
 import type { Theme } from '../render/theme.ts'
+
+/** The prompt lays out all of its text for each key. */
+const MAX_EDITED_CHARS = 20_000
 
 /** Everything that the call is, and what `always` would add. */
 export function approvalLines({ input, reason, rules }: Approval['call'], width: number, theme: Theme): string[] {
@@ -14,25 +17,27 @@ export function approvalLines({ input, reason, rules }: Approval['call'], width:
   const { command, ...others } = fields
   const named = typeof command === 'string' ? others : fields
   const rest = Object.entries(named).filter(([name]) => diff?.fields.includes(name) !== true)
+  const exact = (text: string, first: string, next: string) => exactLines(revealText(text), width, first, next)
   return [
-    ...(reason === '' ? [] : wrapped(revealText(reason), width).map(theme.dim)),
-    ...(typeof command === 'string' ? wrapped(revealText(command), width, '  $ ', '    ').map(theme.bold) : []),
-    ...(Object.keys(fields).length === 0 ? wrapped(revealText(jsonOf(input)), width, '  ') : []),
-    ...rest.flatMap(([name, value]) => fieldLines(name, value, width)),
+    ...(reason === '' ? [] : exact(reason, '', '').map(theme.dim)),
+    ...(typeof command === 'string' ? exact(command, '  $ ', '    ').map(theme.bold) : []),
+    ...(Object.keys(fields).length === 0 ? exact(jsonOf(input), '  ', '    ') : []),
+    ...rest.flatMap(([name, value]) => exact(textOfField(value), `  ${revealText(name)}: `, '    ')),
     ...(diff ? diffLinesFor(diff.lines, { width, theme, clean: revealText }) : []),
-    ...(rules?.length ? wrapped(`always allows: ${revealText(rules.join(', '))}`, width, '  ').map(theme.dim) : []),
+    ...(rules?.length ? exact(`always allows: ${rules.join(', ')}`, '  ', '    ').map(theme.dim) : []),
   ]
 }
 
-function fieldLines(name: string, value: unknown, width: number): string[] {
-  const text = typeof value === 'string' ? value : jsonOf(value)
-  return wrapped(revealText(text), width, `  ${revealText(name)}: `, '    ')
-}
+const textOfField = (value: unknown): string => (typeof value === 'string' ? value : jsonOf(value))
 
-/** Returns the command of a call, or all of its input as JSON. */
+/** Returns the command of a call, or all of its input as JSON. Throws if that is too long for the prompt. */
 export function editableText({ input }: Approval['call']): string {
   const { command } = fieldsOf(input)
-  return typeof command === 'string' && isPlain(command) ? command : jsonOf(input)
+  const text = typeof command === 'string' && isPlain(command) ? command : jsonOf(input)
+  if (text.length <= MAX_EDITED_CHARS) return text
+  throw new Error(
+    `The input is too long to be edited here (${text.length} characters). A message denies the call, and says what to change.`,
+  )
 }
 
 /** Returns the changed input. Throws if the text is not JSON where it has to be. */
@@ -45,12 +50,14 @@ export function editedInput({ input }: Approval['call'], text: string): Record<s
   return fieldsOf(parsed)
 }
 
-/** The prompt would change anything else. */
-const isPlain = (command: string): boolean => revealText(command) === command && command.trim() === command
+/** The prompt would change anything else: it replaces marks of pastes by what was pasted. */
+const isPlain = (command: string): boolean =>
+  revealText(command) === command && command.trim() === command && !command.includes('[paste #')
 
 /** Characters that cannot be seen are written as escapes. */
 const jsonOf = (value: unknown): string =>
-  (JSON.stringify(value, null, 2) ?? 'nothing').replaceAll(
-    /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  (JSON.stringify(value, null, 2) ?? 'nothing')
+    .replaceAll('[paste #', '[paste \\u0023')
+    .replaceAll(UNSEEN, (character) => (character === '\n' ? character : character.split('').map(escapeOf).join('')))
+
+const escapeOf = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -1,6 +1,6 @@
 /** Completion in the prompt: slash commands at its beginning, and files of the conversation after `@`. */
 import type { AutocompleteItem, AutocompleteProvider, AutocompleteSuggestions } from '@earendil-works/pi-tui'
-import { revealText } from '../state/clean-text.ts'
+import { cleanLine, revealText } from '../state/clean-text.ts'
 
 export type CompletedCommand = {
   readonly name: string
@@ -12,6 +12,7 @@ export type CompletionSource = {
   readonly commands: () => readonly CompletedCommand[]
   /** Paths of the workdir that fit; directories end in `/`. */
   readonly findFiles: (part: string, signal: AbortSignal) => Promise<readonly string[]>
+  readonly isOff: () => boolean
 }
 
 const FILE_WORD = /(?:^|\s)(@"?[^\s"]*)$/
@@ -29,6 +30,7 @@ export class Completion implements AutocompleteProvider {
     column: number,
     { signal }: { signal: AbortSignal },
   ): Promise<AutocompleteSuggestions | null> {
+    if (this.#source.isOff()) return null
     const before = (lines[line] ?? '').slice(0, column)
     if (line === 0 && before.startsWith('/')) return suggest(before, this.#commandsFor(before))
     const word = FILE_WORD.exec(before)?.[1]
@@ -38,9 +40,14 @@ export class Completion implements AutocompleteProvider {
     return suggest(word, paths.filter(isPrintable).map(fileItem))
   }
 
+  /** `prefix` is the word for which the list was made. Keys that came before the next list have made it longer. */
   applyCompletion(lines: string[], line: number, column: number, { value }: AutocompleteItem, prefix: string) {
     const text = lines[line] ?? ''
-    const before = text.slice(0, column - prefix.length) + value
+    const typed = text.slice(0, column)
+    const word = line === 0 && typed.startsWith('/') ? typed : (FILE_WORD.exec(typed)?.[1] ?? '')
+    const fits = word === prefix || (word.startsWith(prefix) && value.startsWith(word))
+    if (!fits) return { lines, cursorLine: line, cursorCol: column }
+    const before = typed.slice(0, column - word.length) + value
     return { lines: lines.with(line, before + text.slice(column)), cursorLine: line, cursorCol: before.length }
   }
 
@@ -57,7 +64,11 @@ export class Completion implements AutocompleteProvider {
       return fitting.map((value) => ({ value: `/${name} ${value}`, label: value }))
     }
     const fits = entries.filter((entry) => entry.name.startsWith(name))
-    return fits.map((entry) => ({ value: `/${entry.name} `, label: `/${entry.name}`, description: entry.description }))
+    return fits.map((entry) => ({
+      value: `/${entry.name} `,
+      label: `/${entry.name}`,
+      description: cleanLine(entry.description),
+    }))
   }
 }
 

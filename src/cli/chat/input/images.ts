@@ -1,4 +1,5 @@
 /** Images that a message names by their path: they are read on this machine and sent with the message. */
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
@@ -13,9 +14,11 @@ export type MessageWithImages = {
 /** Larger images are refused by the providers. */
 const MAX_IMAGE_BYTES = 5 * 1024 * 1024
 const MAX_IMAGES = 10
+const MAX_PATH_CHARS = 4096
 
 /** A path in quotes, or without spaces except after a backslash, as terminals paste dropped files. */
 const WORDS = /"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\"'])+)/g
+const PUNCTUATION = /[,.;:!?)]+$/
 /** A name alone, as in "draw logo.png", is not a path. */
 const PATH = /^(?:@|\/|~\/|\.\.?\/|file:\/\/).*\.(?:png|jpe?g|gif|webp)$/i
 
@@ -31,8 +34,10 @@ export async function withImages(text: string, directory: string): Promise<Messa
 }
 
 function imagePaths(text: string): string[] {
-  const words = [...text.matchAll(WORDS)].map(
-    ([, double, single, bare]) => double ?? single ?? bare?.replace(/[,.;:!?)]+$/, '').replaceAll(/\\(.)/g, '$1') ?? '',
+  const words = [...text.matchAll(WORDS)].map(([word, double, single, bare]) =>
+    word.length > MAX_PATH_CHARS
+      ? ''
+      : (double ?? single ?? bare?.replace(PUNCTUATION, '').replaceAll(/\\(.)/g, '$1') ?? ''),
   )
   return [...new Set(words.filter((word) => PATH.test(word)))]
 }
@@ -45,10 +50,13 @@ function resolvePath(path: string, directory: string): string {
 }
 
 async function readImage(path: string): Promise<ImagePart | string> {
-  await using file = await open(path, 'r')
-  const { size } = await file.stat()
-  if (size > MAX_IMAGE_BYTES) return `it has more than ${MAX_IMAGE_BYTES / 1024 / 1024} MiB`
-  const bytes = await file.readFile()
+  // Without O_NONBLOCK, a pipe that nobody writes to would hold the message forever.
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  if (!(await file.stat()).isFile()) return 'it is not a file'
+  const buffer = Buffer.alloc(MAX_IMAGE_BYTES + 1)
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, 0)
+  if (bytesRead > MAX_IMAGE_BYTES) return `it has more than ${MAX_IMAGE_BYTES / 1024 / 1024} MiB`
+  const bytes = buffer.subarray(0, bytesRead)
   const media_type = mediaTypeOf(bytes)
   return media_type
     ? { type: 'image', media_type, data: bytes.toString('base64') }

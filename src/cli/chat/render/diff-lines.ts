@@ -1,6 +1,6 @@
 /** Draws the lines of a diff: with a sign, so that they can be read without colours. */
 import type { DiffLine } from '../state/diff.ts'
-import { wrapped } from './lines.ts'
+import { exactLines } from './lines.ts'
 import type { Theme } from './theme.ts'
 
 /** `clean` makes the text of the file safe to print. */
@@ -11,6 +11,6 @@ export function diffLinesFor(
   const styles = { '+': theme.green, '-': theme.red, ' ': theme.dim, '@': theme.cyan }
   return lines.flatMap(({ sign, text }) => {
     const style = styles[sign]
-    return wrapped(clean(text), width, `  ${sign} `, '    ').map(style)
+    return exactLines(clean(text), width, `  ${sign} `, '    ').map(style)
   })
 }

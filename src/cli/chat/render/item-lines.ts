@@ -1,14 +1,14 @@
 /** Draws the items of the transcript: messages, answers, tool calls and notices. */
-import { Markdown } from '@earendil-works/pi-tui'
 import type { AnswerItem, CallItem, Item, NoticeItem, UserItem } from '../state/chat-state.ts'
+import { endOf, startOf } from '../state/bounded.ts'
 import { cleanLine, cleanText } from '../state/clean-text.ts'
 import { diffOfCall } from '../state/diff.ts'
 import { titleOf } from '../state/tool-text.ts'
 import { diffLinesFor } from './diff-lines.ts'
 import { fit, oneLine, wrapped } from './lines.ts'
+import { COMPLETE_BUDGET, markdownLines, STREAMED_BUDGET } from './markdown-lines.ts'
 import type { StreamedMarkdown } from './streamed-markdown.ts'
 import type { Theme } from './theme.ts'
-import { markdownTheme } from './theme.ts'
 
 export type DrawOptions = {
   readonly width: number
@@ -22,9 +22,13 @@ export type DrawOptions = {
 const SHORT_OUTPUT = 5
 const SHORT_DIFF = 14
 const EXPANDED = 1000
-/** Longer texts take too long to draw each time that they grow. */
-const MAX_ANSWER_CHARS = 100_000
+/** Of one answer. */
+const MAX_ANSWER_LINES = 2000
 const MAX_TITLE_LINES = 4
+/** More than fits into the lines of a title, and what is wrapped for them. */
+const MAX_TITLE_CHARS = 4000
+/** Of one message or notice. */
+const MAX_TEXT_LINES = 200
 
 export function linesOfItem(item: Item, look: DrawOptions): string[] {
   switch (item.kind) {
@@ -41,24 +45,34 @@ export function linesOfItem(item: Item, look: DrawOptions): string[] {
   }
 }
 
-function userLines({ text, images, sender }: UserItem, { width, theme }: DrawOptions): string[] {
+function userLines({ text, images, sender, delivery }: UserItem, look: DrawOptions): string[] {
+  const { width, theme } = look
   const marks = images === 0 ? '' : ` [${images === 1 ? 'an image' : `${images} images`}]`
   const from = sender === undefined ? '' : `${cleanLine(sender)}: `
-  return wrapped(from + cleanText(text) + marks, width, '> ', '  ').map(theme.bold)
+  const lines = wrapped(from + cleanText(startOf(text)) + marks, width, '> ', '  ').map(theme.bold)
+  return [...shorten(lines, MAX_TEXT_LINES, look), ...deliveryLines(delivery, look)]
 }
 
-function answerLines(item: AnswerItem, { width, theme, isExpanded, streamed }: DrawOptions): string[] {
-  const whole = cleanText(item.parts.join('\n\n')).trim()
-  if (whole === '') return []
-  if (item.isReasoning) return isExpanded ? ['', ...wrapped(whole, width, '  ').map(theme.dim)] : []
-  const cut = whole.length - MAX_ANSWER_CHARS
-  const text = cut > 0 ? `[${cut} characters above are not shown]\n\n${whole.slice(cut)}` : whole
+function deliveryLines(delivery: UserItem['delivery'], { width, theme }: DrawOptions): string[] {
+  if (delivery === undefined) return []
+  return [delivery === 'sending' ? theme.dim(oneLine('  sending…', width)) : theme.red(oneLine('  not sent', width))]
+}
+
+function answerLines(item: AnswerItem, look: DrawOptions): string[] {
+  const { width, theme, isExpanded, streamed } = look
+  const { text: end, cut } = endOf(item.parts.join('\n\n'))
+  const text = cleanText(end).trim()
+  if (text === '') return []
+  if (item.isReasoning)
+    return isExpanded ? ['', ...shorten(wrapped(text, width, '  ').map(theme.dim), MAX_TEXT_LINES, look)] : []
   const agent = item.agent === undefined ? [] : wrapped(`${cleanLine(item.agent)}:`, width).map(theme.bold)
   const draw = (part: string) =>
-    new Markdown(part, 0, 0, markdownTheme(theme), undefined, { renderLatex: false }).render(width)
+    markdownLines(part, { width, theme, budget: item.isComplete ? COMPLETE_BUDGET : STREAMED_BUDGET })
   if (item.isComplete) streamed.forget(item.messageId)
   const lines = item.isComplete ? draw(text) : streamed.lines(item.messageId, text, width, draw)
-  return ['', ...agent, ...fit(lines, width)]
+  const isCut = cut > 0 || item.isCut === true || lines.length > MAX_ANSWER_LINES
+  const note = isCut ? [theme.dim(oneLine('… the beginning of this answer is not shown', width))] : []
+  return ['', ...agent, ...note, ...fit(lines.slice(-MAX_ANSWER_LINES), width)]
 }
 
 function callLines(item: CallItem, look: DrawOptions): string[] {
@@ -67,9 +81,10 @@ function callLines(item: CallItem, look: DrawOptions): string[] {
   const name = theme.bold(agent + cleanLine(item.name))
   if (item.input === undefined)
     return [oneLine(`• ${name} ${theme.dim(`(writing, ${item.written} characters)`)}`, width)]
-  const title = cleanText(titleOf(item.input)).trim()
+  const title = cleanText(titleOf(item.input).slice(0, MAX_TITLE_CHARS)).trim()
   const head = wrapped(`${name} ${title}`.trimEnd(), width, `${markOf(item, theme)} `, '  ')
-  return [...shorten(head, MAX_TITLE_LINES, look), ...diffPart(item, look), ...outputPart(item, look)]
+  const note = item.note === undefined ? [] : wrapped(cleanText(item.note), width, '  ').map(theme.yellow)
+  return [...shorten(head, MAX_TITLE_LINES, look), ...note, ...diffPart(item, look), ...outputPart(item, look)]
 }
 
 function markOf({ result, decision }: CallItem, theme: Theme): string {
@@ -111,8 +126,8 @@ function moreLine(count: number, isExpanded: boolean, theme: Theme, width: numbe
   return theme.dim(oneLine(`  … ${count} more lines${isExpanded ? '' : ' (Ctrl+O shows them)'}`, width))
 }
 
-function noticeLines({ tone, text }: NoticeItem, { width, theme }: DrawOptions): string[] {
-  const style = { info: theme.dim, warning: theme.yellow, error: theme.red }[tone]
+function noticeLines({ tone, text }: NoticeItem, look: DrawOptions): string[] {
+  const style = { info: look.theme.dim, warning: look.theme.yellow, error: look.theme.red }[tone]
   const mark = { info: '', warning: '! ', error: 'Error: ' }[tone]
-  return wrapped(mark + cleanText(text), width).map(style)
+  return shorten(wrapped(mark + cleanText(startOf(text)), look.width).map(style), MAX_TEXT_LINES, look)
 }

@@ -13,6 +13,39 @@ export function wrapped(text: string, width: number, first = '', rest = first): 
   )
 }
 
+/**
+ * The same for what a person approves: it breaks lines at any character, so that none is lost, and `rest` begins each real
+ * line after the first, while a broken line continues after a mark.
+ */
+export function exactLines(text: string, width: number, first: string, rest: string): string[] {
+  const inner = Math.max(1, width - Math.max(visibleWidth(first), visibleWidth(rest), visibleWidth(CONTINUED)))
+  const lines = text.split('\n').flatMap((line, at) => {
+    const [begin = '', ...more] = brokenLine(line, inner)
+    return [(at === 0 ? first : rest) + begin, ...more.map((part) => CONTINUED + part)]
+  })
+  return fit(lines, width)
+}
+
+const CONTINUED = '  … '
+const ASCII = /^[ -~]*$/
+const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+
+function brokenLine(line: string, width: number): string[] {
+  if (ASCII.test(line)) return line.match(new RegExp(`.{1,${width}}`, 'g')) ?? ['']
+  const parts: string[] = []
+  let [part, used] = ['', 0]
+  for (const { segment } of graphemes.segment(line)) {
+    const columns = visibleWidth(segment)
+    if (used + columns > width && part !== '') {
+      parts.push(part)
+      ;[part, used] = ['', 0]
+    }
+    part += segment
+    used += columns
+  }
+  return [...parts, part]
+}
+
 /** Cuts lines that are too wide, as in a terminal of a few columns. */
 export const fit = (lines: readonly string[], width: number): string[] =>
   lines.map((line) => (visibleWidth(line) > width ? truncateToWidth(line, width, '') : line))

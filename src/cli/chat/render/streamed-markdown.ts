@@ -2,12 +2,17 @@
  * Draws Markdown that grows: finished blocks are drawn once, and only the end again. To draw 36 KB takes 70 ms, which
  * a person who types at the same time would notice. The complete answer is drawn as a whole.
  */
+import { wrapped } from './lines.ts'
 
 type Drawn = { readonly width: number; readonly text: string; readonly lines: readonly string[] }
 type Draw = (text: string) => string[]
 
 /** Characters at the end that are drawn each time. */
 const OPEN_CHARS = 3000
+/** Of a block that does not end, such as a long table: the rest of it is plain text until the answer is complete. */
+const MAX_OPEN_CHARS = 6000
+/** Answers that grow at the same time. What a failed attempt has written is never complete. */
+const MAX_ANSWERS = 8
 /** The beginning of a block that does not belong to the one before, as an item of a list can. */
 const BLOCK = /\n\n(?=[A-Za-z#])/g
 const FENCE = /^ {0,3}(?:```|~~~)/gm
@@ -18,18 +23,37 @@ export class StreamedMarkdown {
   lines(id: string, text: string, width: number, draw: Draw): string[] {
     const known = this.#drawn.get(id)
     let drawn = known?.width === width && text.startsWith(known.text) ? known : { width, text: '', lines: [] }
-    if (text.length - drawn.text.length > OPEN_CHARS) {
-      const finished = finishedPart(text.slice(drawn.text.length))
-      if (finished !== '')
-        drawn = { width, text: drawn.text + finished, lines: [...drawn.lines, ...withGap(draw(finished))] }
-      this.#drawn.set(id, drawn)
+    while (text.length - drawn.text.length > OPEN_CHARS) {
+      const next = withNextPart(drawn, text, draw)
+      if (next === drawn) break
+      drawn = next
     }
+    this.#keep(id, drawn)
     return [...drawn.lines, ...draw(text.slice(drawn.text.length))]
   }
 
   forget(id: string): void {
     this.#drawn.delete(id)
   }
+
+  #keep(id: string, drawn: Drawn): void {
+    this.#drawn.delete(id)
+    this.#drawn.set(id, drawn)
+    const [oldest] = this.#drawn.keys()
+    if (this.#drawn.size > MAX_ANSWERS && oldest !== undefined) this.#drawn.delete(oldest)
+  }
+}
+
+/** Returns the same object if nothing more is finished. */
+function withNextPart(drawn: Drawn, text: string, draw: Draw): Drawn {
+  const open = text.slice(drawn.text.length, drawn.text.length + 2 * MAX_OPEN_CHARS)
+  const finished = finishedPart(open)
+  if (finished !== '')
+    return { ...drawn, text: drawn.text + finished, lines: [...drawn.lines, ...withGap(draw(finished))] }
+  if (open.length <= MAX_OPEN_CHARS) return drawn
+  const end = open.lastIndexOf('\n', MAX_OPEN_CHARS) + 1 || MAX_OPEN_CHARS
+  const part = open.slice(0, end)
+  return { ...drawn, text: drawn.text + part, lines: [...drawn.lines, ...wrapped(part.trimEnd(), drawn.width)] }
 }
 
 /** Blocks are separated by an empty line. */

@@ -10,6 +10,9 @@ export type UserItem = {
   readonly text: string
   readonly images: number
   readonly sender?: string
+  /** Of a message of this client: its idempotency key, until the server has stored it. */
+  readonly key?: string
+  readonly delivery?: 'sending' | 'failed' | undefined
 }
 export type AnswerItem = {
   readonly kind: 'answer'
@@ -20,6 +23,8 @@ export type AnswerItem = {
   /** The subagent that answers. */
   readonly agent?: string
   readonly isComplete: boolean
+  /** Whether only the end of the text is here. */
+  readonly isCut?: boolean
 }
 export type CallItem = {
   readonly kind: 'call'
@@ -31,6 +36,8 @@ export type CallItem = {
   /** The end of what it has printed. */
   readonly output: string
   readonly decision?: 'allow' | 'deny'
+  /** What it waits for. */
+  readonly note?: string | undefined
   readonly result?: { readonly text: string; readonly isError: boolean; readonly durationMs: number }
   /** The subagent that called. */
   readonly agent?: string
@@ -75,6 +82,9 @@ export type ChatState = {
 /** What this client adds to the events of the server. */
 export type LocalEvent =
   | { readonly type: 'Notice'; readonly tone: Tone; readonly text: string }
+  | { readonly type: 'Sending'; readonly key: string; readonly text: string; readonly images: number }
+  | { readonly type: 'Sent'; readonly key: string }
+  | { readonly type: 'NotSent'; readonly key: string }
   | { readonly type: 'Answered'; readonly id: string }
   | { readonly type: 'Unanswered'; readonly id: string }
   | { readonly type: 'Connection'; readonly isConnected: boolean; readonly reason?: string }
@@ -84,6 +94,8 @@ export type LocalEvent =
       readonly view: Partial<Pick<ChatState, 'status' | 'model' | 'mode' | 'usage' | 'costUsd'>>
     }
   | { readonly type: 'Cleared' }
+  /** No more events will arrive, such as after the conversation was deleted. */
+  | { readonly type: 'Ended' }
 
 export const EMPTY_STATE: ChatState = {
   items: [],

@@ -15,6 +15,16 @@ const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 const INVISIBLE =
   /[\u00ad\u180e\u200b\u200c\u2028\u2029\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu
 
+/**
+ * Everything that could not be seen, or is seen as something else: characters without a shape, all spaces except the usual
+ * one, letters that are blank, and marks that join or select the shape of others.
+ */
+export const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu
+/** Only a space before the end of the line makes `\\` something else than a continued line. */
+const LAST_SPACES = / +$/gm
+/** More marks on one character are a long text in a single column. */
+const MANY_MARKS = /(\p{M}{6})\p{M}+/gu
+
 const TAB = '    '
 
 /** Returns the text without control sequences. Marks of direction are shown as their code. */
@@ -29,6 +39,7 @@ export function cleanText(text: string): string {
     .replaceAll('\t', TAB)
     .replaceAll(CONTROLS, '')
     .replaceAll(INVISIBLE, '')
+    .replaceAll(MANY_MARKS, '$1')
     .replaceAll(DIRECTION, codeOf)
 }
 
@@ -40,10 +51,10 @@ export function revealText(text: string): string {
   return text
     .replaceAll(/[\ud800-\udfff]/g, (unit, at: number, all: string) => (isPaired(all, at) ? unit : codeOf(unit)))
     .replaceAll('\t', TAB)
-    .replaceAll(CONTROLS, codeOf)
-    .replaceAll(INVISIBLE, codeOf)
-    .replaceAll('\u200d', codeOf)
-    .replaceAll(DIRECTION, codeOf)
+    .replaceAll(LAST_SPACES, (spaces) => codeOf(' ').repeat(spaces.length))
+    .split('\n')
+    .map((line) => line.replaceAll(UNSEEN, codeOf))
+    .join('\n')
 }
 
 /** Programs show their progress by writing a line again after a carriage return. */

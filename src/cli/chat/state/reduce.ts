@@ -3,10 +3,14 @@ import type { Event, EventOf } from '../../../contract/events/event.ts'
 import { describeEvent } from '../../../contract/events/describe-event.ts'
 import { QUEUED } from '../../../contract/events/status.ts'
 import type { TransientEvent } from '../../../contract/events/transient-event.ts'
+import { boundedInput, endOf, startOf } from './bounded.ts'
 import type { ChatState, LocalEvent } from './chat-state.ts'
+import { withoutSending } from './delivery.ts'
+import { addLine } from './event-lines.ts'
 import { add, addNotice, changeAnswer, changeCall, dropAnswer, hasAnswer, hasCall } from './items.ts'
 import { addDelta, addToolOutput } from './live.ts'
 import { afterDecision, afterNetworkDecision, ask, askNetwork, askQuestion, closeQuestion } from './pending.ts'
+import { reduceLocal } from './reduce-local.ts'
 import { resultOf } from './tool-text.ts'
 import { withUsage } from './usage.ts'
 
@@ -43,42 +47,38 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
     case 'StatusUpdate':
       return changeStatus(state, event, now)
     case 'ConfigUpdate':
-      return changeConfig(state, event.changes)
+      return changeConfig(state, event)
     case 'ModelRetry':
       return addNotice(dropAnswer(state, event.message_id), 'warning', describeEvent(event))
-    case 'ErrorEvent':
-      return addNotice(state, 'error', event.message)
     case 'Result':
       return endRun(state, event)
     case 'Condensation':
       return addNotice(withUsage(state, event.model, event.usage, event.cost_usd), 'info', describeEvent(event))
-    case 'HookEvent':
-      return event.message === undefined ? state : addNotice(state, 'info', describeEvent(event))
-    case 'McpServerUpdate':
-      return event.error === undefined ? state : addNotice(state, 'warning', describeEvent(event))
+    case 'ClientToolCall':
+      return waitForClient(state, event)
     case 'Notice':
-      return addNotice(state, event.tone, event.text)
+    case 'Sending':
+    case 'Sent':
+    case 'NotSent':
     case 'Answered':
-      return { ...state, answeredHere: new Set([...state.answeredHere, event.id]) }
     case 'Unanswered':
-      return { ...state, answeredHere: new Set([...state.answeredHere].filter((id) => id !== event.id)) }
     case 'Connection':
-      return changeConnection(state, event)
     case 'Pending':
-      return { ...state, ...event.pending, isLive: true }
     case 'Viewed':
-      return { ...state, ...event.view, runningSince: event.view.status === 'running' ? now : state.runningSince }
     case 'Cleared':
-      return { ...state, items: [] }
+    case 'Ended':
+      return reduceLocal(state, event, now)
     default:
-      return state
+      return addLine(state, event)
   }
 }
 
-function addUserMessage(state: ChatState, { content, sender }: EventOf<'UserMessage'>): ChatState {
+function addUserMessage(state: ChatState, event: EventOf<'UserMessage'>): ChatState {
+  const { content, sender, idempotency_key: key } = event
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
   const images = content.filter(({ type }) => type === 'image').length
-  return add(state, { kind: 'user', text, images, ...(sender !== undefined && { sender }) })
+  const item = { kind: 'user', text: startOf(text), images, ...(sender !== undefined && { sender }) } as const
+  return add(withoutSending(state, key), item)
 }
 
 function addAnswer(state: ChatState, event: EventOf<'AssistantMessage'>): ChatState {
@@ -87,21 +87,33 @@ function addAnswer(state: ChatState, event: EventOf<'AssistantMessage'>): ChatSt
   return changeAnswer(counted, event.message_id, false, (answer) => ({
     ...answer,
     ...(event.agent_name !== undefined && { agent: event.agent_name }),
-    parts: [event.text],
+    ...partsOf(event.text),
     isComplete: true,
   }))
 }
 
+function partsOf(whole: string) {
+  const { text, cut } = endOf(whole)
+  return { parts: [text], isCut: cut > 0 }
+}
+
 function addCall(state: ChatState, { tool_use_id, name, input, agent_name }: EventOf<'ToolUse'>): ChatState {
   const agent = agent_name === undefined ? {} : { agent: agent_name }
-  return changeCall(state, tool_use_id, (call) => ({ ...call, name, input: input ?? null, ...agent }), name)
+  const shown = boundedInput(input ?? null)
+  return changeCall(state, tool_use_id, (call) => ({ ...call, name, input: shown, ...agent }), name)
+}
+
+function waitForClient(state: ChatState, { tool_use_id, name }: EventOf<'ClientToolCall'>): ChatState {
+  return changeCall(state, tool_use_id, (call) => ({ ...call, name, note: 'waits for a client that executes it' }))
 }
 
 function addResult(state: ChatState, event: EventOf<'ToolResult'>): ChatState {
   if (!hasCall(state, event.tool_use_id)) return state
-  const { is_error: isError, duration_ms: durationMs } = event
+  const { is_error: isError, duration_ms: durationMs, ran_input } = event
   return changeCall(state, event.tool_use_id, (call) => ({
     ...call,
+    note: undefined,
+    ...(ran_input !== undefined && { input: boundedInput(ran_input) }),
     output: '',
     result: { text: resultOf(event), isError, durationMs },
   }))
@@ -113,14 +125,20 @@ function changeStatus(state: ChatState, { status, reason }: EventOf<'StatusUpdat
   return { ...state, status, isQueued, runningSince, activity: undefined }
 }
 
-function changeConfig(state: ChatState, changes: Record<string, unknown>): ChatState {
-  const { permission_mode: mode, llm_config: llm } = changes
+/** Other clients can change what the agent may do. Titles are written by the server, and cost tokens. */
+function changeConfig(state: ChatState, event: EventOf<'ConfigUpdate'>): ChatState {
+  const { permission_mode, llm_config: llm, title: _, ...others } = event.changes
   const model = typeof llm === 'object' && llm !== null && 'model' in llm ? llm.model : undefined
-  return {
-    ...state,
-    ...(typeof mode === 'string' && { mode }),
-    ...(typeof model === 'string' && { model }),
-  }
+  const counted = withUsage(state, event.model, event.usage, event.cost_usd)
+  const moded = changeSetting(counted, 'mode', permission_mode, 'The permission mode')
+  const modelled = changeSetting(moded, 'model', model, 'The model')
+  const names = Object.keys(others).join(', ')
+  return names === '' ? modelled : addNotice(modelled, 'info', `Configured: ${names}.`)
+}
+
+function changeSetting(state: ChatState, field: 'mode' | 'model', value: unknown, name: string): ChatState {
+  if (typeof value !== 'string' || state[field] === value) return state
+  return addNotice({ ...state, [field]: value }, 'info', `${name} changed from ${state[field]} to ${value}.`)
 }
 
 /** Ends that need a word. The other ones are seen by the answer. */
@@ -134,19 +152,14 @@ const ENDS: Partial<Record<EventOf<'Result'>['stop_reason'], string>> = {
   stuck: 'The agent repeated itself, and was stopped.',
   content_filter: 'The filter of the provider ended the answer.',
   server_restart: 'The server has restarted. A message continues the conversation.',
+  hook: 'A hook ended the run.',
+  cancelled: 'The run was cancelled.',
 }
 
 function endRun(state: ChatState, event: EventOf<'Result'>): ChatState {
-  if (event.parent_tool_use_id !== undefined) return state
+  if (event.parent_tool_use_id !== undefined)
+    return addNotice(state, 'info', `${event.agent_name ?? 'The subagent'} is ${describeEvent(event)}`)
   const text = ENDS[event.stop_reason]
   const ended = { ...state, lastRunMs: event.duration_ms, runningSince: undefined, activity: undefined }
   return text === undefined ? ended : addNotice(ended, 'warning', text)
-}
-
-function changeConnection(state: ChatState, event: Extract<LocalEvent, { type: 'Connection' }>): ChatState {
-  if (state.isConnected === event.isConnected) return state
-  const text = event.isConnected
-    ? 'Connected again.'
-    : `The connection to the server is lost; connecting again. ${event.reason ?? ''}`.trimEnd()
-  return addNotice({ ...state, isConnected: event.isConnected }, event.isConnected ? 'info' : 'warning', text)
 }

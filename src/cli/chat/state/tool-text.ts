@@ -48,7 +48,8 @@ export function resultOf({ output, error_message, is_error }: EventOf<'ToolResul
 
 function textOfOutput(output: unknown): string {
   if (output === undefined || output === null) return ''
-  const { stdout, stderr, exit_code: code } = fieldsOf(output)
+  const { stdout, stderr, exit_code: code, task_list: tasks } = fieldsOf(output)
+  if (Array.isArray(tasks)) return tasks.map(taskLine).join('\n')
   if (typeof stdout !== 'string') return textOf(output)
   const texts = [
     stdout,
@@ -59,6 +60,13 @@ function textOfOutput(output: unknown): string {
     .map((text) => text.trimEnd())
     .filter((text) => text !== '')
     .join('\n')
+}
+
+const TASK_MARKS: Readonly<Record<string, string>> = { todo: '[ ]', in_progress: '[>]', done: '[x]' }
+
+function taskLine(task: unknown): string {
+  const { title, status } = fieldsOf(task)
+  return `${TASK_MARKS[String(status)] ?? '[?]'} ${textOf(title)}`
 }
 
 function textOf(value: unknown): string {

@@ -17,12 +17,14 @@ export const KEYS = {
   ctrlC: '\x03',
   ctrlD: '\x04',
   ctrlO: '\x0f',
+  ctrlZ: '\x1a',
 } as const
 
 export type TerminalOptions = {
   readonly env: Record<string, string>
   readonly columns?: number
   readonly rows?: number
+  readonly cwd?: string
 }
 
 export class Terminal implements AsyncDisposable {
@@ -33,13 +35,14 @@ export class Terminal implements AsyncDisposable {
   /** Everything the program has written. */
   output = ''
 
-  constructor(program: readonly string[], { env, columns = 100, rows = 40 }: TerminalOptions) {
+  constructor(program: readonly string[], { env, columns = 100, rows = 40, cwd }: TerminalOptions) {
     this.#screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, scrollback: 5000 })
     const quoted = program.map((word) => `'${word}'`).join(' ')
     const line = `tty > ${this.#home}/tty; stty cols ${columns} rows ${rows}; echo BEFORE; ${quoted} & echo $! > ${this.#home}/pid; fg > /dev/null; echo "EXIT $?"; stty -a | grep -o '[-]*icanon\\|[-]*echo '`
     this.#child = spawn('script', ['-qfc', `bash -mc "${line.replaceAll(/[\\"$`]/g, String.raw`\$&`)}"`, '/dev/null'], {
       env: { PATH: process.env['PATH'], HOME: this.#home, TERM: 'xterm-256color', SHELL: '/bin/bash', ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
+      ...(cwd !== undefined && { cwd }),
     })
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.output += text
@@ -118,7 +121,10 @@ export class Terminal implements AsyncDisposable {
     const after = this.text.slice(this.text.lastIndexOf('EXIT'))
     const modes = this.#screen.modes
     const isRestored =
-      !/-icanon|-echo/.test(after) && !modes.bracketedPasteMode && /\x1b\[\?25h(?!.*\x1b\[\?25l)/s.test(this.output) // oxlint-disable-line no-control-regex -- shows the cursor
+      !/-icanon|-echo/.test(after) &&
+      !modes.bracketedPasteMode &&
+      modes.wraparoundMode &&
+      /\x1b\[\?25h(?!.*\x1b\[\?25l)/s.test(this.output) // oxlint-disable-line no-control-regex -- shows the cursor
     return { exitCode: Number(/EXIT (\d+)/.exec(after)?.[1]), isRestored }
   }
 

@@ -1,0 +1,18 @@
+/** The first lines of the chat: the version, the directory, and whether commands run in a sandbox. */
+import type { ChatOptions } from '../chat-seam.ts'
+import type { ChatSession } from './chat-session.ts'
+import { sandboxText } from './commands/facts.ts'
+import type { Tone } from './state/chat-state.ts'
+
+export function greet(session: ChatSession, { info, notices, server }: ChatOptions): void {
+  const { workdir } = session.view
+  const where = server === undefined ? workdir : `${workdir} on ${server}`
+  session.say(`agent-server ${info.version} in ${where}. /help lists the commands.`)
+  const isSaid = notices.some((notice) => /sandbox/i.test(notice))
+  const tone = info.isolation === 'none' ? 'warning' : 'info'
+  if (!isSaid) session.dispatch({ type: 'Notice', tone, text: `Sandbox: ${sandboxText(info.isolation)}.` })
+  for (const text of notices) session.dispatch({ type: 'Notice', tone: toneOf(text), text })
+}
+
+/** A warning says so. */
+const toneOf = (notice: string): Tone => (/^warning|without a sandbox/i.test(notice) ? 'warning' : 'info')
