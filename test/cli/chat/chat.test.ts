@@ -287,6 +287,12 @@ describe.concurrent('the chat', () => {
     await terminal.hides('Which conversation?')
     await terminal.say(`/resume ${id}`)
     await terminal.shows('It is 42.')
+    await terminal.say('/resume nothing')
+    await terminal.shows('There is no conversation nothing; /resume lists the latest ones.')
+    await terminal.say('wait')
+    await terminal.shows('• Bash for i')
+    await terminal.say('/new')
+    await terminal.shows(`The agent of the other conversation continues: /resume ${id}`)
   })
 
   test('/status, /cost, /tools, /model, /compact, /clear and /help answer', async () => {
@@ -366,13 +372,18 @@ test('agent-server chat runs the agents of this machine', async () => {
   expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true })
 })
 
-test('says that the connection is lost, connects again, and continues', async () => {
+test('says that the connection is lost, keeps a message that is not sent, connects again, and sends it once', async () => {
   await using terminal = await open()
   await stage.server.stop('SIGKILL')
   await terminal.shows('The connection to the server is lost; connecting again.')
   await terminal.shows('not connected')
+  await terminal.say('hi')
+  await terminal.shows(/> hi\n {2}sending…/)
+  await terminal.shows(/> hi\n {2}not sent[\s\S]*─\n *hi\n─/)
   await stage.server.restart('SIGKILL')
   await terminal.shows('Connected again.')
-  await terminal.say('hi')
+  terminal.press(KEYS.enter)
   await terminal.shows('Hello.')
+  expect(terminal.text.match(/^> hi$/gm)).toHaveLength(1)
+  expect(await stage.events(terminal.id, 'types=UserMessage')).toHaveLength(1)
 })

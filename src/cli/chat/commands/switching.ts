@@ -6,6 +6,7 @@ import type { ChatContext } from './command.ts'
 /** Conversations in the list. */
 const LISTED = 30
 const SHORTEST_ID = 4
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export async function newConversation({ options, switchTo }: ChatContext): Promise<void> {
   switchTo(await options.createConversation())
@@ -38,6 +39,9 @@ async function find(
   items: readonly ConversationView[],
   get: (id: string) => Promise<ConversationView>,
 ): Promise<ConversationView> {
-  const found = id.length < SHORTEST_ID ? [] : items.filter((view) => view.id.startsWith(id.toLowerCase()))
-  return found.length === 1 && found[0] ? found[0] : await get(id)
+  if (UUID.test(id)) return await get(id.toLowerCase())
+  const [found, ...others] = id.length < SHORTEST_ID ? [] : items.filter((view) => view.id.startsWith(id.toLowerCase()))
+  if (found && others.length === 0) return found
+  const hint = found ? 'give more of its id' : '/resume lists the latest ones'
+  throw new Error(`There is ${found ? 'more than one' : 'no'} conversation ${id}; ${hint}.`)
 }
