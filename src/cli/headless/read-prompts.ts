@@ -8,7 +8,7 @@ import { readText } from './read-stdin.ts'
 /** How long a pipe may take for its first byte if there is an argument as well, in milliseconds. */
 const PATIENCE_MS = 3000
 
-export type Input = {
+export type PromptInput = {
   readonly first: InputLine
   /** With the first. Further ones are read when they are needed, and throw a `UsageError` if they are wrong. */
   readonly lines: AsyncIterable<InputLine>
@@ -19,7 +19,7 @@ export async function readPrompts(
   { prompt, inputFormat, ask }: Pick<RunInvocation, 'prompt' | 'inputFormat' | 'ask'>,
   stdin: NodeJS.ReadStream,
   signal: AbortSignal,
-): Promise<Input> {
+): Promise<PromptInput> {
   if (inputFormat === 'stream-json') {
     if (stdin.isTTY) throw new UsageError('--input-format stream-json needs lines of JSON on stdin.')
     const { readInputLines } = await import('./input-lines.ts')
