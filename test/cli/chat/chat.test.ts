@@ -149,6 +149,7 @@ describe.concurrent('the chat', () => {
       'content-type': 'application/octet-stream',
     })
     await terminal.shows('Brief it is.')
+    await terminal.hides('Esc interrupts')
     expect((await stage.events(terminal.id, 'types=Result')).length).toBe(1)
   })
 
@@ -341,10 +342,12 @@ describe.concurrent('the chat', () => {
     await using bySignal = start(id)
     await using byHangUp = start(id)
     await using byKeys = start(id)
-    await using byCrash = start(id, { env: { CHAT_CRASH: '300' } })
-    await Promise.all([bySignal, byHangUp, byKeys].map((terminal) => terminal.shows('/help lists')))
+    await using byCrash = start(id)
+    await Promise.all([bySignal, byHangUp, byKeys, byCrash].map((terminal) => terminal.shows('/help lists')))
     process.kill(bySignal.pid, 'SIGTERM')
     process.kill(byHangUp.pid, 'SIGHUP')
+    // The program of the tests throws.
+    process.kill(byCrash.pid, 'SIGUSR2')
     byKeys.press('draft')
     await byKeys.shows('draft')
     byKeys.press(KEYS.ctrlC)

@@ -3,12 +3,12 @@ import { startChat } from '../../../../src/cli/chat/start-chat.ts'
 import type { AgentServerClient } from '../../../../src/client/client.ts'
 import { createClient } from '../../../../src/client/client.ts'
 
-const { CHAT_URL = '', CHAT_KEY = '', CHAT_ID = '', CHAT_PROMPT, CHAT_MODEL = '', CHAT_CRASH, NO_COLOR } = process.env
+const { CHAT_URL = '', CHAT_KEY = '', CHAT_ID = '', CHAT_PROMPT, CHAT_MODEL = '', NO_COLOR } = process.env
 
 const client: AgentServerClient = createClient({ baseUrl: CHAT_URL, apiKey: CHAT_KEY, maxRetries: 2 })
 const conversation = client.conversation(CHAT_ID)
 const view = await conversation.get()
-if (CHAT_CRASH) setTimeout(() => crash(), Number(CHAT_CRASH))
+process.on('SIGUSR2', () => crash())
 const exitCode = await startChat({
   client,
   conversation,
