@@ -29,7 +29,7 @@ export async function writeLocalRecord(dataDir: string, record: LocalRecord): Pr
   await replaceFile(path, `${JSON.stringify(record)}\n`, { durable: false, draft: `${path}.new` })
 }
 
-/** Returns undefined if there is none. */
+/** Returns undefined if the directory has no record. */
 export async function readLocalRecord(dataDir: string): Promise<LocalRecord | RefusedRecord | undefined> {
   const path = pathIn(dataDir)
   try {

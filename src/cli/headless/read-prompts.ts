@@ -14,7 +14,7 @@ export type PromptInput = {
   readonly lines: AsyncIterable<InputLine>
 }
 
-/** Waits for the first line, or for all of a prompt. Throws a `UsageError` if there is none. `signal` ends the wait. */
+/** Waits for the first line, or for all of a prompt. Throws a `UsageError` if stdin has no prompt. `signal` ends the wait. */
 export async function readPrompts(
   { prompt, inputFormat, ask }: Pick<RunInvocation, 'prompt' | 'inputFormat' | 'ask'>,
   stdin: NodeJS.ReadStream,

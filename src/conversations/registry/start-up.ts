@@ -97,7 +97,7 @@ async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
   }
 }
 
-/** Summarises the current log, and stores the summary for the next start. Returns undefined if there is none. */
+/** Summarises the current log, and stores the summary for the next start. Returns undefined if there is no log. */
 async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): Promise<Summary | undefined> {
   const { storage, logger } = deps
   signal.throwIfAborted()

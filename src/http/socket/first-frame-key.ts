@@ -83,7 +83,7 @@ function cutOffBeyond(bytes: number, ws: WebSocket, socket: Socket): () => void 
   return stop
 }
 
-/** Returns undefined if there is none. */
+/** Returns undefined if the frame has no key. */
 function tokenIn(frame: string): string | undefined {
   if (frame.length > MAX_AUTH_BYTES) return undefined
   try {

@@ -39,7 +39,7 @@ export class PromptHistory {
       if (size > MAX_FILE_BYTES) await rewrite(path, prompts)
       return prompts
     } catch {
-      return [] // there is none yet, or it is not ours to read
+      return [] // it does not exist yet, or this user cannot read it
     }
   }
 
