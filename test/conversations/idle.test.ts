@@ -110,6 +110,40 @@ test('one whose subagent in the background waits for a decision is closed too, a
   await expect.poll(async () => finalTexts(second)).toEqual(['Begun.', 'It ran.', 'Done.'])
 })
 
+test('one that was paused while a subagent works is closed too, and the next run continues the subagent', async () => {
+  const slow = gate('Slow')
+  const quick = tool('Quick', () => ({ output: 'it acted' }))
+  const script: Script = ({ text }) => {
+    if (text.includes('You are a worker'))
+      return text.includes('it acted') ? { text: 'It ran.' } : { calls: [call('Slow'), call('Quick')] }
+    return text.includes('It ran.')
+      ? { text: 'Done.' }
+      : { calls: [call('Task', { description: 'x', prompt: 'be slow', subagent_type: 'worker' })] }
+  }
+  const deps: BenchOptions['deps'] = {
+    createTools: (names, { subagents }) => [
+      slow.tool,
+      quick,
+      ...(names.includes('Task') ? [createTask(subagents)] : []),
+    ],
+  }
+  await using bench = await setIdle({ deps, script })
+  const first = await bench.converse({ agents: { worker: { description: 'Works.', prompt: 'You are a worker.' } } })
+  const release = bench.manager.hold(first.id)
+  await first.post(userText('go', true))
+  await slow.entered
+  await first.pause({ interrupt: false })
+  slow.open()
+  await expect.poll(() => first.state.subagents[0]?.agent.openCalls.length).toBe(1)
+  release()
+  await closed(first)
+  bench.manager.hold(first.id)
+  const second = await bench.manager.open(first.id)
+  expect(await endOf(second, await second.run())).toMatchObject({ final_text: 'Done.' })
+  expect(await finalTexts(second)).toEqual(['', 'It ran.', 'Done.'])
+  expect(slow.calls()).toBe(1)
+})
+
 const finalTexts = async (conversation: Conversation) =>
   (await eventsOf(conversation)).flatMap((event) => (event.type === 'Result' ? [event.final_text] : []))
 
