@@ -51,8 +51,10 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
     createTools: (names: readonly string[], { subagents }: { subagents: Parameters<typeof createTask>[0] }) =>
       names.length > 0 ? [act, createTask(subagents)] : [],
   }
+  // At rest, it is closed at once.
+  const idle = { afterMs: 4, isMemoryShort: () => false }
   // One slot: nobody may wait for a subagent that waits for the slot.
-  await using bench = await setBench({ logs: store, script: createScript(), deps, maxRuns: 1 })
+  await using bench = await setBench({ logs: store, script: createScript(), deps, maxRuns: 1, manager: { idle } })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ tools: ['Task'] })
   let live = await bench.manager.open(id)
@@ -67,7 +69,8 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
     } else await carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
     live = await bench.manager.open(id)
   }
-  const last = live
+  bench.manager.hold(id)
+  const last = await bench.manager.open(id)
   await expect.poll(() => last.state.status, { timeout: 20_000 }).not.toBe('running')
   await expect
     .poll(
