@@ -160,7 +160,7 @@ export const UpdateConfig = z
       'Replaces all client tools; `[]` removes them. Calls that already wait can still be answered.',
     ),
     mcp: McpInput.optional().describe(
-      'Replaces all MCP servers, those of `.mcp.json` too; `{}` removes them. Needs the scope `approve`, programs also `commands`. A masked credential that is sent back keeps the stored one of the same name and address.',
+      'Replaces all MCP servers, those of `.mcp.json` too; `{}` removes them. Needs the scope `approve`, programs also `commands`. A masked credential that is sent back keeps the stored one if the same receiver gets it.',
     ),
     enable_message_rewrite_hooks: RewriteHooks.optional().describe(
       `${RewriteHooks.description} Needs the scope \`approve\`.`,

@@ -124,7 +124,7 @@ function planOf(
       if (update.hooks) await secrets.updateHooks({ keep: urlsIn(update.hooks) })
       if (servers) {
         mcp.update(isWorking(state))
-        await secrets.keepMcp(servers.servers)
+        await secrets.keepMcp(servers.servers, state.settings.mcp)
       }
       // The next command starts in the new workdir and network.
       if (workdir !== undefined || changesNetworkMode(state, { network: update.network })) {

@@ -3,23 +3,30 @@ import { createHash } from 'node:crypto'
 import { MASK } from '../contract/llm-config.ts'
 import type { McpOauth } from '../contract/mcp/mcp-oauth.ts'
 import type { McpServer, McpServers } from '../contract/mcp/mcp-server.ts'
+import { canonicalJson } from '../lib/json/canonical-json.ts'
 
 /** `${NAME}`, or `${NAME:-text}` with a text for when there is no such secret. */
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
 export const namesSecrets = (text: string): boolean => text.search(REFERENCE) >= 0
 
-type CredentialField = 'env' | 'headers' | 'oauth'
+export type CredentialField = 'env' | 'headers' | 'oauth'
 
-type Addressed = Pick<McpServer, 'url' | 'command' | 'args'>
+type Addressed = Pick<McpServer, 'url' | 'command' | 'args' | 'env' | 'oauth'>
 
-/** What a credential is for: all of the origin of a URL, or one program with its arguments. */
-export const addressOf = ({ url, command, args = [] }: Addressed): string =>
-  url === undefined ? JSON.stringify([command, ...args]) : (URL.parse(url)?.origin ?? url)
+/**
+ * The receiver of a credential: all of the origin of a URL, an authorization server that it names, or one program with its
+ * arguments and its environment. `server` has masked credentials.
+ */
+function receiverOf({ url, command, args = [], env = {}, oauth }: Addressed, field: CredentialField): string {
+  if (field === 'env' || url === undefined) return canonicalJson([command ?? null, args, env])
+  const origin = URL.parse(url)?.origin ?? url
+  return field === 'oauth' ? canonicalJson([origin, oauth?.issuer ?? null]) : origin
+}
 
-/** Where a credential of the configuration is stored. It is for one address: nothing else gets it. */
+/** Where a credential of the configuration is stored. Nothing else than its receiver gets it. */
 export const placeOf = (name: string, server: Addressed, field: CredentialField, key: string): string =>
-  `${formerPlaceOf(name, field, key)} ${createHash('sha256').update(addressOf(server)).digest('hex').slice(0, 16)}`
+  `${formerPlaceOf(name, field, key)} ${createHash('sha256').update(receiverOf(server, field)).digest('hex').slice(0, 16)}`
 
 /** Where it was stored when servers could not be changed. */
 const formerPlaceOf = (name: string, field: CredentialField, key: string): string => `${name} ${field} ${key}`

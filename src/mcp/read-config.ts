@@ -4,14 +4,15 @@ import { isServerName, MAX_MCP_SERVERS } from '../contract/mcp/mcp-server.ts'
 import { MASK } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
-import { addressOf, namesSecrets, placeOf } from './named-secrets.ts'
+import type { CredentialField } from './named-secrets.ts'
+import { namesSecrets, placeOf } from './named-secrets.ts'
 
 /** `credentials` by their place. */
 export type ReadMcp = { readonly servers: McpServers; readonly credentials: Readonly<Record<string, string>> }
 
 /**
- * A masked credential keeps the one of the server of the same name and address in `former`. Throws a `Problem` that names
- * the field.
+ * A masked credential keeps the one of the server of the same name in `former`, if the same receiver gets it. Throws a
+ * `Problem` that names the field.
  */
 export function readMcp(input: McpInput, former: McpServers = {}): ReadMcp {
   const named = new Map<string, McpServer>()
@@ -78,34 +79,51 @@ const PLAIN_HEADER = /^(accept|accept-.*|content-.*|user-agent|.*-version)$/i
 function splitCredentials(servers: Record<string, McpServer>, former: McpServers): ReadMcp {
   const credentials: Record<string, string> = {}
   const shown = Object.entries(servers).map(([name, server]) => {
-    const before = formerOf(former, name, server)
-    const mask = (field: 'env' | 'headers', isSecret: (name: string) => boolean) => {
-      const entries = Object.entries(server[field] ?? {}).map(([key, value]) => {
-        if (value === MASK && before?.[field]?.[key] === MASK) return [key, MASK] as const
-        if (value === MASK)
-          throw new Problem('invalid_request', `mcp: ${field} of ${name} has a masked value; send the value itself.`)
-        if (!isSecret(key) || namesSecrets(value) || value === '') return [key, value] as const
-        credentials[placeOf(name, server, field, key)] = value
-        return [key, MASK] as const
-      })
-      return server[field] && { [field]: Object.fromEntries(entries) }
+    const masked = maskCredentials(server)
+    const before = Object.hasOwn(former, name) ? former[name] : undefined
+    for (const [field, key, value] of credentialsIn(server)) {
+      const place = placeOf(name, masked, field, key)
+      if (value !== MASK) credentials[place] = value
+      else if (!before || valueAt(before, field, key) !== MASK || placeOf(name, before, field, key) !== place)
+        throw new Problem('invalid_request', `mcp: ${field} of ${name} has a masked value; send the value itself.`)
     }
-    const env = mask('env', (key) => SECRET_NAME.test(key))
-    const headers = mask('headers', (key) => !PLAIN_HEADER.test(key))
-    const secret = server.oauth?.client_secret
-    const isKept = secret === MASK && before?.oauth?.client_secret === MASK
-    if (secret === MASK && !isKept)
-      throw new Problem('invalid_request', `mcp: oauth of ${name} has a masked value; send the value itself.`)
-    const isWritten = secret !== undefined && !isKept && !namesSecrets(secret)
-    if (isWritten) credentials[placeOf(name, server, 'oauth', 'client_secret')] = secret
-    const oauth = isWritten && { oauth: { ...server.oauth, client_secret: MASK } }
-    return [name, { ...server, ...env, ...headers, ...oauth }] as const
+    return [name, masked] as const
   })
   return { servers: Object.fromEntries(shown), credentials }
 }
 
-/** The server that its credentials are for, too. */
-function formerOf(former: McpServers, name: string, server: McpServer): McpServer | undefined {
-  const before = Object.hasOwn(former, name) ? former[name] : undefined
-  return before && addressOf(before) === addressOf(server) ? before : undefined
+/** Those that are written out or masked. */
+const credentialsIn = ({ env, headers, oauth }: McpServer): (readonly [CredentialField, string, string])[] => [
+  ...writtenIn('env', env),
+  ...writtenIn('headers', headers),
+  ...writtenIn('oauth', oauth?.client_secret === undefined ? {} : { client_secret: oauth.client_secret }),
+]
+
+const writtenIn = <F extends CredentialField>(field: F, values: Readonly<Record<string, string>> = {}) =>
+  Object.entries(values).flatMap(([key, value]) => (isWritten(field, key, value) ? [[field, key, value] as const] : []))
+
+function isWritten(field: CredentialField, key: string, value: string): boolean {
+  if (value === MASK) return true
+  const isSecret = field === 'env' ? SECRET_NAME.test(key) : field === 'oauth' || !PLAIN_HEADER.test(key)
+  return isSecret && value !== '' && !namesSecrets(value)
 }
+
+function maskCredentials(server: McpServer): McpServer {
+  const mask = (field: 'env' | 'headers') => {
+    const entries = Object.entries(server[field] ?? {})
+    const masked = entries.map(([key, value]) => [key, isWritten(field, key, value) ? MASK : value])
+    return server[field] && { [field]: Object.fromEntries(masked) }
+  }
+  const { oauth } = server
+  const secret = oauth?.client_secret
+  const isMasked = secret !== undefined && isWritten('oauth', 'client_secret', secret)
+  return {
+    ...server,
+    ...mask('env'),
+    ...mask('headers'),
+    ...(isMasked && { oauth: { ...oauth, client_secret: MASK } }),
+  }
+}
+
+const valueAt = (server: McpServer, field: CredentialField, key: string): string | undefined =>
+  field === 'oauth' ? server.oauth?.client_secret : server[field]?.[key]

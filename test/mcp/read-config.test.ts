@@ -126,3 +126,27 @@ test('a credential that was stored before places had an address is found; one of
   kept.set(placeOf('far', { url: 'https://b.example.com' }, 'headers', 'Authorization'), 'Bearer other')
   expect(() => withSecrets('far', server, source)).toThrow('cannot be decrypted')
 })
+
+test.each([
+  ['another argument', { command: 'x', args: ['b'], env: { API_KEY: MASK } }],
+  ['another environment', { command: 'x', args: ['a'], env: { API_KEY: MASK, NODE_OPTIONS: '--require ./other.js' } }],
+  ['another origin', { url: 'https://b.example.com/', headers: { 'X-Key': MASK } }],
+  [
+    'another issuer',
+    { url: 'https://a.example.com/', oauth: { client_id: 'c', client_secret: MASK, issuer: 'https://b' } },
+  ],
+])('a masked credential is refused for %s', (_what, server) => {
+  const kept = {
+    command: { command: 'x', args: ['a'], env: { API_KEY: 'first' } },
+    url: {
+      url: 'https://a.example.com/mcp',
+      headers: { 'X-Key': 'first' },
+      oauth: { client_id: 'c', client_secret: 'first', issuer: 'https://a' },
+    },
+  }
+  const { servers } = read({ mcpServers: { s: 'command' in server ? kept.command : kept.url } })
+  const again = (given: object) => readMcp(McpInput.parse({ mcpServers: { s: given } }), servers)
+  expect(() => again(server)).toThrow('has a masked value')
+  const { transport: _, ...same } = servers['s']!
+  expect(again({ ...same, timeout: 7 }).credentials).toEqual({})
+})

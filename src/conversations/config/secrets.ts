@@ -8,6 +8,7 @@ import { MAX_SECRETS } from '../../contract/secret.ts'
 import type { Secrets } from '../../contract/secret.ts'
 import { Problem } from '../../contract/problem.ts'
 import { HookCredentials } from '../../hooks/http-hook.ts'
+import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { gitCredentialEnv } from '../../security/git-credentials.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 import type { McpServers } from '../../contract/mcp/mcp-server.ts'
@@ -114,11 +115,15 @@ export class ConversationSecrets {
     this.#hidden.addMcp(credentials)
   }
 
-  /** Deletes the credentials and authorizations of servers that are not configured any more. */
-  async keepMcp(servers: McpServers): Promise<void> {
+  /** Deletes the credentials and authorizations of servers that are not configured any more as in `former`. */
+  async keepMcp(servers: McpServers, former: McpServers = {}): Promise<void> {
     const places = placesIn(servers)
+    const isAuthorized = (name: string) => {
+      const [now, before] = [servers[name], former[name]]
+      return now !== undefined && canonicalJson([now.url, now.oauth]) === canonicalJson([before?.url, before?.oauth])
+    }
     const mcp = Object.fromEntries(Object.entries(this.#mcp).filter(([place]) => places.has(place)))
-    const oauth = Object.fromEntries(Object.entries(this.#oauth).filter(([name]) => Object.hasOwn(servers, name)))
+    const oauth = Object.fromEntries(Object.entries(this.#oauth).filter(([name]) => isAuthorized(name)))
     const isSame = [mcp, oauth].every((kept, at) => {
       return Object.keys(kept).length === Object.keys([this.#mcp, this.#oauth][at] ?? {}).length
     })
