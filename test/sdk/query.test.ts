@@ -1,6 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
@@ -9,9 +7,8 @@ import { z } from 'zod'
 import { readLocalRecord } from '../../src/access/local-record.ts'
 import type { QueryEvent, QueryOptions } from '../../src/index.ts'
 import { createServer, query, run, sessions, tool } from '../../src/index.ts'
-import { acquireHost } from '../../src/sdk/local/shared-host.ts'
 import { lockDataDirectory } from '../../src/storage/files/data-lock.ts'
-import { KEY, startServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import { eventsOf, resultsIn, setSdkStage } from './stage.ts'
 
 const stage = await setSdkStage()
@@ -290,65 +287,6 @@ describe('hooks that are functions', () => {
       await expect(run({ prompt: 'x', options: { ...options, ...place, hooks } })).rejects.toThrow(
         'hooks.Stop cannot be functions here: the server is',
       )
-  })
-})
-
-/** A server that is started with a key, and queries that use the kept one, can read the same secrets. */
-async function keepSameKey(dataDir: string): Promise<void> {
-  await mkdir(dataDir, { mode: 0o700 })
-  await writeFile(join(dataDir, 'master-key'), KEY, { mode: 0o600 })
-}
-
-describe('a holder of the directory in another process', () => {
-  test('that is a program is used; when it is killed the query becomes the holder and continues its run', async () => {
-    const persistDir = join(stage.home, 'held')
-    const child = join(import.meta.dirname, 'children/hanging-query.ts')
-    const told = { prompt: `slow ${'words '.repeat(100)}`, options: { ...options, persistDir } }
-    const holder = spawn(process.execPath, [child, JSON.stringify(told)], { stdio: ['ignore', 'pipe', 'inherit'] })
-    await once(holder.stdout, 'data')
-    const ended = once(holder, 'close')
-    const events: QueryEvent[] = []
-    const asking = query({ prompt: 'slow words of the second', options: { ...options, persistDir } })
-    for await (const event of asking) {
-      events.push(event)
-      if (event.type === 'StatusUpdate' && event.status === 'running' && event.seq < 5) holder.kill('SIGKILL')
-    }
-    await ended
-    expect(resultsIn(events)).toMatchObject([
-      { stop_reason: 'server_restart' },
-      { stop_reason: 'completed', final_text: 'slow words of the second' },
-    ])
-    const seqs = events.map((event) => ('seq' in event ? event.seq : 0))
-    expect(seqs).toEqual(seqs.map((_, at) => at + 1))
-    const place = { ...options, persistDir, resume: asking.sessionId }
-    expect(await run({ prompt: 'hello', options: place })).toMatchObject({ finalText: 'hello' })
-  })
-
-  test('that is a server is waited for: it finds its directory free when it is restarted', async () => {
-    await using server = await startServer({ prepare: keepSameKey })
-    const events: QueryEvent[] = []
-    let restarted = Promise.resolve<unknown>(undefined)
-    const place = { ...options, persistDir: server.dataDir }
-    for await (const event of query({ prompt: `slow ${'words '.repeat(40)}`, options: place })) {
-      events.push(event)
-      if (event.type === 'StatusUpdate' && event.status === 'running') restarted = server.restart('SIGKILL')
-    }
-    await restarted
-    expect(resultsIn(events)).toMatchObject([{ stop_reason: 'server_restart' }])
-    expect((await server.call('GET', '/conversations/count')).body).toEqual({ count: 1 })
-  })
-
-  test('may be replaced by one with another credential', async () => {
-    await using server = await startServer({ prepare: keepSameKey })
-    const host = acquireHost(server.dataDir)
-    const count = async () => (await host.fetch(`${host.baseUrl}/conversations/count`)).status
-    const first = await host.server()
-    expect(await count()).toBe(200)
-    await server.restart()
-    expect(await count()).toBe(200)
-    const second = await host.server()
-    expect([first.isOwn, second.isOwn, first.credential === second.credential]).toEqual([false, false, false])
-    await host.release()
   })
 })
 

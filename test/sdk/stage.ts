@@ -15,10 +15,11 @@ export type SdkStage = AsyncDisposable & {
   readonly options: QueryOptions & { readonly persistDir: string }
 }
 
-/** `call NAME JSON` calls the tool, and the answer is what it returned. Anything else is repeated. */
+/** `call NAME JSON` calls the tool, and the answer is what it returned. Anything else is repeated; `slow once` is slow for the first time only. */
 export async function setSdkStage(): Promise<SdkStage> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'agent-server-sdk-')))
-  const model = await startScriptedModel(({ body }) => turnFor(body))
+  const answered = new Set<string>()
+  const model = await startScriptedModel(({ body }) => turnFor(body, answered))
   return {
     home,
     model,
@@ -35,7 +36,7 @@ export async function setSdkStage(): Promise<SdkStage> {
   }
 }
 
-function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
+function turnFor({ messages }: ScriptedQuestion['body'], answered: Set<string>): ScriptedTurn {
   const last = messages.at(-1)
   const said = typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content)
   if (last?.role === 'tool') return { text: `It said: ${said}` }
@@ -45,7 +46,9 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
   if (wanted) return { text: String(wanted.content) }
   const [, name = '', json = ''] = /^call (\w+) ?(.*)$/s.exec(said) ?? []
   if (name !== '') return { calls: [{ name, arguments: json || '{}' }] }
-  return said.startsWith('slow') ? { text: said, chunk_delay_ms: 100 } : { text: said }
+  const isAgain = said.startsWith('slow once') && answered.has(said)
+  answered.add(said)
+  return said.startsWith('slow') && !isAgain ? { text: said, chunk_delay_ms: 100 } : { text: said }
 }
 
 export async function eventsOf(asked: ReturnType<typeof query>): Promise<QueryEvent[]> {
