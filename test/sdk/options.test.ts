@@ -1,0 +1,88 @@
+/** Each option of a query has the effect that it names. Those that decide and answer are in query.test.ts. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import type { QueryOptions } from '../../src/index.ts'
+import { createServer, run } from '../../src/index.ts'
+import { setSdkStage } from './stage.ts'
+
+const stage = await setSdkStage()
+const { persistDir } = stage.options
+const server = await createServer({ persistDir })
+afterAll(async () => {
+  await server.close()
+  await stage[Symbol.asyncDispose]()
+})
+const project = join(stage.home, 'project')
+await mkdir(project)
+await writeFile(join(project, 'CLAUDE.md'), 'This project counts in dozens.')
+
+const ALL: QueryOptions = {
+  ...stage.options,
+  provider: 'openai',
+  llm: { temperature: 0.25, maxOutputTokens: 500 },
+  maxSteps: 7,
+  timeoutS: 60,
+  maxBudgetUsd: 5,
+  projectDir: project,
+  settingSources: ['project'],
+  tools: ['Bash', 'Task'],
+  allowedTools: ['Bash(ls:*)'],
+  disallowedTools: ['Bash(rm:*)'],
+  toolConfig: { Bash: { timeoutS: 30, maxOutputChars: 2000 } },
+  permissionMode: 'accept_edits',
+  enableMessageRewriteHooks: true,
+  agents: { helper: { description: 'Counts sheep.', prompt: 'Count.', tools: ['Bash'], maxSteps: 3 } },
+  mcpServers: { broken: { command: '/nowhere/at-all' } },
+  systemPrompt: { append: 'Speak plainly.' },
+  conversation: { title: 'all options' },
+}
+
+test('options of a new session reach the server and the model', async () => {
+  const { sessionId, stopReason, events } = await run({ prompt: 'hello', options: ALL })
+  expect(stopReason).toBe('completed')
+  expect(await server.client.conversation(sessionId).get()).toMatchObject({
+    title: 'all options',
+    workdir: project,
+    tools: ['Bash', 'Task'],
+    llm_config: { model: 'scripted', provider: 'openai', temperature: 0.25, max_output_tokens: 500 },
+    max_iteration_per_run: 7,
+    max_seconds_per_run: 60,
+    max_budget_usd: 5,
+    tool_config: { Bash: { timeout_s: 30, max_output_chars: 2000 } },
+    enable_message_rewrite_hooks: true,
+    state: { permission_mode: 'accept_edits' },
+  })
+  expect(await server.client.conversation(sessionId).permissionRules.get()).toMatchObject({
+    allow: ['Bash(ls:*)'],
+    deny: ['Bash(rm:*)'],
+  })
+  const request = JSON.stringify(stage.model.requests.at(-1))
+  for (const text of ['Speak plainly.', 'counts in dozens', 'Counts sheep.']) expect(request).toContain(text)
+  expect(events.find((event) => event.type === 'McpServerUpdate')).toMatchObject({ server: 'broken' })
+})
+
+test('a limit ends the run, a prompt of the program replaces that of the server, and a session keeps what is fixed', async () => {
+  const options = { ...stage.options, tools: ['Bash'], maxSteps: 1, systemPrompt: 'You are a clock.' }
+  const { sessionId, stopReason } = await run({ prompt: 'call Bash {"command": "true"}', options })
+  expect(stopReason).toBe('iteration_limit')
+  expect(JSON.stringify(stage.model.requests.at(-1))).toContain('"You are a clock.')
+  const resumed = { ...stage.options, resume: sessionId }
+  const changed = await run({ prompt: 'hello', options: { ...resumed, maxSteps: 4, llm: { temperature: 1 } } })
+  expect(changed.stopReason).toBe('completed')
+  expect(await server.client.conversation(sessionId).get()).toMatchObject({
+    max_iteration_per_run: 4,
+    llm_config: { temperature: 1 },
+  })
+  const fixed = { systemPrompt: 'other', agents: {}, mcpServers: {}, settingSources: [] }
+  for (const [name, value] of Object.entries(fixed))
+    await expect(run({ prompt: 'x', options: { ...resumed, [name]: value } })).rejects.toThrow(
+      `${name}: a session keeps`,
+    )
+})
+
+test('options that are undefined are absent', async () => {
+  const absent = Object.fromEntries(Object.keys(ALL).map((name) => [name, undefined]))
+  const { stopReason } = await run({ prompt: 'hello', options: { ...absent, ...stage.options } })
+  expect(stopReason).toBe('completed')
+})
