@@ -17,7 +17,8 @@ const MAX_WAIT_MS = 30_000
 
 /** Throws an error that `whyUnreadable` describes, or the reason of the signal. */
 export async function readSmallFile(path: string, signal?: AbortSignal): Promise<Buffer> {
-  using reading = reader(path)
+  const reading = reader(path)
+  using _closing = { [Symbol.dispose]: () => close(reading) }
   for (;;) {
     const step = reading.next()
     if (step.done) return step.value
@@ -27,7 +28,8 @@ export async function readSmallFile(path: string, signal?: AbortSignal): Promise
 
 /** Throws an error that `whyUnreadable` describes. */
 export function readSmallFileSync(path: string): Buffer {
-  using reading = reader(path)
+  const reading = reader(path)
+  using _closing = { [Symbol.dispose]: () => close(reading) }
   const deadline = performance.now() + MAX_WAIT_MS
   for (;;) {
     const step = reading.next()
@@ -37,6 +39,9 @@ export function readSmallFileSync(path: string): Buffer {
   }
 }
 
+/** Node 22, where the npm package also runs, has no disposable generators. */
+const close = (reading: Reading): void => void reading.return(Buffer.alloc(0))
+
 /** A phrase for a sentence: the code of the system, or what is wrong with the file. */
 export const whyUnreadable = (error: unknown): string =>
   error instanceof UnsuitableFile ? error.message : (codeOf(error) ?? 'error')
@@ -45,8 +50,10 @@ class UnsuitableFile extends Error {
   override readonly name = 'UnsuitableFile'
 }
 
+type Reading = Generator<void, Buffer, void>
+
 /** Yields when it has to wait, and returns the whole file. */
-function* reader(path: string): Generator<void, Buffer, void> {
+function* reader(path: string): Reading {
   requireSuitable(path)
   // Without O_NONBLOCK the system waits for the writer of a named pipe, and neither a signal nor an exit ends that.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
