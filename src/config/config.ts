@@ -182,4 +182,4 @@ export const canMoveCursor = (): boolean => process.env.TERM !== 'dumb'
 
 /** True if the output should be coloured: not with NO_COLOR (no-color.org), nor into a pipe. */
 export const wantsColor = (output: { readonly isTTY?: boolean } = process.stdout): boolean =>
-  output.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb'
+  output.isTTY === true && !process.env.NO_COLOR && canMoveCursor()
