@@ -64,9 +64,9 @@ export class Chat {
 
   /** Returns the exit code when the user leaves. */
   async run(): Promise<number> {
+    for (const prompt of await this.#history.read()) this.#screen.remember(prompt)
     this.#screen.start()
     greet(this.#session, this.#options)
-    for (const prompt of await this.#history.read()) this.#screen.remember(prompt)
     this.#open()
     if (this.#options.prompt !== undefined) this.#guard(this.#send(this.#options.prompt))
     return await this.#left.promise

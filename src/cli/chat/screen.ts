@@ -197,6 +197,8 @@ export class Screen {
       // What was written in the meantime stays above.
       if (!this.#isStarted) this.#tui.restoreRenderState(NOTHING_DRAWN)
       this.start()
+      // A frame that was requested before the stop is never drawn, and would prevent any other.
+      this.#tui.renderNow()
       this.#tick(isBusy(this.#state))
     }
     process.on('SIGCONT', proceed)

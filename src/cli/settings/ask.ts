@@ -5,15 +5,22 @@ import { Writable } from 'node:stream'
 
 /** Returns undefined for an empty answer, and when the input ends. */
 export async function ask(question: string, { isSecret = false } = {}): Promise<string | undefined> {
-  process.stderr.write(question)
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output: isSecret ? silent : process.stderr, terminal: true })
-  lines.once('SIGINT', () => lines.close())
+  // Only now: before, the terminal itself shows what is typed.
+  if (isSecret) process.stderr.write(question)
+  lines.setPrompt(question)
+  lines.prompt()
+  const cancel = () => lines.close()
+  lines.once('SIGINT', cancel)
+  // Node gives the terminal back after the other signals.
+  process.once('SIGHUP', cancel)
   try {
     const [answer] = await Promise.race([once(lines, 'line'), once(lines, 'close')])
     return typeof answer === 'string' && answer.trim() !== '' ? answer.trim() : undefined
   } finally {
     lines.close()
+    process.off('SIGHUP', cancel)
     if (isSecret) process.stderr.write('\n')
   }
 }

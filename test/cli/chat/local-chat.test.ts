@@ -41,8 +41,8 @@ test.concurrent('asks for a missing model and its key, which is not shown', asyn
   const nothing = { LLM_MODEL: '', LLM_BASE_URL: '', LLM_API_KEY: '' }
   await using terminal = start('asking', nothing)
   await terminal.shows(/Model:$/)
-  terminal.press('gpt-4.1', KEYS.enter)
-  await terminal.shows('API key for gpt-4.1:')
+  terminal.press('gpt-4.12', '\x7f', KEYS.enter)
+  await terminal.shows(/Model: gpt-4\.1\nAPI key for gpt-4\.1:/)
   terminal.press('sk-very-secret', KEYS.enter)
   await terminal.shows(/commands run on this machine (in|without) a sandbox/)
   await terminal.shows('gpt-4.1 · 0 tokens')
@@ -53,6 +53,11 @@ test.concurrent('asks for a missing model and its key, which is not shown', asyn
   cancelled.press('sk-', KEYS.ctrlC)
   expect(await cancelled.ended()).toMatchObject({ exitCode: 2 })
   expect(cancelled.text).toMatch(/\nicanon\necho$/)
+  await using hungUp = start('asking', { ...nothing, LLM_MODEL: 'gpt-4.1' })
+  await hungUp.shows('API key for gpt-4.1:')
+  process.kill(hungUp.pid, 'SIGHUP')
+  expect(await hungUp.ended()).toMatchObject({ exitCode: 2 })
+  expect(hungUp.text).toMatch(/\nicanon\necho$/)
 })
 
 test.concurrent('the first answer must call a tool with --tool-choice required, and images are found where the chat was started', async () => {
