@@ -99,6 +99,13 @@ describe('events', () => {
     expect(deliveries([sending, stored, { type: 'Sent', key: 'k' }])).toEqual([['hi', undefined]])
   })
 
+  test('a connection that is lost again and again leaves one line', () => {
+    const change = (isConnected: boolean) => ({ type: 'Connection', isConnected, reason: 'why' })
+    const [lost, back] = [change(false), change(true)]
+    expect(texts(fold([lost]))).toEqual(['The connection to the server is lost; connecting again. why'])
+    expect(texts(fold([lost, back, lost, back]))).toEqual(['The connection was lost. Connected again.'])
+  })
+
   test('what happens without the model has a line', () => {
     const start = { type: 'SubagentStart', agent_name: 'reviewer', description: 'Reads the code' }
     const end = { type: 'Result', parent_tool_use_id: 'c', agent_name: 'reviewer', stop_reason: 'completed', steps: 3 }

@@ -42,7 +42,7 @@ export const KEYS: readonly (readonly [key: string, does: string])[] = [
   ['Shift+Enter, Ctrl+J, \\ and Enter', 'begins another line'],
   ['Esc', 'interrupts the agent'],
   ['Ctrl+O', 'shows all output of tools and the reasoning, or less of it'],
-  ['Up, Down', 'earlier messages'],
+  ['Up, Down', 'earlier messages, also of earlier chats'],
   ['Tab', 'completes commands after / and files after @'],
   ['Ctrl+C', 'clears the prompt; twice in an empty prompt, it leaves the chat'],
   ['Ctrl+D', 'leaves the chat'],

@@ -1,5 +1,5 @@
 /** The part of the fold for events of this client, which the server does not know. */
-import type { ChatState, LocalEvent } from './chat-state.ts'
+import type { ChatState, Item, LocalEvent } from './chat-state.ts'
 import { addSending, changeDelivery } from './delivery.ts'
 import { addNotice } from './items.ts'
 
@@ -33,10 +33,18 @@ export function reduceLocal(state: ChatState, event: LocalEvent, now: number): C
   }
 }
 
+const LOST = 'The connection to the server is lost; connecting again.'
+const CONNECTED = 'The connection was lost. Connected again.'
+
+/** A connection that is lost again and again leaves one line. */
 function changeConnection(state: ChatState, event: Extract<LocalEvent, { type: 'Connection' }>): ChatState {
-  if (state.isConnected === event.isConnected) return state
-  const text = event.isConnected
-    ? 'Connected again.'
-    : `The connection to the server is lost; connecting again. ${event.reason ?? ''}`.trimEnd()
-  return addNotice({ ...state, isConnected: event.isConnected }, event.isConnected ? 'info' : 'warning', text)
+  const { isConnected, reason = '' } = event
+  if (state.isConnected === isConnected) return state
+  if (!isConnected) return addNotice({ ...state, isConnected }, 'warning', `${LOST} ${reason}`.trimEnd())
+  const items = isNotice(state.items.at(-1), LOST) ? state.items.slice(0, -1) : state.items
+  const connected = { ...state, items, isConnected }
+  return isNotice(items.at(-1), CONNECTED) ? connected : addNotice(connected, 'info', CONNECTED)
 }
+
+const isNotice = (item: Item | undefined, text: string): boolean =>
+  item?.kind === 'notice' && item.text.startsWith(text)
