@@ -2,7 +2,7 @@
 import { AgentServerError } from '../../../client/agent-server-error.ts'
 import type { ToolDecision } from '../../../contract/permission.ts'
 import type { Approval, NetworkApproval, AskedByCall } from '../state/chat-state.ts'
-import { cleanText, revealText } from '../state/clean-text.ts'
+import { cleanLine, cleanText, revealText } from '../state/clean-text.ts'
 import { approvalId } from '../state/pending.ts'
 import type { DecisionKey } from '../render/decision-panel.ts'
 import { DecisionPanel } from '../render/decision-panel.ts'
@@ -109,7 +109,7 @@ export class AnswerPanels {
     const labels = question.options.map(({ label }) => label)
     const count = asked.questions.length > 1 ? ` (${at + 1} of ${asked.questions.length})` : ''
     const options = question.options.map(({ label, description }) => ({
-      label: revealText(label),
+      label: cleanLine(label),
       description: cleanText(description).replaceAll('\n', ' '),
     }))
     const several = question.multi_select ? 'Space marks, Enter answers' : 'Enter or a number answers'
