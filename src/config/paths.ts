@@ -1,6 +1,6 @@
 /** Reads the settings that are directories. */
 import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, userInfo } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Name } from './variables.ts'
 
@@ -37,12 +37,16 @@ export function readReadable(read: Read): string[] | undefined {
 }
 
 export function defaultDataDir(): string {
-  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'agent-server')
-  return join(process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'agent-server')
+  if (process.platform === 'darwin') return join(homeDirectory(), 'Library', 'Application Support', 'agent-server')
+  const { XDG_DATA_HOME: base = '' } = process.env
+  return join(isAbsolute(base) ? base : join(homeDirectory(), '.local', 'share'), 'agent-server')
 }
 
+/** That of the user if HOME is empty or relative: it would be a directory of the project that the process was started in. */
+export const homeDirectory = (): string => (isAbsolute(homedir()) ? homedir() : userInfo().homedir)
+
 /** The settings file of the command line. It can contain the key of a model. */
-export const defaultSettingsPath = (): string => join(homedir(), '.openhands', 'settings_sdk.json')
+export const defaultSettingsPath = (): string => join(homeDirectory(), '.openhands', 'settings_sdk.json')
 
 /** Empty while there is no such file: a directory with a secret file inside cannot be the workdir of a sandbox. */
 export const settingsFileIfAny = (): string[] => [defaultSettingsPath()].filter((path) => existsSync(path))

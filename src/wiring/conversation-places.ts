@@ -1,5 +1,5 @@
 /** Decides where each conversation stores its files, and which files its editor and the file routes may access. */
-import { homedir } from 'node:os'
+import { homeDirectory } from '../config/paths.ts'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { FileRules } from '../files/file-gate.ts'
@@ -26,7 +26,7 @@ export function fileRules(config: Config, { isolation }: ShellLauncher, conversa
     return { forbidden: [dataDir, '/proc', ...secretFiles], permitted: [workdirBase], readable: [outputs] }
   }
   const workdir = conversation.workdir()
-  const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles: secretFiles, home: homedir() })
+  const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles: secretFiles, home: homeDirectory() })
   return {
     forbidden: [...hidden.filter((path) => path !== workdir), ...(sandboxReadable ? ['/'] : [])],
     permitted: [workdir, privateOf(conversation.stateDirectory)],
@@ -40,6 +40,6 @@ export function homesOf(
   env: Readonly<Record<string, string>>,
   conversationDirectory: string,
 ): string[] {
-  const own = isolation === 'none' ? (env['HOME'] ?? homedir()) : join(privateOf(conversationDirectory), 'home')
-  return [...new Set([own, homedir()])]
+  const own = isolation === 'none' ? (env['HOME'] ?? homeDirectory()) : join(privateOf(conversationDirectory), 'home')
+  return [...new Set([own, homeDirectory()])]
 }

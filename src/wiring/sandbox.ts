@@ -1,5 +1,5 @@
 /** Sets up the sandbox for commands as the operator configured it, and the network modes that it supports. */
-import { homedir } from 'node:os'
+import { homeDirectory } from '../config/paths.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/environment.ts'
 import type { ServerNetwork } from '../contract/network.ts'
@@ -24,7 +24,7 @@ export async function findSandbox(config: Config): Promise<FoundSandbox> {
     dataDir: config.dataDir,
     workdirBase: config.workdirBase,
     keyFiles: config.secretFiles,
-    home: homedir(),
+    home: homeDirectory(),
     // oxlint-disable-next-line typescript/no-non-null-assertion -- `shellEnvironment` always sets it
     path: env['PATH']!,
     named: pathsNamedIn(env),

@@ -22,6 +22,10 @@ const SCRIPT: Exclude<ScriptFile, readonly unknown[]> = {
     { when: 'write', turns: [{ text: 'I write.', calls: bash('echo hi > out.txt') }, { text: 'I am done.' }] },
     { when: 'look', turns: [{ calls: bash('ls') }, { calls: bash('pwd') }, { text: 'I looked.' }] },
     { when: 'count', turns: [{ calls: bash("echo $$ > pid; trap '' INT TERM; sleep 60") }] },
+    {
+      when: 'echo',
+      turns: [{ calls: [{ name: 'mcp__odd__echo', arguments: { text: 'hi' } }] }, { text: 'I called it.' }],
+    },
     { when: 'sleep', turns: [{ calls: bash('sleep 60') }, { text: 'I slept.' }] },
     {
       when: 'ask',
@@ -209,16 +213,20 @@ describe('on a data directory that a server holds', () => {
     expect(stdout).toBe('A plain answer.\n')
   })
 
-  test('an answer that cannot be written is an error', async () => {
+  test.each([
+    ['an answer', ['-p', 'plain']],
+    ['a list', ['sessions', 'list']],
+    ['a help text', ['--help']],
+  ])('%s that cannot be written is an error', async (_, args) => {
     const { env, cwd } = shared()
-    const program = commandLine(['-p', 'plain']).map((word) => `'${word}'`)
+    const program = commandLine(args).map((word) => `'${word}'`)
     const script = `${program.join(' ')} > /dev/full`
     const finished = await promisify(execFile)('bash', ['-c', script], {
       cwd,
       env: { PATH: process.env['PATH'], ...env },
       timeout: PATIENCE_MS,
     }).catch((error: unknown) => error as { code: number; stderr: string })
-    expect(finished.stderr).toMatch(/agent-server: the answer cannot be written \(ENOSPC\)\.\n$/)
+    expect(finished.stderr).toMatch(/agent-server: the (answer|output) cannot be written \(ENOSPC\)\.\n$/)
     expect(finished).toMatchObject({ code: 1 })
   })
 
@@ -317,6 +325,19 @@ describe('without a server', () => {
     child.kill('SIGINT')
     expect((await finished).code).toBe(130)
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), PATIENCE_MS)
+  })
+
+  test('the agent has the tools of --mcp-config, in the short form and after a byte order mark', async () => {
+    const odd = {
+      command: process.execPath,
+      args: [join(import.meta.dirname, '../mcp/children/odd-server.ts'), 'plain'],
+    }
+    await writeFile(join(home, 'mcp.json'), `\ufeff${JSON.stringify({ odd })}`)
+    const args = ['-p', '--mcp-config', join(home, 'mcp.json'), '--permission-mode', 'bypass', 'echo']
+    const env = { ...alone().env, OPENHANDS_ISOLATION: 'none' }
+    const { code, stdout, stderr } = await runCommand(args, { cwd: work, env })
+    expect(stderr).toMatch(/mcp__odd__echo: .*\nresult: /)
+    expect([code, stdout]).toEqual([0, 'I called it.\n'])
   })
 
   test('the agent cannot view a settings file with a key', async () => {

@@ -19,6 +19,7 @@ const NAMES: readonly (readonly [RegExp, string])[] = [
     'the endpoint of the model (--base-url, LLM_BASE_URL or base_url of the settings file): ',
   ],
   [/^llm_config\./, 'the settings file: '],
+  [/^setting_sources: /, 'the project: '],
   [/^mcp\b/, '--mcp-config or the settings file: mcp'],
   [/^The workdir is refused: /, 'the directory of the agent (--cwd) is refused: '],
 ]

@@ -3,6 +3,9 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 
+/** As after Ctrl+C elsewhere. */
+const INTERRUPTED = 130
+
 /** Returns undefined for an empty answer, and when the input ends. */
 export async function ask(question: string, { isSecret = false } = {}): Promise<string | undefined> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
@@ -12,7 +15,11 @@ export async function ask(question: string, { isSecret = false } = {}): Promise<
   lines.setPrompt(question)
   lines.prompt()
   const cancel = () => lines.close()
-  lines.once('SIGINT', cancel)
+  lines.once('SIGINT', () => {
+    lines.close()
+    process.stderr.write('\n')
+    process.exit(INTERRUPTED)
+  })
   // Node gives the terminal back after the other signals.
   process.once('SIGHUP', cancel)
   try {

@@ -69,10 +69,18 @@ async function hideKey({ path, settings }: SettingsFile, cwd: string | undefined
 /** The server would create a directory that does not exist, also one whose name is misspelt. */
 async function workdirOf({ server, cwd }: RunInvocation): Promise<string | undefined> {
   if (server !== undefined) return cwd
-  const path = resolve(cwd ?? '.')
+  const path = absolute(cwd ?? '.')
   const found = await stat(path).catch(() => undefined)
   if (!found?.isDirectory()) throw new UsageError(`${path} is not a directory.`)
   return path
+}
+
+function absolute(path: string): string {
+  try {
+    return resolve(path)
+  } catch (cause) {
+    throw new UsageError('the current directory was removed; go to another one, or give --cwd.', { cause })
+  }
 }
 
 function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { model, base_url }: ModelFileSettings) {

@@ -51,7 +51,7 @@ test.concurrent('asks for a missing model and its key, which is not shown', asyn
   await using cancelled = start('asking', { ...nothing, LLM_MODEL: 'gpt-4.1' })
   await cancelled.shows('API key for gpt-4.1:')
   cancelled.press('sk-', KEYS.ctrlC)
-  expect(await cancelled.ended()).toMatchObject({ exitCode: 2 })
+  expect(await cancelled.ended()).toMatchObject({ exitCode: 130 })
   expect(cancelled.text).toMatch(/\nicanon\necho$/)
   await using hungUp = start('asking', { ...nothing, LLM_MODEL: 'gpt-4.1' })
   await hungUp.shows('API key for gpt-4.1:')
