@@ -68,6 +68,7 @@ const TEST_NEEDS = [
   command('caddy'),
   command('curl'),
   command('diff', { apt: 'diffutils', dnf: 'diffutils' }),
+  command('fish'),
   command('git'),
   command('ip', { apt: 'iproute2', dnf: 'iproute' }),
   {
@@ -91,6 +92,7 @@ const TEST_NEEDS = [
   command('script', { apt: 'bsdutils', dnf: 'util-linux-script' }),
   command('setpriv', { apt: 'util-linux', dnf: 'util-linux' }),
   command('tar'),
+  command('zsh'),
 ]
 
 const UPDATE = 'apt-get update'

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,8 +42,6 @@ const run = (shell: string, args: readonly string[]) =>
     .split('\n')
     .filter(Boolean)
 
-const isInstalled = (shell: string) => spawnSync(shell, ['--version']).status === 0
-
 const CASES: readonly [string, readonly string[], readonly string[]][] = [
   ['commands', ['se'], ['sessions', 'serve']],
   ['options without a command', ['--no'], ['--no-tui']],
@@ -59,12 +57,12 @@ const CASES: readonly [string, readonly string[], readonly string[]][] = [
 ]
 
 describe.each(['bash', 'zsh', 'fish'] as const)('%s completes', (shell) => {
-  test.skipIf(!isInstalled(shell)).for(CASES)('%s', ([, words, expected]) => {
+  test.for(CASES)('%s', ([, words, expected]) => {
     const offered = SHELLS[shell](['agent-server', ...words])
     expect(new Set(offered)).toEqual(new Set(expected))
   })
 
-  test.skipIf(!isInstalled(shell))('files and directories', () => {
+  test('files and directories', () => {
     const [file] = SHELLS[shell](['agent-server', '-p', '--settings', '/etc/hostn'])
     expect(file).toMatch(/^(\/etc\/)?hostname$/)
     const [directory] = SHELLS[shell](['agent-server', '--cwd', '/us'])

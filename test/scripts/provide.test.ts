@@ -76,6 +76,7 @@ const ALL = [
   'chromium',
   'curl',
   'diff',
+  'fish',
   'git',
   'ip',
   'mount',
@@ -86,6 +87,7 @@ const ALL = [
   'script',
   'setpriv',
   'tar',
+  'zsh',
 ]
 const without = (...missing: readonly string[]) => ALL.filter((name) => !missing.includes(name))
 
