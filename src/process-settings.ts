@@ -24,13 +24,20 @@ const START_FLAGS = ['--semi-space-growth-factor=1', ...(hasCompilers ? ['--no-m
 /** V8's defaults. */
 const RUN_FLAGS = ['--semi-space-growth-factor=2', ...(hasCompilers ? ['--maglev', '--turbofan'] : [])]
 
+let isPrepared = false
+
 /** Call it before the first use of the file system: after that the size of the pool is fixed. */
 export function prepareProcess(): void {
   process.env.UV_THREADPOOL_SIZE ??= THREAD_POOL_SIZE
   for (const flag of START_FLAGS) setFlagsFromString(flag)
+  isPrepared = true
 }
 
-/** Lets V8 optimize functions, and the young generation grow with the workload. Call it when the start is over. */
+/**
+ * Lets V8 optimize functions, and the young generation grow with the workload. Call it before work that can take long,
+ * such as reading many conversations. Does nothing in a process that was not prepared: its flags are those of another program.
+ */
 export function endPreparation(): void {
+  if (!isPrepared) return
   for (const flag of RUN_FLAGS) setFlagsFromString(flag)
 }

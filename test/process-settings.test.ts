@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
+import { cachedDataVersionTag } from 'node:v8'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
-import { NODE_FLAGS } from '../src/process-settings.ts'
+import { endPreparation, NODE_FLAGS, prepareProcess } from '../src/process-settings.ts'
 
 test.each(['start', 'demo'] as const)('npm run %s starts Node with the flags of the executable', (name) => {
   expect(manifest.scripts[name]).toContain(`exec node ${NODE_FLAGS.join(' ')} src/main.ts`)
@@ -23,4 +24,15 @@ test.each([[[]], [['--jitless']]])('a process with the flags %j survives the end
   const { stdout } = await execa(process.execPath, [...flags, '--input-type=module', '--eval', HOT_LOOP])
 
   expect(stdout).toBe('done')
+})
+
+test('the flags of a process that was not prepared stay as they are', () => {
+  const before = cachedDataVersionTag()
+
+  endPreparation()
+  expect(cachedDataVersionTag()).toBe(before)
+  prepareProcess()
+  expect(cachedDataVersionTag()).not.toBe(before)
+  endPreparation()
+  expect(cachedDataVersionTag()).toBe(before)
 })

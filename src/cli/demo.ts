@@ -31,8 +31,8 @@ export async function demo(): Promise<void> {
     }),
   )
   stack.defer(async () => void (await app.close()))
-  await app.ready
   endPreparation()
+  await app.ready
 
   const print = createEventPrinter({ write: (text) => void process.stdout.write(text), color: wantsColor() })
   print.note(

@@ -37,10 +37,10 @@ export async function serve(options: ServeOptions): Promise<void> {
   await ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')
   const stopped = stopSignal()
   const app = await startApp(config)
+  endPreparation()
   try {
     if (unknown.length > 0) app.logger.warn(`this server has no such variables: ${unknown.join(', ')}`)
     const early = await Promise.race([app.ready, stopped])
-    endPreparation()
     if (early === undefined) tellStart({ app, config, key: placeOfKey(kept), hasScriptedModel: model !== undefined })
     app.logger.info({ signal: await stopped }, 'stopping')
   } finally {

@@ -3,6 +3,7 @@ import type { App, StartOptions } from '../../app.ts'
 import { startApp } from '../../app.ts'
 import { ensureWritable, masterKeySource, readConfig } from '../../config/config.ts'
 import { keepKey } from '../../config/kept-key.ts'
+import { endPreparation } from '../../process-settings.ts'
 
 type LocalOptions = StartOptions & {
   /** Further files that agents cannot read. */
@@ -28,6 +29,7 @@ export async function startLocal(
     if (error instanceof Error && error.name === 'DataDirectoryInUse') return undefined
     throw error
   })
+  endPreparation()
   try {
     await app?.ready
     return app
