@@ -1,4 +1,4 @@
-/** The size of the thread pool and of V8's young generation, for the executable and for a start from the sources. */
+/** V8's flags and the size of the thread pool, for the executable and for a start from the sources. */
 import { setFlagsFromString } from 'node:v8'
 
 /**
