@@ -47,7 +47,7 @@ test('pipes, devices, directories and large files are not attached, and hold no 
   await writeFile(path('large.png'), '\x89PNG', 'latin1')
   await truncate(path('large.png'), 6 * 1024 * 1024)
   const { parts, notes } = await withImages(
-    `./pipe.png ./zero.png ./root.png ./large.png ${'.'.repeat(5_000_000)}x`,
+    `./pipe.png ./zero.png ./root.png ./large.png ${'.'.repeat(20_000_000)}x`,
     directory,
   )
   expect(parts).toHaveLength(1)

@@ -16,8 +16,11 @@ const MAX_IMAGE_BYTES = 5 * 1024 * 1024
 const MAX_IMAGES = 10
 const MAX_PATH_CHARS = 4096
 
-/** A path in quotes, or without spaces except after a backslash, as terminals paste dropped files. */
-const WORDS = /"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\"'])+)/g
+/**
+ * A path in quotes, or without spaces except after a backslash, as terminals paste dropped files. The repetition is
+ * limited, for V8 keeps each turn of it on a stack: a word of millions of characters would be an error.
+ */
+const WORDS = /"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\"']){1,4096})[^\s"']*/g
 const PUNCTUATION = /[,.;:!?)]+$/
 /** A name alone, as in "draw logo.png", is not a path. */
 const PATH = /^(?:@|\/|~\/|\.\.?\/|file:\/\/).*\.(?:png|jpe?g|gif|webp)$/i
