@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The executable: arguments -> command; error -> one line and an exit code. */
+import { isatty } from 'node:tty'
 import { readArguments } from './cli/command-line/read-arguments.ts'
 import { UsageError } from './cli/command-line/usage-error.ts'
 import { endWithoutReader, flushOutput, surviveLostOutput } from './cli/lost-output.ts'
@@ -30,7 +31,7 @@ void main(process.argv.slice(2)).then(
 
 /** Returns the exit code; undefined for that of the process. */
 async function main(args: string[]): Promise<number | undefined> {
-  const command = readArguments(args, { isTerminal: process.stdin.isTTY && process.stdout.isTTY })
+  const command = readArguments(args, { isTerminal: isatty(0) && isatty(1) })
   // What runs on after its reader has gone, and what only prints.
   if (SERVERS.has(command.name)) surviveLostOutput()
   else if (command.name !== 'chat') endWithoutReader()

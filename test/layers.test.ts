@@ -1,11 +1,12 @@
 /** The architecture, checked: arrows point down, packages stay in their folder, files are named for what they hold. */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseSource, readSources } from './layers/imports.ts'
 import { findBreaches, LEVELS } from './layers/rules.ts'
 
 const SRC = join(import.meta.dirname, '../src')
+const DESCRIPTION = join(import.meta.dirname, '../docs/architecture.md')
 
 /** Less was seen: then the reading is broken, not the architecture fine. */
 const MINIMUM_FILES = 60
@@ -15,6 +16,11 @@ describe('src', () => {
 
   test('keeps to the rules', () => {
     expect(findBreaches(files)).toEqual([])
+  })
+
+  test('is described in the documentation as it is', () => {
+    const chain = LEVELS.map((level) => level.map((unit) => `\`${unit}\``).join(', ')).join(' < ')
+    expect(readFileSync(DESCRIPTION, 'utf8').replaceAll(/\s+/g, ' ')).toContain(`imports point down: ${chain}. `)
   })
 
   test('was read whole', () => {
@@ -104,7 +110,7 @@ describe('the rules find', () => {
       'a storage reached past its interface',
       'http/a.ts',
       "import { x } from '../storage/files/file-storage.ts'",
-      'only app.ts chooses',
+      'only wiring/services.ts chooses',
     ],
     ['an import of what is not there', 'http/a.ts', "import { x } from './gone.ts'", 'which is not in src'],
     ['process.env', 'http/a.ts', 'const x = process.env.X', 'reads the environment'],

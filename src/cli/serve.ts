@@ -1,15 +1,13 @@
 /** `agent-server serve`: runs the server from its first line of output to its exit code. */
-import { randomBytes } from 'node:crypto'
-import { startApp } from '../app.ts'
 import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../config/config.ts'
 import { unknownVariables } from '../config/environment.ts'
-import { keepKey } from '../config/kept-key.ts'
+import type { GeneratedKey } from '../config/kept-key.ts'
 import type { Name } from '../config/variables.ts'
 import type { ScriptedModel } from '../llm/scripted/scripted-model.ts'
+import { listenOn } from '../http/listen.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { endPreparation } from '../process-settings.ts'
-import { placeOfKey } from './master-key.ts'
-import { tellStart } from './start-summary.ts'
+import type { Started } from './start-summary.ts'
 
 export type ServeOptions = {
   /** Create a key on first use and store it in the data directory; listen on this machine only. */
@@ -30,18 +28,21 @@ const EXIT_TIMEOUT_MS = 10_000
  */
 export async function serve(options: ServeOptions): Promise<void> {
   const unknown = unknownVariables()
-  const kept = options.generateKey && !masterKeySource() ? await keepKey(readDataDir()) : undefined
+  const kept = options.generateKey && !masterKeySource() ? await keptKey() : undefined
   await using model = options.scriptedModel ? await startModel() : undefined
   const config = readConfig(settingsOf(options, kept?.key, model))
+  const stopped = stopSignal()
+  // Now, and what it does not need is loaded later: a client that comes early waits, instead of being refused.
+  const listening = await listenOn(config)
   await ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
   await ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')
-  const stopped = stopSignal()
-  const app = await startApp(config)
+  const { startApp } = await import('../app.ts')
+  const app = await startApp(config, { listening })
   endPreparation()
   try {
     if (unknown.length > 0) app.logger.warn(`this server has no such variables: ${unknown.join(', ')}`)
     const early = await Promise.race([app.ready, stopped])
-    if (early === undefined) tellStart({ app, config, key: placeOfKey(kept), hasScriptedModel: model !== undefined })
+    if (early === undefined) await tell({ app, config, kept, hasScriptedModel: model !== undefined })
     app.logger.info({ signal: await stopped }, 'stopping')
   } finally {
     setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS).unref()
@@ -49,25 +50,37 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
 }
 
-async function startModel(): Promise<ScriptedModel> {
+async function keptKey(): Promise<GeneratedKey> {
+  const { keepKey } = await import('../config/kept-key.ts')
+  return await keepKey(readDataDir())
+}
+
+async function tell({ kept, ...started }: Omit<Started, 'key'> & { readonly kept: GeneratedKey | undefined }) {
+  const { placeOfKey } = await import('./master-key.ts')
+  const { tellStart } = await import('./start-summary.ts')
+  tellStart({ ...started, key: placeOfKey(kept) })
+}
+
+async function startModel(): Promise<ScriptedModel & { readonly key: string }> {
   const { startScriptedModel } = await import('../llm/scripted/scripted-model.ts')
   const { DEMO_SCRIPT } = await import('./demo-script.ts')
-  return await startScriptedModel(DEMO_SCRIPT)
+  const { randomBytes } = await import('node:crypto')
+  // A key in the environment is for another endpoint. Random, because each key is redacted in all texts.
+  return Object.assign(await startScriptedModel(DEMO_SCRIPT), { key: randomBytes(16).toString('hex') })
 }
 
 /** What the command line sets; it takes precedence over the environment. */
 function settingsOf(
   options: ServeOptions,
   key: string | undefined,
-  model: ScriptedModel | undefined,
+  model: (Pick<ScriptedModel, 'baseUrl'> & { readonly key: string }) | undefined,
 ): Partial<Record<Name, string>> {
   return withoutUndefined({
     OPENHANDS_SERVER_HOST: options.host ?? (options.generateKey ? 'localhost' : undefined),
     OPENHANDS_SERVER_PORT: options.port,
     OPENHANDS_LOG_FORMAT: options.logFormat,
     OPENHANDS_MASTER_KEY: key,
-    // A key in the environment is for another endpoint. Random, because each key is redacted in all texts.
-    ...(model && { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: randomBytes(16).toString('hex') }),
+    ...(model && { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: model.key }),
   })
 }
 

@@ -1,5 +1,5 @@
 /** What `serve` says when it has started: a summary for a person, or one line of the log for programs. Holds no key. */
-import type { App } from '../app.ts'
+import type { App } from '../wiring/start-server.ts'
 import type { Config } from '../config/config.ts'
 import { VERSION } from '../wiring/version.ts'
 import type { KeyPlace } from './master-key.ts'

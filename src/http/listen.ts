@@ -1,13 +1,15 @@
 /**
- * Listens on all configured addresses. One HTTP server handles all of them, so that hooks, time limits, WebSockets and
- * shutdown are the same on each. Knows nothing about routes.
+ * Listens on all configured addresses, before there is an HTTP server: connections wait for it. One HTTP server handles
+ * all of them, so that hooks, time limits, WebSockets and shutdown are the same on each. Knows nothing about routes.
  */
 import { once } from 'node:events'
+import type { Server as HttpServer } from 'node:http'
 import { createServer } from 'node:net'
-import type { AddressInfo, ListenOptions as NetListenOptions, Server } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
-import type { FastifyInstance } from 'fastify'
 import { codeOf } from '../lib/error-code.ts'
+import { EarlyConnections } from './early-connections.ts'
 
 export type ListenOptions = {
   /** An address, a host name, or `localhost` for both loopback addresses. */
@@ -19,22 +21,26 @@ export type ListenOptions = {
 export type Listening = {
   /** The URL of the first address. */
   readonly url: string
+  /** What the log says about it, one line each. */
+  readonly notes: readonly string[]
   /** A warning that other local programs could listen on a related address; undefined if there is none. */
   readonly warning: string | undefined
-  /** Stops listening immediately. Resolves when all connections are closed. */
+  /** Passes the connections to this server, which listens elsewhere already. Until then they wait. */
+  readonly serve: (server: HttpServer) => void
+  /** Stops listening immediately, and ends connections that wait. Resolves when all connections are closed. Idempotent. */
   readonly close: () => Promise<void>
 }
 
 const LOOPBACK = { v4: '127.0.0.1', v6: '::1' } as const
+const EVERY_V4 = '0.0.0.0'
 
 /**
- * Per host, the address of the HTTP server itself and one more. A client that connects to `localhost` tries both
- * families. A program that listens on the other one would receive its key, and an agent on a shared network could be
- * that program.
+ * Per host, the first address and one more. A client that connects to `localhost` tries both families. A program that
+ * listens on the other one would receive its key, and an agent on a shared network could be that program.
  */
 const PAIRS: Readonly<Record<string, readonly [first: string, second: string]>> = {
   localhost: [LOOPBACK.v4, LOOPBACK.v6],
-  '0.0.0.0': ['0.0.0.0', LOOPBACK.v6],
+  [EVERY_V4]: [EVERY_V4, LOOPBACK.v6],
 }
 
 /** Loopback addresses that are listened on alone if configured explicitly, and the one that stays unprotected. */
@@ -47,14 +53,27 @@ const NOT_THERE: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT']
 const TRIES = 20
 
 /** Throws the system's error if one of the addresses is in use; then it listens on none. */
-export async function listenOn(app: FastifyInstance, { host, port }: ListenOptions): Promise<Listening> {
+export async function listenOn({ host, port }: ListenOptions): Promise<Listening> {
+  const connections = new EarlyConnections()
+  let closing: Promise<void> | undefined
   const [first, second] = PAIRS[host] ?? [host, undefined]
   for (let tries = TRIES; ; tries--) {
-    const other = second === undefined ? undefined : await listenToo(app, second, port)
+    const other = second === undefined ? undefined : await listenToo(connections, second, port)
     try {
-      const url = await app.listen({ host: first, port: other?.port ?? port })
-      if (other) app.log.info(`Server listening at http://[${second}]:${other.port}`)
-      return { url, warning: warningOf(host, url), close: () => closeAll(app, other?.server) }
+      const own = await listen(connections, first, other?.address.port ?? port)
+      const bound = other ? [own, other] : [own]
+      const missing =
+        second === undefined || other ? [] : [`This machine has no ${second}; the server listens without it`]
+      return {
+        url: urlOf(own.address),
+        notes: [
+          ...missing,
+          ...bound.flatMap(({ address }) => urlsOf(address)).map((each) => `Server listening at ${each}`),
+        ],
+        warning: warningOf(host, own.address.port),
+        serve: (server) => connections.passTo(server),
+        close: () => (closing ??= closeAll(connections, bound)),
+      }
     } catch (error) {
       other?.server.close()
       if (port !== 0 || other === undefined || tries === 0 || codeOf(error) !== 'EADDRINUSE') throw error
@@ -62,55 +81,47 @@ export async function listenOn(app: FastifyInstance, { host, port }: ListenOptio
   }
 }
 
-/** Listens on a Unix socket, in addition to the addresses that it listens on already, if any. */
-export async function listenOnSocket(app: FastifyInstance, path: string): Promise<Pick<Listening, 'close'>> {
-  if (app.server.listening) {
-    const server = await passConnections(app, { path })
-    return { close: () => promisify(server.close.bind(server))() }
-  }
-  await app.listen({ path })
-  return { close: () => closeAll(app, undefined) }
-}
+type Bound = { readonly server: Server; readonly address: AddressInfo }
 
 /** Returns undefined if the address does not exist. */
-async function listenToo(app: FastifyInstance, host: string, port: number) {
+async function listenToo(connections: EarlyConnections, host: string, port: number): Promise<Bound | undefined> {
   try {
-    const server = await passConnections(app, { host, port })
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
-    const address = server.address() as AddressInfo
-    return { server, port: address.port }
+    return await listen(connections, host, port)
   } catch (error) {
-    if (!NOT_THERE.has(codeOf(error) ?? '')) throw error
-    app.log.info(`This machine has no ${host}; the server listens without it`)
-    return undefined
+    if (NOT_THERE.has(codeOf(error) ?? '')) return undefined
+    throw error
   }
 }
 
-/** Passes connections of another listener to the HTTP server. */
-async function passConnections(app: FastifyInstance, where: NetListenOptions): Promise<Server> {
+async function listen(connections: EarlyConnections, host: string, port: number): Promise<Bound> {
   // The same options as the sockets of an HTTP server.
-  const server = createServer({ allowHalfOpen: true, noDelay: true })
-  server.on('connection', (socket) => {
-    // Before this event the HTTP server has no time limits for connections.
-    if (app.server.listening) app.server.emit('connection', socket)
-    else socket.destroy()
-  })
-  server.listen(where)
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => connections.add(socket))
+  server.listen({ host, port })
   await once(server, 'listening')
-  return server
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
+  return { server, address: server.address() as AddressInfo }
 }
 
-async function closeAll(app: FastifyInstance, other: Server | undefined): Promise<void> {
-  const otherClosed = other && promisify(other.close.bind(other))()
-  // It also ends idle connections, including those that the other listener accepted.
-  await app.close()
-  await otherClosed
+async function closeAll(connections: EarlyConnections, bound: readonly Bound[]): Promise<void> {
+  const closed = bound.map(({ server }) => promisify(server.close.bind(server))())
+  connections.endWaiting()
+  await Promise.all(closed)
 }
 
-function warningOf(host: string, url: string): string | undefined {
+/** Programs of this machine reach all IPv4 addresses by the loopback one. */
+const urlOf = ({ address, port }: AddressInfo): string =>
+  `http://${address.includes(':') ? `[${address}]` : address.replace(EVERY_V4, LOOPBACK.v4)}:${port}`
+
+/** For all IPv4 addresses, the URL of each that this machine has. */
+function urlsOf(bound: AddressInfo): string[] {
+  if (bound.address !== EVERY_V4) return [urlOf(bound)]
+  const addresses = Object.values(networkInterfaces()).flatMap((some) => some ?? [])
+  return addresses.filter(({ family }) => family === 'IPv4').map(({ address }) => urlOf({ ...bound, address }))
+}
+
+function warningOf(host: string, port: number): string | undefined {
   const free = LEFT_FREE[host]
   if (free === undefined) return undefined
-  const { port } = new URL(url)
   const place = free.includes(':') ? `[${free}]:${port}` : `${free}:${port}`
   return `${place} is not in use by this server, and another program that listens there receives the key of clients that use localhost; set OPENHANDS_SERVER_HOST=localhost to listen on both`
 }

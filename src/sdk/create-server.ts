@@ -1,5 +1,5 @@
 /** `createServer()`: a server in this process that others can reach, with the same sessions as `query()` there. */
-import type { App } from '../app.ts'
+import type { App } from '../wiring/start-server.ts'
 import type { AgentServerClient } from '../client/client.ts'
 import { createClient } from '../client/client.ts'
 import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../config/config.ts'

@@ -91,8 +91,10 @@ function breachOfImport(from: string, to: string, known: ReadonlySet<string>): s
   if (to.endsWith('.json')) return []
   if (!to.endsWith('.ts')) return breachOfPackage(from, to)
   if (!known.has(to)) return [`${from} imports ${to}, which is not in src`]
-  if (to.startsWith('storage/files/') && unitOf(from) !== 'storage' && from !== 'app.ts')
-    return [`${from} imports ${to}; use storage/storage.ts, for only app.ts chooses what a storage is made of`]
+  if (to.startsWith('storage/files/') && unitOf(from) !== 'storage' && from !== 'wiring/services.ts')
+    return [
+      `${from} imports ${to}; use storage/storage.ts, for only wiring/services.ts chooses what a storage is made of`,
+    ]
   if (unitOf(from) === unitOf(to)) return []
   if (levelOf(to) < levelOf(from)) return []
   return [`${from} imports ${to}, which is ${levelOf(to) === levelOf(from) ? 'beside' : 'above'} it`]

@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, freePort, launch, startServer } from '../support/server.ts'
 
@@ -79,6 +80,46 @@ test.for([
   expect(output.trimEnd().split('\n')).toHaveLength(1)
   expect(output).not.toContain(RANDOM_KEY)
 })
+
+test('a request that comes while the server is loaded is answered as soon as it can be', async () => {
+  const port = String(await freePort())
+  const { child, exited, output } = launch(['serve', '--host', '127.0.0.1', '--port', port], {
+    env: { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_DATA_DIR: join(home, 'early') },
+    cwd: home,
+  })
+  const headers = { authorization: `Bearer ${RANDOM_KEY}` }
+  // The first that is not refused by the system. None of them says that the server starts.
+  await expect.poll(() => fetch(`http://127.0.0.1:${port}/info`, { headers }).then(({ status }) => status)).toBe(200)
+  expect(output()).toContain(`Server listening at http://127.0.0.1:${port}`)
+  child.kill('SIGTERM')
+  expect(await exited, output()).toBe(0)
+})
+
+test('a signal while the server is loaded ends it, and what waits', async () => {
+  const port = await freePort()
+  const { child, exited, output } = launch(['serve', '--host', '127.0.0.1', '--port', String(port)], {
+    env: { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_DATA_DIR: join(home, 'stopped-early') },
+    cwd: home,
+  })
+  const socket = await firstConnection(port)
+  child.kill('SIGTERM')
+  const closed = once(socket, 'close')
+  expect(await exited, output()).toBe(0)
+  await closed
+})
+
+/** Resolves as soon as the port is open. */
+async function firstConnection(port: number): Promise<Socket> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1')
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    if (isOpen) return socket.on('error', () => {})
+    await sleep(5)
+  }
+}
 
 test('a port in use is reported in one line', async () => {
   const listener = createServer().listen(0, '127.0.0.1')

@@ -4,7 +4,6 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { readLocalRecord, removeLocalRecord, writeLocalRecord } from '../../access/local-record.ts'
-import { listenOn, listenOnSocket } from '../listen.ts'
 import { placeOfSocket, removeSocket } from './local-socket.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 
@@ -49,16 +48,15 @@ export async function openLocalAccess(
 const UNIX = 'unix:'
 const pathOf = (address: string): string => (address.startsWith(UNIX) ? address.slice(UNIX.length) : '')
 
-/** A file system may have no sockets: then other programs use the address of the server, or one for this machine only. */
-async function listen(http: FastifyInstance, { dataDir, url, logger }: LocalAccessOptions): Promise<LocalAccess> {
+/** A file system may have no sockets: then other programs use an address for this machine only. */
+async function listen(http: FastifyInstance, { dataDir, logger }: LocalAccessOptions): Promise<LocalAccess> {
+  const close = () => http.close()
   try {
     const path = await placeOfSocket(dataDir)
-    const { close } = await listenOnSocket(http, path)
+    await http.listen({ path })
     return { address: UNIX + path, close }
   } catch (error) {
     logger.warn({ err: error }, 'there is no local socket')
-    if (url !== undefined) return { address: url, close: async () => {} }
-    const listening = await listenOn(http, { host: '127.0.0.1', port: 0 })
-    return { address: listening.url, close: listening.close }
+    return { address: await http.listen({ host: '127.0.0.1', port: 0 }), close }
   }
 }

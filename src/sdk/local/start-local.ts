@@ -1,5 +1,6 @@
 /** Starts the server of a data directory in this process, for this user only. Loads the whole server. */
-import type { App, StartOptions } from '../../app.ts'
+import type { StartOptions } from '../../app.ts'
+import type { App } from '../../wiring/start-server.ts'
 import { startApp } from '../../app.ts'
 import { ensureWritable, masterKeySource, readConfig } from '../../config/config.ts'
 import { keepKey } from '../../config/kept-key.ts'

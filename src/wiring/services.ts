@@ -1,0 +1,85 @@
+/** What the server stands on, opened while its other code is loaded: the data directory, the sandbox, the resource limits. */
+import { join } from 'node:path'
+import { ApiKeys } from '../access/api-keys.ts'
+import type { Config } from '../config/config.ts'
+import { wantsColor } from '../config/config.ts'
+import { createCallbackDispatcher } from '../conversations/webhooks/dispatcher.ts'
+import { Queue } from '../lib/queue.ts'
+import { createResourceLimiter } from '../limits/resource-limits.ts'
+import { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
+import { createGuardedFetch } from '../security/guarded-fetch.ts'
+import { createSharedAutomata } from '../security/redaction/shared-automata.ts'
+import { createSafeFetch } from '../security/safe-fetch.ts'
+import { openFileStorage } from '../storage/files/file-storage.ts'
+import { createLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { loadPrettyLines } from '../telemetry/pretty-lines.ts'
+import type { ManagerParts } from './create-manager.ts'
+import { findSandbox } from './sandbox.ts'
+import { createServerRedactor, warnOfGuessableKeys } from './server-redactor.ts'
+import { USER_AGENT } from './version.ts'
+
+/** The dependencies of conversations and of the HTTP server. */
+export type Services = ManagerParts & {
+  readonly apiKeys: ApiKeys
+  readonly missingSandbox: string | undefined
+  /** The port that it listens on, as soon as it does: a free one may be asked for. */
+  readonly served: { port: string | undefined }
+}
+
+/** What must be closed is added to `started`. Throws if one of them cannot be opened. */
+export async function startServices(config: Config, started: AsyncDisposableStack): Promise<Services> {
+  // It takes as long as the next steps together, in a separate process.
+  const sandbox = findSandbox(config)
+  sandbox.catch(() => {}) // reported where it is awaited
+  // The last step: shells may still run before. A program can start and close many servers.
+  started.defer(async () => (await sandbox.catch(() => undefined))?.close?.())
+  const automataOf = createSharedAutomata()
+  const logger = createLogger({
+    level: config.logLevel,
+    redact: createServerRedactor(config, automataOf).redact,
+    render: config.logFormat === 'pretty' ? await loadPrettyLines({ color: wantsColor() }) : undefined,
+  })
+  const storage = await openFileStorage({
+    directory: config.dataDir,
+    operatorKeys: config.secretKeys,
+    onFault: (error) => logger.warn({ err: error }, 'the next start has to read more: summaries could not be written'),
+  })
+  started.use(storage)
+  const limiting = createResourceLimiter({
+    limits: config.limits,
+    dataDir: config.dataDir,
+    onError: (error) => logger.error({ err: error }, 'the use of resources cannot be watched'),
+  })
+  limiting.catch(() => {}) // reported where it is awaited
+  warnOfGuessableKeys(config, logger)
+  const apiKeys = started.use(await ApiKeys.open(join(config.dataDir, 'keys.json')))
+  const { launcher, missing: missingSandbox } = await sandbox
+  const resources = await limiting
+  const callbackFetch = createSafeFetch({ allow: config.callbackAllow })
+  const dispatcher = createCallbackDispatcher({ fetch: callbackFetch, userAgent: USER_AGENT })
+  started.defer(() => dispatcher.close())
+  const web = createSafeFetch({ allow: [] })
+  started.defer(() => web.close())
+  const mcp = createGuardedFetch({ allow: config.mcpAllow })
+  started.defer(() => mcp.close())
+  const metrics = new Metrics()
+  const served: Services['served'] = { port: undefined }
+  const slots = new Queue({ limit: config.maxConcurrentRuns })
+  const shared = {
+    storage,
+    logger,
+    automataOf,
+    launcher,
+    resources,
+    metrics,
+    slots,
+    dispatcher,
+    callbackFetch,
+    web,
+    mcpFetch: mcp.fetch,
+    pendingAuthorizations: new PendingAuthorizations(),
+    publicUrl: () => config.publicUrl ?? `http://127.0.0.1:${served.port ?? config.port}`,
+  }
+  return { ...shared, apiKeys, missingSandbox, served }
+}

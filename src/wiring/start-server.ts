@@ -1,0 +1,169 @@
+/** Builds the server on its services, in the order of the dependencies, and closes everything in reverse. */
+import type { Server } from 'node:http'
+import { StreamTickets } from '../access/stream-tickets.ts'
+import type { LocalRecord } from '../access/local-record.ts'
+import type { Config } from '../config/config.ts'
+import { hasLockedSecrets } from '../conversations/registry/locked-secrets.ts'
+import type { ConversationManager } from '../conversations/registry/manager.ts'
+import type { Firehose } from '../events/firehose/firehose.ts'
+import { pageRoutes } from '../http/docs.ts'
+import { createAuthenticator } from '../http/guards/auth.ts'
+import type { Listening } from '../http/listen.ts'
+import { openLocalAccess } from '../http/local/local-access.ts'
+import { createReadiness } from '../http/readiness.ts'
+import { createHttpServer, cutConnections } from '../http/server.ts'
+import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
+import { orAborted } from '../lib/bounded-wait.ts'
+import { createBodyHash } from '../security/body-hash.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { createManager } from './create-manager.ts'
+import { countByStatus, infoOf } from './server-info.ts'
+import type { Services } from './services.ts'
+
+export type App = {
+  /** Where it listens, for example `http://127.0.0.1:8000`; the local address if it listens for this user only. */
+  readonly url: string
+  /** For programs of the same user. */
+  readonly local: LocalRecord
+  readonly logger: Logger
+  /** Why commands run without a sandbox, as a clause; undefined if they run in one. */
+  readonly missingSandbox: string | undefined
+  /**
+   * Resolves when the existing conversations are known; until then only requests that need none are answered. Rejects
+   * if they cannot be read.
+   */
+  readonly ready: Promise<void>
+  /**
+   * Stops accepting requests, ends streams and runs, flushes, and releases the data directory. Idempotent. Returns true
+   * if everything has ended; otherwise conversations were interrupted, or processes are still running.
+   */
+  readonly close: () => Promise<boolean>
+}
+
+/** How long a shutdown waits for connections to end by themselves, in milliseconds. */
+const DRAIN_TIMEOUT_MS = 1000
+
+const SECRETS_WITHOUT_KEY =
+  'some stored secrets were encrypted with another master key and cannot be decrypted; they are kept: start with OPENHANDS_MASTER_KEY=new,old once, or set OPENHANDS_SECRET_KEY to the value it had then'
+
+/** The server's progress. Conversations are available when it `isLoaded`. */
+type Progress = {
+  phase: 'starting' | 'running' | 'stopping'
+  isLoaded: boolean
+  readonly loading: PromiseWithResolvers<void>
+}
+
+export async function startServer(
+  config: Config,
+  started: AsyncDisposableStack,
+  services: Services,
+  { listen, credential }: Pick<App['local'], 'credential'> & { readonly listen: () => Promise<Listening | undefined> },
+): Promise<App> {
+  const { logger, missingSandbox } = services
+  const { manager, firehose } = await createManager(config, services)
+  const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
+  watchMetrics(services, manager, progress)
+  const http = await createHttp(config, services, { manager, firehose, progress })
+  // Close it after the conversations: it also receives their last events.
+  started.defer(() => firehose.close())
+  let isComplete = true
+  started.defer(async () => {
+    isComplete = await manager.close()
+  })
+  const listening = await listen()
+  const { dataDir } = config
+  const local = await openLocalAccess(http, started, { dataDir, credential, url: listening?.url, logger })
+  if (listening) serveOn(listening, http.server, services)
+  const ready = loadConversations(manager, progress, logger)
+  if (services.storage.keys.locked > 0) void warnOfLockedSecrets(services)
+  ready.catch(() => {}) // reported to the caller that waits for it
+
+  const close = async () => {
+    progress.phase = 'stopping'
+    // It stops listening immediately and resolves when every connection is closed; the streams end when the manager
+    // closes.
+    const drained = Promise.all([listening?.close(), local.close()])
+    await started.disposeAsync()
+    const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
+    await drained
+    clearTimeout(timer)
+    return isComplete
+  }
+  let closing: Promise<boolean> | undefined
+  const { address } = local
+  return {
+    url: listening?.url ?? address,
+    local: { address, credential, ...(listening && { url: listening.url }) },
+    logger,
+    missingSandbox,
+    ready,
+    close: () => (closing ??= close()),
+  }
+}
+
+function serveOn(listening: Listening, server: Server, { served, logger }: Services): void {
+  served.port = new URL(listening.url).port
+  listening.serve(server)
+  for (const note of listening.notes) logger.info(note)
+  if (listening.warning !== undefined) logger.warn(listening.warning)
+}
+
+function watchMetrics(
+  { metrics, slots, dispatcher }: Services,
+  manager: ConversationManager,
+  progress: Progress,
+): void {
+  metrics.watch({
+    conversationsByStatus: () => (progress.isLoaded ? countByStatus(manager) : {}),
+    activeRuns: () => slots.active,
+    queuedRuns: () => slots.waiting,
+    callbackAttempts: () => dispatcher.stats().attempts,
+    callbacksUnderWay: () => dispatcher.stats().underWay,
+    callbackWaitMs: () => dispatcher.stats().oldestWaitingMs,
+  })
+}
+
+type Served = { readonly manager: ConversationManager; readonly firehose: Firehose; readonly progress: Progress }
+
+async function createHttp(config: Config, services: Services, { manager, firehose, progress }: Served) {
+  const { storage, launcher, resources, apiKeys, metrics, logger } = services
+  const http = await createHttpServer({
+    manager,
+    firehose,
+    authenticate: createAuthenticator(config.masterKeys, apiKeys),
+    apiKeys,
+    tickets: new StreamTickets(),
+    pendingAuthorizations: services.pendingAuthorizations,
+    hashBody: createBodyHash(storage.keys.material),
+    info: infoOf(config, launcher, resources),
+    readiness: createReadiness({ dataDir: config.dataDir, phase: () => progress.phase }),
+    isStarting: () => !progress.isLoaded,
+    untilStarted: (signal) => orAborted(progress.loading.promise, signal),
+    metrics,
+    streamSlots: createStreamSlots(config.maxStreamsPerConversation),
+    firehoseSlots: createFirehoseSlots(config.maxFirehoseStreams),
+    corsOrigins: config.corsOrigins,
+    trustProxy: config.trustProxy,
+    logger,
+  })
+  await http.register(pageRoutes)
+  return http
+}
+
+/** A key that encrypted nothing is not missed. Runs while the first requests are served: there may be many conversations. */
+async function warnOfLockedSecrets({ storage, logger }: Services): Promise<void> {
+  try {
+    if (await hasLockedSecrets(storage)) logger.warn(SECRETS_WITHOUT_KEY)
+  } catch (error) {
+    logger.error({ err: error }, 'it could not be checked whether stored secrets can be decrypted')
+  }
+}
+
+async function loadConversations(manager: ConversationManager, progress: Progress, logger: Logger): Promise<void> {
+  await manager.start()
+  progress.isLoaded = true
+  progress.loading.resolve()
+  if (progress.phase === 'starting') progress.phase = 'running'
+  // Runs while the first requests are served: many conversations may have due deliveries.
+  manager.resumeDeliveries().catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))
+}
