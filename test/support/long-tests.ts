@@ -5,5 +5,6 @@ export const LONG_TESTS = [
   'test/stories/{crash,kill,command-crash,faults,starting,readme-tour,headless}.test.ts',
   'test/stories/{background-subagents,hostile-subagents,isolation,listening,hooks}.test.ts',
   'test/shell/command-ends.test.ts', // `npm test` runs it in the sandbox
+  'test/{sdk/holder,stories/file-paths,files/trees/remove-tree}.test.ts',
   'test/examples/examples.test.ts',
 ]
