@@ -16,7 +16,7 @@ export type HostOptions = {
   /** The key of the remote server. */
   readonly apiKey: string | undefined
   readonly dataDir: string
-  /** Files with secrets that agents of this process must not read. */
+  /** Files with secrets that agents must not read. */
   readonly secretFiles?: readonly string[]
   readonly signal: AbortSignal
 }

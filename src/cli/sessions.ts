@@ -12,11 +12,11 @@ import { givenServerKey } from './settings/run-settings.ts'
 
 export async function sessions(invocation: SessionsInvocation): Promise<void> {
   const { server } = invocation
-  const dataDir = await leaveProject({ createsIt: server === undefined })
+  const { signal } = new AbortController()
+  const dataDir = await leaveProject({ createsIt: server === undefined, signal })
   const apiKey = await givenServerKey(invocation.apiKey)
   if (server !== undefined && apiKey === undefined)
     throw new UsageError(`no key is set for ${server}: set OPENHANDS_MASTER_KEY, or give --api-key.`)
-  const { signal } = new AbortController()
   await using host = await openHost({ server, apiKey, dataDir, signal })
   if (server !== undefined) await infoOf(host, signal)
   await ACTIONS[invocation.action](host.client, invocation, signal)

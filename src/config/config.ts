@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { Name } from './variables.ts'
 import { LLM_PROVIDERS } from '../contract/llm-config.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
+import { hiddenFilesIn } from '../access/hidden-files.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
 import type { PrivateRule } from '../network/private-hosts.ts'
 import type { LogLevel } from '../telemetry/log-levels.ts'
@@ -57,6 +58,8 @@ export type Config = {
   readonly secretKeys: readonly [string, ...string[]]
   /** Files that secrets are read from: hidden from the agent's tools. */
   readonly secretFiles: readonly string[]
+  /** Those that programs of the same user have added. */
+  readonly hiddenFiles: () => readonly string[]
   /** Exact origins, or `*`. */
   readonly corsOrigins: readonly string[]
   /** Addresses and networks. */
@@ -117,6 +120,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
     secretFiles: [DOT_ENV, ...secretFilePaths(), ...settingsFileIfAny()].map((path) => resolve(path)),
+    hiddenFiles: hiddenFilesIn(dataDir),
     publicUrl: readPublicUrl(read('OPENHANDS_PUBLIC_URL')),
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),

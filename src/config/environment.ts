@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import { nearestName } from '../contract/nearest-name.ts'
 import { codeOf } from '../lib/error-code.ts'
 import { readSmallFileSync, whyUnreadable } from '../files/small-file.ts'
+import { readPipe, readSecretBytes } from './piped-secrets.ts'
 import type { Name, Variable } from './variables.ts'
 import { VARIABLES } from './variables.ts'
 
@@ -82,21 +83,43 @@ function meantBy(name: string, known: readonly string[]): string | undefined {
   return other === undefined ? only : undefined
 }
 
-export function secretFilePaths(): string[] {
+export const secretFilePaths = (): string[] => secretFiles().map(({ path }) => path)
+
+function secretFiles(): { readonly name: string; readonly path: string }[] {
   const env = { ...readDotEnv(), ...process.env }
   const variables: [string, Variable][] = Object.entries(VARIABLES)
-  return variables.flatMap(([name, { secret }]) => (secret && env[`${name}_FILE`]) || [])
+  return variables.flatMap(([name, { secret }]) => {
+    const path = secret && env[`${name}_FILE`]
+    return path ? [{ name, path }] : []
+  })
 }
 
 function readSecretFile(name: Name, path: string): string {
   try {
-    const secret = readSmallFileSync(path).toString('utf8').trim()
+    const secret = readSecretBytes(path).toString('utf8').trim()
     if (secret) return secret
   } catch (cause) {
-    throw new ConfigError(`${name}_FILE: ${path} cannot be read (${whyUnreadable(cause)}).`, { cause })
+    throw unreadable(name, path, cause)
   }
   throw new ConfigError(`${name}_FILE: ${path} is empty.`)
 }
+
+/**
+ * Reads secrets from pipes, so that settings can be read later without blocking. `names`: only these variables. Throws a
+ * `ConfigError`, or the reason of the signal.
+ */
+export async function readSecretPipes(names: readonly string[] | undefined, signal: AbortSignal): Promise<void> {
+  for (const { name, path } of secretFiles()) {
+    if (names && !names.includes(name)) continue
+    await readPipe(path, signal).catch((cause: unknown) => {
+      signal.throwIfAborted()
+      throw unreadable(name, path, cause)
+    })
+  }
+}
+
+const unreadable = (name: string, path: string, cause: unknown): ConfigError =>
+  new ConfigError(`${name}_FILE: ${path} cannot be read (${whyUnreadable(cause)}).`, { cause })
 
 /** The message names the variable and never the value: it may be a secret in the wrong place. */
 export function checked<T>(name: Name, schema: z.ZodType<T>, read: Read): T {

@@ -4,7 +4,7 @@
  * such as that of `<(command)` in a shell.
  */
 import type { Stats } from 'node:fs'
-import { closeSync, constants, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, constants, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../lib/error-code.ts'
 
@@ -12,12 +12,16 @@ import { codeOf } from '../lib/error-code.ts'
 const MAX_BYTES = 1024 * 1024
 /** How often a pipe is looked at, in milliseconds. */
 const POLL_MS = 20
-/** How long `readSmallFileSync` waits for a pipe: it blocks everything else. */
-const MAX_WAIT_MS = 30_000
+/** How long `readSmallFile` waits for the end of a pipe: its writer may ask a person for a password. */
+const MAX_WAIT_MS = 120_000
+/** The same for `readSmallFileSync`, which blocks everything else. */
+const MAX_BLOCKING_WAIT_MS = 30_000
+/** How long a named pipe may have no writer. Programs that keep keys begin to write when they see a reader. */
+const MAX_WAIT_FOR_WRITER_MS = 2000
 
 /** Throws an error that `whyUnreadable` describes, or the reason of the signal. */
 export async function readSmallFile(path: string, signal?: AbortSignal): Promise<Buffer> {
-  const reading = reader(path)
+  const reading = reader(path, MAX_WAIT_MS)
   using _closing = { [Symbol.dispose]: () => close(reading) }
   for (;;) {
     const step = reading.next()
@@ -28,16 +32,17 @@ export async function readSmallFile(path: string, signal?: AbortSignal): Promise
 
 /** Throws an error that `whyUnreadable` describes. */
 export function readSmallFileSync(path: string): Buffer {
-  const reading = reader(path)
+  const reading = reader(path, MAX_BLOCKING_WAIT_MS)
   using _closing = { [Symbol.dispose]: () => close(reading) }
-  const deadline = performance.now() + MAX_WAIT_MS
   for (;;) {
     const step = reading.next()
     if (step.done) return step.value
-    if (performance.now() > deadline) throw new UnsuitableFile('it is a pipe whose writer does not end')
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, POLL_MS)
   }
 }
+
+/** True for a named pipe, that of a shell's `<(command)`, and a pipe on stdin: what they contain can be read only once. */
+export const isPipe = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFIFO() === true
 
 /** Node 22, where the npm package also runs, has no disposable generators. */
 const close = (reading: Reading): void => void reading.return(Buffer.alloc(0))
@@ -53,8 +58,10 @@ class UnsuitableFile extends Error {
 type Reading = Generator<void, Buffer, void>
 
 /** Yields when it has to wait, and returns the whole file. */
-function* reader(path: string): Reading {
+function* reader(path: string, maxWaitMs: number): Reading {
   requireSuitable(path)
+  const start = performance.now()
+  const isNamed = isPipe(path) && existsByName(path)
   // Without O_NONBLOCK the system waits for the writer of a named pipe, and neither a signal nor an exit ends that.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
   try {
@@ -62,13 +69,25 @@ function* reader(path: string): Reading {
     let length = 0
     for (;;) {
       const read = readSome(fd, bytes, length)
-      if (read === 0) return Buffer.from(bytes.subarray(0, length))
-      if (read === undefined) yield
-      else length += read
+      const waited = performance.now() - start
+      const mayBegin = isNamed && length === 0 && waited < MAX_WAIT_FOR_WRITER_MS
+      if (read === 0 && !mayBegin) return Buffer.from(bytes.subarray(0, length))
+      if (read) length += read
+      else if (waited > maxWaitMs) throw new UnsuitableFile('it is a pipe whose writer does not end')
+      else yield
       if (length > MAX_BYTES) throw new UnsuitableFile('it is larger than 1 MiB')
     }
   } finally {
     closeSync(fd)
+  }
+}
+
+/** False for a pipe between two programs, whose writer has it open from the beginning. */
+function existsByName(path: string): boolean {
+  try {
+    return realpathSync(path) !== ''
+  } catch {
+    return false
   }
 }
 

@@ -14,6 +14,8 @@ export type SandboxPlan = {
   readonly workdirBase: string
   /** Files that contain keys. They need not exist. */
   readonly keyFiles: readonly string[]
+  /** Further ones at this time. Unlike `keyFiles`, they are visible to a shell whose workdir they are deep in. */
+  readonly otherKeyFiles?: () => readonly string[]
   /** The home of the server's user. */
   readonly home: string
   /** Search path of programs; its directories inside the home are visible. */
@@ -52,9 +54,10 @@ export function hiddenFromShells({
   dataDir,
   workdirBase,
   keyFiles,
+  otherKeyFiles = () => [],
   home,
-}: Pick<SandboxPlan, 'dataDir' | 'workdirBase' | 'keyFiles' | 'home'>): string[] {
-  return [dataDir, workdirBase, ...keyFiles, home, ...HOMES, SOCKETS, ...SCRATCH, '/proc', '/dev']
+}: Pick<SandboxPlan, 'dataDir' | 'workdirBase' | 'keyFiles' | 'otherKeyFiles' | 'home'>): string[] {
+  return [dataDir, workdirBase, ...keyFiles, ...otherKeyFiles(), home, ...HOMES, SOCKETS, ...SCRATCH, '/proc', '/dev']
 }
 
 /** The most that a shell may read, for the same purpose. */
@@ -129,12 +132,10 @@ function shownAt(path: string): ShownPlace[] {
 /** Throws if the workdir would leave a hole in the sandbox; nothing must be started then. */
 export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[] {
   const covered = [makeReal(plan.dataDir), makeReal(plan.workdirBase)] as const
-  // A pipe or a device (`/dev/fd/63`, `/dev/null`) cannot contain a key.
-  const keyFiles = plan.keyFiles
-    .flatMap(realpathIfAny)
-    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
+  const fixedFiles = plan.keyFiles.flatMap(fileIfAny)
   const bind = bindFor(places?.inherit)
-  if (places) refuseHoles(places.workdir.path, covered, keyFiles)
+  if (places) refuseHoles(places.workdir.path, covered, fixedFiles)
+  const keyFiles = [...fixedFiles, ...(plan.otherKeyFiles?.() ?? []).flatMap(fileIfAny)]
   const fixed: Mount[] = [
     ...homesOf(plan).map(cover),
     ...(places?.shown ?? []).flatMap(({ at, place }) =>
@@ -241,6 +242,10 @@ function realpathIfAny(path: string): [string] | [] {
     return [] // there is nothing to show or to hide
   }
 }
+
+/** A pipe or a device (`/dev/fd/63`, `/dev/null`) cannot contain a key. */
+const fileIfAny = (path: string): string[] =>
+  realpathIfAny(path).filter((real) => statSync(real, { throwIfNoEntry: false })?.isFile())
 
 function isBelow(path: string, directory: string): boolean {
   const way = relative(directory, path)

@@ -20,13 +20,18 @@ type Places = { readonly stateDirectory: string; readonly workdir: () => string 
  * files would be executed.
  */
 export function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
-  const { dataDir, workdirBase, secretFiles, sandboxReadable } = config
+  const { dataDir, workdirBase, secretFiles: keyFiles, hiddenFiles, sandboxReadable } = config
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
-    return { forbidden: [dataDir, '/proc', ...secretFiles], permitted: [workdirBase], readable: [outputs] }
+    return {
+      forbidden: [dataDir, '/proc', ...keyFiles, ...hiddenFiles()],
+      permitted: [workdirBase],
+      readable: [outputs],
+    }
   }
   const workdir = conversation.workdir()
-  const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles: secretFiles, home: homeDirectory() })
+  const home = homeDirectory()
+  const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles, otherKeyFiles: hiddenFiles, home })
   return {
     forbidden: [...hidden.filter((path) => path !== workdir), ...(sandboxReadable ? ['/'] : [])],
     permitted: [workdir, privateOf(conversation.stateDirectory)],

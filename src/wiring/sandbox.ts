@@ -24,6 +24,7 @@ export async function findSandbox(config: Config): Promise<FoundSandbox> {
     dataDir: config.dataDir,
     workdirBase: config.workdirBase,
     keyFiles: config.secretFiles,
+    otherKeyFiles: config.hiddenFiles,
     home: homeDirectory(),
     // oxlint-disable-next-line typescript/no-non-null-assertion -- `shellEnvironment` always sets it
     path: env['PATH']!,

@@ -18,6 +18,7 @@ import {
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { hiddenFilesIn, hideFiles } from '../../src/access/hidden-files.ts'
 import { findBubblewrap } from '../../src/sandbox/find-launcher.ts'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
 import type { ShellResult, Shells } from '../../src/shell/shell.ts'
@@ -51,7 +52,8 @@ async function setPlace({ under = tmpdir() } = {}) {
   for (const path of [...secrets, join(home, '.ssh/id'), keyFile]) await writeFile(path, KEY)
   await writeFile(join(home, 'bin/from-home'), '#!/bin/sh\necho a program of the home\n', { mode: 0o755 })
   const path = `${home}/bin:${process.env['PATH']}`
-  const whole = { dataDir, workdirBase, keyFiles: [keyFile], home, path, named: [] }
+  const otherKeyFiles = hiddenFilesIn(dataDir)
+  const whole = { dataDir, workdirBase, keyFiles: [keyFile], otherKeyFiles, home, path, named: [] }
 
   /** The shells of a conversation of its own. */
   const open = async ({ workdir, id = randomUUID() }: { workdir?: string; id?: string } = {}) => {
@@ -176,6 +178,20 @@ describe('no shell is started', () => {
     await writeFile(join(workdir, 'deep/key'), KEY)
     place.whole.keyFiles.push(join(workdir, 'deep/key'))
     await expect((await place.open({ workdir })).run('true')).rejects.toThrow(/server’s own files are in the workdir/)
+  })
+
+  test('unless it belongs to another program: the other files with keys are hidden where that is possible', async () => {
+    const place = await setPlace({ under: NOT_TEMPORARY })
+    const workdir = join(place.root, 'project')
+    await mkdir(join(workdir, 'deep'), { recursive: true })
+    const files = ['project/deep/key', 'project/settings', 'etc/theirs'].map((name) => join(place.root, name))
+    for (const file of files) await writeFile(file, KEY)
+    const { run } = await place.open({ workdir })
+    expect((await run(`cat ${files[2]}`)).stdout).toContain(KEY)
+    await hideFiles(place.dataDir, files)
+    const other = await place.open({ workdir })
+    const { stdout } = await other.run(`cat ${files[0]}; echo; cat ${files[1]} ${files[2]}`)
+    expect(stdout).toBe(`${KEY}\n`)
   })
 
   test('in a workdir that has become a link to somewhere else', async () => {

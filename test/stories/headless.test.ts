@@ -68,7 +68,7 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'agent-server-headless-'))
   work = join(home, 'project')
   await mkdir(work)
-  const view = { name: 'FileEditor', arguments: { command: 'view', path: join(home, 'other-settings.json') } }
+  const view = { name: 'FileEditor', arguments: { command: 'view', path: join(work, 'own-settings.json') } }
   SCRIPT.replies.push({ when: 'view', turns: [{ calls: [view] }, { text: 'I viewed it.' }] })
   model = await startScriptedModel((question) => {
     questions.push(question)
@@ -340,15 +340,28 @@ describe('without a server', () => {
     expect([code, stdout]).toEqual([0, 'I called it.\n'])
   })
 
-  test('the agent cannot view a settings file with a key', async () => {
-    const path = join(home, 'other-settings.json')
+  test.each([
+    ['', alone],
+    [', although another process runs the agents', shared],
+  ])('the agent cannot view a settings file with a key%s', async (_, options) => {
+    const path = join(work, 'own-settings.json')
     await writeFile(path, JSON.stringify({ api_key: 'sk-of-the-file', base_url: model.baseUrl }), { mode: 0o600 })
     const { stdout } = await runCommand(
       ['-p', '--settings', path, '--output-format', 'stream-json', '--permission-mode', 'bypass', 'view'],
-      alone(),
+      options(),
     )
     expect(printed(stdout).find(({ type }) => type === 'ToolResult').output).toMatch(/is not accessible to this tool/)
     expect(stdout).not.toContain('sk-of-the-file')
+  })
+
+  test('keys and settings can come from pipes, which can be read only once', async () => {
+    const { OPENHANDS_DATA_DIR, LLM_BASE_URL } = alone().env!
+    const program = commandLine(['-p']).map((word) => `'${word}'`)
+    const settings = JSON.stringify({ model: 'scripted', base_url: LLM_BASE_URL })
+    const script = `LLM_API_KEY_FILE=<(echo sk-of-a-pipe) ${program.join(' ')} --settings <(echo '${settings}') plain`
+    const env = { PATH: process.env['PATH'], HOME: home, OPENHANDS_DATA_DIR }
+    const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: work, env })
+    expect(stdout).toBe('A plain answer.\n')
   })
 
   test('a .env of the current directory is not read, and options win over the environment and that over the file', async () => {

@@ -1,5 +1,5 @@
 /** Collects what a conversation gets: options, environment, settings file, and what a person is asked for. */
-import { realpath, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { faultOfHeaderValue } from '../../contract/http-header.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
@@ -8,6 +8,8 @@ import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { ConversationSettings } from '../conversation/conversation-settings.ts'
 import { requireRules } from '../conversation/refused-settings.ts'
+import { secretFilePaths } from '../../config/environment.ts'
+import { secretPathOf } from '../../config/piped-secrets.ts'
 import { leaveProject } from '../../config/leave-project.ts'
 import { ask } from './ask.ts'
 import type { ModelSettings } from './model-settings.ts'
@@ -38,8 +40,8 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   requireRules(invocation.allowedTools)
   if (mcp && resume !== undefined) throw new UsageError('--mcp-config cannot change a resumed conversation.')
   const cwd = await workdirOf(invocation)
-  const hiding = await hideKey(file, cwd)
-  const dataDir = await leaveProject({ createsIt: !isRemote })
+  const keyFile = file.settings.api_key === undefined ? undefined : secretPathOf(file.path)
+  const dataDir = await leaveProject({ createsIt: !isRemote, signal })
   const model = await modelOf(invocation, file.settings)
   return {
     conversation: {
@@ -49,21 +51,23 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
     },
     dataDir,
     serverKey: isRemote ? await serverKeyOf(invocation) : undefined,
-    secretFiles: hiding.secretFiles,
-    notices: [...file.notices, ...hiding.notices],
+    secretFiles: keyFile === undefined ? [] : [keyFile],
+    notices: [...file.notices, ...(isRemote ? [] : visibleKeys(keyFile, cwd))],
   }
 }
 
 /**
- * The default settings file is always hidden. In a sandbox only files directly in the directory of the agent can be, because
- * directories below it can be moved: with another one no shell would start.
+ * In a sandbox only files directly in the directory of the agent can be hidden, because it can move the directories below.
+ * Returns a sentence about each file with a key that is deeper. Call it after `leaveProject`.
  */
-async function hideKey({ path, settings }: SettingsFile, cwd: string | undefined) {
-  if (settings.api_key === undefined || cwd === undefined) return { secretFiles: [], notices: [] }
-  const [file, directory] = await Promise.all([realpath(path), realpath(cwd)])
-  if (!dirname(file).startsWith(`${directory}/`)) return { secretFiles: [file], notices: [] }
-  const notice = `${path} contains a key, and the agent can read it there; move it out of the directory of the agent.`
-  return { secretFiles: [], notices: [notice] }
+function visibleKeys(settingsFile: string | undefined, cwd: string | undefined): string[] {
+  const directory = cwd && secretPathOf(cwd)
+  const files = [settingsFile, ...secretFilePaths().map(secretPathOf)].filter((file) => file !== undefined)
+  return files
+    .filter((file) => dirname(file).startsWith(`${directory}/`))
+    .map(
+      (file) => `${file} contains a key, and the agent can read it there; move it out of the directory of the agent.`,
+    )
 }
 
 /** The server would create a directory that does not exist, also one whose name is misspelt. */

@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import type { LocalRecord } from '../../access/local-record.ts'
 import { readLocalRecord } from '../../access/local-record.ts'
+import { hideFiles } from '../../access/hidden-files.ts'
 import type { StartOptions } from '../../app.ts'
+import { secretFilePaths } from '../../config/environment.ts'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import type { LocalFetch } from './local-fetch.ts'
 import { createLocalFetch } from './local-fetch.ts'
@@ -28,7 +30,7 @@ export type LocalServer = AsyncDisposable & {
 
 export type ConnectOptions = Pick<StartOptions, 'callbackHooksOf'> & {
   readonly signal?: AbortSignal | undefined
-  /** Further files with secrets. A server that runs already keeps its own. */
+  /** Further files with secrets, which agents cannot read, whichever process runs them. */
   readonly secretFiles?: readonly string[]
   /** How long a server that has gone may take to come back before this process takes its directory, in milliseconds. */
   readonly graceMs?: number
@@ -45,8 +47,9 @@ const ANSWER_MS = 10_000
 /** Throws an error that says what to do if the directory is in use by a process that cannot be reached. */
 export async function connectOrStart(
   dataDir: string,
-  { signal, graceMs = 0, ...options }: ConnectOptions = {},
+  { signal, graceMs = 0, secretFiles = [], ...options }: ConnectOptions = {},
 ): Promise<LocalServer> {
+  await hideFiles(dataDir, [...secretFiles, ...secretFilePaths()])
   const graceEnd = performance.now() + graceMs
   // From the first attempt on: to load the server takes time, too.
   let deadline: number | undefined

@@ -34,7 +34,7 @@ export class SharedHost {
   readonly callbackHooks = new CallbackHooks()
   /** Calls of client tools that this process executes: two queries of one session execute each call once. */
   readonly executing = new Set<string>()
-  /** Further files with secrets, which agents of a server in this process cannot read. Set it before the first request. */
+  /** Further files with secrets, which agents cannot read. Set it before the first request. */
   secretFiles: readonly string[] = []
   /** Whether a server was in another program that only queries: it ends with them, whatever others do there. */
   wasInProgram = false

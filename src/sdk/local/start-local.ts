@@ -6,26 +6,17 @@ import { ensureWritable, masterKeySource, readConfig } from '../../config/config
 import { keepKey } from '../../config/kept-key.ts'
 import { endPreparation } from '../../process-settings.ts'
 
-type LocalOptions = StartOptions & {
-  /** Further files that agents cannot read. */
-  readonly secretFiles?: readonly string[]
-}
-
 /** Resolves when it is ready. Returns undefined if another process, or another part of this one, holds the directory. */
-export async function startLocal(
-  dataDir: string,
-  { secretFiles = [], ...options }: LocalOptions,
-): Promise<App | undefined> {
+export async function startLocal(dataDir: string, options: StartOptions): Promise<App | undefined> {
   await ensureWritable(dataDir, 'OPENHANDS_DATA_DIR')
   const key = masterKeySource() ? undefined : (await keepKey(dataDir)).key
-  const read = readConfig({
+  const config = readConfig({
     OPENHANDS_DATA_DIR: dataDir,
     ...(key !== undefined && { OPENHANDS_MASTER_KEY: key }),
     // The output is that of the embedding program.
     OPENHANDS_LOG_LEVEL: 'CRITICAL',
     OPENHANDS_LOG_FORMAT: 'json',
   })
-  const config = { ...read, secretFiles: [...read.secretFiles, ...secretFiles] }
   const app = await startApp(config, { ...options, isLocal: true }).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'DataDirectoryInUse') return undefined
     throw error
