@@ -3,16 +3,17 @@
 import { isatty } from 'node:tty'
 import { readArguments } from './cli/command-line/read-arguments.ts'
 import { UsageError } from './cli/command-line/usage-error.ts'
-import { endWithoutReader, flushOutput, surviveLostOutput } from './cli/lost-output.ts'
+import { endWithoutReader, flushOutput, ignoreLostMessages, surviveLostOutput } from './cli/lost-output.ts'
 import { oneLine } from './cli/plain-text.ts'
 import { prepareProcess } from './process-settings.ts'
 
 /** What is asked for cannot be, now or later: wrong arguments or settings. 1 is for everything else. */
 const USAGE_EXIT_CODE = 2
 
-const SERVERS: ReadonlySet<string> = new Set(['serve', 'demo', 'scripted-model'])
+const SERVERS: ReadonlySet<string> = new Set(['serve', 'scripted-model'])
 
 prepareProcess()
+ignoreLostMessages()
 
 // Handle a file size limit like a full disk: the write fails, and the conversation reports it. By default the signal
 // would end the server.
@@ -21,7 +22,8 @@ process.on('SIGXFSZ', () => {})
 void main(process.argv.slice(2)).then(
   async (code) => {
     await flushOutput()
-    process.exit(code)
+    // Given undefined, Node would forget that of the process.
+    process.exit(code ?? process.exitCode)
   },
   (error: unknown) => {
     process.stderr.write(`agent-server: ${tell(error)}\n`)
@@ -33,7 +35,8 @@ void main(process.argv.slice(2)).then(
 async function main(args: string[]): Promise<number | undefined> {
   const command = readArguments(args, { isTerminal: isatty(0) && isatty(1) })
   // What runs on after its reader has gone, and what only prints.
-  if (SERVERS.has(command.name)) surviveLostOutput()
+  const isServer = SERVERS.has(command.name)
+  if (isServer || command.name === 'demo') surviveLostOutput({ isServer })
   else if (command.name !== 'chat') endWithoutReader()
   switch (command.name) {
     case 'help': {

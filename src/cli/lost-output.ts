@@ -1,25 +1,35 @@
 /** What happens when the output cannot be written: a full disk, or a reader that is gone, as with `| head`. */
 import { codeOf } from '../lib/error-code.ts'
 
-/** For servers. Call it before the first line is written. By default Node would end the process, and with it the runs of a server. */
-export function surviveLostOutput(): void {
-  let wasReported = false
+/** As if SIGPIPE had ended the process, which Node ignores: what shells see of `git log | head`, and take for no error. */
+const READER_LEFT = 141
+
+/** The exit code of a command whose output could not be written. */
+export const codeOfLostOutput = (code: string | undefined): number => (code === 'EPIPE' ? READER_LEFT : 1)
+
+/** Nothing can be done about lost messages for a person. By default Node would end the process. */
+export function ignoreLostMessages(): void {
   process.stderr.on('error', () => {})
+}
+
+/** For commands that must not end before their work is done. Call it before the first line is written. */
+export function surviveLostOutput({ isServer }: { readonly isServer: boolean }): void {
+  let wasReported = false
   process.stdout.on('error', (error) => {
     if (wasReported) return
     wasReported = true
     const reason = codeOf(error) ?? 'error'
+    if (!isServer) process.exitCode = codeOfLostOutput(reason)
     process.stderr.write(`agent-server: the output cannot be written (${reason}); continuing without it.\n`)
   })
 }
 
 /** For commands that only print: nobody reads the rest. */
 export function endWithoutReader(): void {
-  process.stderr.on('error', () => {})
   process.stdout.on('error', (error) => {
     const code = codeOf(error) ?? 'error'
     if (code !== 'EPIPE') process.stderr.write(`agent-server: the output cannot be written (${code}).\n`)
-    process.exit(code === 'EPIPE' ? 0 : 1)
+    process.exit(codeOfLostOutput(code))
   })
 }
 

@@ -193,14 +193,25 @@ describe('on a data directory that a server holds', () => {
     expect((await server.call('GET', `/conversations/${id}`)).body.status).toBe('paused')
   })
 
-  test('a reader that is gone ends the run quietly', async () => {
+  test('a reader that is gone ends the run, and that is no success', async () => {
     const { child, finished, said } = startCommand(['-p', '--output-format', 'stream-json', 'look'], shared())
     child.stdout!.destroy()
     const { code, stderr } = await finished
     await said('conversation ')
-    expect(stderr).not.toMatch(/EPIPE|agent-server:/)
-    expect(code).toBe(0)
+    expect(stderr.match(/agent-server: .*/g)).toEqual([
+      'agent-server: the answer cannot be written: nobody reads it any more.',
+    ])
+    expect(code).toBe(141)
   })
+
+  test.each([[['--help']], [['completion', 'zsh']], [['sessions', 'list']], [['key']]])(
+    '%j ends like other programs when its reader is gone',
+    async (args) => {
+      const { child, finished } = startCommand(args, shared())
+      child.stdout!.destroy()
+      expect(await finished).toMatchObject({ code: 141, stderr: '' })
+    },
+  )
 
   test('the answer is written also if stderr is full', async () => {
     const { env, cwd } = shared()
@@ -216,7 +227,9 @@ describe('on a data directory that a server holds', () => {
   test.each([
     ['an answer', ['-p', 'plain']],
     ['a list', ['sessions', 'list']],
+    ['the key', ['key']],
     ['a help text', ['--help']],
+    ['a completion script', ['completion', 'fish']],
   ])('%s that cannot be written is an error', async (_, args) => {
     const { env, cwd } = shared()
     const program = commandLine(args).map((word) => `'${word}'`)

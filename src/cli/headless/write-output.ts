@@ -5,8 +5,9 @@ import type { Event } from '../../contract/events/event.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { OutputFormat } from '../command-line/run-options.ts'
+import { codeOfLostOutput } from '../lost-output.ts'
 import { oneLine, plainText } from '../plain-text.ts'
-import { DONE, FAILED } from './exit-code.ts'
+import { FAILED } from './exit-code.ts'
 import type { TurnEnd } from './run-turn.ts'
 
 export type Streams = {
@@ -44,12 +45,12 @@ export class HeadlessOutput {
     return this.#lost !== undefined
   }
 
-  /** A reader that has gone, as with `head`, is nothing unusual. Undefined unless the output is lost. */
+  /** Says that the output is lost, and returns the exit code. Undefined unless it is. */
   get lostCode(): number | undefined {
     if (this.#lost === undefined) return undefined
-    if (this.#lost === 'EPIPE') return DONE
-    this.#streams.stderr.write(`agent-server: the answer cannot be written (${this.#lost}).\n`)
-    return FAILED
+    const why = this.#lost === 'EPIPE' ? ': nobody reads it any more' : ` (${this.#lost})`
+    this.#streams.stderr.write(`agent-server: the answer cannot be written${why}.\n`)
+    return codeOfLostOutput(this.#lost)
   }
 
   /** A line for a person, on stderr. */
