@@ -193,7 +193,7 @@ describe('on a data directory that a server holds', () => {
     expect((await server.call('GET', `/conversations/${id}`)).body.status).toBe('paused')
   })
 
-  test('a reader that is gone ends the run, and that is no success', async () => {
+  test('a reader that is gone ends the run, which has then not succeeded', async () => {
     const { child, finished, said } = startCommand(['-p', '--output-format', 'stream-json', 'look'], shared())
     child.stdout!.destroy()
     const { code, stderr } = await finished
