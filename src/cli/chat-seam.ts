@@ -6,6 +6,7 @@ import type { AgentServerClient } from '../client/client.ts'
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import type { Info } from '../contract/server.ts'
 import type { ConversationView } from '../contract/conversation.ts'
+import type { GivenNames } from './settings/setting-names.ts'
 import type { PermissionMode } from '../contract/permission.ts'
 
 export type ChatOptions = {
@@ -16,6 +17,8 @@ export type ChatOptions = {
   readonly isResumed: boolean
   /** Creates another conversation with the same flags and settings, in the same directory. */
   readonly createConversation: () => Promise<ConversationView>
+  /** What has set the fields of the conversations that it creates, and of the first one. */
+  readonly names: GivenNames
   /** Where commands run and which tools there are: `isolation` is `none` if there is no sandbox. */
   readonly info: Info
   /** URL of a remote server; undefined: the agents of this machine. */

@@ -29,7 +29,7 @@ export async function openRun({ server, settings, check }: RunRequest, signal: A
   try {
     const info = await infoOf(host, signal)
     check?.(info)
-    const opened = await openConversation(host.client, settings.conversation, signal)
+    const opened = await openConversation(host.client, settings.conversation, settings.names, signal)
     endPreparation()
     return { ...opened, host, info, notices: [...settings.notices, ...opened.notices] }
   } catch (error) {

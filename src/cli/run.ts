@@ -35,6 +35,7 @@ async function runChat(invocation: RunInvocation): Promise<number> {
     view,
     isResumed: opened.isResumed,
     createConversation: () => host.client.conversations.create(newConversation(settings.conversation)),
+    names: opened.names,
     info,
     server,
     directory,

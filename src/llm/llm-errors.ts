@@ -167,7 +167,7 @@ function fromConnection(error: unknown, code: string, { endpoint, partial }: Err
     // The message of such an error quotes the header or the URL, including the key: neither show it nor keep it as the
     // cause.
     const message =
-      'The request cannot be written: check the characters in llm_config.api_key, extra_headers, base_url.'
+      'The request cannot be written: check the characters in llm_config.api_key, llm_config.extra_headers and llm_config.base_url.'
     return new LlmError('config', message)
   }
   const message = `The connection to ${origin} failed${code === '' ? '' : ` (${code})`}.`

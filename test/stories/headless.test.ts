@@ -159,7 +159,7 @@ describe('on a data directory that a server holds', () => {
   test('an error is one line and exit code 1', async () => {
     const { code, stdout, stderr } = await print(['refuse this'])
     expect(stdout).toBe('')
-    expect(stderr.trim().split('\n').at(-1)).toMatch(/^agent-server: .*\(auth\)$/)
+    expect(stderr.trim().split('\n').at(-1)).toMatch(/^agent-server: .*: check LLM_API_KEY\..*\(auth\)$/)
     expect(code).toBe(1)
   })
 
@@ -168,7 +168,7 @@ describe('on a data directory that a server holds', () => {
     ['a prompt that is too large', [], 'x'.repeat(9 * 1024 * 1024), /the prompt is too large: the server accepts/],
     ['a rule that is none', ['--allowed-tools', '((('], 'plain', /--allowed-tools: "\(\(\(" is not a rule/],
     ['a directory of the system', ['--cwd', '/proc'], 'plain', /the directory of the agent \(--cwd\) is refused/],
-    ['a model without end', ['--model', 'x'.repeat(600)], 'plain', /the model \(--model, LLM_MODEL or model/],
+    ['a model without end', ['--model', 'x'.repeat(600)], 'plain', /^agent-server: --model: /],
   ])('%s is exit code 2, and leaves no conversation', async (_, args, input, sentence) => {
     const ids = async () => (await server.call('GET', '/conversations')).body.items.map(({ id }: { id: string }) => id)
     const before = await ids()
@@ -249,6 +249,9 @@ describe('on a data directory that a server holds', () => {
     const refused = await runCommand(['connect', server.url, '-p', 'plain', '--api-key', 'a-wrong-key'], options)
     expect(refused.stderr).toMatch(/^agent-server: /)
     expect(refused.code).toBe(1)
+    const at = ['--model', 'scripted', '--base-url', model.baseUrl]
+    const unknown = await runCommand(['connect', server.url, '-p', ...at, 'refuse'], options)
+    expect(unknown.stderr).toContain('check the key that the server has for the model.')
     const { code, stdout } = await runCommand(
       ['connect', server.url, '-p', '--model', 'scripted', '--base-url', model.baseUrl, 'plain'],
       options,
@@ -394,7 +397,7 @@ describe('wrong use is one line and exit code 2', () => {
   test.each([
     ['no model', ['-p', 'hi'], {}, /^agent-server: no model is set: give --model/],
     ['no key', ['-p', '-m', 'gpt-5', 'hi'], {}, /^agent-server: no key is set for gpt-5/],
-    ['an endpoint that is no URL', ['-p', '-m', 'x', '--base-url', 'none', 'hi'], {}, /is not an http or https URL/],
+    ['an endpoint that is no URL', ['-p', '-m', 'x', '--base-url', 'none', 'hi'], {}, /--base-url is not an http/],
     [
       'an empty prompt',
       ['-p', '-m', 'x', '--base-url', 'http://localhost:1'],

@@ -5,6 +5,8 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { GivenNames } from '../settings/setting-names.ts'
+import { SettingNames } from '../settings/setting-names.ts'
 import { startRun } from '../start-run.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
@@ -14,6 +16,7 @@ import { reduce } from './state/reduce.ts'
 type SessionOptions = {
   readonly client: AgentServerClient
   readonly view: ConversationView
+  readonly names: GivenNames
   readonly maxSteps: number | undefined
   /** Whether the first answer must call a tool. */
   readonly forcesTool: boolean
@@ -34,6 +37,7 @@ const SEND_TIMEOUT_MS = 60_000
 export class ChatSession {
   readonly conversation: ConversationHandle
   readonly view: ConversationView
+  readonly names: SettingNames
   #state: ChatState
   readonly #options: SessionOptions
   readonly #abort = new AbortController()
@@ -45,6 +49,7 @@ export class ChatSession {
     const { client, view } = options
     this.#options = options
     this.view = view
+    this.names = new SettingNames({ 'llm_config.model': '/model', permission_mode: '/permissions', ...options.names })
     this.#forcesTool = options.forcesTool
     this.conversation = client.conversation(view.id)
     this.#state = { ...EMPTY_STATE, ...viewed(view) }
@@ -77,7 +82,7 @@ export class ChatSession {
 
   dispatch(event: ChatEvent): void {
     if (this.#abort.signal.aborted) return
-    this.#state = reduce(this.#state, event, Date.now())
+    this.#state = reduce(this.#state, this.names.inEvent(event), Date.now())
     this.#options.onChange(this)
   }
 
@@ -86,7 +91,11 @@ export class ChatSession {
   }
 
   fail(error: unknown): void {
-    this.dispatch({ type: 'Notice', tone: 'error', text: error instanceof Error ? error.message : String(error) })
+    this.dispatch({
+      type: 'Notice',
+      tone: 'error',
+      text: this.names.in(error instanceof Error ? error.message : String(error)),
+    })
   }
 
   /** Starts a run, or steers the active one. The message is stored once for each key. */
@@ -122,7 +131,7 @@ export class ChatSession {
     const { items, next_page_id } = await this.conversation.listEvents(query)
     if (next_page_id !== null) this.say('Earlier parts of this conversation are not shown.')
     this.#seq = this.view.last_seq
-    for (const event of items.toReversed()) this.#state = reduce(this.#state, event, Date.now())
+    for (const event of items.toReversed()) this.#state = reduce(this.#state, this.names.inEvent(event), Date.now())
     this.dispatch({ type: 'Viewed', view: viewed(this.view) })
   }
 

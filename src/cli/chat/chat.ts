@@ -47,7 +47,7 @@ export class Chat {
   constructor(options: ChatOptions) {
     this.#options = options
     this.#theme = createTheme(options.color)
-    this.#session = this.#createSession(options.view, options.forcesTool)
+    this.#session = this.#createSession(options.view, options)
     this.#answers = this.#createAnswers()
     this.#outbox = this.#createOutbox()
     this.#history = new PromptHistory(options.historyPath)
@@ -92,11 +92,12 @@ export class Chat {
     return cleanText(`Continue this conversation:\n${command} -r ${this.#session.view.id}`)
   }
 
-  #createSession(view: ConversationView, forcesTool = false): ChatSession {
+  #createSession(view: ConversationView, { names = {}, forcesTool = false }: Partial<ChatOptions>): ChatSession {
     const { client, maxSteps } = this.#options
     return new ChatSession({
       client,
       view,
+      names,
       maxSteps,
       forcesTool,
       onChange: (session) => this.#onChange(session),
@@ -258,16 +259,16 @@ export class Chat {
     return {
       options: this.#options,
       session: this.#session,
-      switchTo: (view) => this.#switchTo(view),
+      switchTo: (view, names) => this.#switchTo(view, names),
       pick: (choice) => this.#pick(choice),
       exit: () => this.leave(0),
     }
   }
 
-  #switchTo(view: ConversationView): void {
+  #switchTo(view: ConversationView, names?: ChatOptions['names']): void {
     const before = this.#session
     before.close()
-    this.#session = this.#createSession(view)
+    this.#session = this.#createSession(view, names ? { names } : {})
     this.#answers = this.#createAnswers()
     this.#outbox = this.#createOutbox()
     this.#editing = undefined

@@ -4,11 +4,14 @@ import type { ConversationView } from '../../contract/conversation.ts'
 import type { ConversationSettings } from './conversation-settings.ts'
 import { changesOfResumed, newConversation } from './conversation-settings.ts'
 import { findConversation, latestConversation } from './find-conversation.ts'
+import type { GivenNames } from '../settings/setting-names.ts'
+import { SettingNames } from '../settings/setting-names.ts'
 import { namingSettings } from './refused-settings.ts'
 
 export type OpenedConversation = {
   readonly view: ConversationView
   readonly isResumed: boolean
+  readonly names: GivenNames
   /** Sentences for the user. */
   readonly notices: readonly string[]
 }
@@ -16,14 +19,29 @@ export type OpenedConversation = {
 export async function openConversation(
   client: AgentServerClient,
   settings: ConversationSettings,
+  given: GivenNames,
   signal: AbortSignal,
 ): Promise<OpenedConversation> {
   const found = await wanted(client, settings.resume, signal)
-  if (found) return await namingSettings(resume(client, found, settings, signal))
-  const view = await namingSettings(client.conversations.create(newConversation(settings), { signal }))
+  if (found) {
+    const names = namesOfResumed(given, settings)
+    const resuming = namingSettings(new SettingNames(names), resume(client, found, settings, signal))
+    return { ...(await resuming), isResumed: true, names }
+  }
+  const creating = client.conversations.create(newConversation(settings), { signal })
+  const view = await namingSettings(new SettingNames(given), creating)
   const notices = settings.resume === undefined ? [] : ['there is no conversation to resume; this is a new one.']
-  return { view, isResumed: false, notices: [...notices, ...(view.warnings ?? [])] }
+  return { view, isResumed: false, names: given, notices: [...notices, ...warningsOf(view, given)] }
 }
+
+/** The other fields are those of the conversation. */
+function namesOfResumed(given: GivenNames, { givenLlm }: ConversationSettings): GivenNames {
+  const isInForce = (field: string) => field === 'llm_config.api_key' || field.replace(/^llm_config\./, '') in givenLlm
+  return Object.fromEntries(Object.entries(given).filter(([field]) => isInForce(field)))
+}
+
+const warningsOf = ({ warnings = [] }: ConversationView, names: GivenNames): string[] =>
+  warnings.map((warning) => new SettingNames(names).in(warning))
 
 async function wanted(
   client: AgentServerClient,
@@ -40,7 +58,7 @@ async function resume(
   found: ConversationView,
   settings: ConversationSettings,
   signal: AbortSignal,
-): Promise<OpenedConversation> {
+): Promise<Pick<OpenedConversation, 'view' | 'notices'>> {
   const conversation = client.conversation(found.id)
   const changes = changesOfResumed(settings, found.llm_config)
   const view = changes ? await conversation.updateConfig(changes, { signal }) : found
@@ -49,5 +67,5 @@ async function resume(
     const allowed = [...new Set([...allow, ...settings.allowedTools])]
     await conversation.permissionRules.replace({ allow: allowed, ask, deny }, { signal })
   }
-  return { view, isResumed: true, notices: view.warnings ?? [] }
+  return { view, notices: warningsOf(view, {}) }
 }

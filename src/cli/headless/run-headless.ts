@@ -7,7 +7,9 @@ import { Interrupts } from '../interrupts.ts'
 import type { AgentHost } from '../open-host.ts'
 import type { Opened } from '../open-run.ts'
 import { describeSandbox, openRun } from '../open-run.ts'
+import { withSettingNames } from '../conversation/refused-settings.ts'
 import { readRunSettings } from '../settings/run-settings.ts'
+import { SettingNames } from '../settings/setting-names.ts'
 import { DONE, exitCodeOf, explainEnd, FAILED } from './exit-code.ts'
 import type { InputLine } from './input-lines.ts'
 import { readPrompts, requireFitting } from './read-prompts.ts'
@@ -28,6 +30,7 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
     const check = ({ limits }: Info) => requireFitting(first, limits.max_body_bytes)
     const opened = await openRun({ server: invocation.server, settings, check }, signal)
     await using _host = opened.host
+    output.names = new SettingNames(opened.names)
     sayStart(opened, invocation, output)
     const code = await new HeadlessRun(invocation, opened, output, interrupts).runAll(lines)
     await output.flush()
@@ -35,7 +38,7 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
   } catch (error) {
     if (interrupts.code !== undefined) return interrupts.code
     if (output.isLost) return output.lostCode ?? FAILED
-    throw error
+    throw withSettingNames(output.names, error)
   }
 }
 
@@ -97,7 +100,7 @@ class HeadlessRun {
       onEvent: (event) => this.#output.event(event),
       isStopped: () => this.#isStopped,
     })
-    return this.#report(end)
+    return this.#report({ ...end, error: end.error && this.#output.names.inEvent(end.error) })
   }
 
   get #isStopped(): boolean {

@@ -7,6 +7,7 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { OutputFormat } from '../command-line/run-options.ts'
 import { codeOfLostOutput } from '../lost-output.ts'
 import { oneLine, plainText } from '../plain-text.ts'
+import { SettingNames } from '../settings/setting-names.ts'
 import { FAILED } from './exit-code.ts'
 import type { TurnEnd } from './run-turn.ts'
 
@@ -25,6 +26,8 @@ export class HeadlessOutput {
   /** The code of the error after which nothing can be written any more. */
   #lost: string | undefined
 
+  /** What the command line calls the fields of the API, in lines for a person. */
+  names = new SettingNames()
   /** Called when nobody reads stdout any more. */
   onLost: () => void = () => {}
 
@@ -62,7 +65,7 @@ export class HeadlessOutput {
 
   event(event: Event): void {
     if (this.#format === 'stream-json') return this.#json(event)
-    if (isShown(event)) this.note(describeEvent(event))
+    if (isShown(event)) this.note(describeEvent(this.names.inEvent(event)))
   }
 
   /** Another line of `stream-json` than an event. */

@@ -13,7 +13,8 @@ import { secretPathOf } from '../../config/piped-secrets.ts'
 import { leaveProject } from '../../config/leave-project.ts'
 import { ask } from './ask.ts'
 import type { ModelSettings } from './model-settings.ts'
-import { combineModelSettings, readEnvironment } from './model-settings.ts'
+import { combineModelSettings, fromEnvironment, fromFile, fromOptions, fromPerson } from './model-settings.ts'
+import type { GivenNames } from './setting-names.ts'
 import type { ModelFileSettings, SettingsFile } from './settings-file.ts'
 import { readMcpFile, readSettingsFile } from './settings-file.ts'
 
@@ -24,6 +25,7 @@ export type RunSettings = {
   readonly serverKey: string | undefined
   /** Files with keys, to hide from agents of this machine. */
   readonly secretFiles: readonly string[]
+  readonly names: GivenNames
   /** Sentences for the user. */
   readonly notices: readonly string[]
 }
@@ -42,15 +44,16 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   const cwd = await workdirOf(invocation)
   const keyFile = file.settings.api_key === undefined ? undefined : secretPathOf(file.path)
   const dataDir = await leaveProject({ createsIt: !isRemote, signal })
-  const model = await modelOf(invocation, file.settings)
+  const { llm, names } = await modelOf(invocation, file)
   return {
     conversation: {
-      ...conversationOf(invocation, model, file.settings),
+      ...conversationOf(invocation, llm, file.settings),
       cwd,
       mcp: merged(file.settings.mcp, mcp),
     },
     dataDir,
     serverKey: isRemote ? await serverKeyOf(invocation) : undefined,
+    names: { ...(isRemote && OF_SERVER), ...names, ...mcpName(invocation, file) },
     secretFiles: keyFile === undefined ? [] : [keyFile],
     notices: [...file.notices, ...(isRemote ? [] : visibleKeys(keyFile, cwd))],
   }
@@ -101,31 +104,32 @@ function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { 
   return { ...common, llm, givenLlm: { ...fromFile, ...givenLlm }, loadsProject: !isRemote || cwd !== undefined }
 }
 
-async function modelOf(invocation: RunInvocation, settings: ModelFileSettings): Promise<ModelSettings['llm']> {
+async function modelOf(invocation: RunInvocation, file: SettingsFile): Promise<ModelSettings> {
   const isRemote = invocation.server !== undefined
-  const environment = isRemote ? {} : readEnvironment()
-  let given = { ...invocation, apiKey: isRemote ? undefined : invocation.apiKey }
+  const options = fromOptions(isRemote ? { ...invocation, apiKey: undefined } : invocation)
+  const sources = [options, ...(isRemote ? [] : [fromEnvironment()]), fromFile(file)]
   for (;;) {
-    requireUrl(given.baseUrl ?? environment.base_url ?? settings.base_url)
-    const { llm, missing } = combineModelSettings(given, environment, settings)
-    if (missing === undefined || isRemote || invocation.resume !== undefined) return llm
+    const found = combineModelSettings(sources, file.path)
+    const { llm, names, missing } = found
+    requireUrl(llm.base_url, names['llm_config.base_url'])
+    if (missing === undefined || isRemote || invocation.resume !== undefined) return found
     if (invocation.isHeadless) throw new UsageError(missing.message)
     const isKey = missing.field === 'api_key'
     const answer = await ask(isKey ? `API key for ${llm.model}: ` : 'Model: ', { isSecret: isKey })
     if (answer === undefined) throw new UsageError(missing.message)
-    given = isKey ? { ...given, apiKey: answer } : { ...given, model: answer }
+    sources.unshift(fromPerson({ [missing.field]: answer }))
   }
 }
 
 /** The value is not repeated: it may be a key in the wrong place. */
-function requireUrl(endpoint: string | null | undefined): void {
+function requireUrl(endpoint: string | null | undefined, name: string | undefined): void {
   if (!endpoint || /^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) return
-  throw new UsageError('the endpoint of the model (--base-url, LLM_BASE_URL or base_url) is not an http or https URL.')
+  throw new UsageError(`${name} is not an http or https URL, such as https://api.example.com/v1.`)
 }
 
 async function serverKeyOf({ apiKey, server, isHeadless }: RunInvocation): Promise<string> {
   const key = (await givenServerKey(apiKey)) ?? (isHeadless ? undefined : await askForKey(server))
-  if (key !== undefined) return usableKey(key)
+  if (key !== undefined) return usableKey(key, 'what you have entered')
   throw new UsageError(`no key is set for ${server}: set OPENHANDS_MASTER_KEY, or give --api-key.`)
 }
 
@@ -133,17 +137,23 @@ const askForKey = (server: string | undefined) => ask(`Key of ${server}: `, { is
 
 /** That of the option, or of the environment: of several keys the first. Throws a `UsageError` if it cannot be sent. */
 export async function givenServerKey(option: string | undefined): Promise<string | undefined> {
-  if (option !== undefined) return usableKey(option)
+  if (option !== undefined) return usableKey(option, '--api-key')
   const { createReader } = await import('../../config/environment.ts')
   const key = createReader({})('OPENHANDS_MASTER_KEY')?.split(',')[0]?.trim()
-  return key === undefined ? undefined : usableKey(key)
+  return key === undefined ? undefined : usableKey(key, 'OPENHANDS_MASTER_KEY')
 }
 
-function usableKey(key: string): string {
+function usableKey(key: string, name: string): string {
   if (faultOfHeaderValue(key) === undefined) return key
-  throw new UsageError(
-    'the key of the server (--api-key or OPENHANDS_MASTER_KEY) has a character that no HTTP header can have.',
-  )
+  throw new UsageError(`${name} has a character that no HTTP header can have.`)
+}
+
+/** A remote server has its own key. */
+const OF_SERVER = { 'llm_config.api_key': 'the key that the server has for the model' }
+
+function mcpName({ mcpConfig }: RunInvocation, { path, settings }: SettingsFile): GivenNames {
+  const names = [mcpConfig && `--mcp-config ${mcpConfig}`, settings.mcp && `mcp of ${path}`].filter(Boolean)
+  return names.length > 0 ? { mcp: names.join(' and ') } : {}
 }
 
 /** Servers of the option replace those of the same name. */

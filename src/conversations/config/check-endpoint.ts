@@ -20,7 +20,7 @@ export async function checkEndpoint(
   if (!why) return
   throw new Problem(
     'llm_endpoint_refused',
-    `Model requests to the endpoint of llm_config are not allowed: ${why}. Use another base_url, or ask the operator to allow it with OPENHANDS_LLM_ALLOW.`,
+    `Model requests to the endpoint of llm_config are not allowed: ${why}. Use another llm_config.base_url, or ask the operator to allow it with OPENHANDS_LLM_ALLOW.`,
   )
 }
 

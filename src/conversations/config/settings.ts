@@ -83,7 +83,7 @@ export function withLlmSecrets(
   if ((api_key !== undefined && !secrets['api_key']) || (extra_headers && !secrets['extra_headers'])) {
     throw new LlmError(
       'auth',
-      'The credentials of this conversation cannot be decrypted, or belong to another endpoint; send llm_config.api_key and extra_headers again, or start the server with the key they were stored with.',
+      'The credentials of this conversation cannot be decrypted, or belong to another endpoint; send llm_config.api_key and llm_config.extra_headers again, or start the server with the key they were stored with.',
     )
   }
   // Send the server's own key only to the server's own endpoint: a client must not be able to redirect it.

@@ -16,6 +16,7 @@ beforeAll(async () => {
   model = await startScriptedModel({
     replies: [
       { when: 'look', turns: [{ calls: [{ name: 'Bash', arguments: { command: 'ls' } }] }, { text: 'I looked.' }] },
+      { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
       { turns: [{ text: 'Hello.' }] },
     ],
   })
@@ -76,6 +77,8 @@ test.concurrent('the first answer must call a tool with --tool-choice required, 
     .map(({ body }) => body['tool_choice'] ?? 'auto')
     .slice(0, 2)
   expect(choices).toEqual(['required', 'auto'])
+  await terminal.say('refuse this')
+  await terminal.shows('check LLM_API_KEY.')
   await terminal.say('hi')
   await terminal.shows('Hello.')
   expect(terminal.text.match(/^> look .*/gm)).toHaveLength(1)

@@ -1,6 +1,7 @@
 /** What a slash command of the chat is, and what it may do. */
 import type { ConversationView } from '../../../contract/conversation.ts'
 import type { ChatOptions } from '../../chat-seam.ts'
+import type { GivenNames } from '../../settings/setting-names.ts'
 import type { Choice } from '../render/choice-panel.ts'
 import type { ChatSession } from '../chat-session.ts'
 
@@ -8,7 +9,7 @@ export type ChatContext = {
   readonly options: ChatOptions
   readonly session: ChatSession
   /** Shows another conversation. */
-  readonly switchTo: (view: ConversationView) => void
+  readonly switchTo: (view: ConversationView, names?: GivenNames) => void
   /** Asks the user; Esc closes the list. */
   readonly pick: (choice: Choice) => void
   readonly exit: () => void

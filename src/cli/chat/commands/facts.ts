@@ -4,6 +4,7 @@ import { costOf, countOf } from '../render/status-line.ts'
 import type { ChatContext } from './command.ts'
 
 export async function showModel({ session }: ChatContext, name: string): Promise<void> {
+  if (name !== '') session.names.set('llm_config.model', '/model')
   if (name !== '') await session.conversation.updateConfig({ llm_config: { model: name } })
   const { llm_config } = await session.conversation.get()
   const at = llm_config.base_url === undefined ? '' : ` at ${llm_config.base_url}`
@@ -26,6 +27,7 @@ export async function compact({ session }: ChatContext, instructions: string): P
 
 export async function showPermissions({ session }: ChatContext, mode: string): Promise<void> {
   const { conversation } = session
+  if (mode !== '') session.names.set('permission_mode', '/permissions')
   if (mode !== '') await conversation.updateConfig({ permission_mode: PermissionMode.parse(modeNamed(mode)) })
   const { state } = await conversation.get()
   const { allow, ask, deny, project } = await conversation.permissionRules.get()

@@ -9,7 +9,7 @@ const SHORTEST_ID = 4
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export async function newConversation({ options, switchTo }: ChatContext): Promise<void> {
-  switchTo(await options.createConversation())
+  switchTo(await options.createConversation(), options.names)
 }
 
 export async function resume({ options, session, switchTo, pick }: ChatContext, id: string): Promise<void> {

@@ -18,6 +18,7 @@ const exitCode = await startChat({
     client.conversations.create({
       llm_config: { model: 'scripted', base_url: CHAT_MODEL, api_key: 'scripted-model-key' },
     }),
+  names: {},
   info: await client.info(),
   server: undefined,
   directory: process.cwd(),

@@ -1,0 +1,52 @@
+/** What the command line calls the fields of the API: the option, variable or key of a file that a person wrote. */
+/** What would set a field that nothing has set. */
+const DEFAULTS: Readonly<Record<string, string>> = {
+  llm_config: 'the settings of the model',
+  'llm_config.model': '--model',
+  'llm_config.base_url': '--base-url',
+  'llm_config.api_key': 'LLM_API_KEY',
+  'llm_config.temperature': 'temperature of the settings file',
+  'llm_config.reasoning_effort': 'reasoning_effort of the settings file',
+  'llm_config.tool_choice': '--tool-choice',
+  mcp: '--mcp-config',
+  permission_mode: '--permission-mode',
+  allowed_tools: '--allowed-tools',
+  permission_rules: '--allowed-tools',
+  max_steps: '--max-steps',
+  setting_sources: 'the project',
+}
+
+/** Fields of the API whose names occur in messages. `mcp` is a common word: only the path of a field is meant. */
+const FIELD =
+  /\bllm_config(?:\.\w+)?|\bmcp(?=\.(?:mcpServers|stdio_servers|shttp_servers|sse_servers)\b)|\b(?:permission_mode|allowed_tools|permission_rules|max_steps|setting_sources|max_iteration_per_run|max_tokens_per_run|max_seconds_per_run|max_budget_usd)\b/g
+
+/** By field, such as `llm_config.model`: what has set it. */
+export type GivenNames = Readonly<Record<string, string>>
+
+export class SettingNames {
+  readonly #names: Map<string, string>
+
+  constructor(names: GivenNames = {}) {
+    this.#names = new Map(Object.entries({ ...DEFAULTS, ...names }))
+  }
+
+  set(field: string, name: string): void {
+    this.#names.set(field, name)
+  }
+
+  of(field: string): string {
+    return this.#names.get(field) ?? `${field} (a field of the REST API)`
+  }
+
+  /** Replaces the fields in a message of the server. */
+  in(message: string): string {
+    return message.replaceAll(FIELD, (field) => this.of(field))
+  }
+
+  /** The same for an event that says why something failed; others are returned as they are. */
+  inEvent<E extends { readonly type: string; readonly message?: unknown }>(event: E): E {
+    const { type, message } = event
+    const isFailure = type === 'ErrorEvent' || type === 'ModelRetry'
+    return isFailure && typeof message === 'string' ? { ...event, message: this.in(message) } : event
+  }
+}
