@@ -22,8 +22,9 @@ process.on('SIGXFSZ', () => {})
 void main(process.argv.slice(2)).then(
   async (code) => {
     await flushOutput()
-    // Given undefined, Node would forget that of the process.
-    process.exit(code ?? process.exitCode)
+    // An exit with undefined would be one with 0.
+    process.exitCode = code ?? process.exitCode
+    process.exit()
   },
   (error: unknown) => {
     process.stderr.write(`agent-server: ${tell(error)}\n`)

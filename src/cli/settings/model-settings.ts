@@ -14,7 +14,7 @@ type Field = (typeof FIELDS)[number]
 type Values = Pick<LlmConfig, Field>
 
 /** Values, and what a person calls their fields. */
-export type Source = { readonly values: Values; readonly nameOf: (field: Field) => string }
+export type ModelSource = { readonly values: Values; readonly nameOf: (field: Field) => string }
 
 export type ModelSettings = {
   readonly llm: LlmConfig
@@ -25,20 +25,20 @@ export type ModelSettings = {
 
 type Given = Pick<RunInvocation, 'model' | 'apiKey' | 'baseUrl'>
 
-export const fromOptions = ({ model, apiKey, baseUrl }: Given): Source => ({
+export const fromOptions = ({ model, apiKey, baseUrl }: Given): ModelSource => ({
   values: withoutUndefined({ model, api_key: apiKey, base_url: baseUrl }),
   nameOf: (field) => `--${field.replace('_', '-')}`,
 })
 
-export const fromFile = ({ path, settings }: SettingsFile): Source => ({
+export const fromFile = ({ path, settings }: SettingsFile): ModelSource => ({
   values: settings,
   nameOf: (field) => `${field} of ${path}`,
 })
 
-export const fromPerson = (values: Values): Source => ({ values, nameOf: () => 'what you have entered' })
+export const fromPerson = (values: Values): ModelSource => ({ values, nameOf: () => 'what you have entered' })
 
 /** Of the process, without a `.env`: call it after `leaveProject`. */
-export function fromEnvironment(): Source {
+export function fromEnvironment(): ModelSource {
   const read = createReader({})
   const values = withoutUndefined({
     model: read('LLM_MODEL'),
@@ -51,7 +51,7 @@ export function fromEnvironment(): Source {
 }
 
 /** `sources`: the first one that has a value sets it. `path`: the settings file. */
-export function combineModelSettings(sources: readonly Source[], path: string): ModelSettings {
+export function combineModelSettings(sources: readonly ModelSource[], path: string): ModelSettings {
   const sourceFor = (field: Field) => sources.find(({ values }) => values[field] !== undefined)
   const set = FIELDS.flatMap((field) => {
     const source = sourceFor(field)
