@@ -26,7 +26,7 @@ export function readPublicUrl(value: string | undefined): string | undefined {
   const url = URL.parse(value)
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && !/[?#]/.test(value)
   if (!isPlain) throw new ConfigError('OPENHANDS_PUBLIC_URL takes a URL such as https://agents.example.com.')
-  return url.href.replace(/\/+$/, '')
+  return url.href.replace(/(?<!\/)\/+$/, '')
 }
 
 function isOrigin(text: string): boolean {

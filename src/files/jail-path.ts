@@ -19,7 +19,7 @@ export type JailPath = {
 }
 
 /** Decoding these twice would result in another path. */
-const ENCODED_AGAIN = /%(25)*(00|2e|2f|5c)/i
+const ENCODED_AGAIN = /%(?:25)*(?:00|2e|2f|5c)/i
 
 /** Parses decoded text. `.` is ignored; a trailing slash is allowed. Throws a `Problem`. */
 export function parseJailPath(text: string): JailPath {

@@ -30,6 +30,7 @@ export type SystemLoad = { readonly threads: number; readonly usedMemoryBytes: n
 
 export function readSystemLoad(): SystemLoad {
   const memory = readIfAny('/proc/meminfo')
+  // oxlint-disable-next-line regexp/built -- the file is of Linux
   const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(memory)?.[1] ?? 0)
   return {
     // proc_loadavg(5): the fourth field is `running/all`.

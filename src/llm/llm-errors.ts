@@ -102,7 +102,8 @@ function messageOf(body: unknown): string {
 
 /** The SDK puts a body that is not JSON into its message, after the status. Only the title of a page is useful. */
 function plainText(message: string, status: number): string {
-  const text = message.replace(new RegExp(`^${status} `), '').trim()
+  const start = `${status} `
+  const text = (message.startsWith(start) ? message.slice(start.length) : message).trim()
   if (text === 'status code (no body)') return ''
   return text.startsWith('<') ? (/<title>([^<]*)/i.exec(text)?.[1] ?? '') : text
 }

@@ -6,9 +6,12 @@ import type { McpServer, McpServers } from '../contract/mcp/mcp-server.ts'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
 
 /** `${NAME}`, or `${NAME:-text}` with a text for when there is no such secret. */
+// oxlint-disable-next-line regexp/time -- `upToLastBrace` has an end for each beginning
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
-export const namesSecrets = (text: string): boolean => text.search(REFERENCE) >= 0
+export const namesSecrets = (text: string): boolean => upToLastBrace(text).search(REFERENCE) >= 0
+
+const upToLastBrace = (text: string): string => text.slice(0, text.lastIndexOf('}') + 1)
 
 export type CredentialField = 'env' | 'headers' | 'oauth'
 
@@ -78,13 +81,15 @@ export function withSecrets(name: string, server: McpServer, source: SecretSourc
 }
 
 function fillIn(field: string, text: string, { secret }: SecretSource): string {
-  return text.replaceAll(REFERENCE, (_, name: string, otherwise: string | undefined) => {
+  const closed = upToLastBrace(text)
+  const filled = closed.replaceAll(REFERENCE, (_, name: string, otherwise: string | undefined) => {
     const value = secret(name) ?? otherwise
     if (value !== undefined) return value
     throw new MissingSecret(
       `${field} names the secret ${name}, which this conversation does not have. Send it with PUT /conversations/{id}/secrets, then reconnect the server.`,
     )
   })
+  return filled + text.slice(closed.length)
 }
 
 function fillOauth(name: string, server: McpServer, oauth: McpOauth, source: SecretSource): McpOauth {

@@ -58,7 +58,7 @@ function search(tools: readonly Tool[], query: string): readonly Tool[] {
   }
   const words = query
     .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
+    .split(/[^\p{L}\p{N}]/u)
     .filter(Boolean)
   const scored = tools.map((tool) => ({ tool, score: scoreOf(tool, words) }))
   return scored

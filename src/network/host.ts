@@ -12,7 +12,7 @@ export type Host =
 
 const MAX_NAME = 253
 /** Underscores occur in real names, such as those of services. */
-const NAME = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
+const NAME = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?){0,126}$/
 /**
  * A URL parser would decode, cut off or skip these; `%` also begins the zone of an address, which is valid on one
  * machine only.

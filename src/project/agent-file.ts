@@ -65,5 +65,5 @@ function modelOf(value: unknown): { readonly name: string; readonly isAlias: boo
 /** Names only: `Bash(git:*)` here means the tool. `*` stands for all. */
 function toolsOf(value: unknown, canonicalRule: (text: string) => string): string[] | undefined {
   const names = listOf(value)
-  return names.includes('*') ? undefined : names.map((text) => canonicalRule(text.replace(/\(.*$/s, '')))
+  return names.includes('*') ? undefined : names.map((text) => canonicalRule(text.split('(', 1)[0] ?? ''))
 }

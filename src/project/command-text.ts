@@ -7,8 +7,8 @@ export type CommandCall = { readonly name: string; readonly args: string }
 
 /** `/name arguments`; undefined for any other text. */
 export function parseCommandCall(text: string): CommandCall | undefined {
-  const [, name, args = ''] = /^\s*\/([A-Za-z0-9][A-Za-z0-9_.:-]{0,63})(?:\s+([\s\S]*))?$/.exec(text) ?? []
-  return name === undefined ? undefined : { name, args: args.trim() }
+  const [found = '', name] = /^\s*\/([A-Za-z0-9][A-Za-z0-9_.:-]{0,63})(?=\s|$)/.exec(text) ?? []
+  return name === undefined ? undefined : { name, args: text.slice(found.length).trim() }
 }
 
 export type CommandPart =
@@ -35,7 +35,7 @@ export function commandParts(template: string, args: string): CommandPart[] {
 
 /** A sentence may end behind a path. */
 function filePart(found: string, filled: string): CommandPart {
-  const path = filled.replace(/[.,;:!?)]+$/, '')
+  const path = filled.replace(/(?<![,.;:!?)])[,.;:!?)]+$/, '')
   return { kind: 'file', path, text: found.startsWith('@') ? `@${filled}` : filled }
 }
 
@@ -50,9 +50,24 @@ function createFill(args: string): (text: string) => string {
     )
 }
 
-/** As a shell separates words: quotes keep spaces together. */
+/** `$9` is the last that a template can name. */
+const MAX_WORDS = 9
+
+/** Spaces, or a word: texts in quotes, other characters, and quotes without another one. A long word is several pieces. */
+const PIECES = /\s+|(?:"[^"]*"|'[^']*'|[^\s"']|["']){1,4096}/g
+
+/** As a shell separates words: quotes keep spaces together. Only the first words are returned. */
 function splitWords(args: string): string[] {
-  return Array.from(args.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"']|["'])+/g), ([word]) =>
-    word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''),
-  )
+  const words: string[] = []
+  let start = 0
+  for (const { 0: piece, index } of args.matchAll(PIECES)) {
+    if (words.length === MAX_WORDS) return words
+    if (piece.trim() !== '') continue
+    if (index > start) words.push(unquoted(args.slice(start, index)))
+    start = index + piece.length
+  }
+  return start < args.length ? [...words, unquoted(args.slice(start))] : words
 }
+
+const unquoted = (word: string): string =>
+  word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? '')

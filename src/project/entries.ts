@@ -130,7 +130,9 @@ function allowedTools(kind: EntryKind, context: SourceContext, { name, path, fie
   })
 }
 
+/** The first that is not empty, without the marks of a heading. */
 function firstLine(body: string): string {
-  const line = /^[ \t]*(?:#+[ \t]*)?(\S.*)$/m.exec(body)?.[1]
-  return line ?? ''
+  const [line] = /^.*\S.*/m.exec(body) ?? ['']
+  const text = line.trimStart()
+  return text.replace(/^#+[ \t]*(?=\S)/, '')
 }

@@ -26,8 +26,10 @@ class Fault extends Error {
 }
 
 const SPACE = /[ \t\n\r]*/y
-const TOKEN =
-  /[{}[\],:]|"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|$/y // eslint-disable-line no-control-regex
+/** Of a string only the first quote. */
+const TOKEN = /[{}[\],:"]|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|$/y
+/** A part of what follows in a string. */
+const CHARACTERS = /(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,4096}/y // eslint-disable-line no-control-regex
 
 class JsonScan {
   readonly #text: string
@@ -76,13 +78,24 @@ class JsonScan {
 
   /** Empty at the end of the text. */
   #next(): string {
-    SPACE.lastIndex = this.#at
-    SPACE.exec(this.#text)
-    this.#start = TOKEN.lastIndex = SPACE.lastIndex
-    const [token] = TOKEN.exec(this.#text) ?? []
-    if (token === undefined) throw this.#unexpected()
-    this.#at = this.#start + token.length
-    return token
+    this.#start = this.#endOf(SPACE, this.#at) ?? this.#at
+    const end = this.#endOf(TOKEN, this.#start)
+    if (end === undefined) throw this.#unexpected()
+    this.#at = this.#text[this.#start] === '"' ? this.#stringEnd(end) : end
+    return this.#text.slice(this.#start, this.#at)
+  }
+
+  #stringEnd(start: number): number {
+    let at = start
+    for (let next = this.#endOf(CHARACTERS, at); next !== undefined; next = this.#endOf(CHARACTERS, at)) at = next
+    if (this.#text[at] !== '"') throw this.#unexpected()
+    return at + 1
+  }
+
+  /** Where the text that matches there ends. `pattern` is sticky. */
+  #endOf(pattern: RegExp, at: number): number | undefined {
+    pattern.lastIndex = at
+    return pattern.test(this.#text) ? pattern.lastIndex : undefined
   }
 
   #unexpected(): Fault {

@@ -61,12 +61,13 @@ const MAX_IMPORTS = 200
 
 /** The names behind `@`, except in code. Each once. */
 function importsIn(text: string): string[] {
+  // oxlint-disable-next-line regexp/time -- it always finds an end, and a file has at most `MAX_FILE_BYTES`
   const prose = text.replaceAll(/^(`{3,}|~{3,})[\s\S]*?(?:^\1|(?![\s\S]))/gm, '').replaceAll(/`[^`\n]*`/g, '')
   const names = new Set<string>()
   for (const [, name] of prose.matchAll(/(?<![^\s])@((?:[^\s\\]|\\ ){1,1000})/g)) {
     if (names.size >= MAX_IMPORTS) break
     // A sentence may end behind it.
-    if (name !== undefined) names.add(name.replaceAll('\\ ', ' ').replace(/[.,;:!?)]+$/, ''))
+    if (name !== undefined) names.add(name.replaceAll('\\ ', ' ').replace(/(?<![,.;:!?)])[,.;:!?)]+$/, ''))
   }
   return [...names].filter((name) => name !== '' && name !== '.')
 }

@@ -1,6 +1,7 @@
 /** Texts of files as they are shown to a model: on one line in a list, and without characters that nobody sees. */
 
 /** Control characters and characters that are not visible or change the direction of writing. */
+// oxlint-disable-next-line regexp/stack -- `onOneLine` cuts the text before
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu
 
 /**

@@ -37,7 +37,7 @@ export function isAddressRule(entry: string): boolean {
 export const canonicalAddress = (address: string): string => ipaddr.process(address).toString()
 
 /** Not digits alone: that would be a mistyped address. */
-const HOST = /^(?=.{1,253}$)(?!.*(^|\.)\d+$)[a-z\d]([a-z\d_-]*[a-z\d])?(\.[a-z\d]([a-z\d_-]*[a-z\d])?)*$/i
+const HOST = /^(?=.{1,253}$)(?!.*(^|\.)\d+$)[a-z\d]([a-z\d_-]*[a-z\d])?(\.[a-z\d]([a-z\d_-]*[a-z\d])?){0,126}$/i
 
 function isRange(entry: string): boolean {
   if (!entry.includes('/')) return isIP(entry) !== 0

@@ -46,6 +46,7 @@ function memory(): Instrument[] {
   if (process.platform !== 'linux')
     return [gauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss())]
   const bytes = (field: string) => () => {
+    // oxlint-disable-next-line regexp/built -- the file is of Linux
     const kibibytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync('/proc/self/status', 'latin1'))?.[1]
     return Number(kibibytes) * 1024
   }

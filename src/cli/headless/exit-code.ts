@@ -52,4 +52,4 @@ function explainDenials(denied: TurnEnd['denied']): string {
 
 /** Of the suggestion, which people paste into a shell: the text of a rule is from the model. */
 const MAX_RULES = 5
-const isSimple = (rule: string): boolean => /^[^'\p{Cc}]*$/u.test(rule)
+const isSimple = (rule: string): boolean => !/['\p{Cc}]/u.test(rule)

@@ -54,7 +54,7 @@ export class Transport {
     // Errors of `fetch` about a header quote it.
     if (apiKey !== undefined && faultOfHeaderValue(apiKey) !== undefined)
       throw new AgentServerError('invalid_argument', 'apiKey has a character that cannot be sent in an HTTP header.')
-    this.#baseUrl = checkedUrl(String(baseUrl)).replace(/\/+$/, '')
+    this.#baseUrl = checkedUrl(String(baseUrl)).replace(/(?<!\/)\/+$/, '')
     this.#headers = { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers }
     // Called without a receiver: browsers refuse to call `fetch` as a method of something else.
     this.#fetch = own ?? ((...args) => fetch(...args))

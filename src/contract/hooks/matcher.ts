@@ -2,6 +2,7 @@
  * The grammar of hook matchers: names, alternatives, and simple regular expressions. Only patterns that can be matched
  * in bounded time are accepted.
  */
+/* oxlint-disable regexp/stack, regexp/time, regexp/built -- a matcher has at most `MAX_MATCHER_CHARS`, and what it matches is a name */
 
 export const MAX_MATCHER_CHARS = 500
 const MAX_ALTERNATIVES = 50

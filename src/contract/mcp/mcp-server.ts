@@ -7,7 +7,7 @@ const MAX_NAME_CHARS = 32
 const MAX_TIMEOUT_S = 24 * 60 * 60
 
 /** Two underscores separate the server from its tool in the name of a tool. */
-const SERVER_NAME = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/
+const SERVER_NAME = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+){0,31}$/
 
 export const isServerName = (name: string): boolean => name.length <= MAX_NAME_CHARS && SERVER_NAME.test(name)
 

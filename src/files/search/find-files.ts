@@ -64,7 +64,7 @@ function expandBraces(pattern: string): string[] {
 
 /** One pair of braces that has no others in it, and at least one comma. */
 function expandInnermost(pattern: string): string[] {
-  const found = /\{([^{},]*(?:,[^{},]*)+)\}/.exec(pattern)
+  const found = /\{([^{},]*(?:,[^{},]*){1,1000})\}/.exec(pattern)
   if (!found) return [pattern]
   const [whole, inner = ''] = found
   const [before, after] = [pattern.slice(0, found.index), pattern.slice(found.index + whole.length)]

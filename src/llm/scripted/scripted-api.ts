@@ -24,7 +24,7 @@ export function piecesOf(text: string): string[] {
 }
 
 export function wordsIn(text = ''): string[] {
-  return text.match(/\s*\S+|\s+$/g) ?? []
+  return text.match(/\s+\S*|\S+/g) ?? []
 }
 
 /** Ids count the answers of the conversation: ids are unique in a conversation, also across a restart. */

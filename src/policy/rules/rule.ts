@@ -31,8 +31,12 @@ export function parseRule(text: string): PolicyRule | string {
 /** `mcp__server` and `mcp__server__*` stand for all tools of an MCP server. */
 export function isToolOf(rule: Extract<PolicyRule, { kind: 'tool' }>, name: string): boolean {
   if (rule.name === name) return true
-  return /^mcp__(?:(?!__).)+$/.test(rule.name) && name.startsWith(`${rule.name}__`)
+  return isServer(rule.name) && name.startsWith(`${rule.name}__`)
 }
+
+const PREFIX = 'mcp__'
+const isServer = (name: string): boolean =>
+  name.startsWith(PREFIX) && name.length > PREFIX.length && !name.includes('__', PREFIX.length)
 
 function wholeTool(text: string, name: string): PolicyRule {
   if (name === 'Read') return { text, kind: 'reads' }

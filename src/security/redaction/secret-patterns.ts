@@ -81,7 +81,7 @@ function base64Of(text: string, lead: number): Uint8Array[] {
   const bytes = Buffer.from(text)
   const all = Buffer.concat([Buffer.alloc(lead), bytes])
     .toString('base64')
-    .replace(/=+$/, '')
+    .replace(/(?<!=)=+$/, '')
   // The first characters depend on the preceding bytes. They are left unredacted: a few bits of one character.
   const own = all.slice(lead === 0 ? 0 : lead + 1)
   // The last character depends on the following bytes, or zeros.

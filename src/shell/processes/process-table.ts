@@ -42,7 +42,8 @@ export function findProcess(pid: number): ProcessEntry | undefined {
 
 /** Returns its arguments, separated by spaces; its name if it has none. */
 export function commandLineOf({ pid, name }: ProcessEntry): string {
-  return readProc(`/proc/${pid}/cmdline`)?.replace(/\0+$/, '').replaceAll('\0', ' ') || `[${name}]`
+  const words = readProc(`/proc/${pid}/cmdline`)?.replace(/(?<!\0)\0+$/, '')
+  return words?.replaceAll('\0', ' ') || `[${name}]`
 }
 
 /** Linux reports all times to user space in hundredths of a second. */
@@ -102,7 +103,7 @@ export function findByOwnPid(pid: number, ownPid: string): number | undefined {
   // line.
   return candidates.find((candidate) => {
     const status = readProc(`/proc/${candidate}/status`)
-    return status !== undefined && (/^NSpid:.*?(\d+)$/m.exec(status)?.[1] ?? String(candidate)) === ownPid
+    return status !== undefined && (/^NSpid:(?:\t\d+){0,32}\t(\d+)$/m.exec(status)?.[1] ?? String(candidate)) === ownPid
   })
 }
 

@@ -33,7 +33,7 @@ export async function patchText(
 type Line = { readonly text: string; readonly end: string }
 
 function splitLines(text: string): Line[] {
-  return (text.match(/[^\n]*\n|[^\n]+$/g) ?? []).map((whole) => {
+  return (text.match(/[^\n]+\n?|\n/g) ?? []).map((whole) => {
     const end = whole.endsWith('\r\n') ? '\r\n' : whole.endsWith('\n') ? '\n' : ''
     return { text: whole.slice(0, whole.length - end.length), end }
   })

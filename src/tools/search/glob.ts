@@ -53,7 +53,7 @@ export function createGlob(deps: GlobDeps): Tool<GlobInput> {
 
 /** The directories that a pattern begins with need no search: `/work/src/*.ts` is `*.ts` in `/work/src`. */
 function splitPattern({ pattern, path }: GlobInput): { start: string | undefined; pattern: string } {
-  const names = pattern.replace(/^(\.\/)+/, '').split('/')
+  const names = pattern.replace(/^(?:\.\/)+/, '').split('/')
   const first = names.findIndex((name) => /[*?[{]/.test(name))
   const count = first < 0 ? names.length - 1 : first
   if (count === 0) return { start: path, pattern: names.join('/') }

@@ -74,10 +74,10 @@ export type TypedCommand =
 
 /** Returns undefined for a message to the agent: an ordinary text, a command of the project, or a path. */
 export function readCommand(text: string, known: readonly CompletedCommand[]): TypedCommand | undefined {
-  const [, name, argument = ''] = /^\/([\w:.-]+)(?:\s+([\s\S]*))?$/.exec(text) ?? []
+  const [found = '', name] = /^\/([\w:.-]+)(?=\s|$)/.exec(text) ?? []
   if (name === undefined) return undefined
   const command = COMMANDS.find((each) => each.name === name)
-  if (command) return { command, argument: argument.trim() }
+  if (command) return { command, argument: text.slice(found.length).trim() }
   const names = known.map((entry) => entry.name)
   // The server also finds `/push` for a command that is named `git:push`.
   if (names.some((each) => each === name || each.endsWith(`:${name}`))) return undefined

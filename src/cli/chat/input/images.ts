@@ -21,14 +21,14 @@ const MAX_PATH_CHARS = 4096
  * limited, for V8 keeps each turn of it on a stack: a word of millions of characters would be an error.
  */
 const WORDS = /"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\"']){1,4096})[^\s"']*/g
-const PUNCTUATION = /[,.;:!?)]+$/
+const PUNCTUATION = /(?<![,.;:!?)])[,.;:!?)]+$/
 /** A name alone, as in "draw logo.png", is not a path. */
 const PATH = /^(?:@|\/|~\/|\.\.?\/|file:\/\/).*\.(?:png|jpe?g|gif|webp)$/i
 
 export async function withImages(text: string, directory: string): Promise<MessageWithImages> {
   const images: ImagePart[] = []
   const notes: string[] = []
-  for (const path of imagePaths(text).slice(0, MAX_IMAGES)) {
+  for (const path of imagePaths(text)) {
     const image = await readImage(resolvePath(path, directory)).catch((error: unknown) => reasonOf(error))
     if (typeof image === 'object') images.push(image)
     notes.push(typeof image === 'object' ? `Attached ${path}.` : `${path} is not attached: ${image}.`)
@@ -36,13 +36,15 @@ export async function withImages(text: string, directory: string): Promise<Messa
   return { parts: [{ type: 'text', text }, ...images], notes }
 }
 
-function imagePaths(text: string): string[] {
-  const words = [...text.matchAll(WORDS)].map(([word, double, single, bare]) =>
-    word.length > MAX_PATH_CHARS
-      ? ''
-      : (double ?? single ?? bare?.replace(PUNCTUATION, '').replaceAll(/\\(.)/g, '$1') ?? ''),
-  )
-  return [...new Set(words.filter((word) => PATH.test(word)))]
+function imagePaths(text: string): ReadonlySet<string> {
+  const paths = new Set<string>()
+  for (const [word, double, single, bare = ''] of text.matchAll(WORDS)) {
+    if (paths.size === MAX_IMAGES) break
+    if (word.length > MAX_PATH_CHARS) continue
+    const path = double ?? single ?? bare.replace(PUNCTUATION, '').replaceAll(/\\(.)/g, '$1')
+    if (PATH.test(path)) paths.add(path)
+  }
+  return paths
 }
 
 function resolvePath(path: string, directory: string): string {

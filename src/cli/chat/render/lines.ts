@@ -31,6 +31,7 @@ const ASCII = /^[ -~]*$/
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 function brokenLine(line: string, width: number): string[] {
+  // oxlint-disable-next-line regexp/built -- each match begins where the one before ends
   if (ASCII.test(line)) return line.match(new RegExp(`.{1,${width}}`, 'g')) ?? ['']
   const parts: string[] = []
   let [part, used] = ['', 0]

@@ -13,9 +13,8 @@ const OPEN_CHARS = 3000
 const MAX_OPEN_CHARS = 6000
 /** Answers that grow at the same time. What a failed attempt has written is never complete. */
 const MAX_ANSWERS = 8
-/** The beginning of a block that does not belong to the one before, as an item of a list can. */
-const BLOCK = /\n\n(?=[A-Za-z#])/g
-const FENCE = /^ {0,3}(?:```|~~~)/gm
+/** The beginning of a block that does not belong to the one before, as an item of a list can; or that of a fence. */
+const BLOCKS_AND_FENCES = /\n\n(?=[A-Za-z#])|^ {0,3}(?:```|~~~)/gm
 
 export class StreamedMarkdown {
   readonly #drawn = new Map<string, Drawn>()
@@ -61,7 +60,10 @@ const withGap = (lines: string[]): string[] => (lines.at(-1)?.trim() === '' ? li
 
 /** Up to the last block that begins outside of fenced code. */
 function finishedPart(text: string): string {
-  const ends = [...text.matchAll(BLOCK)].map(({ index }) => index + 2)
-  const end = ends.findLast((at) => (text.slice(0, at).match(FENCE)?.length ?? 0) % 2 === 0)
-  return text.slice(0, end ?? 0)
+  let [end, isCode] = [0, false]
+  for (const { 0: found, index } of text.matchAll(BLOCKS_AND_FENCES)) {
+    if (found !== '\n\n') isCode = !isCode
+    else if (!isCode) end = index + found.length
+  }
+  return text.slice(0, end)
 }

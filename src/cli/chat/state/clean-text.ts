@@ -1,9 +1,6 @@
 /** Makes text that others wrote safe to print: models, tools, file names and other clients must not control the terminal. */
 
-/** Sequences that end in the same line. Of any other only the escape character is removed, so that it hides no text. */
-const SEQUENCES =
-  // oxlint-disable-next-line no-control-regex -- these are the characters to find
-  /\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]+[0-~]/g
+import { withoutSequences } from '../../plain-text.ts'
 
 // oxlint-disable-next-line no-control-regex -- these are the characters to find
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g
@@ -21,17 +18,15 @@ const INVISIBLE =
  */
 export const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu
 /** Only a space before the end of the line makes `\\` something else than a continued line. */
-const LAST_SPACES = / +$/gm
+const LAST_SPACES = /(?<! ) +$/gm
 /** More marks on one character are a long text in a single column. */
-const MANY_MARKS = /(\p{M}{6})\p{M}+/gu
+const MANY_MARKS = /\p{M}(?<=\p{M}{7})\p{M}{0,4096}/gu
 
 const TAB = '    '
 
 /** Returns the text without control sequences. Marks of direction are shown as their code. */
 export function cleanText(text: string): string {
-  return text
-    .toWellFormed()
-    .replaceAll(SEQUENCES, '')
+  return withoutSequences(text.toWellFormed())
     .replaceAll('\r\n', '\n')
     .split('\n')
     .map(afterReturn)
@@ -39,7 +34,7 @@ export function cleanText(text: string): string {
     .replaceAll('\t', TAB)
     .replaceAll(CONTROLS, '')
     .replaceAll(INVISIBLE, '')
-    .replaceAll(MANY_MARKS, '$1')
+    .replaceAll(MANY_MARKS, '')
     .replaceAll(DIRECTION, codeOf)
 }
 
@@ -58,7 +53,7 @@ export function revealText(text: string): string {
 }
 
 /** Programs show their progress by writing a line again after a carriage return. */
-const afterReturn = (line: string): string => line.slice(line.replace(/\r+$/, '').lastIndexOf('\r') + 1)
+const afterReturn = (line: string): string => line.slice(line.replace(/(?<!\r)\r+$/, '').lastIndexOf('\r') + 1)
 
 const codeOf = (character: string): string =>
   `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`

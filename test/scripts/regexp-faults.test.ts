@@ -1,0 +1,94 @@
+/** Which regular expressions the linter refuses in `src/`, because a long text makes them fail or slow. */
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { regexpFaults } from '../../scripts/lint/regexp-faults.ts'
+
+const kindsOf = ({ source, flags }: RegExp) => [...new Set(regexpFaults(source, flags).map(({ kind }) => kind))].sort()
+
+/** Some more turns than the stack of V8 holds. */
+const MANY = 18_000_000
+
+const letters = 'ab'.repeat(MANY / 2)
+const emoji = '\u{1f600}'.repeat(MANY / 2)
+
+describe('V8 fails on a long text, and the linter says so', () => {
+  test.each([
+    [/^(?:a|b)*$/, letters],
+    [/^(?:a|b)*?$/, letters],
+    [/^(?:\\.|[^\\])*$/, letters],
+    [/^(\w)*$/, letters],
+    [/^(?:,?\w)*$/, letters],
+    [/^(?:(?!x)\w)*$/, letters],
+    [/^[^x]*$/u, emoji],
+    [/^[^x]*$/v, emoji],
+    [/^.*$/u, emoji],
+    [/^\p{So}*$/u, emoji],
+    [/^[\ud800-\udfff]*$/u, '\ud800'.repeat(MANY)],
+  ])('%s', (pattern, text) => {
+    expect(() => pattern.exec(text)).toThrow(RangeError)
+    expect(kindsOf(pattern)).toContain('stack')
+  })
+})
+
+describe('V8 matches a text of any length, and the linter is content', () => {
+  test.each([
+    [/^[^x]*$/, letters],
+    [/^[^]*?$/, letters],
+    [/^(?:ab)*$/, letters],
+    [/^(?:[ab](?:b))+$/, letters],
+    [/^\w*$/u, letters],
+    [/^[a-z]+$/iu, letters],
+    [/^(?:a|b){0,9999}/, letters],
+  ])('%s', (pattern, text) => {
+    expect(pattern.test(text)).toBe(true)
+    expect(kindsOf(pattern)).toEqual([])
+  })
+})
+
+const GROWING = [
+  /=+$/,
+  /\s+$/,
+  /^\s*\w*\s*$/,
+  /(?<a>\w+)\w+!/,
+  /^(?:a+)+$/,
+  /(?:x|x)*y/,
+  /\$\{(\w(?::[^}]*)?)\}/,
+  /<a([^>]*)>/,
+]
+
+test.each(GROWING)('time that grows with the square of the text, or faster, is refused: %s', (pattern) => {
+  expect(kindsOf(pattern)).toContain('time')
+})
+
+test.each([/^\s+/, /(?<! ) +$/, /\s+/g, /^\w+$/, /=+$/y, /"[^"]*"/, /<a>([^<]*)</, /^ [^x]*x/m])(
+  'linear time is accepted: %s',
+  (pattern) => {
+    expect(kindsOf(pattern)).toEqual([])
+  },
+)
+
+test('the linter knows the rules in src, and comments that have a reason', async () => {
+  const root = join(import.meta.dirname, '../..')
+  const directory = await mkdtemp(join(tmpdir(), 'lint-'))
+  onTestFinished(() => rm(directory, { recursive: true }))
+  for (const part of ['.oxlintrc.json', 'scripts/lint'])
+    await cp(join(root, part), join(directory, part), { recursive: true })
+  await symlink(join(root, 'node_modules'), join(directory, 'node_modules'))
+  await mkdir(join(directory, 'src'))
+  await writeFile(
+    join(directory, 'src/a.ts'),
+    `export const [a, b, c] = [/(?:a|b)*/, /=+$/, new RegExp(process.title)]
+// oxlint-disable-next-line regexp/time -- ten characters
+export const d = /=+$/
+`,
+  )
+  const oxlint = promisify(execFile)(join(root, 'node_modules/.bin/oxlint'), ['--format=unix', 'src'], {
+    cwd: directory,
+  })
+  const { stdout } = await oxlint.catch((error: { stdout: string }) => error)
+  expect(stdout.match(/regexp\(\w+\)/g)?.sort()).toEqual(['regexp(built)', 'regexp(stack)', 'regexp(time)'])
+})
