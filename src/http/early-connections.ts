@@ -7,9 +7,18 @@ import { SECURITY_HEADERS } from './guards/security-headers.ts'
 /** More are closed at once. */
 const MAX_WAITING = 1000
 
+/** Longer than a start takes, unless a disk does not answer; in milliseconds. */
+const WAIT_MS = 60_000
+
 export class EarlyConnections {
+  readonly #waitMs: number
   readonly #waiting = new Map<Socket, () => void>()
   #server: Server | undefined
+
+  /** `waitMs`: connections that have waited for so long are closed. */
+  constructor({ waitMs = WAIT_MS } = {}) {
+    this.#waitMs = waitMs
+  }
 
   add(socket: Socket): void {
     if (this.#server) pass(socket, this.#server)
@@ -43,10 +52,12 @@ export class EarlyConnections {
     const end = () => socket.destroy()
     const release = () => {
       this.#waiting.delete(socket)
-      socket.off('data', read).off('end', end).off('error', end).off('close', release)
+      socket.setTimeout(0)
+      socket.off('data', read).off('end', end).off('error', end).off('timeout', end).off('close', release)
     }
     this.#waiting.set(socket, release)
-    socket.once('data', read).on('end', end).on('error', end).on('close', release)
+    socket.setTimeout(this.#waitMs)
+    socket.once('data', read).on('end', end).on('error', end).on('timeout', end).on('close', release)
   }
 }
 

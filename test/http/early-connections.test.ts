@@ -2,10 +2,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
+import { connect, createServer as createListener } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
+import { EarlyConnections } from '../../src/http/early-connections.ts'
 import type { Listening } from '../../src/http/listen.ts'
 import { listenOn } from '../../src/http/listen.ts'
 import { setHttp } from './fixtures.ts'
@@ -126,4 +127,14 @@ test('more than a thousand that wait are refused', async () => {
   const late = await open(url, 'GET /x HTTP/1.1\r\nhost: a\r\n\r\n')
   expect(await text(late).catch((error: NodeJS.ErrnoException) => error.code)).toBe('ECONNRESET')
   for (const socket of sockets) socket.destroy()
+})
+
+test('a connection that waits too long is closed, whatever it has said', async () => {
+  const connections = new EarlyConnections({ waitMs: 50 })
+  const listener = createListener({ allowHalfOpen: true }, (socket) => connections.add(socket)).listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
+  const sockets = await Promise.all([open(url), open(url, 'GET /x HTTP/1.1\r\n')])
+  await Promise.all(sockets.map((socket) => once(socket, 'close')))
+  listener.close()
 })
