@@ -7,6 +7,8 @@ const MAX_CHANGES = 2
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const most = Math.min(MAX_CHANGES, Math.floor(name.length / 2))
   const [nearest] = known
+    // Each other letter is a change. This also bounds the time: the name may be a text of megabytes.
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= most)
     .map((candidate) => ({ candidate, changes: changesBetween(name, candidate) }))
     .filter(({ changes }) => changes <= most)
     .toSorted((a, b) => a.changes - b.changes)

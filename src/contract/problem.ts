@@ -168,10 +168,14 @@ function namesAt(path: readonly PropertyKey[], fields: readonly string[]): reado
   return path.at(-1) === 'hooks' ? HOOK_POINTS : namesInToolConfig(path)
 }
 
+/** Unknown names that are compared with those that exist. */
+const MAX_COMPARED = 100
+
 /** Zod's own sentence quotes the unknown names. This one has only names that exist. */
 function unknownFields({ keys = [] }: Issue, fields: readonly string[]): string {
   if (fields.length === 0) return 'has an unknown field; /docs lists the fields'
-  const meant = new Set(keys.map((name) => nearestName(name, fields)).filter((name) => name !== undefined))
+  const nearest = keys.slice(0, MAX_COMPARED).map((name) => nearestName(name, fields))
+  const meant = new Set(nearest.filter((name) => name !== undefined))
   if (meant.size > 0) return `has an unknown field; did you mean ${[...meant].join(', ')}?`
   return `has an unknown field; the fields are ${fields.join(', ')}`
 }

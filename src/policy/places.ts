@@ -177,7 +177,7 @@ const startsAnywhere = ({ pieces }: ShellWord): boolean => {
 function restOf({ pieces }: ShellWord): PathParts | undefined {
   const text: Symbols[number][] = []
   for (const piece of pieces) {
-    if ('text' in piece) text.push(...Array.from(piece.text))
+    if ('text' in piece) for (const symbol of piece.text) text.push(symbol)
     else if (piece.hole === 'name') text.push(STAR)
     else return undefined
   }

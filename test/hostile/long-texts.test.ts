@@ -10,6 +10,8 @@ import { withImages } from '../../src/cli/chat/input/images.ts'
 import { safeLines } from '../../src/cli/chat/render/safe-lines.ts'
 import { StreamedMarkdown } from '../../src/cli/chat/render/streamed-markdown.ts'
 import { cleanText, revealText } from '../../src/cli/chat/state/clean-text.ts'
+import { CreateConversation } from '../../src/contract/conversation.ts'
+import { describeIssue } from '../../src/contract/problem.ts'
 import { withSecrets } from '../../src/mcp/named-secrets.ts'
 import { isToolOf, parseRule } from '../../src/policy/rules/rule.ts'
 import { commandParts, parseCommandCall } from '../../src/project/command-text.ts'
@@ -25,6 +27,10 @@ const dots = `@${'.'.repeat(SIZE)}x`
 const styles = `\u001b[${'32'.repeat(SIZE)}\u0007`
 const titles = '\u001b]0;aaaa'.repeat(SIZE / 9)
 const secretless = { secret: () => undefined, credential: () => undefined }
+const unknownFields = (body: object) =>
+  CreateConversation.safeParse(body).error?.issues.map((issue) =>
+    describeIssue(issue, ['body'], Object.keys(CreateConversation.shape)),
+  )
 const rule = parseRule(`mcp__${'a'.repeat(SIZE)}`)
 
 const WORK: readonly (readonly [what: string, work: () => unknown])[] = [
@@ -40,6 +46,11 @@ const WORK: readonly (readonly [what: string, work: () => unknown])[] = [
   [
     'a setting of an MCP server: open names',
     () => withSecrets('a', { transport: 'stdio', args: [`}${'${A:-'.repeat(SIZE)}`] }, secretless),
+  ],
+  ['a request: a long name of a field', () => unknownFields({ ['a'.repeat(SIZE)]: 1 })],
+  [
+    'a request: many names of fields',
+    () => unknownFields(Object.fromEntries(spaces.split('').map((_, at) => [`k${at}`, 1]))),
   ],
   ['a line of the chat: styles', () => safeLines([styles])],
   ['a text in the chat: marks on a letter', () => cleanText(`a${'\u0301'.repeat(MANY)}`)],

@@ -126,7 +126,8 @@ async function* matchOpened(
     } else if (message.type === 'match' || message.type === 'context') {
       const isMatch = message.type === 'match'
       if (isMatch) found.matches++
-      if (found.lines.length < keptLines) found.lines.push(...linesOf(message.data, isMatch))
+      // One match can be a hundred thousand lines: too many for the arguments of a call.
+      if (found.lines.length < keptLines) for (const line of linesOf(message.data, isMatch)) found.lines.push(line)
     }
   }
   if (signal.aborted) onCut()

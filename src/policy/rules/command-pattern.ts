@@ -89,7 +89,7 @@ function textOf(words: readonly ShellWord[], many: Symbols): Symbols {
     if (at > 0) text.push(...(word.isMany ? many : [GAP]))
     for (const piece of word.pieces) {
       if ('hole' in piece) text.push(STAR)
-      else text.push(...Array.from(piece.text))
+      else for (const symbol of piece.text) text.push(symbol)
     }
   }
   return text

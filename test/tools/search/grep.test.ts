@@ -66,6 +66,12 @@ describe('Grep', () => {
     expect(await call(input)).toEqual({ output: shown, truncated: true })
   })
 
+  test('shows the beginning of a match over a hundred thousand lines', async () => {
+    const { call } = await openGrep({ a: `${'\n'.repeat(200_000)}x` })
+    const input = { pattern: '\n+', output_mode: 'content', multiline: true, glob: 'a', head_limit: 2 }
+    expect(await call(input)).toEqual({ output: 'a:1:\na:2:\n[More than 2 lines match.]', truncated: true })
+  })
+
   test('bounds its output and its lines, and hides no secret in a cut', async () => {
     const long = `${'x'.repeat(490)}hunter2-hunter2 match ${'y'.repeat(5000)}\n`
     const { call } = await openGrep({ a: long.repeat(300) })
