@@ -1,9 +1,6 @@
-/** Ctrl+C and SIGTERM: the first interrupts the work, the second leaves at once. */
+/** Ctrl+C and other signals: the first interrupts the work, the second leaves at once. */
 import { readFileSync } from 'node:fs'
-
-/** 128 and the number of the signal, as shells report it. */
-const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
-type Name = keyof typeof CODES
+import { onEndSignals } from './end-signals.ts'
 
 /** How long the work may take to stop after a signal that nobody may repeat, in milliseconds. */
 const STOP_TIMEOUT_MS = 10_000
@@ -11,12 +8,13 @@ const STOP_TIMEOUT_MS = 10_000
 export class Interrupts implements Disposable {
   readonly #abort = new AbortController()
   readonly #onFirst: () => void
+  readonly #signals: Disposable
   #code: number | undefined
 
   /** `onFirst` says that it stops. */
   constructor(onFirst: () => void) {
     this.#onFirst = onFirst
-    for (const name of NAMES) process.on(name, this.#handle)
+    this.#signals = onEndSignals((code) => this.#handle(code))
   }
 
   /** Aborts with the first signal. */
@@ -30,20 +28,17 @@ export class Interrupts implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const name of NAMES) process.off(name, this.#handle)
+    this.#signals[Symbol.dispose]()
   }
 
-  readonly #handle = (name: Name): void => {
+  #handle(code: number): void {
     if (this.#code !== undefined) leave(this.#code)
-    this.#code = CODES[name]
-    setTimeout(() => leave(CODES[name]), STOP_TIMEOUT_MS).unref()
+    this.#code = code
+    setTimeout(() => leave(code), STOP_TIMEOUT_MS).unref()
     this.#onFirst()
     this.#abort.abort(new Error('interrupted'))
   }
 }
-
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
-const NAMES = Object.keys(CODES) as Name[]
 
 /** Ends what this process has started, too: without a sandbox, commands would continue until the next start. */
 function leave(code: number): never {

@@ -182,6 +182,8 @@ describe('on a data directory that a server holds', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
   ] as const)('%s interrupts the run', async (signal, expected) => {
     const { child, finished, said } = startCommand(['-p', '--permission-mode', 'bypass', 'sleep'], shared())
     await said('Bash: sleep 60')

@@ -34,7 +34,7 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
     sayStart(opened, invocation, output)
     const code = await new HeadlessRun(invocation, opened, output, interrupts).runAll(lines)
     await output.flush()
-    return output.lostCode ?? code
+    return interrupts.code ?? output.lostCode ?? code
   } catch (error) {
     if (interrupts.code !== undefined) return interrupts.code
     if (output.isLost) return output.lostCode ?? FAILED

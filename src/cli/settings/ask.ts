@@ -2,32 +2,38 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
+import { onEndSignals, SIGNAL_CODES } from '../end-signals.ts'
 
-/** As after Ctrl+C elsewhere. */
-const INTERRUPTED = 130
-
-/** Returns undefined for an empty answer, and when the input ends. */
+/**
+ * Returns undefined for an empty answer, and at the end of the input. Ctrl+C, a signal and a terminal that is gone end the
+ * process, with the terminal as it was.
+ */
 export async function ask(question: string, { isSecret = false } = {}): Promise<string | undefined> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output: isSecret ? silent : process.stderr, terminal: true })
+  const leave = (code: number): never => {
+    try {
+      lines.close()
+      process.stderr.write('\n')
+    } catch {
+      // The terminal is gone, so that nothing of it can be restored.
+    }
+    process.exit(code)
+  }
+  using _signals = onEndSignals(leave)
+  const hangUp = () => leave(SIGNAL_CODES.SIGHUP)
+  process.stdin.once('error', hangUp)
+  lines.once('SIGINT', () => leave(SIGNAL_CODES.SIGINT))
   // Only now: before, the terminal itself shows what is typed.
   if (isSecret) process.stderr.write(question)
   lines.setPrompt(question)
   lines.prompt()
-  const cancel = () => lines.close()
-  lines.once('SIGINT', () => {
-    lines.close()
-    process.stderr.write('\n')
-    process.exit(INTERRUPTED)
-  })
-  // Node gives the terminal back after the other signals.
-  process.once('SIGHUP', cancel)
   try {
     const [answer] = await Promise.race([once(lines, 'line'), once(lines, 'close')])
     return typeof answer === 'string' && answer.trim() !== '' ? answer.trim() : undefined
   } finally {
     lines.close()
-    process.off('SIGHUP', cancel)
+    process.stdin.off('error', hangUp)
     if (isSecret) process.stderr.write('\n')
   }
 }

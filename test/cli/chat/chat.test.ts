@@ -344,7 +344,7 @@ describe.concurrent('the chat', () => {
     await using byKeys = start(id)
     await using byCrash = start(id)
     await Promise.all([bySignal, byHangUp, byKeys, byCrash].map((terminal) => terminal.shows('/help lists')))
-    process.kill(bySignal.pid, 'SIGTERM')
+    process.kill(bySignal.pid, 'SIGQUIT')
     process.kill(byHangUp.pid, 'SIGHUP')
     // The program of the tests throws.
     process.kill(byCrash.pid, 'SIGUSR2')
@@ -355,7 +355,7 @@ describe.concurrent('the chat', () => {
     byKeys.press(KEYS.ctrlC)
     await byKeys.shows('Ctrl+C again leaves the chat.')
     byKeys.press(KEYS.ctrlC)
-    expect(await bySignal.ended()).toEqual({ exitCode: 143, isRestored: true })
+    expect(await bySignal.ended()).toEqual({ exitCode: 131, isRestored: true })
     expect(await byHangUp.ended()).toEqual({ exitCode: 129, isRestored: true })
     expect(await byKeys.ended()).toEqual({ exitCode: 0, isRestored: true })
     expect(await byCrash.ended()).toEqual({ exitCode: 1, isRestored: true })

@@ -54,11 +54,18 @@ test.concurrent('asks for a missing model and its key, which is not shown', asyn
   cancelled.press('sk-', KEYS.ctrlC)
   expect(await cancelled.ended()).toMatchObject({ exitCode: 130 })
   expect(cancelled.text).toMatch(/\nicanon\necho$/)
-  await using hungUp = start('asking', { ...nothing, LLM_MODEL: 'gpt-4.1' })
-  await hungUp.shows('API key for gpt-4.1:')
-  process.kill(hungUp.pid, 'SIGHUP')
-  expect(await hungUp.ended()).toMatchObject({ exitCode: 2 })
-  expect(hungUp.text).toMatch(/\nicanon\necho$/)
+})
+
+test.concurrent.each([
+  ['SIGHUP', 129],
+  ['SIGTERM', 143],
+  ['SIGQUIT', 131],
+] as const)('%s at a question restores the terminal', async (signal, exitCode) => {
+  await using terminal = start('asking', { LLM_BASE_URL: '', LLM_API_KEY: '', LLM_MODEL: 'gpt-4.1' })
+  await terminal.shows('API key for gpt-4.1:')
+  process.kill(terminal.pid, signal)
+  expect(await terminal.ended()).toMatchObject({ exitCode })
+  expect(terminal.text).toMatch(/\nicanon\necho$/)
 })
 
 test.concurrent('the first answer must call a tool with --tool-choice required, and images are found where the chat was started', async () => {
