@@ -54,6 +54,14 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   listToolCalls: 'Returns the calls of client tools that wait for a client.',
   postToolResult:
     'Stores the result of a call that a client has executed. The first result becomes the result of the call; then the run continues.',
+  listClientHooks:
+    'Returns who answers hooks of this conversation besides commands and URLs, and whether it is connected.',
+  putClientHooks:
+    'Replaces all hooks of this client and keeps those of others. Follow the stream with `hook_client` to be asked.',
+  deleteClientHooks: 'The client is not asked any more. Requests to it that wait have failed.',
+  listHookRequests: 'Returns the requests that wait, of all clients or of one, as streams send them.',
+  answerHook:
+    'Answers one request. The first answer is that of the hook; then the run continues. An answer that cannot be read is 400, and the request still waits.',
   listNetworkRequests: 'Returns the connections of commands that wait for a decision.',
   decideNetworkRequest: 'Allows or refuses one waiting connection, and with `remember` all later ones to that host.',
   runCommand:

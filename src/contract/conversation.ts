@@ -201,6 +201,7 @@ export const ConversationView = z
     enable_message_rewrite_hooks: z.boolean().optional(),
     mcp: McpServers.optional().describe('MCP servers by name. Credentials are masked.'),
     client_tools: z.array(z.string()).optional().describe('Names of the client tools.'),
+    client_hooks: z.array(z.string()).optional().describe('Names of the clients that answer hooks.'),
     ...AgentFields,
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),

@@ -8,6 +8,7 @@ import { PauseRequest, PostMessage, PostedMessage, RunRequest, RunStarted, Statu
 import { Event } from './events/event.ts'
 import { AnswerQuestion, QuestionAnswered } from './events/questions.ts'
 import { PostToolResult, ToolResultAccepted } from './client-tools/client-tool.ts'
+import { HookAnswerAccepted, HookRequest, HookRequestEnded, PostHookAnswer } from './hooks/client-hooks.ts'
 import { StatusUpdate } from './events/conversation-events.ts'
 import { Status } from './events/status.ts'
 import { TransientEvent } from './events/transient-event.ts'
@@ -110,6 +111,16 @@ const ToolResultFrame = z
   })
   .meta({ id: 'ToolResultFrame' })
 
+/** `output`, `text` or `error`, as in the body of the route. */
+const HookAnswerFrame = z
+  .strictObject({
+    type: z.literal('hook_answer'),
+    id: InAnswer,
+    request_id: z.uuid().toLowerCase().describe('Of the `HookRequest`.'),
+    ...PostHookAnswer.shape,
+  })
+  .meta({ id: 'HookAnswerFrame' })
+
 const TaskFrame = z
   .strictObject({
     type: z.literal('task'),
@@ -133,6 +144,7 @@ export const CommandFrame = z
     NetworkFrame,
     AnswerFrame,
     ToolResultFrame,
+    HookAnswerFrame,
     TaskFrame,
     CancelTaskFrame,
   ])
@@ -170,6 +182,7 @@ export const AckFrame = z
         NetworkDecisionAnswer,
         QuestionAnswered,
         ToolResultAccepted,
+        HookAnswerAccepted,
         StatusAnswer,
         Task,
       ])
@@ -220,13 +233,15 @@ const FirehoseEventFrame = z
 
 const END_FRAMES = [ServerClosingFrame, LaggedFrame, ErrorFrame] as const
 
-/** Frames of the server on a conversation's WebSocket; `TransientEvent` only with `deltas`. */
+/** Frames of the server on a conversation's WebSocket; `TransientEvent` only with `deltas`, requests with `hook_client`. */
 export const ConversationServerFrame = z
   .union([
     ConversationReadyFrame,
     ConversationCreatedFrame,
     Event,
     TransientEvent,
+    HookRequest,
+    HookRequestEnded,
     AckFrame,
     ProblemFrame,
     ConversationReachedFrame,

@@ -15,6 +15,8 @@ import { NetworkApprovals } from './approvals/network-approvals.ts'
 import { buildToolCalls, ofCalls } from './build-tool-calls.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientCalls } from './client-tools/client-calls.ts'
+import { ClientHooks } from './client-hooks/client-hooks.ts'
+import { WaitingHooks } from './client-hooks/waiting-hooks.ts'
 import { DeclaredTools, joinTools } from './client-tools/declared-tools.ts'
 import { WaitingCalls } from './client-tools/waiting-calls.ts'
 import { ClientSecrets } from './config/client-secrets.ts'
@@ -35,7 +37,7 @@ import { ConversationNetwork } from './network.ts'
 import { ConversationProject } from './project/conversation-project.ts'
 import { PostedCommands } from './project/posted-commands.ts'
 import { Compactions } from './runs/compactions.ts'
-import { createLlmFactory } from './runs/llm-factory.ts'
+import { createLlmFactory, createTitleLlmFactory } from './runs/llm-factory.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
 import { Titles } from './runs/titles.ts'
 import { Questions } from './questions/questions.ts'
@@ -72,12 +74,10 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const execution = buildExecution(deps, base, source, gate)
   const project = buildProject(deps, base, gate, execution)
   const hooks: ConversationHooks = buildHooks(deps.hooks, {
-    log,
-    state,
+    ...base,
     secrets,
     redact,
     isolation: deps.server.isolation,
-    directory: base.directory,
     shells: execution.shells,
     toolCalls: () => toolCalls,
     onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a hook could not be called'),
@@ -118,6 +118,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       approvals: new Approvals({ ...parts, toolCalls }),
       questions: new Questions(parts),
       clientCalls: new ClientCalls({ ...parts, waiting }),
+      clientHooks: new ClientHooks({ ...parts, waiting: base.waitingHooks }),
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),
       network: new NetworkApprovals(execution.network, actor),
@@ -136,17 +137,9 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       postedCommands: new PostedCommands({ project, state, gate, redact: redactor.redactInSlices }),
       deliveries: base.deliveries,
       redactor,
-      titles: new Titles({ ...parts, logger, createLlm: titleLlmFactory(deps, { id, secrets, redactor }) }),
+      titles: new Titles({ ...parts, logger, createLlm: createTitleLlmFactory(deps, { id, secrets, redactor }) }),
     },
   )
-}
-
-/** Leaves out the metrics of runs, which do not include titles. */
-function titleLlmFactory(
-  { models }: ConversationDeps,
-  { id, secrets, redactor }: Pick<ConversationSource, 'secrets' | 'redactor'> & { readonly id: string },
-) {
-  return createLlmFactory({ models, conversationId: id, secrets, redactor, recorder: { time: (llm) => llm } })
 }
 
 /** What all other parts need. */
@@ -159,6 +152,7 @@ type Base = {
   readonly log: EventLog
   readonly state: LiveState
   readonly deliveries: CallbackSet
+  readonly waitingHooks: WaitingHooks
   readonly limits: ConversationLimits
   readonly workdir: () => string
 }
@@ -180,6 +174,7 @@ function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...sou
   const { dispatcher } = deps
   const deliveries = new CallbackSet({ document, log, mark: flag, dispatcher, redactor, sealer, logger }, callbacks)
   flag.guardFor(deliveries)
+  const waitingHooks = new WaitingHooks(id)
   const workdir = () => state.current.settings.workdir
   const requested = state.current.settings.limits
   const limits = deps.limits.limit({
@@ -189,7 +184,7 @@ function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...sou
     directory,
     commandOutputs: own.commands.directory,
   })
-  return { id, own, directory, logger, log, state, deliveries, limits, workdir }
+  return { id, own, directory, logger, log, state, deliveries, waitingHooks, limits, workdir }
 }
 
 type BuiltExecution = {

@@ -14,6 +14,7 @@ import type { ConversationActor } from './actor.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import type { NetworkApprovals } from './approvals/network-approvals.ts'
 import type { ClientEvents } from './client-events.ts'
+import type { ClientHooks } from './client-hooks/client-hooks.ts'
 import type { ClientCalls } from './client-tools/client-calls.ts'
 import { closedProblem } from './closed-problem.ts'
 import { describeAgent } from './config/agent-info.ts'
@@ -55,6 +56,7 @@ export type ClientParts = {
   readonly approvals: Approvals
   readonly questions: Questions
   readonly clientCalls: ClientCalls
+  readonly clientHooks: ClientHooks
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
@@ -87,6 +89,7 @@ export class Conversation {
   readonly approvals: Approvals
   readonly questions: Questions
   readonly clientCalls: ClientCalls
+  readonly clientHooks: ClientHooks
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
@@ -111,6 +114,7 @@ export class Conversation {
     this.approvals = parts.approvals
     this.questions = parts.questions
     this.clientCalls = parts.clientCalls
+    this.clientHooks = parts.clientHooks
     this.secrets = parts.secrets
     this.rules = parts.rules
     this.network = parts.network

@@ -6,6 +6,7 @@ import { Problem } from '../contract/problem.ts'
 import type { EventLog } from './event-log.ts'
 import { FEED_LIMITS, FeedBuffer } from './feed-buffer.ts'
 import type { FeedBatch, FeedEnd, FeedLimits } from './feed-buffer.ts'
+import type { RequestRecord } from './request-record.ts'
 import type { Published } from './sse-frame.ts'
 
 /** Limits for one read from the store, in events and bytes. */
@@ -24,6 +25,11 @@ export type FollowOptions = {
   readonly only?: (record: Published) => boolean
   /** Include transient events, independent of `types`. */
   readonly deltas?: boolean
+  /**
+   * Further records for this reader alone, whatever its filters. Called when live events begin; calls `add` for each, at
+   * first for those that are due. The returned function ends it.
+   */
+  readonly requests?: (add: (record: RequestRecord) => void) => () => void
   /** Ends the feed as soon as it waits for events; a `return()` alone takes effect only at the next event. */
   readonly signal?: AbortSignal
   readonly limits?: FeedLimits
@@ -52,7 +58,7 @@ export function requireSeq({ head }: Pick<FeedSource, 'head'>, afterSeq = 0): vo
 }
 
 async function* feed(log: FeedSource, afterSeq: number, options: FollowOptions): AsyncGenerator<FeedBatch, void, void> {
-  const { types, only, deltas = false, signal, limits = FEED_LIMITS, heartbeatMs = HEARTBEAT_MS } = options
+  const { types, only, deltas = false, requests, signal, limits = FEED_LIMITS, heartbeatMs = HEARTBEAT_MS } = options
   let reachedSeq = afterSeq
   let toldAt = performance.now()
   const isOver = () => log.ended !== undefined || signal?.aborted === true
@@ -76,6 +82,7 @@ async function* feed(log: FeedSource, afterSeq: number, options: FollowOptions):
     onNotice: (notice) => buffer.addTransient(notice),
     onClose: (end) => buffer.end(end),
   })
+  const leave = requests?.((record) => buffer.addRequest(record))
   try {
     if (signal?.aborted) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
@@ -86,6 +93,7 @@ async function* feed(log: FeedSource, afterSeq: number, options: FollowOptions):
       end = batch.end
     }
   } finally {
+    leave?.()
     unsubscribe()
     signal?.removeEventListener('abort', onAbort)
     buffer.close()

@@ -4,6 +4,7 @@
  */
 import type { StoredEvent } from './event-store.ts'
 import type { Notice } from './firehose/firehose-record.ts'
+import type { RequestRecord } from './request-record.ts'
 import type { Published } from './sse-frame.ts'
 import type { TransientRecord } from './transient-record.ts'
 
@@ -85,6 +86,12 @@ export class FeedBuffer {
 
   addTransient(record: TransientRecord | Notice): void {
     if (!this.#end && !this.#isOver(this.#limits.softBytes) && this.#only(record)) this.#add(record)
+  }
+
+  /** Requests are not dropped: a reader that is too slow gets them again when it reconnects. */
+  addRequest(record: RequestRecord): void {
+    if (this.#isOver(this.#limits.hardBytes)) this.end('lagged')
+    if (!this.#end) this.#add(record)
   }
 
   /**

@@ -1,6 +1,7 @@
-/** Reads what a hook answered: the JSON of Claude Code's hooks, or plain text. The only file that knows its fields. */
-import { z } from 'zod'
+/** Reads what a hook answered: the JSON of Claude Code's hooks, or plain text. The only file that knows what its fields mean. */
 import type { HookPoint } from '../contract/hooks/hook-point.ts'
+import type { SpecificOutput } from '../contract/hooks/hook-output.ts'
+import { HookOutput } from '../contract/hooks/hook-output.ts'
 import { parseUntrustedJson } from '../lib/json/untrusted-json.ts'
 
 /** What a hook wants. Empty: everything continues unchanged. */
@@ -34,38 +35,6 @@ export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer'
 }
 
-const Specific = z.object({
-  hookEventName: z.string().optional(),
-  permissionDecision: z.enum(['allow', 'deny', 'ask', 'defer']).optional(),
-  permissionDecisionReason: z.string().optional(),
-  updatedInput: z.record(z.string(), z.unknown()).optional(),
-  additionalContext: z.string().optional(),
-  updatedToolOutput: z.unknown().optional(),
-  updatedMCPToolOutput: z.unknown().optional(),
-  updatedMessages: z.unknown().optional(),
-  updatedText: z.string().optional(),
-  decision: z
-    .object({
-      behavior: z.enum(['allow', 'deny']),
-      updatedInput: z.record(z.string(), z.unknown()).optional(),
-      message: z.string().optional(),
-      interrupt: z.boolean().optional(),
-    })
-    .optional(),
-})
-type Specific = z.infer<typeof Specific>
-
-const Output = z.object({
-  continue: z.boolean().optional(),
-  stopReason: z.string().optional(),
-  suppressOutput: z.boolean().optional(),
-  systemMessage: z.string().optional(),
-  decision: z.enum(['approve', 'block']).optional(),
-  reason: z.string().optional(),
-  hookSpecificOutput: Specific.optional(),
-})
-type Output = z.infer<typeof Output>
-
 /** At these points, text that is not JSON is context for the model. */
 const TEXT_IS_CONTEXT: ReadonlySet<HookPoint> = new Set(['UserPromptSubmit', 'SessionStart'])
 
@@ -73,7 +42,7 @@ const TEXT_IS_CONTEXT: ReadonlySet<HookPoint> = new Set(['UserPromptSubmit', 'Se
 export function readAnswer(point: HookPoint, text: string): HookAnswer {
   const said = text.trim()
   if (!said.startsWith('{')) return said !== '' && TEXT_IS_CONTEXT.has(point) ? { context: said } : {}
-  const output = Output.safeParse(parse(said))
+  const output = HookOutput.safeParse(parse(said))
   if (!output.success) {
     const { path = [], message = '' } = output.error.issues[0] ?? {}
     throw new UnreadableAnswer(`its answer does not have the expected form (${path.join('.')}: ${message})`)
@@ -92,7 +61,7 @@ function parse(text: string): unknown {
   }
 }
 
-function answerOf(point: HookPoint, output: Output): HookAnswer {
+function answerOf(point: HookPoint, output: HookOutput): HookAnswer {
   const { hookSpecificOutput: specific, systemMessage } = output
   return {
     ...decisionOf(point, output),
@@ -103,7 +72,7 @@ function answerOf(point: HookPoint, output: Output): HookAnswer {
   }
 }
 
-function decisionOf(point: HookPoint, { decision, reason, hookSpecificOutput: specific }: Output): HookAnswer {
+function decisionOf(point: HookPoint, { decision, reason, hookSpecificOutput: specific }: HookOutput): HookAnswer {
   if (point === 'PermissionRequest' && specific?.decision) {
     const { behavior, message, updatedInput, interrupt } = specific.decision
     return {
@@ -125,7 +94,13 @@ function decisionOf(point: HookPoint, { decision, reason, hookSpecificOutput: sp
 
 export const NO_REASON = 'It gave no reason.'
 
-function updatesOf({ updatedInput, updatedToolOutput, updatedMCPToolOutput, updatedMessages, updatedText }: Specific) {
+function updatesOf({
+  updatedInput,
+  updatedToolOutput,
+  updatedMCPToolOutput,
+  updatedMessages,
+  updatedText,
+}: SpecificOutput) {
   const output = updatedToolOutput ?? updatedMCPToolOutput
   return {
     ...(updatedInput && { updatedInput }),

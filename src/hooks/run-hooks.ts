@@ -56,7 +56,7 @@ async function runHook(deps: RunHooksDeps, hook: RunnableHook, given: Given, sig
   const startedAt = performance.now()
   const seconds = hook.timeout ?? DEFAULT_HOOK_TIMEOUT_S
   const end = await withinTime(seconds * 1000, signal, (inTime) => callHook(deps, hook, given, inTime)).catch(
-    (error: unknown): HookEnd => ({ kind: 'failed', why: reasonOf(error, seconds) }),
+    (error: unknown): HookEnd => ({ kind: 'failed', why: reasonOf(error, seconds, hook) }),
   )
   const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
   return { hook, durationMs, failed: end.kind === 'failed', answer: answerTo(point, end, hook) }
@@ -81,8 +81,9 @@ function callHook(deps: RunHooksDeps, hook: RunnableHook, { payload, text }: Giv
   }
 }
 
-function reasonOf(error: unknown, seconds: number): string {
-  if (error instanceof DOMException && error.name === 'TimeoutError') return `it did not answer within ${seconds} s`
+function reasonOf(error: unknown, seconds: number, hook: RunnableHook): string {
+  if (error instanceof DOMException && error.name === 'TimeoutError')
+    return `it did not answer within ${seconds} s${('whyLate' in hook && hook.whyLate?.()) || ''}`
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -4,7 +4,7 @@ import type { CommandHook, Hooks, HttpHook } from '../contract/hooks/hooks.ts'
 import { readMatcher } from '../contract/hooks/matcher.ts'
 import type { HookAnswer } from './hook-answer.ts'
 
-/** A function in this process, instead of a command or a URL. */
+/** A function in this process, instead of a command or a URL. It may ask a client. */
 export type CallbackHook = {
   readonly type: 'callback'
   readonly point: HookPoint
@@ -15,6 +15,8 @@ export type CallbackHook = {
   readonly on_failure?: 'continue' | 'block'
   /** A throw is a crash of the hook. Must end soon after the signal is aborted. */
   readonly call: (payload: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<HookAnswer>
+  /** What to add to the reason when it did not answer in time. */
+  readonly whyLate?: () => string
 }
 
 /** The callback hooks of a conversation, by its id. */

@@ -7,6 +7,7 @@ import { ErrorBody, PROBLEMS } from '../contract/problem.ts'
 export const TAGS = {
   conversations: 'Create, find, configure and delete conversations.',
   messages: 'Send messages to the agent and control its runs.',
+  hooks: 'Register hooks that clients answer, and answer them.',
   permissions: 'Decide about waiting tool calls and hosts.',
   events: 'List, count and follow the events of a conversation.',
   callbacks: 'Deliver events to a URL, signed, in order and at least once.',

@@ -12,6 +12,7 @@ import type { Authorize } from './guards/authorize.ts'
 import type { ReadinessProbe } from './readiness.ts'
 import { agentConfigRoutes } from './routes/agent-config.ts'
 import { toolResultRoutes } from './routes/client-tools/tool-results.ts'
+import { clientHookRoutes, hookRequestRoutes } from './routes/client-hooks/client-hooks.ts'
 import { callbackSecretRoutes } from './routes/callbacks/callback-secrets.ts'
 import { callbackRoutes } from './routes/callbacks/callbacks.ts'
 import { commandIoRoutes } from './routes/command-io.ts'
@@ -81,6 +82,8 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(permissionRuleRoutes, { manager })
   await app.register(questionRoutes, { manager })
   await app.register(toolResultRoutes, { manager })
+  await app.register(clientHookRoutes, { manager })
+  await app.register(hookRequestRoutes, { manager })
   await app.register(networkRoutes, { manager })
   await app.register(commandRoutes, { manager })
   await app.register(commandIoRoutes, { manager })

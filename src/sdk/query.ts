@@ -6,6 +6,7 @@ import type { ConversationHandle } from '../client/conversation/conversation-han
 import type { Event } from '../contract/events/event.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
 import { invalid } from './invalid.ts'
+import { attachHooks } from './hooks/attach-hooks.ts'
 import { openLink } from './local/server-link.ts'
 import { checkRequest } from './options/check-options.ts'
 import { splitHooks } from './options/hooks-option.ts'
@@ -116,9 +117,10 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     const { callbacks } = splitHooks(this.#options.hooks)
     const link = await openLink(this.#options, this.#ending.signal)
     try {
-      if (callbacks.length > 0) await link.requireCallbackHooks(callbacks)
-      const session = await openSession(link.client, this.#options, this.#ending.signal)
-      const removeHooks = link.addCallbackHooks(session.conversation.id, callbacks)
+      const { signal } = this.#ending
+      const session = await openSession(link.client, this.#options, signal)
+      const fail = (error: unknown) => this.#end({ kind: 'failed', error })
+      const hooks = await attachHooks(link, callbacks, { ...session, fail, signal })
       this.#conversation = session.conversation
       try {
         yield* followSession(session, {
@@ -126,12 +128,12 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
           options: this.#options,
           executing: link.executing,
           continuesRuns: link.continuesRuns,
-          signal: this.#ending.signal,
+          signal,
           onOver: () => this.#end({ kind: 'over' }),
-          fail: (error) => this.#end({ kind: 'failed', error }),
+          fail,
         })
       } finally {
-        removeHooks()
+        await hooks[Symbol.asyncDispose]()
         await Promise.allSettled(this.#controls)
       }
     } finally {

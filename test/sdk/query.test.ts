@@ -8,7 +8,6 @@ import { readLocalRecord } from '../../src/access/local-record.ts'
 import type { QueryEvent, QueryOptions } from '../../src/index.ts'
 import { createServer, query, run, sessions, tool } from '../../src/index.ts'
 import { lockDataDirectory } from '../../src/storage/files/data-lock.ts'
-import { startServer } from '../support/server.ts'
 import { eventsOf, resultsIn, setSdkStage } from './stage.ts'
 
 const stage = await setSdkStage()
@@ -278,15 +277,6 @@ describe('hooks that are functions', () => {
   test('block a message, of which nothing is stored', async () => {
     const hooks = { UserPromptSubmit: [{ hooks: [() => ({ decision: 'block', reason: 'not today' })] }] }
     await expect(run({ prompt: 'x', options: { ...options, hooks } })).rejects.toThrow('not today')
-  })
-
-  test('are refused where the server is in another process', async () => {
-    await using server = await startServer()
-    const hooks = { Stop: [{ hooks: [() => ({})] }] }
-    for (const place of [{ persistDir: server.dataDir }, { persistDir: undefined, server: { baseUrl: server.url } }])
-      await expect(run({ prompt: 'x', options: { ...options, ...place, hooks } })).rejects.toThrow(
-        'hooks.Stop cannot be functions here: the server is',
-      )
   })
 })
 

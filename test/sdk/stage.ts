@@ -1,4 +1,5 @@
 /** A scripted model for queries: what the user says names the tool that the agent calls, and its input as JSON. */
+import { spawn } from 'node:child_process'
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,6 +50,12 @@ function turnFor({ messages }: ScriptedQuestion['body'], answered: Set<string>):
   const isAgain = said.startsWith('slow once') && answered.has(said)
   answered.add(said)
   return said.startsWith('slow') && !isAgain ? { text: said, chunk_delay_ms: 100 } : { text: said }
+}
+
+/** Starts a program whose query has a function as a hook; it denies each call of Bash, or hangs if the prompt says so. */
+export function startHooked(options: QueryOptions, prompt: string) {
+  const program = join(import.meta.dirname, 'children/hooked-query.ts')
+  return spawn(process.execPath, [program, JSON.stringify(options), prompt], { stdio: ['ignore', 'pipe', 'inherit'] })
 }
 
 export async function eventsOf(asked: ReturnType<typeof query>): Promise<QueryEvent[]> {

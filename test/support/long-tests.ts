@@ -4,6 +4,7 @@ export const LONG_TESTS = [
   'test/stories/{network,network-requests,network-escape,guessing,ending,mcp,mcp-hostile,mcp-changes,docs-page}.test.ts',
   'test/stories/{crash,kill,command-crash,faults,starting,readme-tour,headless}.test.ts',
   'test/stories/{background-subagents,hostile-subagents,isolation,listening,hooks}.test.ts',
+  'test/sdk/killed-functions.test.ts',
   'test/shell/command-ends.test.ts', // `npm test` runs it in the sandbox
   'test/{sdk/holder,stories/file-paths,files/trees/remove-tree}.test.ts',
   'test/examples/examples.test.ts',

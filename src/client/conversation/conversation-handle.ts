@@ -5,7 +5,7 @@ import type { UserInput } from '../../contract/message.ts'
 import type { RunOutcome, RunStarted } from '../../contract/run.ts'
 import type { z } from 'zod'
 import { AgentServerError } from '../agent-server-error.ts'
-import type { EventsOptions } from '../events/event-streams.ts'
+import type { EventsOptions, StreamedEvent } from '../events/event-streams.ts'
 import { eventsOf } from '../events/event-streams.ts'
 import type { StreamSource } from '../events/stream-source.ts'
 import type { BodyOf, QueryFor, ReplyOf } from '../operations/operations.ts'
@@ -15,6 +15,8 @@ import { CallbacksClient } from './callbacks.ts'
 import { CommandsClient } from './commands.ts'
 import { FilesClient } from './files.ts'
 import {
+  ClientHooksClient,
+  HookRequestsClient,
   McpServersClient,
   NetworkRequestsClient,
   PermissionRulesClient,
@@ -36,8 +38,10 @@ type End = { readonly after: number; readonly runId?: string; readonly signal: A
 export class ConversationHandle {
   readonly id: string
   readonly callbacks: CallbacksClient
+  readonly clientHooks: ClientHooksClient
   readonly commands: CommandsClient
   readonly files: FilesClient
+  readonly hookRequests: HookRequestsClient
   readonly mcp: McpServersClient
   readonly networkRequests: NetworkRequestsClient
   readonly permissions: PermissionsClient
@@ -57,8 +61,10 @@ export class ConversationHandle {
     this.#api = api
     this.#source = source
     this.callbacks = new CallbacksClient(api, id)
+    this.clientHooks = new ClientHooksClient(api, id)
     this.commands = new CommandsClient(api, id)
     this.files = new FilesClient(api, id)
+    this.hookRequests = new HookRequestsClient(api, id)
     this.mcp = new McpServersClient(api, id)
     this.networkRequests = new NetworkRequestsClient(api, id)
     this.permissions = new PermissionsClient(api, id)
@@ -159,14 +165,18 @@ export class ConversationHandle {
 
   /**
    * Follows the events: first the stored ones after `after`, then each one when it is stored, with `deltas` also live
-   * text. Each event arrives once and in order, over lost connections and restarts of the server. Ends when the
+   * text, with `hook_client` also the hooks that this client is asked. Each event arrives once and in order, over lost
+   * connections and restarts of the server; a hook that still waits, once with each connection. Ends when the
    * conversation is deleted.
    */
   events<T extends EventType = EventType>(
-    options?: EventsOptions<T> & { readonly deltas?: false | undefined },
+    options?: EventsOptions<T> & { readonly deltas?: false | undefined; readonly hook_client?: undefined },
   ): AsyncGenerator<EventOf<T>>
-  events<T extends EventType = EventType>(options: EventsOptions<T>): AsyncGenerator<EventOf<T> | TransientEvent>
-  events<T extends EventType>(options: EventsOptions<T> = {}): AsyncGenerator<EventOf<T> | TransientEvent> {
+  events<T extends EventType = EventType>(
+    options: EventsOptions<T> & { readonly hook_client?: undefined },
+  ): AsyncGenerator<EventOf<T> | TransientEvent>
+  events<T extends EventType = EventType>(options: EventsOptions<T>): AsyncGenerator<StreamedEvent<T>>
+  events<T extends EventType>(options: EventsOptions<T> = {}): AsyncGenerator<StreamedEvent<T>> {
     const { maxRetries } = this.#api.transport
     return eventsOf({ source: this.#source, maxRetries }, this.id, options)
   }

@@ -1,5 +1,5 @@
-/** The parts of a conversation with two or three operations: rules, questions, network requests, secrets, MCP servers. */
-import type { BodyOf } from '../operations/operations.ts'
+/** The parts of a conversation with two or three operations: rules, questions, hooks, network requests, secrets, MCP servers. */
+import type { BodyOf, QueryFor } from '../operations/operations.ts'
 import type { Api, CallOptions } from '../request/api.ts'
 import { listOf } from '../request/list.ts'
 
@@ -44,6 +44,34 @@ export class ToolCallsClient extends Part {
   /** Sends the result of a call that this client has executed. The first result counts; the same one again changes nothing. */
   answer(tool_use_id: string, body: BodyOf<'postToolResult'>, options?: CallOptions) {
     return this.api.call('postToolResult', { params: { id: this.id, tool_use_id }, body }, options)
+  }
+}
+
+/** Hooks that clients answer, by the name of the client. */
+export class ClientHooksClient extends Part {
+  list(options?: CallOptions) {
+    return listOf(() => this.api.call('listClientHooks', { params: { id: this.id } }, options))
+  }
+
+  /** Registers hooks, in place of all that this client had. It is asked in `events({ hook_client })`. */
+  register(client: string, body: BodyOf<'putClientHooks'>, options?: CallOptions) {
+    return this.api.call('putClientHooks', { params: { id: this.id, client }, body }, options)
+  }
+
+  remove(client: string, options?: CallOptions) {
+    return this.api.call('deleteClientHooks', { params: { id: this.id, client } }, options)
+  }
+}
+
+/** Hooks that wait for an answer of a client. */
+export class HookRequestsClient extends Part {
+  list(query: QueryFor<'listHookRequests'> = {}, options?: CallOptions) {
+    return listOf(() => this.api.call('listHookRequests', { params: { id: this.id }, query }, options))
+  }
+
+  /** The first answer counts; the same one again changes nothing. */
+  answer(request_id: string, body: BodyOf<'answerHook'>, options?: CallOptions) {
+    return this.api.call('answerHook', { params: { id: this.id, request_id }, body }, options)
   }
 }
 

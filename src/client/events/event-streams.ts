@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { EventOf, EventType } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import type { HookFrame } from '../../contract/hooks/client-hooks.ts'
 import type { ConversationDeletedFrame } from '../../contract/socket.ts'
 import { pathOf } from '../request/url.ts'
 import type { FollowRequest } from './follow.ts'
@@ -20,7 +21,12 @@ type StreamOptions<T extends EventType> = Pick<FollowRequest, 'signal' | 'onDisc
 export type EventsOptions<T extends EventType = EventType> = StreamOptions<T> & {
   /** Only events with a higher seq. Default: 0, all events. */
   readonly after?: number | undefined
+  /** Also the hooks that this client is asked, which it has registered. */
+  readonly hook_client?: string | undefined
 }
+
+/** A stored event, a transient one, or a hook that a client is asked. */
+export type StreamedEvent<T extends EventType = EventType> = EventOf<T> | TransientEvent | HookFrame
 
 export type FirehoseOptions<T extends EventType = EventType> = StreamOptions<T> & {
   /** Start after this `cursor` of an event; `0`: from the beginning. Default: only new events. */
@@ -40,8 +46,8 @@ type Streaming = { readonly source: StreamSource; readonly maxRetries: number }
 export async function* eventsOf<T extends EventType>(
   { source, maxRetries }: Streaming,
   id: string,
-  { after = 0, types, deltas, ...options }: EventsOptions<T>,
-): AsyncGenerator<EventOf<T> | TransientEvent> {
+  { after = 0, types, deltas, hook_client, ...options }: EventsOptions<T>,
+): AsyncGenerator<StreamedEvent<T>> {
   const path = pathOf('/conversations/{id}/events/stream', { id })
   const live = new LiveText()
   let seq = after
@@ -49,11 +55,11 @@ export async function* eventsOf<T extends EventType>(
     ...options,
     path,
     cursor: String(after),
-    query: { types, deltas },
+    query: { types, deltas, hook_client },
     maxRetries,
   })) {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the server sends the events of the contract
-    const event = data as EventOf<T> | TransientEvent
+    const event = data as StreamedEvent<T>
     if ('seq' in event) {
       if (event.seq <= seq) continue
       seq = event.seq

@@ -118,7 +118,9 @@ function throwEnd(data: { type: string } | undefined): void {
   }
 }
 
-const isDeleted = ({ status }: AgentServerError): boolean => status === 404 || status === 410
+/** A client whose hooks were removed learns of it: it would not be asked any more. */
+const isDeleted = ({ status, code }: AgentServerError): boolean =>
+  (status === 404 || status === 410) && code !== 'client_hooks_not_found'
 
 /** Without a status the connection was lost, or a frame said that the stream failed. */
 function isTemporary({ status, code }: AgentServerError): boolean {

@@ -13,6 +13,15 @@ import type {
   StreamEvents,
 } from '../../contract/events/events-api.ts'
 import type { AnswerQuestion, PendingQuestions, QuestionAnswered } from '../../contract/events/questions.ts'
+import type {
+  ClientHooksList,
+  ClientHooksView,
+  HookAnswerAccepted,
+  HookRequests,
+  ListHookRequests,
+  PostHookAnswer,
+  PutClientHooks,
+} from '../../contract/hooks/client-hooks.ts'
 import type { AuthorizeMcpServer } from '../../contract/mcp/mcp-oauth.ts'
 import type { McpServerList, McpServerView } from '../../contract/mcp/mcp-status.ts'
 import type { DecideNetworkRequest, NetworkDecisionAnswer, PendingNetworkRequests } from '../../contract/network.ts'
@@ -81,6 +90,18 @@ export const CONVERSATION_OPERATIONS = {
   postToolResult: post('/conversations/{id}/tool-results/{tool_use_id}')
     .sends<typeof PostToolResult>()
     .returns<typeof ToolResultAccepted>(),
+
+  listClientHooks: get('/conversations/{id}/client-hooks').returns<typeof ClientHooksList>(),
+  putClientHooks: put('/conversations/{id}/client-hooks/{client}')
+    .sends<typeof PutClientHooks>()
+    .returns<typeof ClientHooksView>(),
+  deleteClientHooks: remove('/conversations/{id}/client-hooks/{client}'),
+  listHookRequests: get('/conversations/{id}/hook-requests')
+    .filters<typeof ListHookRequests>()
+    .returns<typeof HookRequests>(),
+  answerHook: post('/conversations/{id}/hook-requests/{request_id}')
+    .sends<typeof PostHookAnswer>()
+    .returns<typeof HookAnswerAccepted>(),
 
   listNetworkRequests: get('/conversations/{id}/network-requests').returns<typeof PendingNetworkRequests>(),
   decideNetworkRequest: post('/conversations/{id}/network-requests/{request_id}')

@@ -1,6 +1,7 @@
 /** Requests for events: the queries of the list, the count and the stream, and their responses. */
 import { z } from 'zod'
 import { ConversationId } from '../conversation.ts'
+import { HookClientName } from '../hooks/client-hooks.ts'
 import { Ticket } from '../key.ts'
 import { Flag, PageLimit, listOf } from '../page.ts'
 import { Event, EVENT_TYPES, EventTypeName } from './event.ts'
@@ -71,12 +72,15 @@ export const StreamEvents = z.strictObject({
   ),
   types: typeNames(StreamTypeName).optional(),
   deltas: Flag.default(false).describe('Include transient events, such as text while the model writes it.'),
+  hook_client: HookClientName.optional().describe(
+    'Also the `HookRequest`s to this client, those that wait first. It has registered its hooks with `PUT client-hooks`.',
+  ),
   ticket: Ticket,
 })
 export type StreamEvents = z.infer<typeof StreamEvents>
 
 /** For the WebSocket that creates its conversation: it receives all of its events. */
-export const StreamNewConversation = StreamEvents.omit({ after_seq: true, ticket: true }).extend({
+export const StreamNewConversation = StreamEvents.omit({ after_seq: true, hook_client: true, ticket: true }).extend({
   create: z
     .enum(['defaults', 'frame'])
     .default('defaults')
@@ -88,7 +92,7 @@ export type StreamNewConversation = z.infer<typeof StreamNewConversation>
 
 const MAX_CONVERSATIONS = 100
 
-export const StreamFirehose = StreamEvents.omit({ after_seq: true }).extend({
+export const StreamFirehose = StreamEvents.omit({ after_seq: true, hook_client: true }).extend({
   cursor: z
     .string()
     .max(100)

@@ -9,7 +9,7 @@ export const HookEvent = Envelope.extend({
   ...InSubagent,
   type: z.literal('HookEvent'),
   hook_point: HookPoint,
-  name: z.string().describe('The command or the URL of the hook.'),
+  name: z.string().describe('The command or the URL of the hook, or the id that its client chose.'),
   matched: z.boolean().describe('Always true: a hook whose matcher does not fit is not called, and leaves no event.'),
   duration_ms: z.number().nonnegative(),
   action: z

@@ -2,15 +2,19 @@
 import { z } from 'zod'
 import { Event } from './event.ts'
 import { TransientEvent } from './transient-event.ts'
+import { HookRequest, HookRequestEnded } from '../hooks/client-hooks.ts'
 import { ConversationDeletedFrame, DeletedFrame, ErrorFrame, LaggedFrame, ServerClosingFrame } from '../socket.ts'
 
 const EVENTS = [...Event.options, ...TransientEvent.options] as const
 const ENDS = [ServerClosingFrame, LaggedFrame, ErrorFrame] as const
 
-export const StreamEvent = z.discriminatedUnion('type', [...EVENTS, DeletedFrame, ...ENDS]).meta({
-  id: 'StreamEvent',
-  description: '`data` of one frame: a stored event, a transient one (with `deltas`), or why the stream ends.',
-})
+export const StreamEvent = z
+  .discriminatedUnion('type', [...EVENTS, HookRequest, HookRequestEnded, DeletedFrame, ...ENDS])
+  .meta({
+    id: 'StreamEvent',
+    description:
+      '`data` of one frame: a stored event, a transient one (with `deltas`), a request to a client (with `hook_client`), or why the stream ends.',
+  })
 
 export const FirehoseStreamEvent = z.discriminatedUnion('type', [...EVENTS, ConversationDeletedFrame, ...ENDS]).meta({
   id: 'FirehoseStreamEvent',

@@ -16,10 +16,11 @@ const MAX_COMMAND_CHARS = 10_000
 const MAX_GROUPS = 50
 const MAX_HOOKS_IN_GROUP = 20
 
-/** Of all hooks that a conversation has. */
-const MAX_HOOKS = 100
+/** Of all hooks that a conversation has, and of all that one client answers. */
+export const MAX_HOOKS = 100
 
-const OfEachHook = {
+/** Of hooks of any type. */
+export const OfEachHook = {
   timeout: z
     .number()
     .positive()
@@ -32,6 +33,9 @@ const OfEachHook = {
     .describe(
       'What a timeout, a crash or an unreadable answer means. Default: `block` for `PreToolUse`, `PreModelCall` and `PreCompact`, otherwise `continue`.',
     ),
+}
+
+const ForCompatibility = {
   statusMessage: z.string().max(1000).optional().describe('Accepted for compatibility; not used.'),
 }
 
@@ -44,6 +48,7 @@ const CommandHook = z
       .max(MAX_COMMAND_CHARS)
       .describe('A command for bash. It runs in the sandbox and gets the payload as JSON on its standard input.'),
     ...OfEachHook,
+    ...ForCompatibility,
   })
   .meta({ id: 'CommandHook' })
 export type CommandHook = z.infer<typeof CommandHook>
@@ -64,6 +69,7 @@ const HttpHook = z
     secret: HookSecret.optional(),
     headers: CallbackHeaders.optional(),
     ...OfEachHook,
+    ...ForCompatibility,
   })
   .meta({ id: 'HttpHook' })
 export type HttpHook = z.infer<typeof HttpHook>
@@ -84,16 +90,35 @@ const Matcher = z
     'Which calls the hook is for: a name, names separated by `|`, or a simple regular expression. `*`, empty or absent: all.',
   )
 
-const HookGroups = z
-  .array(
-    z
-      .strictObject({ matcher: Matcher.optional(), hooks: z.array(Hook).min(1).max(MAX_HOOKS_IN_GROUP) })
-      .meta({ id: 'HookGroup' }),
-  )
-  .max(MAX_GROUPS)
-  .optional()
+/** Groups of hooks of this type; `id` names one group in the description of the API. */
+export const groupsOf = <H extends z.ZodType>(hook: H, id: string) =>
+  z
+    .array(
+      z.strictObject({ matcher: Matcher.optional(), hooks: z.array(hook).min(1).max(MAX_HOOKS_IN_GROUP) }).meta({ id }),
+    )
+    .max(MAX_GROUPS)
+    .optional()
 
-const countHooks = (hooks: object) =>
+/** Groups of hooks by point. */
+export const atPoints = <Groups extends z.ZodType>(groups: Groups) =>
+  z.strictObject({
+    SessionStart: groups,
+    SessionEnd: groups,
+    UserPromptSubmit: groups,
+    PreModelCall: groups,
+    PostModelCall: groups,
+    PreToolUse: groups,
+    PostToolUse: groups,
+    PostToolUseFailure: groups,
+    PermissionRequest: groups,
+    Stop: groups,
+    SubagentStart: groups,
+    SubagentStop: groups,
+    PreCompact: groups,
+    Notification: groups,
+  } satisfies Record<HookPoint, Groups>)
+
+export const countHooks = (hooks: object): number =>
   Object.values<readonly { hooks: readonly unknown[] }[] | undefined>({ ...hooks })
     .flatMap((groups) => groups ?? [])
     .reduce((sum, group) => sum + group.hooks.length, 0)
@@ -102,23 +127,7 @@ const countHooks = (hooks: object) =>
  * Also reads the `hooks` object of a `settings.json` of Claude Code: `Hooks.safeParse(json)`. The path of an issue names
  * the field.
  */
-export const Hooks = z
-  .strictObject({
-    SessionStart: HookGroups,
-    SessionEnd: HookGroups,
-    UserPromptSubmit: HookGroups,
-    PreModelCall: HookGroups,
-    PostModelCall: HookGroups,
-    PreToolUse: HookGroups,
-    PostToolUse: HookGroups,
-    PostToolUseFailure: HookGroups,
-    PermissionRequest: HookGroups,
-    Stop: HookGroups,
-    SubagentStart: HookGroups,
-    SubagentStop: HookGroups,
-    PreCompact: HookGroups,
-    Notification: HookGroups,
-  } satisfies Record<HookPoint, typeof HookGroups>)
+export const Hooks = atPoints(groupsOf(Hook, 'HookGroup'))
   .refine((hooks) => countHooks(hooks) <= MAX_HOOKS, { error: `has more than ${MAX_HOOKS} hooks` })
   .meta({
     id: 'Hooks',

@@ -39,7 +39,7 @@ export async function describeAgent({ settings, log, tools, mcpServers, ...inFor
     mcp_servers: mcpServers,
     agents: agentEntries(settings),
     confirmation_mode,
-    hooks: HOOK_POINTS.filter((point) => settings.hooks?.[point]?.length),
+    hooks: HOOK_POINTS.filter((point) => hooksOf(settings).some((hooks) => hooks?.[point]?.length)),
     isolation,
     network,
     workdir,
@@ -48,6 +48,12 @@ export async function describeAgent({ settings, log, tools, mcpServers, ...inFor
     ...(settings.project_settings && { project_settings: settings.project_settings }),
   }
 }
+
+/** Of the configuration, and of clients. */
+const hooksOf = ({ hooks, client_hooks = {} }: Settings) => [
+  hooks,
+  ...Object.values(client_hooks).map((client) => client.hooks),
+]
 
 function baseUrlOf(config: LlmConfig): string | undefined {
   try {

@@ -5,6 +5,8 @@ import type { EventLog } from '../../events/event-log.ts'
 import type { CallbacksOf } from '../../hooks/select-hooks.ts'
 import type { SafeFetch } from '../../security/safe-fetch.ts'
 import { endMarkedCommand } from '../../shell/processes/marked-processes.ts'
+import { RegisteredHooks } from '../client-hooks/registered-hooks.ts'
+import type { WaitingHooks } from '../client-hooks/waiting-hooks.ts'
 import type { ConversationSecrets } from '../config/secrets.ts'
 import type { ConversationShells } from '../exec/conversation-shells.ts'
 import type { LiveState } from '../state/live-state.ts'
@@ -24,6 +26,8 @@ export type HookParts = {
   readonly log: EventLog
   readonly state: LiveState
   readonly shells: ConversationShells
+  /** The requests to the clients that answer hooks. */
+  readonly waitingHooks: WaitingHooks
   readonly secrets: ConversationSecrets
   /** The server's own directory for this conversation. */
   readonly directory: string
@@ -37,11 +41,11 @@ const NO_CALLBACKS: CallbacksOf = () => NONE
 const NONE: readonly never[] = []
 
 export function buildHooks({ fetch, userAgent, callbacksOf }: HookDeps, parts: HookParts): ConversationHooks {
-  const { log, state, shells, secrets, directory, redact, isolation, toolCalls, onFault } = parts
+  const { log, state, shells, secrets, directory, redact, isolation, waitingHooks, toolCalls, onFault } = parts
   const caller = new HookCaller({
     state,
     redact,
-    callbacksOf: callbacksOf ?? NO_CALLBACKS,
+    callbacksOf: new RegisteredHooks(state, waitingHooks).after(callbacksOf ?? NO_CALLBACKS),
     shells: () => shells.current(),
     outputDirectory: join(directory, 'outputs'),
     // In a sandbox, all processes end with the shell.

@@ -26,3 +26,9 @@ export function createLlmFactory({ models, conversationId, secrets, redactor, re
     return createRedactedLlm(recorder.time(llm), redactor)
   }
 }
+
+/** Leaves out the metrics of runs, which do not include titles. */
+export const createTitleLlmFactory = (
+  { models }: Pick<LlmFactoryParts, 'models'>,
+  { id: conversationId, ...parts }: Pick<LlmFactoryParts, 'secrets' | 'redactor'> & { readonly id: string },
+) => createLlmFactory({ models, conversationId, ...parts, recorder: { time: (llm) => llm } })

@@ -8,6 +8,7 @@ import { NetworkPolicy } from '../../contract/network.ts'
 import { PermissionMode, PermissionRules } from '../../contract/permission.ts'
 import { ProjectSettings } from '../../contract/project/project-settings.ts'
 import { RequestedLimits } from '../../contract/limits/resource-limits.ts'
+import { StoredClientHooks } from '../../contract/hooks/client-hooks.ts'
 import { StoredClientTool } from '../../contract/client-tools/client-tool.ts'
 import { CompactionSettings } from '../../contract/compaction/settings.ts'
 import { Agents, SubagentLimits } from '../../contract/agents/definition.ts'
@@ -51,6 +52,7 @@ export const Settings = z.object({
   network: NetworkPolicy.optional(),
   mcp: McpServers.optional(),
   client_tools: z.array(StoredClientTool).optional(),
+  client_hooks: StoredClientHooks.optional(),
   agents: Agents.optional(),
   subagent_limits: SubagentLimits.optional(),
   /** What was loaded at the creation; in a `SystemInit` it is in a field of the event. */

@@ -21,6 +21,7 @@ export function viewOf(state: State): ConversationView {
     ...(settings.enable_message_rewrite_hooks && { enable_message_rewrite_hooks: true }),
     ...(settings.mcp && { mcp: settings.mcp }),
     ...(settings.client_tools && { client_tools: settings.client_tools.map(({ name }) => name) }),
+    ...(settings.client_hooks && { client_hooks: Object.keys(settings.client_hooks) }),
     ...(settings.agents && { agents: settings.agents }),
     ...(settings.subagent_limits && { subagent_limits: settings.subagent_limits }),
     max_iteration_per_run: settings.max_iteration_per_run,

@@ -23,6 +23,8 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/:id/permission-rules',
     'GET /conversations/:id/questions',
     'GET /conversations/:id/tool-calls',
+    'GET /conversations/:id/client-hooks',
+    'GET /conversations/:id/hook-requests',
     'GET /conversations/:id/network-requests',
     'GET /conversations/:id/tasks',
     'GET /conversations/:id/tasks/:task_id',
@@ -62,6 +64,9 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'POST /conversations/:id/approve',
     'POST /conversations/:id/reject',
     'POST /conversations/:id/network-requests/:request_id',
+    'PUT /conversations/:id/client-hooks/:client',
+    'DELETE /conversations/:id/client-hooks/:client',
+    'POST /conversations/:id/hook-requests/:request_id',
   ],
   files: [
     'GET /conversations/:id/files',
@@ -102,11 +107,12 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
   ],
 }
 
-/** Routes that need `read` too: they send events that were stored before to a receiver of the client's choice. */
+/** Routes that need `read` too: they send what the conversation says to a receiver of the client's choice. */
 const ALSO_READ: ReadonlySet<string> = new Set([
   'POST /conversations/:id/callbacks',
   'PUT /conversations/:id/callbacks/:callback_id',
   'POST /conversations/:id/callbacks/:callback_id/redeliver',
+  'PUT /conversations/:id/client-hooks/:client',
 ])
 
 const SCOPES: ReadonlyMap<string, Scope> = new Map(

@@ -35,6 +35,7 @@ const SCOPES: Readonly<Record<CommandFrame['type'], Scope>> = {
   cancel_task: 'write',
   answer: 'write',
   tool_result: 'write',
+  hook_answer: 'approve',
   permission: 'approve',
   network: 'approve',
 }
@@ -83,6 +84,8 @@ async function execute(
       return await conversation.tasks.cancel(frame.task_id)
     case 'tool_result':
       return await conversation.clientCalls.answer(frame.tool_use_id, frame)
+    case 'hook_answer':
+      return conversation.clientHooks.requests.answer(frame.request_id, frame)
     case 'answer':
       return await conversation.questions.answer(frame.question_id, frame.answers)
   }

@@ -8,7 +8,7 @@ import { feedLimits } from '../../events/feed-buffer.ts'
 import { socketFrame } from '../../events/socket-frame.ts'
 import type { SocketConnection } from './connection.ts'
 
-export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'heartbeatMs'> & {
+export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'requests' | 'heartbeatMs'> & {
   /** How many bytes the reader may be behind. */
   readonly bufferBytes: number
   /** Called at the start; the returned function is called with the outcome. */

@@ -11,7 +11,7 @@ import { closeSignal } from '../close-signal.ts'
 import type { StreamWriter } from './stream-writer.ts'
 import { createStreamWriter } from './stream-writer.ts'
 
-export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas'> & {
+export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'requests'> & {
   /** How many bytes the reader may be behind. */
   readonly bufferBytes: number
   /** Returns the cursor with which the reader resumes after this position. */

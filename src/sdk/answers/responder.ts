@@ -29,6 +29,8 @@ const SETTLED: ReadonlySet<string> = new Set([
   'already_decided',
   'conversation_deleted',
   'conversation_not_found',
+  'hook_request_ended',
+  'hook_request_not_found',
   'input_changed',
   'nothing_pending',
   'permission_not_found',

@@ -1,9 +1,8 @@
 /** The way to the sessions: the server of a data directory on this machine, or a server elsewhere. One client for both. */
-import type { AgentServerError } from '../../client/agent-server-error.ts'
 import type { AgentServerClient } from '../../client/client.ts'
 import { createClient } from '../../client/client.ts'
 import { readDataDir } from '../../config/config.ts'
-import type { CallbackHook } from '../../hooks/select-hooks.ts'
+import type { CallbackHooks } from '../hooks/callback-hooks.ts'
 import { invalid } from '../invalid.ts'
 import type { SessionPlace } from '../options/query-options.ts'
 import type { SharedHost } from './shared-host.ts'
@@ -11,10 +10,8 @@ import { acquireHost } from './shared-host.ts'
 
 export type ServerLink = AsyncDisposable & {
   readonly client: AgentServerClient
-  /** Throws if these hooks, which are functions, cannot be called there. */
-  readonly requireCallbackHooks: (hooks: readonly CallbackHook[]) => Promise<void>
-  /** Returns a function that removes them. */
-  readonly addCallbackHooks: (conversationId: string, hooks: readonly CallbackHook[]) => () => void
+  /** The functions that the server calls itself, if it is in this process. Others are asked for their answers. */
+  readonly callbackHooks: () => Promise<CallbackHooks | undefined>
   /** Calls of client tools that this process executes. */
   readonly executing: Set<string>
   /** Whether a query continues its run by itself after the server has ended. */
@@ -44,12 +41,10 @@ async function localLink(host: SharedHost, signal: AbortSignal | undefined): Pro
     client: createClient({ baseUrl, fetch }),
     executing,
     continuesRuns: () => host.wasInProgram,
-    async requireCallbackHooks(hooks) {
-      const { isOwn, address } = await host.server()
-      if (!isOwn && !host.hasServer)
-        throw notHere(hooks, `is the one of another process, at ${address}`, ' Or use another persistDir.')
+    async callbackHooks() {
+      const { isOwn } = await host.server()
+      return isOwn || host.hasServer ? callbackHooks : undefined
     },
-    addCallbackHooks: (id, hooks) => callbackHooks.add(id, hooks),
     async [Symbol.asyncDispose]() {
       if (isReleased) return
       isReleased = true
@@ -63,16 +58,7 @@ function remoteLink({ baseUrl, apiKey, fetch }: NonNullable<SessionPlace['server
     client: createClient({ baseUrl, apiKey, fetch }),
     executing: new Set(),
     continuesRuns: () => false,
-    requireCallbackHooks: (hooks) => Promise.reject(notHere(hooks, `is at ${String(baseUrl)}`)),
-    addCallbackHooks: () => () => {},
+    callbackHooks: async () => undefined,
     async [Symbol.asyncDispose]() {},
   }
-}
-
-/** `where`: what is said of the server. */
-function notHere(hooks: readonly CallbackHook[], where: string, otherwise = ''): AgentServerError {
-  const points = [...new Set(hooks.map(({ point }) => `hooks.${point}`))].join(' and ')
-  return invalid(
-    `${points} cannot be functions here: the server ${where}, and only one in this process can call them. Decide about calls in canUseTool, watch the events of the query, or use hooks of the type command or http.${otherwise}`,
-  )
 }

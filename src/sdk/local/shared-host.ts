@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import type { LocalServer } from './connect-or-start.ts'
 import { connectOrStart } from './connect-or-start.ts'
-import { CallbackHooks } from './callback-hooks.ts'
+import { CallbackHooks } from '../hooks/callback-hooks.ts'
 
 /** How often one request looks for the server again. The client repeats requests besides. */
 const MAX_ATTEMPTS = 3

@@ -1,4 +1,4 @@
-/** The option `hooks`: commands and URLs for the server, and functions of this program for the server in this process. */
+/** The option `hooks`: commands and URLs, which the server calls, and functions of this program. */
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
 import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
 import type { Hook, Hooks } from '../../contract/hooks/hooks.ts'
@@ -29,11 +29,16 @@ export type HookMatcher = {
 
 export type HooksOption = { readonly [Point in HookPoint]?: readonly HookMatcher[] | undefined }
 
-export type SplitHooks = { readonly wire: Hooks | undefined; readonly callbacks: readonly CallbackHook[] }
+/** A function of this program. `say` returns its answer as a command writes it; `call` reads that. */
+export type FunctionHook = CallbackHook & {
+  readonly say: (payload: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<string>
+}
+
+export type SplitHooks = { readonly wire: Hooks | undefined; readonly callbacks: readonly FunctionHook[] }
 
 export function splitHooks(option: HooksOption = {}): SplitHooks {
   const wire: Hooks = {}
-  const callbacks: CallbackHook[] = []
+  const callbacks: FunctionHook[] = []
   for (const [point, matchers] of pointsOf(option)) {
     for (const each of matchers) {
       refuseShape(point, each)
@@ -44,6 +49,7 @@ export function splitHooks(option: HooksOption = {}): SplitHooks {
         (wire[point] ??= []).push({ ...(matcher !== undefined && { matcher }), hooks: [...others] })
       for (const [at, call] of hooks.entries()) {
         if (typeof call !== 'function') continue
+        const say: FunctionHook['say'] = (payload, signal) => textOf(point, call, payload, signal)
         callbacks.push({
           type: 'callback',
           point,
@@ -51,7 +57,9 @@ export function splitHooks(option: HooksOption = {}): SplitHooks {
           ...(matcher !== undefined && { matcher }),
           ...(timeout !== undefined && { timeout }),
           ...(onFailure !== undefined && { on_failure: onFailure }),
-          call: (payload, signal) => answerOf(point, call, payload, signal),
+          say,
+          // The same reader as for the output of commands, so that a function can answer the same.
+          call: async (payload, signal) => readAnswer(point, await say(payload, signal)),
         })
       }
     }
@@ -84,15 +92,18 @@ function refuseMatcher(point: HookPoint, matcher: string | undefined): void {
   if (read && 'fault' in read) throw invalid(`hooks.${point}: the matcher ${read.fault}.`)
 }
 
-/** The same reader as for the output of commands, so that a function can answer the same. */
-async function answerOf(
+/** Throws what the function throws, and for an answer that is not JSON. */
+async function textOf(
   point: HookPoint,
   call: HookCallback,
   payload: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
-) {
+): Promise<string> {
   const { tool_use_id: toolUseId } = payload
   const input = { ...payload, hook_event_name: point }
   const answer = await call(input, typeof toolUseId === 'string' ? toolUseId : undefined, { signal })
-  return readAnswer(point, typeof answer === 'string' ? answer : JSON.stringify(answer ?? {}))
+  if (typeof answer === 'string') return answer
+  const text: string | undefined = JSON.stringify(answer ?? {})
+  if (text === undefined) throw new TypeError('its answer is not JSON')
+  return text
 }

@@ -4,6 +4,7 @@ import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
+import { removeLeftHooks } from '../hooks/left-hooks.ts'
 import { invalid } from '../invalid.ts'
 import type { QueryOptions } from '../options/query-options.ts'
 import { createBody, updateBody, workdirOf } from '../options/request-bodies.ts'
@@ -53,7 +54,8 @@ async function continueSession(
   const id = options.fork ? (await client.conversation(original).fork({}, { signal })).id : original
   const conversation = client.conversation(id)
   // The events of the query begin here: a change of the configuration is one of them.
-  const { last_seq, status } = await conversation.get({ signal })
+  const { last_seq, status, client_hooks = [] } = await conversation.get({ signal })
+  await removeLeftHooks(conversation, client_hooks, signal)
   if (changes) await conversation.updateConfig(changes, { signal })
   await addRules(conversation, options, signal)
   return { conversation, isNew: false, status, after: last_seq }

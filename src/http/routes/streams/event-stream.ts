@@ -35,6 +35,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
           'not_acceptable',
           'invalid_cursor',
           'cursor_ahead',
+          'client_hooks_not_found',
           'too_many_streams',
         ]),
         params: ById,
@@ -55,13 +56,14 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
       },
     },
     async (request, reply) => {
-      const { log } = await manager.open(request.params.id)
-      const { after_seq, types, deltas } = request.query
+      const { log, clientHooks } = await manager.open(request.params.id)
+      const { after_seq, types, deltas, hook_client: client } = request.query
+      const requests = client === undefined ? undefined : clientHooks.requestsTo(client)
       const afterSeq = seqAfter(request.headers['last-event-id'], after_seq)
       const leave = deps.streamSlots.take(log.conversationId)
       try {
         await streamEvents(reply, log, {
-          ...withoutUndefined({ afterSeq, types }),
+          ...withoutUndefined({ afterSeq, types, requests }),
           deltas,
           bufferBytes: deps.streamBufferBytes,
           onOpen: () => deps.metrics.streamOpened('sse'),

@@ -45,7 +45,9 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
       config: { takesTicket: true },
       schema: { params: ById, querystring: StreamEvents },
       async check({ params, query }) {
-        requireSeq((await manager.open(params.id)).log, query.after_seq)
+        const { log, clientHooks } = await manager.open(params.id)
+        requireSeq(log, query.after_seq)
+        if (query.hook_client !== undefined) clientHooks.requestsTo(query.hook_client)
         streamSlots.take(params.id)() // checks before the upgrade that a slot is free; it is taken afterwards
       },
       serve: (socket, { params, query, request }) => talk(deps, socket, request, { ...query, id: params.id }),
@@ -72,7 +74,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
   })
 }
 
-type Talk = Omit<StreamEvents, 'after_seq'> & {
+type Talk = Pick<StreamEvents, 'types' | 'deltas' | 'hook_client'> & {
   readonly id: string
   readonly after_seq?: number | undefined
   readonly made?: ConversationView
@@ -83,17 +85,18 @@ async function talk(
   { manager, metrics, streamSlots, streamBufferBytes }: SocketDeps,
   socket: SocketConnection,
   request: FastifyRequest,
-  { id, after_seq, types, deltas, made }: Talk,
+  { id, after_seq, types, deltas, hook_client, made }: Talk,
 ): Promise<void> {
   const leave = streamSlots.take(id)
   const release = manager.hold(id)
   const answering = answerAll(manager, socket, request, id)
   try {
-    const { log, state } = await manager.open(id)
+    const { log, state, clientHooks } = await manager.open(id)
+    const requests = hook_client === undefined ? undefined : clientHooks.requestsTo(hook_client)
     const afterSeq = after_seq ?? log.head
     const ready = { type: 'ready', conversation_id: id, status: state.status, after_seq: afterSeq }
     await sendFeed(socket, log, {
-      ...withoutUndefined({ types }),
+      ...withoutUndefined({ types, requests }),
       afterSeq,
       deltas,
       bufferBytes: streamBufferBytes,

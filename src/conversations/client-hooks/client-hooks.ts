@@ -1,0 +1,84 @@
+/** The clients that answer hooks of a conversation: registered, listed and removed. The log has who is registered. */
+import type { ClientHooksView, PutClientHooks, StoredClientHooks } from '../../contract/hooks/client-hooks.ts'
+import { MAX_HOOK_CLIENTS } from '../../contract/hooks/client-hooks.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { RequestRecord } from '../../events/request-record.ts'
+import { canonicalJson } from '../../lib/json/canonical-json.ts'
+import type { ConversationActor } from '../actor.ts'
+import { refuseSecretsIn } from '../config/refuse-secrets.ts'
+import type { LiveState } from '../state/live-state.ts'
+import { AskedHooks } from './asked-hooks.ts'
+import type { WaitingHooks } from './waiting-hooks.ts'
+
+export type ClientHooksDeps = {
+  readonly state: LiveState
+  readonly waiting: WaitingHooks
+  readonly redact: (text: string) => string
+  readonly actor: Pick<ConversationActor, 'configure'>
+}
+
+export class ClientHooks {
+  /** What the clients are asked. */
+  readonly requests: AskedHooks
+  readonly #deps: ClientHooksDeps
+
+  constructor(deps: ClientHooksDeps) {
+    this.#deps = deps
+    this.requests = new AskedHooks(deps.waiting)
+  }
+
+  list(): { items: ClientHooksView[] } {
+    return { items: Object.keys(this.#registered).map((client) => this.#viewOf(client)) }
+  }
+
+  /** Replaces all hooks of the client. Those of other clients stay. Requests that wait can still be answered. */
+  async register(client: string, { hooks }: PutClientHooks): Promise<ClientHooksView> {
+    const { actor, redact } = this.#deps
+    refuseSecretsIn({ client, hooks }, redact)
+    await actor.configure(async ({ settings: { client_hooks: before = {} } }) => {
+      const known = Object.hasOwn(before, client) ? before[client] : undefined
+      if (known && canonicalJson(known.hooks) === canonicalJson(hooks)) return { changes: {} }
+      if (!known && Object.keys(before).length >= MAX_HOOK_CLIENTS) throw tooMany()
+      const registered = { hooks, registered_at: new Date().toISOString() }
+      return { changes: { client_hooks: { ...before, [client]: registered } } }
+    })
+    return this.#viewOf(client)
+  }
+
+  /** Idempotent. Requests to the client that wait have failed. */
+  async remove(client: string): Promise<void> {
+    const { actor, waiting } = this.#deps
+    await actor.configure(async ({ settings: { client_hooks: before = {} } }) => {
+      if (!Object.hasOwn(before, client)) return { changes: {} }
+      const { [client]: _, ...client_hooks } = before
+      return { changes: { client_hooks }, after: async () => waiting.drop(client) }
+    })
+  }
+
+  /** Returns what sends the requests to the client to a stream. Throws a `Problem` for a client without hooks. */
+  requestsTo(client: string): (add: (record: RequestRecord) => void) => () => void {
+    if (!Object.hasOwn(this.#registered, client)) throw notFound(client)
+    return (add) => this.#deps.waiting.follow(client, add)
+  }
+
+  get #registered(): StoredClientHooks {
+    return this.#deps.state.current.settings.client_hooks ?? {}
+  }
+
+  #viewOf(client: string): ClientHooksView {
+    const { hooks, registered_at } = this.#registered[client] ?? { hooks: {}, registered_at: new Date(0).toISOString() }
+    return { client, hooks, registered_at, connected: this.#deps.waiting.isConnected(client) }
+  }
+}
+
+const notFound = (client: string) =>
+  new Problem(
+    'client_hooks_not_found',
+    `The client ${client} has no hooks in this conversation. Register them with PUT client-hooks/${client}.`,
+  )
+
+const tooMany = () =>
+  new Problem(
+    'invalid_request',
+    `A conversation has at most ${MAX_HOOK_CLIENTS} clients that answer hooks. Remove those that are gone: GET client-hooks shows who is connected.`,
+  )

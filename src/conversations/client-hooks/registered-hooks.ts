@@ -1,0 +1,68 @@
+/** The hooks that clients have registered, as functions that ask them: the runner of hooks calls them like any other. */
+import type { ClientHookPoints, StoredClientHooks } from '../../contract/hooks/client-hooks.ts'
+import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
+import { DEFAULT_HOOK_TIMEOUT_S } from '../../contract/hooks/hooks.ts'
+import type { CallbackHook, CallbacksOf } from '../../hooks/select-hooks.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { LiveState } from '../state/live-state.ts'
+import type { AskedHook, WaitingHooks } from './waiting-hooks.ts'
+
+export class RegisteredHooks {
+  readonly #state: LiveState
+  readonly #waiting: WaitingHooks
+  #made: StoredClientHooks | undefined
+  #hooks: readonly CallbackHook[] = []
+
+  constructor(state: LiveState, waiting: WaitingHooks) {
+    this.#state = state
+    this.#waiting = waiting
+  }
+
+  /** Those of this process first. Without hooks of clients, theirs as they are. */
+  after(inProcess: CallbacksOf): CallbacksOf {
+    return (id) => {
+      const before = inProcess(id)
+      const hooks = this.#current()
+      return hooks.length > 0 ? [...before, ...hooks] : before
+    }
+  }
+
+  #current(): readonly CallbackHook[] {
+    const { client_hooks: registered } = this.#state.current.settings
+    if (registered !== this.#made) {
+      this.#made = registered
+      this.#hooks = Object.entries(registered ?? {}).flatMap(([client, { hooks }]) => this.#hooksOf(client, hooks))
+    }
+    return this.#hooks
+  }
+
+  /** The conversation ends, and takes no answers any more. */
+  #notify(asked: AskedHook): CallbackHook['call'] {
+    return async (payload) => {
+      this.#waiting.notify(asked, payload)
+      return {}
+    }
+  }
+
+  #hooksOf(client: string, hooks: ClientHookPoints): CallbackHook[] {
+    const late = () =>
+      this.#waiting.isConnected(client)
+        ? ''
+        : ` (its client ${client} is not connected: connect it, or remove its hooks with DELETE client-hooks/${client})`
+    return HOOK_POINTS.flatMap((point) =>
+      (hooks[point] ?? []).flatMap(({ matcher, hooks: group }) =>
+        group.map(({ id, timeout, on_failure }): CallbackHook => {
+          const asked = { client, id, point, timeoutMs: (timeout ?? DEFAULT_HOOK_TIMEOUT_S) * 1000 }
+          return {
+            type: 'callback',
+            point,
+            name: id,
+            ...withoutUndefined({ matcher, timeout, on_failure }),
+            call: point === 'SessionEnd' ? this.#notify(asked) : (...called) => this.#waiting.ask(asked, ...called),
+            whyLate: late,
+          }
+        }),
+      ),
+    )
+  }
+}

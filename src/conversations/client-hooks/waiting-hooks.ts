@@ -1,0 +1,151 @@
+/**
+ * The requests to clients that wait for an answer, from the call of a hook to its outcome: the answer of a client, or
+ * the end of the signal with which the runner of hooks limits the call. In memory only: a call whose hooks have not
+ * answered does not survive the server, whatever hooks they are.
+ */
+import { randomUUID } from 'node:crypto'
+import type { HookFrame, HookRequest, HookRequestEnded } from '../../contract/hooks/client-hooks.ts'
+import type { HookPoint } from '../../contract/hooks/hook-point.ts'
+import type { RequestRecord } from '../../events/request-record.ts'
+import { requestRecord } from '../../events/request-record.ts'
+import type { HookAnswer } from '../../hooks/hook-answer.ts'
+
+/** A hook of a client that is called. */
+export type AskedHook = {
+  readonly client: string
+  readonly id: string
+  readonly point: HookPoint
+  /** Until the signal is aborted. */
+  readonly timeoutMs: number
+}
+
+export type WaitingHook = {
+  readonly request: HookRequest
+  readonly resolve: (answer: HookAnswer) => void
+  readonly reject: (why: unknown) => void
+}
+
+type Listener = (record: RequestRecord) => void
+
+/** Requests that are remembered after their end, so that a late answer gets the reason why it does not count. */
+const MAX_ENDED = 1000
+
+export class WaitingHooks {
+  readonly #conversationId: string
+  readonly #waiting = new Map<string, WaitingHook>()
+  /** With the hash of the answer, if there was one; the oldest first. */
+  readonly #ended = new Map<string, string | undefined>()
+  /** The open streams of each client. */
+  readonly #listeners = new Map<string, Set<Listener>>()
+
+  constructor(conversationId: string) {
+    this.#conversationId = conversationId
+  }
+
+  get(requestId: string): WaitingHook | undefined {
+    return this.#waiting.get(requestId)
+  }
+
+  /** In the order of the calls. */
+  requests(): HookRequest[] {
+    return [...this.#waiting.values()].map(({ request }) => request)
+  }
+
+  isConnected(client: string): boolean {
+    return this.#listeners.has(client)
+  }
+
+  /** Sends the requests to the client that wait, and each further one. Returns a function that ends it. */
+  follow(client: string, listener: Listener): () => void {
+    // Two streams can pass the same function.
+    const own: Listener = (record) => listener(record)
+    const listeners = this.#listeners.get(client) ?? new Set()
+    this.#listeners.set(client, listeners.add(own))
+    for (const request of this.requests()) if (request.client === client) own(requestRecord(request))
+    return () => {
+      listeners.delete(own)
+      if (listeners.size === 0 && this.#listeners.get(client) === listeners) this.#listeners.delete(client)
+    }
+  }
+
+  /** Asks the client. Rejects with the signal's reason, with what the client reports, or if its hooks are removed. */
+  async ask(hook: AskedHook, payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<HookAnswer> {
+    signal.throwIfAborted()
+    const { promise, resolve, reject } = Promise.withResolvers<HookAnswer>()
+    const request = this.#requestOf(hook, payload)
+    const { request_id: id } = request
+    const giveUp = () => {
+      this.#end(id, isTimeout(signal.reason) ? 'timeout' : 'interrupted')
+      reject(signal.reason)
+    }
+    this.#waiting.set(id, { request, resolve, reject })
+    signal.addEventListener('abort', giveUp, { once: true })
+    try {
+      this.#tell(request)
+      return await promise
+    } finally {
+      signal.removeEventListener('abort', giveUp)
+    }
+  }
+
+  /** Tells the client of a point at which nobody waits for answers. */
+  notify(hook: AskedHook, payload: Readonly<Record<string, unknown>>): void {
+    this.#tell(this.#requestOf(hook, payload))
+  }
+
+  /** Ends the request with what the client answered. */
+  answered(requestId: string, hash: string): void {
+    this.#end(requestId, 'answered', hash)
+  }
+
+  /** Of a request that waits no more: the hash of its answer, or undefined for one that had none. */
+  ended(requestId: string): { readonly hash: string | undefined } | undefined {
+    return this.#ended.has(requestId) ? { hash: this.#ended.get(requestId) } : undefined
+  }
+
+  /** The hooks of the client were removed: those that wait have failed. */
+  drop(client: string): void {
+    for (const { request, reject } of this.#waiting.values()) {
+      if (request.client !== client) continue
+      this.#end(request.request_id, 'removed')
+      reject(new Error(`the hooks of ${client} were removed`))
+    }
+  }
+
+  #requestOf({ client, id, point, timeoutMs }: AskedHook, payload: Readonly<Record<string, unknown>>): HookRequest {
+    const now = Date.now()
+    return {
+      type: 'HookRequest',
+      conversation_id: this.#conversationId,
+      timestamp: new Date(now).toISOString(),
+      request_id: randomUUID(),
+      client,
+      hook_id: id,
+      hook_point: point,
+      payload,
+      deadline: new Date(now + timeoutMs).toISOString(),
+    }
+  }
+
+  #end(requestId: string, reason: HookRequestEnded['reason'], hash?: string): void {
+    const waiting = this.#waiting.get(requestId)
+    if (!waiting) return
+    this.#waiting.delete(requestId)
+    this.#ended.set(requestId, hash)
+    const [oldest] = this.#ended.keys()
+    if (oldest !== undefined && this.#ended.size > MAX_ENDED) this.#ended.delete(oldest)
+    const { client, conversation_id } = waiting.request
+    const timestamp = new Date().toISOString()
+    this.#tell({ type: 'HookRequestEnded', conversation_id, timestamp, request_id: requestId, client, reason })
+  }
+
+  #tell(frame: HookFrame): void {
+    const listeners = this.#listeners.get(frame.client)
+    if (!listeners) return
+    // One record for all streams: its frame is made once.
+    const record = requestRecord(frame)
+    for (const listener of listeners) listener(record)
+  }
+}
+
+const isTimeout = (reason: unknown): boolean => reason instanceof DOMException && reason.name === 'TimeoutError'

@@ -1,0 +1,176 @@
+/**
+ * The hooks of a query that are functions, where the server is in another process: they are registered there, and the
+ * server asks for their answers while the query lasts.
+ */
+import { randomUUID } from 'node:crypto'
+import { AgentServerError } from '../../client/agent-server-error.ts'
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { BodyOf } from '../../client/operations/operations.ts'
+import type { ClientHookPoints, HookRequest } from '../../contract/hooks/client-hooks.ts'
+import { orAborted, withinTime } from '../../lib/bounded-wait.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import { messageOf, OpenWork } from '../answers/responder.ts'
+import { invalid } from '../invalid.ts'
+import type { FunctionHook } from '../options/hooks-option.ts'
+import { repeatLost } from '../repeat-lost.ts'
+import { QUERY_CLIENT } from './left-hooks.ts'
+
+export type AskedFunctionsOptions = {
+  readonly conversation: ConversationHandle
+  /** The session as the query found it: later events may say that the hooks were removed. */
+  readonly after: number
+  /** Ends the query with this error. */
+  readonly fail: (error: unknown) => void
+  /** Aborted when the query ends. */
+  readonly signal: AbortSignal
+}
+
+type Answer = BodyOf<'answerHook'>
+
+/** How long the end of a query waits for the server to remove its hooks, in milliseconds. */
+const REMOVE_MS = 5000
+/** As the server accepts it. */
+const MAX_ERROR_CHARS = 10_000
+const MAX_ID_CHARS = 190
+
+export class AskedFunctions implements AsyncDisposable {
+  readonly #options: AskedFunctionsOptions
+  readonly #client = `${QUERY_CLIENT}${randomUUID()}`
+  /** By point and id. */
+  readonly #hooks = new Map<string, FunctionHook>()
+  readonly #work: OpenWork
+  readonly #closing = new AbortController()
+
+  private constructor(hooks: readonly FunctionHook[], options: AskedFunctionsOptions) {
+    this.#options = options
+    this.#work = new OpenWork(options.fail)
+    for (const hook of hooks) this.#hooks.set(keyOf(hook.point, this.#freeId(hook)), hook)
+  }
+
+  /** Resolves when the server knows the hooks: they hold for what follows. */
+  static async register(hooks: readonly FunctionHook[], options: AskedFunctionsOptions): Promise<AskedFunctions> {
+    const asked = new AskedFunctions(hooks, options)
+    const { conversation, signal } = options
+    const body = { hooks: asked.#declaration() }
+    const send = () => conversation.clientHooks.register(asked.#client, body, { signal })
+    await repeatLost(send, signal).catch(explainOldServer)
+    asked.#start()
+    return asked
+  }
+
+  /** The server may be about to end, too: what is left there is removed by the next query of the session. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort()
+    this.#work.endAll()
+    const signal = AbortSignal.timeout(REMOVE_MS)
+    const remove = () => this.#options.conversation.clientHooks.remove(this.#client, { signal })
+    await repeatLost(remove, signal).catch(() => {})
+  }
+
+  /** Functions may have the same name. */
+  #freeId({ point, name }: FunctionHook): string {
+    const base = name.slice(0, MAX_ID_CHARS)
+    let id = base
+    for (let number = 2; this.#hooks.has(keyOf(point, id)); number++) id = `${base}#${number}`
+    return id
+  }
+
+  #declaration(): ClientHookPoints {
+    const points: ClientHookPoints = {}
+    for (const [key, { point, matcher, timeout, on_failure }] of this.#hooks) {
+      const hook = { id: key.slice(point.length + 1), ...withoutUndefined({ timeout, on_failure }) }
+      ;(points[point] ??= []).push({ ...withoutUndefined({ matcher }), hooks: [hook] })
+    }
+    return points
+  }
+
+  #start(): void {
+    const signal = AbortSignal.any([this.#options.signal, this.#closing.signal])
+    this.#follow(signal).catch((error: unknown) => signal.aborted || this.#options.fail(explainRemoved(error)))
+  }
+
+  /** Apart from the events that the query yields: their reader may be slow. */
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { conversation, after } = this.#options
+    const options = { hook_client: this.#client, types: ['ConfigUpdate'], after, signal } as const
+    for await (const event of conversation.events(options)) {
+      if (event.type === 'HookRequest')
+        this.#work.start(event.request_id, (waited) => this.#answerInTime(event, waited))
+      // Nobody else answers for this query: what it has answered may still be reading the response.
+      if (event.type === 'HookRequestEnded' && event.reason !== 'answered') this.#work.end(event.request_id)
+      if (event.type === 'ConfigUpdate' && this.#isMissingIn(event.changes['client_hooks'])) throw removed()
+    }
+  }
+
+  #isMissingIn(registered: unknown): boolean {
+    return typeof registered === 'object' && registered !== null && !Object.hasOwn(registered, this.#client)
+  }
+
+  /** At its deadline the server gives up, too: then nothing is sent. */
+  async #answerInTime(request: HookRequest, signal: AbortSignal): Promise<void> {
+    // By the length of the time and not its end: clocks differ.
+    const ms = Date.parse(request.deadline) - Date.parse(request.timestamp)
+    await withinTime(ms, signal, (inTime) => this.#answer(request, inTime)).catch((error: unknown) => {
+      if (!(error instanceof DOMException) || error.name !== 'TimeoutError') throw error
+    })
+  }
+
+  async #answer(request: HookRequest, signal: AbortSignal): Promise<void> {
+    const { hookRequests } = this.#options.conversation
+    const send = (answer: Answer) =>
+      repeatLost(() => hookRequests.answer(request.request_id, answer, { signal }), signal)
+    const answer = await this.#answerTo(request, signal)
+    try {
+      await send(answer)
+    } catch (error) {
+      if (!(error instanceof AgentServerError) || !isRefused(error)) throw error
+      await send(failed(`the answer was refused: ${error.message}`))
+    }
+  }
+
+  /** Rejects only with the reason of the signal: a throw is a failure of the hook. */
+  async #answerTo(request: HookRequest, signal: AbortSignal): Promise<Answer> {
+    const hook = this.#hooks.get(keyOf(request.hook_point, request.hook_id))
+    if (!hook) return failed('this program has no such hook')
+    try {
+      return outputOf(await orAborted(hook.say(request.payload, signal), signal))
+    } catch (error) {
+      signal.throwIfAborted()
+      return failed(messageOf(error))
+    }
+  }
+}
+
+const keyOf = (point: string, id: string) => `${point} ${id}`
+
+const failed = (why: string): Answer => ({ error: why.slice(0, MAX_ERROR_CHARS).toWellFormed() || 'it failed' })
+
+/** A JSON object is sent as such. */
+function outputOf(said: string): Answer {
+  try {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it begins with {
+    return said.trimStart().startsWith('{') ? { output: JSON.parse(said) as object } : { text: said }
+  } catch {
+    return { text: said }
+  }
+}
+
+/** The server accepts such an answer of nobody; the hook still waits. */
+const isRefused = ({ status }: AgentServerError) => status === 400 || status === 413 || status === 422
+
+const removed = () =>
+  new AgentServerError(
+    'client_hooks_not_found',
+    'Another client has removed the hooks of this query, which are functions. The run was stopped: without them it would not be guarded.',
+  )
+
+const explainRemoved = (error: unknown): unknown =>
+  error instanceof AgentServerError && error.code === 'client_hooks_not_found' ? removed() : error
+
+function explainOldServer(error: unknown): never {
+  if (error instanceof AgentServerError && error.code === 'not_found')
+    throw invalid(
+      'Hooks cannot be functions here: the server is of an older version, which cannot ask clients. Update it, or use hooks of the type command or http.',
+    )
+  throw error
+}

@@ -1,0 +1,126 @@
+/** Hooks that are functions, where the server does not call them itself: it asks for their answers. */
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, expect, test } from 'vitest'
+import type { HooksOption, QueryOptions } from '../../src/index.ts'
+import { createServer, query, run } from '../../src/index.ts'
+import { setSdkStage, startHooked } from './stage.ts'
+
+const stage = await setSdkStage()
+const server = await createServer({ persistDir: join(stage.home, 'server') })
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  await stage[Symbol.asyncDispose]()
+})
+const { client } = server
+const place = { persistDir: undefined, server: { baseUrl: server.url, apiKey: server.apiKey } }
+const options: QueryOptions = { ...stage.options, ...place, tools: ['Bash'] }
+const bash = (command: string) => `call Bash ${JSON.stringify({ command })}`
+const pre = (...hooks: NonNullable<HooksOption['PreToolUse']>[number]['hooks']) => ({ PreToolUse: [{ hooks }] })
+const specific = (fields: object) => ({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...fields } })
+const namesIn = async (id: string) => (await client.conversation(id).get()).client_hooks
+
+test('functions decide about calls, change them and see their results, as in one process', async () => {
+  const seen: unknown[] = []
+  const same = () => void seen.push('same')
+  const hooks: HooksOption = {
+    UserPromptSubmit: [{ hooks: [() => ({ systemMessage: 'heard' })] }],
+    PreToolUse: [
+      { matcher: 'Bash', hooks: [same, same] },
+      {
+        hooks: [
+          ({ tool_name: name }, toolUseId) => {
+            seen.push([name, typeof toolUseId])
+            return specific({ permissionDecision: 'allow', updatedInput: { command: 'echo changed' } })
+          },
+        ],
+      },
+    ],
+    PostToolUse: [{ hooks: [({ tool_response: output }) => void seen.push(output)] }],
+    Stop: [{ hooks: [async () => ({})] }],
+  }
+  const { events, finalText, sessionId } = await run({
+    prompt: bash('echo hello'),
+    options: { ...options, permissionMode: 'deny', hooks },
+  })
+  expect(finalText).toContain('changed')
+  expect(seen).toMatchObject(['same', 'same', ['Bash', 'string'], { stdout: 'changed\n' }])
+  const points = events.flatMap((event) => (event.type === 'HookEvent' ? [event.hook_point] : []))
+  expect(points).toEqual(['UserPromptSubmit', 'PreToolUse', 'PreToolUse', 'PreToolUse', 'PostToolUse', 'Stop'])
+  expect(await namesIn(sessionId), 'after the query').toEqual([])
+})
+
+test('a function that throws, answers garbage or nothing in time denies the call', async () => {
+  const circular: { self?: object } = {}
+  circular.self = circular
+  const signals: AbortSignal[] = []
+  for (const [hook, why, timeout] of [
+    [() => Promise.reject(new Error('out of order')), 'out of order', 60],
+    [() => circular, 'circular', 60],
+    [() => ({ hookSpecificOutput: { permissionDecision: 'maybe' } }), 'the answer was refused', 60],
+    [() => '{ no JSON', 'the answer was refused', 60],
+    [
+      (...[, , { signal }]: [unknown, unknown, { signal: AbortSignal }]) => (
+        signals.push(signal),
+        new Promise(() => {})
+      ),
+      'within 0.5 s',
+      0.5,
+    ],
+  ] as const) {
+    const hooks = { PreToolUse: [{ hooks: [hook], timeout }] }
+    const { events } = await run({ prompt: bash('echo x'), options: { ...options, hooks } })
+    expect(events.find((event) => event.type === 'ToolResult')).toMatchObject({
+      error_type: 'denied',
+      output: expect.stringContaining(why),
+    })
+  }
+  expect(signals).toMatchObject([{ aborted: true }])
+})
+
+test('a message that is blocked is an error, and hooks answer while the program does not read events', async () => {
+  const block = { UserPromptSubmit: [{ hooks: [() => ({ decision: 'block', reason: 'not today' })] }] }
+  await expect(run({ prompt: 'x', options: { ...options, hooks: block } })).rejects.toThrow('not today')
+  const answered = Promise.withResolvers<void>()
+  const asking = query({
+    prompt: bash('echo x'),
+    options: { ...options, hooks: { PostToolUse: [{ hooks: [() => answered.resolve()] }] } },
+  })
+  for await (const event of asking) if (event.type === 'ToolUse') await answered.promise
+})
+
+test('two programs with functions share a directory, and each answers for its own session', async () => {
+  const shared = { persistDir: join(stage.home, 'shared') }
+  const holding = Promise.withResolvers<void>()
+  const asked: unknown[] = []
+  async function* messages() {
+    yield bash('echo own')
+    await holding.promise
+  }
+  const watch = ({ tool_input: input }: Record<string, unknown>) => void asked.push(input)
+  const own = run({ prompt: messages(), options: { ...stage.options, ...shared, tools: ['Bash'], hooks: pre(watch) } })
+  while (asked.length === 0) await sleep(10)
+  const other = startHooked({ ...stage.options, ...shared }, bash('echo other'))
+  const said = await text(other.stdout)
+  holding.resolve()
+  await own
+  expect(asked).toEqual([{ command: 'echo own' }])
+  expect(said).toContain('asked {"command":"echo other"}')
+  expect(said, 'denied by its own hook').toContain(`of ${other.pid}`)
+})
+
+test('a query whose hooks another client removes ends with an error, and its run is stopped', async () => {
+  let id = ''
+  const remove = async () => {
+    const { clientHooks } = client.conversation(id)
+    for await (const { client: name } of clientHooks.list()) await clientHooks.remove(name)
+    return new Promise(() => {})
+  }
+  const asking = query({ prompt: bash('echo x'), options: { ...options, hooks: pre(remove) } })
+  const reading = (async () => {
+    for await (const event of asking) id = event.conversation_id
+  })()
+  await expect(reading).rejects.toThrow('Another client has removed the hooks of this query')
+  expect((await client.conversation(id).wait()).status).not.toBe('running')
+})
