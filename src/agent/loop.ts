@@ -5,7 +5,7 @@ import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { AskedToolUse } from '../contract/permission.ts'
 import type { OutputContext } from './output/final-output.ts'
-import { endWithOutput, requestOutput } from './output/final-output.ts'
+import { endIfValid, endWithOutput, requestOutput } from './output/final-output.ts'
 import type { Gated } from '../policy/permissions.ts'
 import { cutReasonOf } from '../llm/answer/finish-reason.ts'
 import type { Llm, LlmAnswer, ModelTool } from '../llm/llm.ts'
@@ -41,6 +41,8 @@ export type AgentContext = Limited & {
    * further call begins.
    */
   readonly gate: () => Gated
+  /** Returns the answer that an earlier run was cut off with before it ended, if nothing came after it. */
+  readonly leftAnswer: () => LeftAnswer | undefined
   /** True if all subagents that work for open calls wait for decisions. */
   readonly waitsForSubagents: () => boolean
   /** Returns undefined if the conversation has none. */
@@ -55,6 +57,8 @@ export type AgentContext = Limited & {
   /** Undefined if the run has no output schema. */
   readonly output?: OutputContext | undefined
 }
+
+type LeftAnswer = { readonly stopReason: 'completed' | 'finished'; readonly text: string }
 
 /** Receives events. `emit` resolves when they are durable; `publish` is for transient events. */
 export type Output = {
@@ -82,6 +86,9 @@ export async function runAgent(
   signal: AbortSignal,
 ): Promise<LoopEnd | LoopWait> {
   if (await context.hooks()?.begin(signal)) return ENDED_BY_HOOK
+  const left = context.leftAnswer()
+  const over = left && (await endWithAnswer(context, left, signal))
+  if (over) return over
   for (;;) {
     const ran = await runOpenCalls(context, signal)
     if (!ran) return { stopReason: 'paused' }
@@ -112,6 +119,13 @@ export async function runAgent(
       return { stopReason: 'error', failure: { type, message, retryable } }
     }
   }
+}
+
+/** Returns undefined if the agent continues. */
+async function endWithAnswer(context: AgentContext, left: LeftAnswer, signal: AbortSignal) {
+  if (await goesOn(context, signal)) return undefined
+  const end: LoopEnd = { stopReason: left.stopReason, finalText: left.text }
+  return context.output ? await endIfValid(context.output, end, left.text) : end
 }
 
 /** Returns undefined if the loop continues, because the output is not valid. */

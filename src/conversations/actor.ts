@@ -143,7 +143,7 @@ export class ConversationActor {
     await this.inTurn(async () => {
       await this.#runs.stop()
       if (interrupt) await this.#runs.interruptCalls()
-      await this.applyEnd(this.#pauseIntent(reason, interrupt)).catch((error: unknown) => {
+      await this.applyEnd(this.#runs.intentToPause(reason, interrupt)).catch((error: unknown) => {
         this.#deps.subagents.resume()
         throw error
       })
@@ -205,7 +205,7 @@ export class ConversationActor {
       await this.#runs.stopAgent()
       // Pending approvals and questions stay pending and continue after the next start.
       const pauses = outcome === 'closing' && this.#state.current.status === 'running' && !this.#log.failed
-      const end = this.#unstored.kept ?? this.#pauseIntent('server_closing', true)
+      const end = this.#unstored.kept ?? this.#runs.intentToPause('server_closing', true)
       if (pauses) await this.apply(end).catch(this.reportStorage)
       await this.#log.close(outcome)
       // Reports the changes since the last `onChange`.
@@ -269,10 +269,6 @@ export class ConversationActor {
     const { reason, openCalls, settings } = this.#state.current
     const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start)
     return !this.isWorking && !isCutOff && !openCalls.length && !areInBackground(this.#state.current)
-  }
-
-  #pauseIntent(reason: string, interrupt: boolean): Intent {
-    return { kind: 'pause', reason, interrupt, begun: this.begunCalls(), now: Date.now() }
   }
 
   /** Returns true if the run continues. */

@@ -92,6 +92,9 @@ export const TOOL_NAMES = Object.keys(TOOLS) as ToolName[]
 /** Tools whose state is the output of their last successful call: it is stored only in the log. */
 export const TOOLS_KEPT_IN_LOG: ReadonlySet<string> = new Set<ToolName>(['TaskTracker'])
 
+/** Tools that end the run. */
+export const TOOLS_THAT_FINISH: ReadonlySet<string> = new Set<ToolName>(['Finish'])
+
 /** Names of the same tools in other servers, so that their clients need not change. */
 const ALIASES: Readonly<Record<string, ToolName>> = {
   execute_bash: 'Bash',

@@ -200,9 +200,11 @@ export class ConversationHooks {
     const { caller, state, emit, subagent } = this.#deps
     const point = subagent ? 'SubagentStop' : 'Stop'
     if (!caller.has(point)) return false
-    const { run } = state.current
+    const { run, answered } = state.current
     const blockedStops = run?.blockedStops ?? 0
-    const fields = { stop_hook_active: blockedStops > 0, last_assistant_message: run?.finalText ?? '' }
+    // A run that only ends with the answer of one before has no text.
+    const text = run?.finalText || (answered?.text ?? '')
+    const fields = { stop_hook_active: blockedStops > 0, last_assistant_message: text }
     const names = subagent && { names: [subagent.name] }
     const { runs, events, answer } = await this.#ask({ point, ...names, fields }, signal)
     const reason = answer.stop === undefined && blockedStops < MAX_BLOCKED_STOPS ? answer.block : undefined

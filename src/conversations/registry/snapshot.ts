@@ -14,6 +14,7 @@ import { TaskProgress } from '../../contract/task.ts'
 import type { Storage } from '../../storage/storage.ts'
 import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { OpenRequest } from '../approvals/open-request.ts'
+import { Answered } from '../state/answered.ts'
 import type { Run as RunState } from '../state/run-state.ts'
 import type { AgentState, Subagent } from '../state/state-shape.ts'
 import type { State } from '../state/state.ts'
@@ -117,6 +118,7 @@ const OpenSubagent = z.object({
     readThrough: z.number(),
     repeats: Repeats,
     granted: PermissionRules.optional(),
+    answered: Answered.optional(),
   } satisfies Fields<AgentState>),
 } satisfies Fields<Subagent>)
 
@@ -142,6 +144,8 @@ const Meta = z.object({
   // Missing in files of earlier versions, which had no tool of that kind.
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
   granted: PermissionRules.optional(),
+  // Missing in files of earlier versions: such a run asks the model once more.
+  answered: Answered.optional(),
   // Missing in files of earlier versions, which had no tasks.
   tasks: z.array(OpenTask).default([]),
   // Missing in files of earlier versions, whose agents asked nothing.

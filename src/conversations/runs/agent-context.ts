@@ -12,6 +12,7 @@ import type { Gated, GatedCall, PermissionGate } from '../../policy/permissions.
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../state/live-state.ts'
 import type { State } from '../state/state.ts'
+import { openAnswer } from '../state/answered.ts'
 import { gatedCalls } from '../state/state.ts'
 import { findSubagent } from '../state/subagents.ts'
 import { compactionOf } from './compaction-of.ts'
@@ -59,6 +60,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
       const isNew = ({ toolUseId: id }: GatedCall) => !toolCalls.hasBegun(id) && !isWorkedOn(current, id)
       return strictest(rules().map((each) => gate.decide(gatedCalls(current).filter(isNew), each)))
     },
+    leftAnswer: () => openAnswer(state.current),
     waitsForSubagents,
     steps: () => state.current.run?.steps ?? 0,
     stuckIn: () => stuckIn(state.current.repeats),

@@ -86,6 +86,11 @@ export class RunDriver {
     return [...own, ...subagents.begunCalls()]
   }
 
+  intentToPause(reason: string, interrupt: boolean): Intent {
+    const hasHooks = this.#deps.hooks.forLoop() !== undefined
+    return { kind: 'pause', reason, interrupt, begun: this.begunCalls(), now: Date.now(), hasHooks }
+  }
+
   intentToEnd(run: ActiveRun, end: RunEnd): Intent {
     const runId = run.id
     if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, hooked: end.hooked }

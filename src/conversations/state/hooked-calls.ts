@@ -8,6 +8,7 @@ type Hooked = {
   readonly openCalls: readonly ToolCall[]
   readonly run: Run | undefined
   readonly hooksAt: number
+  readonly answered: unknown
 }
 
 export function afterHook<S extends Hooked>(state: S, event: EventOf<'HookEvent'>): S {
@@ -38,7 +39,9 @@ function withoutVerdict(call: ToolCall): ToolCall {
 
 function countBlockedStop<S extends Hooked>(state: S): S {
   const { run } = state
-  return run ? { ...state, run: { ...run, blockedStops: (run.blockedStops ?? 0) + 1 } } : state
+  // The agent continues.
+  const next = { ...state, answered: undefined }
+  return run ? { ...next, run: { ...run, blockedStops: (run.blockedStops ?? 0) + 1 } } : next
 }
 
 function afterPre(call: ToolCall, { decision, message, context, updated_input }: EventOf<'HookEvent'>): ToolCall {

@@ -42,7 +42,7 @@ import {
 import type { PromptHooks } from '../../hooks/hook-event.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { EndRunIntent, RecoverIntent } from './run-end.ts'
-import { decideEnd, decideRecover } from './run-end.ts'
+import { decideEnd, decideRecover, endAnswered } from './run-end.ts'
 import type { EndBackgroundIntent, StartSubagentIntent } from '../subagents/subagent-intents.ts'
 import { decideEndBackground, decideStartSubagent } from '../subagents/subagent-intents.ts'
 import type { State } from './state.ts'
@@ -83,7 +83,7 @@ export type Intent =
     }
   | ({ kind: 'run'; newRunId: string } & RequestedRun)
   /** `interrupt`: running calls were asked to end, and calls that have not begun are cancelled. */
-  | { kind: 'pause'; reason: string; interrupt: boolean; begun: readonly string[]; now: number }
+  | { kind: 'pause'; reason: string; interrupt: boolean; begun: readonly string[]; now: number; hasHooks?: boolean }
   | { kind: 'configure'; changes: Record<string, unknown> }
   /** Names only; the values are already stored. */
   | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
@@ -234,7 +234,13 @@ const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it
  * Pausing a conversation that does not run is not an error; it changes nothing, except that `interrupt` cancels the
  * calls that an earlier pause has kept. Subagents in the background are paused in every status.
  */
-function decidePause(state: State, { reason, interrupt, begun, now }: IntentOf<'pause'>): EventDraft[] {
+function decidePause(
+  state: State,
+  { reason, interrupt, begun, now, hasHooks = false }: IntentOf<'pause'>,
+): EventDraft[] {
+  // The agent has answered: it is too late to pause.
+  const over = endAnswered(state, now, hasHooks)
+  if (over) return over
   const interrupted = interrupt
     ? [...interruptCalls(state, begun, BEFORE_PAUSE), ...endBackground(state, begun, 'cancelled', BEFORE_PAUSE)]
     : []

@@ -15,6 +15,7 @@ import {
   toStatus,
   waitsForUser,
 } from './drafts.ts'
+import { openAnswer } from './answered.ts'
 import { areInBackground, findSubagent, waitsForSubagents } from './subagents.ts'
 import { denyLeftRequests } from './network-requests.ts'
 import { STATUS_AFTER } from './run-state.ts'
@@ -92,6 +93,20 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
   return startsAnother ? interruptCalls(state, begun, BEFORE_MESSAGE) : []
 }
 
+/** Ends the run as the loop would have; undefined if hooks or a schema have a say, which only a run can ask. */
+export function endAnswered(state: State, now: number, hasHooks: boolean): EventDraft[] | undefined {
+  const { status, run, settings } = state
+  const isCertain = !hasHooks && !settings.output_schema && !run?.outputSchema && !areInBackground(state)
+  const answer = status === 'running' && isCertain ? openAnswer(state) : undefined
+  if (!answer) return undefined
+  const { stopReason, text: finalText } = answer
+  return [
+    result(state, stopReason, now, { finalText }),
+    ...endOfCurrentTask(state, stopReason, finalText),
+    toStatus(state, STATUS_AFTER[stopReason], stopReason),
+  ]
+}
+
 /**
  * Interrupted calls are reported as such and never re-run, because they may have had effects. A call that waits for a
  * decision, or was decided while paused, has had none and keeps waiting.
@@ -101,6 +116,8 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
   const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests), ...cutOff]
   const waits = state.status !== 'running' && waitsForSubagents(state)
   if (isWaiting(state.status) || isUndecided(state) || waits || isHeldBack(state)) return lost
+  const over = endAnswered(state, now, state.settings.hooks !== undefined)
+  if (over) return [...lost, ...over]
   // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
   const answered = state.openCalls.flatMap((call, at) => {
     const why = at && !findSubagent(state, call.toolUseId) ? NOT_BEGUN_AT_STOP : CUT_OFF

@@ -10,6 +10,7 @@ import type { OpenRequest } from '../approvals/open-request.ts'
 import type { PostedKey } from '../idempotency/idempotency.ts'
 import type { OpenQuestion } from '../questions/open-questions.ts'
 import type { OpenTask } from '../tasks/task-state.ts'
+import type { Answered } from './answered.ts'
 import type { OpenNetworkRequest } from './network-requests.ts'
 import type { Run } from './run-state.ts'
 import type { Settings } from './settings.ts'
@@ -31,6 +32,8 @@ export type AgentState = {
   readonly readThrough: number
   /** Failing calls of this run that were repeated. */
   readonly repeats: Repeats
+  /** The answer that its run has not ended with yet. */
+  readonly answered: Answered | undefined
 }
 
 /** A subagent that has not ended. */
@@ -112,6 +115,7 @@ export const EMPTY_STATE: State = {
   runsInARow: 0,
   readThrough: 0,
   repeats: NO_REPEATS,
+  answered: undefined,
   usage: {},
   costUsd: undefined,
   postedKeys: [],
@@ -128,4 +132,5 @@ export const NO_AGENT: AgentState = {
   readThrough: 0,
   repeats: NO_REPEATS,
   granted: undefined,
+  answered: undefined,
 }

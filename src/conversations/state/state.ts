@@ -13,6 +13,7 @@ import { withPostedKey } from '../idempotency/idempotency.ts'
 import { isAllowed, openRequest, releasedRequest } from '../approvals/open-request.ts'
 import { questionsAfter, questionsAfterResult } from '../questions/open-questions.ts'
 import { withClientResult } from '../client-tools/client-result.ts'
+import { answeredAfterEnd, answeredAfterResult, answeredBy } from './answered.ts'
 import { afterDecision } from './decided-calls.ts'
 import { afterHook, withoutVerdicts } from './hooked-calls.ts'
 import { networkRequestsAfter } from './network-requests.ts'
@@ -60,11 +61,12 @@ function foldOwn(state: State, event: Event): State {
         postedKeys: withPostedKey(state.postedKeys, event),
         runRequestedAt: event.run ? event.seq : state.runRequestedAt,
         runsInARow: 0,
+        answered: undefined,
         granted: grantedByMessage(state.settings.project_settings, event),
         preview: state.preview || previewOf(event),
       }
     case 'OutputRequest':
-      return { ...next, run: state.run && runAfterOutputRequest(state.run, event) }
+      return { ...next, run: state.run && runAfterOutputRequest(state.run, event), answered: undefined }
     case 'AssistantMessage':
       return afterAnswer(next, event)
     case 'Condensation':
@@ -104,8 +106,9 @@ function foldOwn(state: State, event: Event): State {
     case 'CommandResult':
     case 'ModelRetry':
     case 'ErrorEvent':
-    case 'Result':
       return next
+    case 'Result':
+      return { ...next, answered: answeredAfterEnd(state.answered, event) }
     default:
       // An event of a newer server may change the state: continue reading, but do not run.
       event satisfies never
@@ -163,6 +166,7 @@ function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
     costUsd: undefined,
     postedKeys: [],
     granted: undefined,
+    answered: undefined,
   }
 }
 
@@ -203,7 +207,8 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
   const costUsd = addCost(state.costUsd, event.cost_usd)
   // Events of earlier versions do not record it: everything before the answer counts as read.
   const readThrough = event.read_through ?? event.seq
-  return { ...state, run: state.run && runAfterAnswer(state.run, event), readThrough, usage, costUsd }
+  const answered = answeredBy(event)
+  return { ...state, run: state.run && runAfterAnswer(state.run, event), readThrough, usage, costUsd, answered }
 }
 
 function afterCall(state: State, event: EventOf<'ToolUse'>): State {
@@ -218,12 +223,17 @@ function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const holdsCalls = state.holdsCalls && openCalls.length > 0
   const granted = grantedByResult(state, event)
   const subagents = withoutAnswered(state.subagents, event.tool_use_id)
-  const lastOutputs = outputsAfter(state, event)
-  return { ...state, openCalls, subagents, request, questions, holdsCalls, granted, lastOutputs }
+  const name = state.openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
+  const lastOutputs = outputsAfter(state, name, event)
+  const answered = answeredAfterResult(state.answered, name, event)
+  return { ...state, openCalls, subagents, request, questions, holdsCalls, granted, lastOutputs, answered }
 }
 
-function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolResult'>): State['lastOutputs'] {
-  const name = openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
+function outputsAfter(
+  { lastOutputs }: State,
+  name: string | undefined,
+  event: EventOf<'ToolResult'>,
+): State['lastOutputs'] {
   const isKept = name !== undefined && TOOLS_KEPT_IN_LOG.has(name) && !event.is_error
   return isKept ? { ...lastOutputs, [name]: event.output } : lastOutputs
 }

@@ -41,9 +41,12 @@ const AT_REST = ['idle', 'paused', 'finished', 'error', 'cancelled'] as const sa
 const newRunId = '018f0000-0000-7000-8000-00000000000c'
 const now = START_MS + 60_000
 
-/** A conversation whose run has come to this status. */
-const inStatus = (to: Status, ...more: EventDraft[]) =>
-  folded([userMessage('go', true), status('running'), answered({ text: 'one' }), status(to, 'running'), ...more])
+/** A conversation whose run has come to this status. A run that is active has more to do. */
+const inStatus = (to: Status, ...more: EventDraft[]) => {
+  const asked = to === 'running' ? [answered({ calls: ['a'] }), toolUse('a'), toolResult('a')] : []
+  const said = to === 'running' ? [] : [answered({ text: 'one' })]
+  return folded([userMessage('go', true), status('running'), ...asked, ...said, status(to, 'running'), ...more])
+}
 
 const inTurn = folded([
   userMessage('go', true),
