@@ -1,6 +1,6 @@
 /** Opens what the chat and a run without it work with: settings, host and conversation. */
 import type { Info } from '../contract/server.ts'
-import type { OpenedConversation } from './conversation/open-conversation.ts'
+import type { BeforeOpening, OpenedConversation } from './conversation/open-conversation.ts'
 import { openConversation } from './conversation/open-conversation.ts'
 import type { AgentHost } from './open-host.ts'
 import { infoOf, openHost } from './open-host.ts'
@@ -12,6 +12,7 @@ type RunRequest = {
   readonly server: string | undefined
   readonly settings: RunSettings
   readonly check?: (info: Info) => void
+  readonly before?: BeforeOpening
 }
 
 export type Opened = OpenedConversation & {
@@ -20,16 +21,16 @@ export type Opened = OpenedConversation & {
 }
 
 /**
- * `check` can throw before a conversation is created or changed. Closes everything it has opened if a later step fails.
+ * `check` and `before` can throw before a conversation is created or changed. Closes everything it has opened if a later step fails.
  * The caller closes `host`.
  */
-export async function openRun({ server, settings, check }: RunRequest, signal: AbortSignal): Promise<Opened> {
+export async function openRun({ server, settings, check, before }: RunRequest, signal: AbortSignal): Promise<Opened> {
   const { dataDir, serverKey, secretFiles } = settings
   const host = await openHost({ server, apiKey: serverKey, dataDir, secretFiles, signal })
   try {
     const info = await infoOf(host, signal)
     check?.(info)
-    const opened = await openConversation(host.client, settings.conversation, settings.names, signal)
+    const opened = await openConversation(host.client, settings.conversation, settings.names, { ...before, signal })
     endPreparation()
     return { ...opened, host, info, notices: [...settings.notices, ...opened.notices] }
   } catch (error) {

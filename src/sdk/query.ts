@@ -10,14 +10,17 @@ import { attachHooks } from './hooks/attach-hooks.ts'
 import { openLink } from './local/server-link.ts'
 import { checkRequest } from './options/check-options.ts'
 import { splitHooks } from './options/hooks-option.ts'
-import type { ApprovalOptions, Prompt, QueryOptions } from './options/query-options.ts'
+import type { ApprovalOptions, ContinuedSession, Prompt, QueryOptions } from './options/query-options.ts'
 import { repeatLost } from './repeat-lost.ts'
 import { followSession } from './session/follow-session.ts'
 import { openSession } from './session/open-session.ts'
 
 export type QueryEvent = Event | TransientEvent
 
-export type QueryRequest = { readonly prompt: Prompt; readonly options?: QueryOptions | undefined }
+/** Without a prompt a session continues where it stopped: what waits is asked again, and a run that was cut off continues. */
+export type QueryRequest =
+  | { readonly prompt: Prompt; readonly options?: QueryOptions | undefined }
+  | { readonly prompt?: undefined; readonly options: QueryOptions & ContinuedSession }
 
 /** Starts with the first `next()`. Does nothing before that. */
 export const query = (request: QueryRequest): Query => new Query(request)
@@ -118,13 +121,14 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     const link = await openLink(this.#options, this.#ending.signal)
     try {
       const { signal } = this.#ending
-      const session = await openSession(link.client, this.#options, signal)
+      const { prompt } = this.#request
+      const session = await openSession(link.client, { prompt, options: this.#options, signal })
       const fail = (error: unknown) => this.#end({ kind: 'failed', error })
       const hooks = await attachHooks(link, callbacks, { ...session, fail, signal })
       this.#conversation = session.conversation
       try {
         yield* followSession(session, {
-          prompt: this.#request.prompt,
+          prompt,
           options: this.#options,
           executing: link.executing,
           continuesRuns: link.continuesRuns,

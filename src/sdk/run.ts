@@ -39,7 +39,7 @@ function outputOf(events: readonly Event[]): QueryOutcome {
   const status = events.findLast((event) => event.type === 'StatusUpdate')?.status
   const waiting = status === 'waiting_for_confirmation' || status === 'waiting_for_input' ? status : undefined
   const [first] = events
-  const stopReason = waiting ?? result?.stop_reason
+  const stopReason = waiting ?? result?.stop_reason ?? askedIn(events)
   if (!first || stopReason === undefined)
     throw invalid('No run has ended: the prompt had no message, or the session was deleted.')
   const costUsd = results.reduce<number | undefined>((sum, { cost_usd }) => addCost(sum, cost_usd), undefined)
@@ -55,6 +55,13 @@ function outputOf(events: readonly Event[]): QueryOutcome {
     sessionId: first.conversation_id,
     events,
   }
+}
+
+/** What a session still waits for that was not changed. */
+function askedIn(events: readonly Event[]): QueryOutcome['stopReason'] | undefined {
+  const asked = events.findLast(({ type }) => type === 'PermissionRequest' || type === 'UserQuestion')
+  if (!asked) return undefined
+  return asked.type === 'UserQuestion' ? 'waiting_for_input' : 'waiting_for_confirmation'
 }
 
 /** A subagent has a result, too. */

@@ -39,9 +39,10 @@ export class Sessions {
     yield* link.client.conversation(id).listEvents(filter)
   }
 
-  /** Continues the session with a message. */
-  resume(id: string, prompt: Prompt, options: QueryOptions = {}): Query {
-    return query({ prompt, options: { ...options, ...this.#place, resume: id } })
+  /** Continues the session with a message, or where it stopped. */
+  resume(id: string, prompt?: Prompt, options: QueryOptions = {}): Query {
+    const continued = { ...options, ...this.#place, resume: id }
+    return query(prompt === undefined ? { options: continued } : { prompt, options: continued })
   }
 
   /** Returns the copy. */

@@ -11,15 +11,16 @@ const hello = { role: 'user', content: 'hello' }
 async function read(
   pieces: readonly (string | Buffer)[],
   inputFormat: 'text' | 'stream-json' = 'stream-json',
+  resume?: 'latest',
 ): Promise<unknown[]> {
   const stdin = Readable.from(pieces.map((piece) => Buffer.from(piece)))
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a pipe only the stream is used
   const { lines } = await readPrompts(
-    { prompt: undefined, inputFormat, ask: 'nobody' },
+    { prompt: undefined, inputFormat, ask: 'nobody', resume },
     stdin as NodeJS.ReadStream,
     never,
   )
-  return (await Array.fromAsync(lines)).map((line) => 'content' in line && line.content)
+  return (await Array.fromAsync(lines)).map((line) => ('content' in line ? line.content : line))
 }
 
 describe('lines of JSON', () => {
@@ -42,6 +43,7 @@ describe('lines of JSON', () => {
     ['only blank lines', ['\n\n  \n'], 'there is no prompt on stdin.'],
     ['no JSON', ['\nhello\n'], 'line 2 of stdin is not a message'],
     ['no message', ['{"type":"user"}\n'], 'line 1 of stdin is not a message'],
+    ['a run without a message', ['{"type":"run"}\n'], 'a new conversation begins with a message'],
     ['binary data', [Buffer.from([1, 0, 2, 10])], 'stdin contains binary data'],
   ])('%s is refused', async (_, pieces, sentence) => {
     await expect(read(pieces)).rejects.toThrow(sentence)
@@ -63,6 +65,12 @@ describe('text', () => {
   })
 })
 
+test('a resumed conversation needs no prompt', async () => {
+  expect(await read([], 'text', 'latest')).toEqual([])
+  expect(await read(['\n'], 'stream-json', 'latest')).toEqual([])
+  expect(await read(['{"type":"run"}\n'], 'stream-json', 'latest')).toEqual([{ run: true }])
+})
+
 test('a prompt that the server would refuse for its size is refused before', () => {
   expect(() => requireFitting({ content: 'ü'.repeat(440) }, 1000)).not.toThrow()
   expect(() => requireFitting({ content: 'ü'.repeat(500) }, 1000)).toThrow('the server accepts 1000 bytes')
@@ -72,11 +80,12 @@ test('the signal ends the wait for stdin', async () => {
   const interrupted = new AbortController()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a pipe only the stream is used
   const stdin = new Readable({ read() {} }) as NodeJS.ReadStream
-  const reading = readPrompts(
-    { prompt: undefined, inputFormat: 'stream-json', ask: 'nobody' },
+  const { readFirst } = await readPrompts(
+    { prompt: undefined, inputFormat: 'stream-json', ask: 'nobody', resume: undefined },
     stdin,
     interrupted.signal,
   )
+  const reading = readFirst()
   interrupted.abort(new Error('interrupted'))
   await expect(reading).rejects.toThrow('interrupted')
 })

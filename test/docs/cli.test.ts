@@ -25,8 +25,9 @@ test('the lines of stdin on the page are messages and answers', async () => {
   const read = await Array.fromAsync(
     readInputLines(Readable.from([Buffer.from(lines)]), true, new AbortController().signal),
   )
-  expect(read.map((line) => ('answer' in line ? line.answer.type : line.content))).toEqual([
+  expect(read.map((line) => ('answer' in line ? line.answer.type : 'run' in line ? 'run' : line.content))).toEqual([
     'Go on.',
+    'run',
     'permission',
     'answer',
     'pause',

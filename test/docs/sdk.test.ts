@@ -35,6 +35,7 @@ const OUTPUT: Readonly<Record<string, readonly string[]>> = {
   approvals: ['Bash asks: ', '\n1\n'],
   hooks: ["called with { command: 'mkdir made' }", 'Not on Sundays.'],
   messages: ['Say one.\nSay two.'],
+  resume: ['waiting_for_confirmation\ncompleted'],
   sessions: ['idle true\n', '"type":"SystemInit"'],
 }
 

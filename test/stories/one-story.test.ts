@@ -38,7 +38,8 @@ const OTHERS: Record<string, Create> = {
   'query() in the process of a program': QueryEntrance.inProcess,
   'query() against a server': QueryEntrance.againstServer,
   'the headless command line': async (at) => new HeadlessEntrance(at),
-  'the interactive terminal': async (at) => new ChatEntrance(at),
+  'the interactive terminal': ChatEntrance.onThisMachine,
+  'the interactive terminal of a server': ChatEntrance.ofServer,
 }
 
 /** Begun at once: most of the time is that of starting processes. */
@@ -49,7 +50,7 @@ describe.concurrent('the same story', () => {
     const { events, lastRequest } = await byRest
     expect(faultsIn(lastRequest as never)).toEqual([])
     const types = (events as readonly Event[]).map(({ type }) => type)
-    expect(types.filter((type) => type === 'PermissionDecision')).toHaveLength(3)
+    expect(types.filter((type) => type === 'PermissionDecision')).toHaveLength(4)
     expect(new Set(types)).toEqual(TYPES)
   })
 

@@ -47,7 +47,7 @@ export const COMMANDS = {
     usage: ['[chat] [OPTIONS] [PROMPT]', '-p [OPTIONS] [PROMPT]'],
     about: 'Talks with an agent in the current directory; the default on a terminal.',
     details: [
-      'With -p or --no-tui it does not start the interactive chat: the prompt is the argument, or stdin. The answer is printed on stdout, and what the agent does on stderr.',
+      'With -p or --no-tui it does not start the interactive chat: the prompt is the argument, or stdin. The answer is printed on stdout, and what the agent does on stderr. With --resume or --autoresume, and neither an argument nor text on stdin, the conversation continues where it stopped: what waits is asked again.',
       'Options take precedence over the environment (LLM_MODEL, LLM_API_KEY, LLM_BASE_URL), and that over the settings file, a JSON object with model, api_key, base_url, temperature, reasoning_effort and mcp.',
       EXIT_CODES,
     ],

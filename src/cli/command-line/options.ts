@@ -34,7 +34,7 @@ export const OPTIONS = {
     'Where approvals and answers come from without the chat. Default: nobody.',
   ),
   autoresume: flag('Continue the conversation with the latest event.', 'c'),
-  resume: { ...text('ID', 'Continue this conversation.'), short: 'r' },
+  resume: { ...text('ID', 'Continue this conversation. With -p the prompt can be left out.'), short: 'r' },
   settings: {
     ...text('FILE', 'Read settings from this file. Default: ~/.openhands/settings_sdk.json.'),
     completes: 'files',

@@ -1,5 +1,6 @@
 /** Creates the conversation of a command, or finds the one to resume and applies what the command line changes in it. */
 import type { AgentServerClient } from '../../client/client.ts'
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { ConversationSettings } from './conversation-settings.ts'
 import { changesOfResumed, newConversation } from './conversation-settings.ts'
@@ -16,18 +17,27 @@ export type OpenedConversation = {
   readonly notices: readonly string[]
 }
 
+/** Each can throw, before anything is changed. */
+export type BeforeOpening = {
+  /** There is no conversation to resume. */
+  readonly onNone?: () => Promise<void>
+  readonly onResume?: (found: ConversationView, conversation: ConversationHandle) => Promise<void>
+}
+
 export async function openConversation(
   client: AgentServerClient,
   settings: ConversationSettings,
   given: GivenNames,
-  signal: AbortSignal,
+  { onNone, onResume, signal }: BeforeOpening & { readonly signal: AbortSignal },
 ): Promise<OpenedConversation> {
   const found = await wanted(client, settings.resume, signal)
   if (found) {
+    await onResume?.(found, client.conversation(found.id))
     const names = namesOfResumed(given, settings)
     const resuming = namingSettings(new SettingNames(names), resume(client, found, settings, signal))
     return { ...(await resuming), isResumed: true, names }
   }
+  if (settings.resume !== undefined) await onNone?.()
   const creating = client.conversations.create(newConversation(settings), { signal })
   const view = await namingSettings(new SettingNames(given), creating)
   const notices = settings.resume === undefined ? [] : ['there is no conversation to resume; this is a new one.']

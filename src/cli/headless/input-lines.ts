@@ -1,4 +1,4 @@
-/** Reads the lines of `--input-format stream-json`: messages, and the answers of `--ask stdin`. */
+/** Reads the lines of `--input-format stream-json`: messages, lines that only start a run, and the answers of `--ask stdin`. */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { UserInput } from '../../contract/message.ts'
@@ -13,18 +13,24 @@ const Message = z.union([
   z.object({ type: z.literal('user'), message: UserInput }).transform((line) => line.message),
 ])
 
+/** Starts a run without a message. */
+const RunLine = z.strictObject({ type: z.literal('run') })
+
 /** What a client can send on a WebSocket while a run is active. */
 const AnswerLine = z.discriminatedUnion('type', [PermissionFrame, NetworkFrame, AnswerFrame, PauseFrame])
 export type AnswerLine = z.infer<typeof AnswerLine>
 
-export type InputLine = { readonly content: UserInput['content'] } | { readonly answer: AnswerLine }
+/** What a run begins with: a message, or only the conversation so far. */
+export type TurnLine = { readonly content: UserInput['content'] } | { readonly run: true }
+
+export type InputLine = TurnLine | { readonly answer: AnswerLine }
 
 /** Throws a `UsageError` for a line that is nothing of this. Skips blank lines. */
 export async function* readInputLines(
   stdin: Readable,
   takesAnswers: boolean,
   signal: AbortSignal,
-): AsyncGenerator<InputLine> {
+): AsyncGenerator<InputLine, void> {
   let number = 0
   for await (const line of readLines(stdin, signal)) {
     number += 1
@@ -35,6 +41,7 @@ export async function* readInputLines(
 function readLine(line: string, number: number, takesAnswers: boolean): InputLine {
   const json = parsed(line)
   if (isAnswer(json)) return { answer: readAnswer(json, number, takesAnswers) }
+  if (RunLine.safeParse(json).success) return { run: true }
   const read = Message.safeParse(json)
   if (read.success) return { content: read.data.content }
   const what = takesAnswers ? 'neither a message nor an answer' : 'not a message'

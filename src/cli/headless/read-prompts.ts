@@ -9,33 +9,59 @@ import { readText } from './read-stdin.ts'
 const PATIENCE_MS = 3000
 
 export type PromptInput = {
-  readonly first: InputLine
+  /** Reads the first line, unless it was read. Undefined if there is none, and a resumed conversation continues without one. */
+  readonly readFirst: () => Promise<InputLine | undefined>
   /** With the first. Further ones are read when they are needed, and throw a `UsageError` if they are wrong. */
   readonly lines: AsyncIterable<InputLine>
 }
 
-/** Waits for the first line, or for all of a prompt. Throws a `UsageError` if stdin has no prompt. `signal` ends the wait. */
-export async function readPrompts(
-  { prompt, inputFormat, ask }: Pick<RunInvocation, 'prompt' | 'inputFormat' | 'ask'>,
-  stdin: NodeJS.ReadStream,
-  signal: AbortSignal,
-): Promise<PromptInput> {
-  if (inputFormat === 'stream-json') {
+type Source = Pick<RunInvocation, 'prompt' | 'inputFormat' | 'ask' | 'resume'>
+
+/** Waits for all of a prompt, but not for a line. Throws a `UsageError` if stdin has no prompt. `signal` ends the wait. */
+export async function readPrompts(source: Source, stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<PromptInput> {
+  const isResumed = source.resume !== undefined
+  if (source.inputFormat === 'stream-json') {
     if (stdin.isTTY) throw new UsageError('--input-format stream-json needs lines of JSON on stdin.')
     const { readInputLines } = await import('./input-lines.ts')
-    const rest = readInputLines(stdin, ask === 'stdin', signal)
-    const { value: first, done } = await rest.next()
-    if (done) throw new UsageError('there is no prompt on stdin.')
-    return { first, lines: withFirst(first, rest) }
+    return peekable(readInputLines(stdin, source.ask === 'stdin', signal), isResumed ? () => {} : requireMessage)
   }
-  const content = await joined(prompt, stdin, signal)
-  if (content.trim() === '') throw new UsageError('the prompt is empty.')
-  return { first: { content }, lines: withFirst({ content }) }
+  const content = await joined(source, stdin, signal)
+  if (content.trim() !== '') return peekable(linesOf({ content }))
+  if (source.prompt !== undefined || !isResumed) throw new UsageError('the prompt is empty.')
+  return peekable(linesOf())
 }
 
-async function* withFirst(first: InputLine, rest?: AsyncIterable<InputLine>): AsyncGenerator<InputLine> {
-  yield first
-  if (rest) yield* rest
+/** Throws for what cannot begin a conversation. */
+function requireMessage(first: InputLine | undefined): void {
+  if (!first) throw new UsageError('there is no prompt on stdin.')
+  if ('run' in first) throw new UsageError('a new conversation begins with a message; line 1 of stdin is not one.')
+}
+
+function peekable(
+  lines: AsyncGenerator<InputLine, void>,
+  check: (first: InputLine | undefined) => void = () => {},
+): PromptInput {
+  let reading: Promise<InputLine | undefined> | undefined
+  const read = async () => {
+    const first = (await lines.next()).value ?? undefined
+    check(first)
+    return first
+  }
+  const readFirst = () => (reading ??= read())
+  return { readFirst, lines: withFirst(readFirst, lines) }
+}
+
+async function* linesOf(...lines: readonly InputLine[]): AsyncGenerator<InputLine, void> {
+  yield* lines
+}
+
+async function* withFirst(
+  readFirst: PromptInput['readFirst'],
+  rest: AsyncIterable<InputLine>,
+): AsyncGenerator<InputLine> {
+  const first = await readFirst()
+  if (first) yield first
+  yield* rest
 }
 
 /** Throws a `UsageError` if the server would refuse the message for its size. */
@@ -49,10 +75,16 @@ export function requireFitting(line: InputLine, maxBodyBytes: number): void {
 /** Of the request around the content. */
 const MAX_WRAPPING_BYTES = 100
 
-async function joined(prompt: string | undefined, stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<string> {
+/** Empty if a resumed conversation continues without a prompt. */
+async function joined(
+  { prompt, resume }: Pick<Source, 'prompt' | 'resume'>,
+  stdin: NodeJS.ReadStream,
+  signal: AbortSignal,
+): Promise<string> {
   if (prompt === undefined) {
-    if (stdin.isTTY) throw new UsageError('there is no prompt; give it as an argument or on stdin.')
-    return await readText(stdin, signal)
+    if (!stdin.isTTY) return await readText(stdin, signal)
+    if (resume !== undefined) return ''
+    throw new UsageError('there is no prompt; give it as an argument or on stdin.')
   }
   const piped = !stdin.isTTY && hasInput() && (await beginsSoon(stdin, signal)) ? await readText(stdin, signal) : ''
   return piped.trim() === '' ? prompt : `${prompt}\n\n${piped}`

@@ -1,8 +1,11 @@
 /** A run without the chat: prompts in, answers out, and an exit code. Waits for a person only with `--ask`. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Info } from '../../contract/server.ts'
-import type { UserInput } from '../../contract/message.ts'
+import type { Stopped } from '../../sdk/session/stopped-session.ts'
+import { readStopped } from '../../sdk/session/stopped-session.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
+import { UsageError } from '../command-line/usage-error.ts'
+import type { BeforeOpening } from '../conversation/open-conversation.ts'
 import { Interrupts } from '../interrupts.ts'
 import type { AgentHost } from '../open-host.ts'
 import type { Opened } from '../open-run.ts'
@@ -11,11 +14,12 @@ import { withSettingNames } from '../conversation/refused-settings.ts'
 import { readRunSettings } from '../settings/run-settings.ts'
 import { SettingNames } from '../settings/setting-names.ts'
 import { DONE, exitCodeOf, explainEnd, FAILED } from './exit-code.ts'
-import type { InputLine } from './input-lines.ts'
+import type { InputLine, TurnLine } from './input-lines.ts'
+import type { PromptInput } from './read-prompts.ts'
 import { readPrompts, requireFitting } from './read-prompts.ts'
-import type { TurnEnd } from './run-turn.ts'
-import { runTurn } from './run-turn.ts'
-import { messagesIn, promptsAmongAnswers } from './stdin-answers.ts'
+import type { TurnEnd, TurnRequest } from './run-turn.ts'
+import { requireWork, runTurn } from './run-turn.ts'
+import { nextMessage, turnsAmongAnswers, turnsIn } from './stdin-answers.ts'
 import { Waits } from './waits.ts'
 import { HeadlessOutput } from './write-output.ts'
 
@@ -26,19 +30,43 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
   try {
     const { signal } = interrupts
     const settings = await readRunSettings(invocation, signal)
-    const { first, lines } = await readPrompts(invocation, process.stdin, signal)
-    const check = ({ limits }: Info) => requireFitting(first, limits.max_body_bytes)
-    const opened = await openRun({ server: invocation.server, settings, check }, signal)
+    const prompts = await readPrompts(invocation, process.stdin, signal)
+    // A program that answers on stdin may write nothing before it knows what the conversation waits for.
+    const first = mayBeAsked(invocation) ? undefined : await prompts.readFirst()
+    const check = ({ limits }: Info) => first && requireFitting(first, limits.max_body_bytes)
+    const before = beforeOpening(invocation, prompts, first)
+    const opened = await openRun({ server: invocation.server, settings, check, before }, signal)
     await using _host = opened.host
     output.names = new SettingNames(opened.names)
     sayStart(opened, invocation, output)
-    const code = await new HeadlessRun(invocation, opened, output, interrupts).runAll(lines)
+    const code = await new HeadlessRun(invocation, opened, output, interrupts).runAll(prompts.lines)
     await output.flush()
     return interrupts.code ?? output.lostCode ?? code
   } catch (error) {
     if (interrupts.code !== undefined) return interrupts.code
     if (output.isLost) return output.lostCode ?? FAILED
     throw withSettingNames(output.names, error)
+  }
+}
+
+/** Whether stdin can answer what has waited in the conversation since an earlier run. */
+const mayBeAsked = ({ resume, ask }: RunInvocation) => resume !== undefined && ask === 'stdin'
+
+function beforeOpening(
+  invocation: RunInvocation,
+  { readFirst }: PromptInput,
+  first: InputLine | undefined,
+): BeforeOpening {
+  return {
+    async onNone() {
+      const line = await readFirst()
+      if (!line || !('content' in line))
+        throw new UsageError('there is no conversation to continue; give a prompt to begin one.')
+    },
+    async onResume(found, conversation) {
+      if (mayBeAsked(invocation) || (first && !('run' in first))) return
+      await requireWork(conversation, await readStopped(conversation, found))
+    },
   }
 }
 
@@ -55,9 +83,19 @@ class HeadlessRun {
   readonly #waits: Waits
   readonly #output: HeadlessOutput
   readonly #interrupts: Interrupts
+  readonly #isResumed: boolean
+  /** The seq after which nothing was printed, of a turn that had no end. */
+  #unseen: number | undefined
+  #turns = 0
 
-  constructor(invocation: RunInvocation, { host, view }: Opened, output: HeadlessOutput, interrupts: Interrupts) {
+  constructor(
+    invocation: RunInvocation,
+    { host, view, isResumed }: Opened,
+    output: HeadlessOutput,
+    interrupts: Interrupts,
+  ) {
     this.#invocation = invocation
+    this.#isResumed = isResumed
     this.#host = host
     this.#conversation = host.client.conversation(view.id)
     this.#waits = new Waits(this.#conversation, invocation.ask !== 'nobody')
@@ -67,39 +105,73 @@ class HeadlessRun {
 
   /** Runs one after the other, and ends with the first that fails. */
   async runAll(lines: AsyncIterable<InputLine>): Promise<number> {
-    let code = DONE
-    let isFirst = true
-    for await (const content of this.#promptsIn(lines)) {
-      const ended = await this.#runOne(content, isFirst)
-      isFirst = false
-      code = Math.max(code, ended)
+    const turns = this.#turnsIn(lines)
+    const stopped = await this.#readAsked()
+    let { line, code } = stopped ? await this.#continueUntilMessage(stopped, turns) : { line: turns.next(), code: DONE }
+    while (code !== FAILED && !this.#isStopped) {
+      const { value: turn, done } = await line
+      if (done) return code
+      const ended = await this.#runOne({ content: 'content' in turn ? turn.content : undefined, after: this.#unseen })
       if (ended === FAILED || this.#isStopped) return ended
+      code = Math.max(code, ended)
+      line = turns.next()
     }
     return code
   }
 
-  #promptsIn(lines: AsyncIterable<InputLine>): AsyncIterable<UserInput['content']> {
-    if (this.#invocation.ask !== 'stdin') return messagesIn(lines)
-    return promptsAmongAnswers(lines, {
+  /** A message takes the place of the answers: it is sent at once. */
+  async #continueUntilMessage(stopped: Stopped, turns: AsyncGenerator<TurnLine, void>) {
+    const message = nextMessage(turns)
+    this.#unseen = stopped.after
+    const code = await this.#runOne({ content: undefined, stopped, until: message.signal })
+    return { line: message.line, code }
+  }
+
+  /** Undefined if the conversation waits for nothing that stdin can answer. */
+  async #readAsked(): Promise<Stopped | undefined> {
+    if (!this.#isResumed || !mayBeAsked(this.#invocation)) return undefined
+    const stopped = await readStopped(this.#conversation, await this.#conversation.get())
+    return stopped.waiting.length > 0 ? stopped : undefined
+  }
+
+  /** Without any, a resumed conversation continues where it stopped. */
+  async *#turnsIn(lines: AsyncIterable<InputLine>): AsyncGenerator<TurnLine, void> {
+    let hasSome = false
+    for await (const turn of this.#givenTurns(lines)) {
+      hasSome = true
+      yield turn
+    }
+    if (this.#isResumed && !hasSome) yield { run: true }
+  }
+
+  #givenTurns(lines: AsyncIterable<InputLine>): AsyncIterable<TurnLine> {
+    if (this.#invocation.ask !== 'stdin') return turnsIn(lines)
+    return turnsAmongAnswers(lines, {
       conversation: this.#conversation,
       onAnswered: (frame) => this.#output.frame(frame),
       onEnd: () => this.#waits.leave(),
     })
   }
 
-  async #runOne(content: UserInput['content'], isFirst: boolean): Promise<number> {
+  /** Returns the exit code: that of success if `until` has ended it. */
+  async #runOne(turn: Pick<TurnRequest, 'content' | 'stopped' | 'after' | 'until'>): Promise<number> {
     const { maxSteps, toolChoice } = this.#invocation
     using _ = this.#pausesWhenStopped()
     const end = await runTurn({
+      ...turn,
       conversation: this.#conversation,
       waits: this.#waits,
-      content,
       maxSteps,
-      forcesTool: isFirst && toolChoice === 'required',
+      forcesTool: this.#turns++ === 0 && toolChoice === 'required',
       continuesRuns: this.#host.continuesRuns,
-      onEvent: (event) => this.#output.event(event),
+      onEvent: (event) => {
+        this.#unseen = Math.max(this.#unseen ?? 0, event.seq)
+        this.#output.event(event)
+      },
       isStopped: () => this.#isStopped,
     })
+    if (!end) return DONE
+    this.#unseen = undefined
     return this.#report({ ...end, error: end.error && this.#output.names.inEvent(end.error) })
   }
 

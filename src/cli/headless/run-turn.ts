@@ -1,9 +1,14 @@
-/** Sends one message and follows its run to the end. What it waits for is answered by `waits`. */
+/**
+ * Sends one message, or continues without one, and follows the run to its end. What it waits for is answered by `waits`.
+ */
 import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { Stopped } from '../../sdk/session/stopped-session.ts'
+import { continueStopped, hasWork, readStopped } from '../../sdk/session/stopped-session.ts'
+import { UsageError } from '../command-line/usage-error.ts'
 import { startRun } from '../start-run.ts'
 import type { Denied } from './answer-waits.ts'
 import type { Waits } from './waits.ts'
@@ -11,7 +16,14 @@ import type { Waits } from './waits.ts'
 export type TurnRequest = {
   readonly conversation: ConversationHandle
   readonly waits: Waits
-  readonly content: UserInput['content']
+  /** Undefined: the conversation continues where it stopped. */
+  readonly content: UserInput['content'] | undefined
+  /** Where it stopped, if that was read already. */
+  readonly stopped?: Stopped | undefined
+  /** Seq of the last event that was read; undefined: of the last one. */
+  readonly after?: number | undefined
+  /** Ends only this turn, and not the run. */
+  readonly until?: AbortSignal
   readonly maxSteps: number | undefined
   /** The first answer of the model must call a tool. */
   readonly forcesTool: boolean
@@ -34,18 +46,57 @@ export type TurnEnd = {
 /** How long the process that runs the agents may be gone, in milliseconds. */
 const GIVE_UP_AFTER_MS = 20_000
 
-export async function runTurn(turn: TurnRequest): Promise<TurnEnd> {
-  const { conversation, waits, onEvent, isStopped } = turn
-  const { last_seq } = await conversation.get()
-  let runId = await startRun(conversation, turn)
+/** Returns undefined if `until` has aborted before the end. */
+export async function runTurn(turn: TurnRequest): Promise<TurnEnd | undefined> {
+  try {
+    return await followTurn(turn, await beginTurn(turn))
+  } catch (error) {
+    if (turn.until?.aborted && error === turn.until.reason) return undefined
+    throw error
+  }
+}
+
+/** `runId` is undefined for any run of the main agent: one that was active or waited when the turn began. */
+type Begun = { readonly after: number; readonly runId: string | undefined }
+
+async function beginTurn(turn: TurnRequest): Promise<Begun> {
+  const { conversation, content, isStopped } = turn
+  if (content === undefined) return await beginWithoutMessage(turn)
+  const after = turn.after ?? (await conversation.get()).last_seq
+  const runId = await startRun(conversation, { ...turn, content })
   if (isStopped()) await conversation.pause({ interrupt: true })
-  let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }
-  let steps = 0
-  const { signal } = waits
-  for await (const event of conversation.events({ after: last_seq, giveUpAfterMs: GIVE_UP_AFTER_MS, signal })) {
+  return { after, runId }
+}
+
+async function beginWithoutMessage(turn: TurnRequest): Promise<Begun> {
+  const { conversation, waits, onEvent, isStopped } = turn
+  const stopped = turn.stopped ?? (await readStopped(conversation, await conversation.get()))
+  await requireWork(conversation, stopped)
+  const runId = await continueStopped(conversation, stopped, optionsOf(turn, 0))
+  if (isStopped()) await conversation.pause({ interrupt: true })
+  for (const event of stopped.waiting) {
     onEvent(event)
     await waits.take(event)
-    if (!('run_id' in event) || event.run_id !== runId) continue
+  }
+  return { after: stopped.after, runId }
+}
+
+/** Throws a `UsageError` if only a message can continue it. */
+export async function requireWork(conversation: ConversationHandle, stopped: Stopped): Promise<void> {
+  if (await hasWork(conversation, stopped)) return
+  throw new UsageError('there is nothing to continue: the agent has answered, and nothing waits; give a prompt.')
+}
+
+async function followTurn(turn: TurnRequest, begun: Begun): Promise<TurnEnd> {
+  const { conversation, waits, onEvent, until } = turn
+  let { runId } = begun
+  let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }
+  let steps = 0
+  const signal = until ? AbortSignal.any([waits.signal, until]) : waits.signal
+  for await (const event of conversation.events({ after: begun.after, giveUpAfterMs: GIVE_UP_AFTER_MS, signal })) {
+    onEvent(event)
+    await waits.take(event)
+    if (!('run_id' in event) || (runId !== undefined && event.run_id !== runId)) continue
     end = endAfter(end, event)
     if (event.type !== 'StatusUpdate' || GOES_ON.has(event.status)) continue
     steps += end.result?.steps ?? 0
@@ -67,19 +118,15 @@ function mayContinue(
 /** A stop, and a crash that the next server has found. */
 const ENDS_OF_SERVERS: ReadonlySet<string> = new Set(['server_closing', 'server_restart'])
 
-/** Returns the id of the run. Another client may have started it. */
-async function runAgain({ conversation, maxSteps, forcesTool }: TurnRequest, steps: number): Promise<string> {
-  const options = withoutUndefined({
+/** Returns the id of the run, if it is known. Another client may have started it. */
+const runAgain = (turn: TurnRequest, steps: number) =>
+  continueStopped(turn.conversation, { status: 'paused' }, optionsOf(turn, steps))
+
+function optionsOf({ maxSteps, forcesTool }: TurnRequest, steps: number) {
+  return withoutUndefined({
     max_steps: maxSteps === undefined ? undefined : maxSteps - steps,
     tool_choice: forcesTool && steps === 0 ? ('required' as const) : undefined,
   })
-  try {
-    return (await conversation.run(options)).run_id
-  } catch (error) {
-    const runId = error instanceof AgentServerError && error.code === 'already_running' && error.details?.['run_id']
-    if (typeof runId !== 'string') throw error
-    return runId
-  }
 }
 
 function endAfter(end: Pick<TurnEnd, 'result' | 'error'>, event: Event): typeof end {

@@ -1,10 +1,7 @@
 /** The lines of stdin with `--ask stdin`: messages wait for their turn, answers are sent at once, and acknowledged. */
 import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
-import type { UserInput } from '../../contract/message.ts'
-import type { AnswerLine, InputLine } from './input-lines.ts'
-
-type Content = UserInput['content']
+import type { AnswerLine, InputLine, TurnLine } from './input-lines.ts'
 
 type Answering = {
   readonly conversation: ConversationHandle
@@ -15,36 +12,53 @@ type Answering = {
 }
 
 /** Without answers: takes each message when it is needed. */
-export async function* messagesIn(lines: AsyncIterable<InputLine>): AsyncGenerator<Content> {
-  for await (const line of lines) if ('content' in line) yield line.content
+export async function* turnsIn(lines: AsyncIterable<InputLine>): AsyncGenerator<TurnLine> {
+  for await (const line of lines) if (!('answer' in line)) yield line
 }
 
 /** Reads at once. What is wrong with a line is thrown when the messages before it have been taken. */
-export async function* promptsAmongAnswers(
+export async function* turnsAmongAnswers(
   lines: AsyncIterable<InputLine>,
   answering: Answering,
-): AsyncGenerator<Content> {
+): AsyncGenerator<TurnLine> {
   const reading = new AbortController()
   // Later lines are read while a message waits or is worked on.
-  const messages = new ReadableStream<() => Content>({
+  const messages = new ReadableStream<() => TurnLine>({
     start: (queue) => void readAll(lines, queue, { ...answering, signal: reading.signal }),
     cancel: () => reading.abort(),
   })
   for await (const take of messages) yield take()
 }
 
+/** The next message, or the end. Lines that only continue are left out: that has begun. The signal aborts when there is a message. */
+export function nextMessage(turns: AsyncGenerator<TurnLine, void>) {
+  const abort = new AbortController()
+  const read = async () => {
+    for (;;) {
+      const line = await turns.next()
+      if (line.done) return line
+      if (!('content' in line.value)) continue
+      abort.abort()
+      return line
+    }
+  }
+  const line = read()
+  line.catch(() => {}) // it is awaited when the turn has ended
+  return { line, signal: abort.signal }
+}
+
 /** Never throws. */
 async function readAll(
   lines: AsyncIterable<InputLine>,
-  messages: ReadableStreamDefaultController<() => Content>,
+  messages: ReadableStreamDefaultController<() => TurnLine>,
   { conversation, onAnswered, onEnd, signal }: Answering & { readonly signal: AbortSignal },
 ): Promise<void> {
-  const add = (take: () => Content) => signal.aborted || messages.enqueue(take)
+  const add = (take: () => TurnLine) => signal.aborted || messages.enqueue(take)
   try {
     for await (const line of lines) {
       if (signal.aborted) return
-      if ('content' in line) add(() => line.content)
-      else onAnswered(await send(conversation, line.answer))
+      if ('answer' in line) onAnswered(await send(conversation, line.answer))
+      else add(() => line)
     }
   } catch (error) {
     add(() => {

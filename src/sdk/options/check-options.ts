@@ -96,12 +96,16 @@ const REQUEST: Readonly<Record<string, OptionKind>> = {
   options: RECORD,
 }
 
+const namesSession = (options: unknown): boolean =>
+  isRecord(options) && (isText(options['resume']) || isText(options['fork']) || options['continue'] === true)
+
 /** Throws an error that names the option. */
 export function checkRequest(request: unknown): void {
   if (!isRecord(request)) throw invalid('Pass an object with the prompt: query({ prompt, options }).')
-  if (request['prompt'] === undefined) throw invalid('There is no prompt. Pass query({ prompt, options }).')
   check('field of a query', request, REQUEST)
   check('option', request['options'], OPTIONS)
+  if (request['prompt'] === undefined && !namesSession(request['options']))
+    throw invalid('There is no prompt. Pass query({ prompt, options }); only resume and continue work without one.')
 }
 
 export const checkPlace = (place: unknown): void => check('option of sessions()', place, PLACE)

@@ -60,6 +60,9 @@ export type ContinueOptions = {
   readonly continue?: boolean | undefined
 }
 
+/** Each names a session, which a query can continue without a prompt. */
+export type ContinuedSession = { readonly resume: string } | { readonly continue: true } | { readonly fork: string }
+
 export type ProjectOptions = {
   /** The directory that the agent works in. Default: a new one, which is removed with the session. */
   readonly cwd?: string | undefined

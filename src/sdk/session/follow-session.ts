@@ -1,5 +1,5 @@
 /** Follows one session for a query: posts the messages of the prompt, has the program answer, and yields the events. */
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { setImmediate } from 'node:timers/promises'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
@@ -11,12 +11,16 @@ import { createResponders } from '../answers/create-responders.ts'
 import type { Responder } from '../answers/responder.ts'
 import type { Prompt, QueryOptions } from '../options/query-options.ts'
 import { outputSchemaOf } from '../options/request-bodies.ts'
+import type { AskingEvent } from './stopped-session.ts'
+import { continueStopped, hasWork } from './stopped-session.ts'
 import type { OpenSession } from './open-session.ts'
+import { nothingLeft } from './open-session.ts'
 import { PromptPump } from './prompt-pump.ts'
 import { Turns } from './turns.ts'
 
 export type FollowSessionOptions = {
-  readonly prompt: Prompt
+  /** Undefined: the session continues where it stopped. */
+  readonly prompt: Prompt | undefined
   readonly options: QueryOptions
   /** See `ServerLink`. */
   readonly executing: Set<string>
@@ -72,10 +76,7 @@ class FollowedSession {
     this.#responders = createResponders(options.options, { conversation, fail, executing, onDeclined: endIfOver })
     this.#pump = new PromptPump(options.prompt, {
       post: (content, isFirst) => (this.#posting = this.#post(content, isFirst)),
-      onEnd: () => {
-        this.#isPrompted = true
-        endIfOver()
-      },
+      onEnd: (isEmpty) => this.#onPrompted(isEmpty),
       onError: fail,
     })
   }
@@ -84,6 +85,10 @@ class FollowedSession {
     const { signal, options } = this.#options
     const deltas = options.includePartialMessages ?? false
     this.#pump.start()
+    for (const event of await this.#askedAgain()) {
+      for (const responder of this.#responders) responder.take(event)
+      yield event
+    }
     for await (const event of this.#conversation.events({ after: this.#session.after, deltas, signal })) {
       if ('seq' in event) {
         this.#turns.take(event)
@@ -107,6 +112,40 @@ class FollowedSession {
     await repeatLost(() => this.#conversation.pause({ interrupt: true }, { signal }), signal).catch(() => {})
   }
 
+  /** A message that is there already takes the place of the decisions and answers. */
+  async #askedAgain(): Promise<readonly AskingEvent[]> {
+    const { waiting } = this.#session
+    if (waiting.length === 0) return waiting
+    // For what the prompt has already.
+    await setImmediate()
+    return this.#pump.hasMessage ? waiting.filter(({ type }) => type === 'ClientToolCall') : waiting
+  }
+
+  #onPrompted(isEmpty: boolean): void {
+    const { signal, fail } = this.#options
+    this.#endPrompt(isEmpty).catch((error: unknown) => signal.aborted || fail(error))
+  }
+
+  async #endPrompt(isEmpty: boolean): Promise<void> {
+    if (isEmpty && !this.#session.isNew) await this.#continueStopped()
+    this.#isPrompted = true
+    this.#endIfOver()
+  }
+
+  /** Without a message. What another client, or an answer, has started in the meantime is enough. */
+  async #continueStopped(): Promise<void> {
+    const { conversation, waiting } = this.#session
+    const { signal, options } = this.#options
+    const { status, hasChanged } = this.#turns
+    if (hasChanged) return
+    if (!(await hasWork(conversation, { status, waiting }, { signal }))) throw nothingLeft(conversation.id)
+    await continueStopped(conversation, { status }, withoutUndefined({ output_schema: outputSchemaOf(options) }), {
+      signal,
+    })
+    const { last_seq } = await conversation.get({ signal })
+    this.#turns.readTo(last_seq)
+  }
+
   get #mustContinue(): boolean {
     return this.#turns.isCutOff && this.#options.continuesRuns()
   }
@@ -121,9 +160,7 @@ class FollowedSession {
   async #runAgain(): Promise<void> {
     const { signal, options } = this.#options
     const body = withoutUndefined({ output_schema: outputSchemaOf(options) })
-    await repeatLost(() => this.#conversation.run(body, { signal }), signal).catch((error: unknown) => {
-      if (!(error instanceof AgentServerError) || error.code !== 'already_running') throw error
-    })
+    await continueStopped(this.#conversation, { status: 'paused' }, body, { signal })
   }
 
   /** A schema for a session that is continued belongs to its run. */

@@ -6,8 +6,12 @@ import type { Status } from '../../contract/events/status.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { removeLeftHooks } from '../hooks/left-hooks.ts'
 import { invalid } from '../invalid.ts'
-import type { QueryOptions } from '../options/query-options.ts'
+import type { Prompt, QueryOptions } from '../options/query-options.ts'
 import { createBody, updateBody, workdirOf } from '../options/request-bodies.ts'
+import { splitTools } from '../options/split-tools.ts'
+import type { Stopped } from './stopped-session.ts'
+import { hasWork, readStopped } from './stopped-session.ts'
+import { isIterable } from './prompt-pump.ts'
 
 export type OpenSession = {
   readonly conversation: ConversationHandle
@@ -15,17 +19,18 @@ export type OpenSession = {
   readonly status: Status
   /** The events of the query begin after it. */
   readonly after: number
+  /** What waits there since an earlier query. */
+  readonly waiting: Stopped['waiting']
 }
 
-export async function openSession(
-  client: AgentServerClient,
-  options: QueryOptions,
-  signal: AbortSignal,
-): Promise<OpenSession> {
+type Opening = { readonly prompt: Prompt | undefined; readonly options: QueryOptions; readonly signal: AbortSignal }
+
+export async function openSession(client: AgentServerClient, opening: Opening): Promise<OpenSession> {
+  const { options, signal } = opening
   const original = await originalOf(client, options, signal)
   return original === undefined
     ? await createSession(client, options, signal)
-    : await continueSession(client, original, { options, signal })
+    : await continueSession(client, original, opening)
 }
 
 async function createSession(
@@ -34,7 +39,7 @@ async function createSession(
   signal: AbortSignal,
 ): Promise<OpenSession> {
   const { id } = await client.conversations.create(createBody(options, uuid7()), { signal }).catch(explainMissingModel)
-  return { conversation: client.conversation(id), isNew: true, status: 'idle', after: 0 }
+  return { conversation: client.conversation(id), isNew: true, status: 'idle', after: 0, waiting: [] }
 }
 
 function explainMissingModel(error: unknown): never {
@@ -43,23 +48,38 @@ function explainMissingModel(error: unknown): never {
   throw error
 }
 
-type Continued = { readonly options: QueryOptions; readonly signal: AbortSignal }
-
 async function continueSession(
   client: AgentServerClient,
   original: string,
-  { options, signal }: Continued,
+  { prompt, options, signal }: Opening,
 ): Promise<OpenSession> {
   const changes = updateBody(options)
+  if (prompt === undefined) await requireWork(client.conversation(original), signal)
   const id = options.fork ? (await client.conversation(original).fork({}, { signal })).id : original
   const conversation = client.conversation(id)
   // The events of the query begin here: a change of the configuration is one of them.
   const { last_seq, status, client_hooks = [] } = await conversation.get({ signal })
+  const { waiting } = mayAnswer(prompt, options)
+    ? await readStopped(conversation, { status, last_seq }, { signal })
+    : { waiting: [] }
   await removeLeftHooks(conversation, client_hooks, signal)
   if (changes) await conversation.updateConfig(changes, { signal })
   await addRules(conversation, options, signal)
-  return { conversation, isNew: false, status, after: last_seq }
+  return { conversation, isNew: false, status, after: last_seq, waiting }
 }
+
+/** Before anything is changed, or copied. */
+async function requireWork(conversation: ConversationHandle, signal: AbortSignal): Promise<void> {
+  const stopped = await readStopped(conversation, await conversation.get({ signal }), { signal })
+  if (!(await hasWork(conversation, stopped, { signal }))) throw nothingLeft(conversation.id)
+}
+
+export const nothingLeft = (id: string): AgentServerError =>
+  invalid(`There is nothing to continue: the agent has answered in session ${id}, and nothing waits. Pass a prompt.`)
+
+/** A single message takes the place of all answers, except those of the tools of this program. */
+const mayAnswer = (prompt: Prompt | undefined, { tools }: QueryOptions): boolean =>
+  prompt === undefined || isIterable(prompt) || splitTools(tools).own.length > 0
 
 /** Rules of earlier queries stay. */
 async function addRules(

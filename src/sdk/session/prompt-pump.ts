@@ -5,7 +5,8 @@ import type { Prompt, PromptMessage } from '../options/query-options.ts'
 
 export type PumpDeps = {
   readonly post: (content: UserInput['content'], isFirst: boolean) => Promise<void>
-  readonly onEnd: () => void
+  /** `isEmpty`: the prompt had no message. */
+  readonly onEnd: (isEmpty: boolean) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -13,17 +14,23 @@ export class PromptPump {
   readonly #deps: PumpDeps
   readonly #messages: AsyncIterator<PromptMessage>
   #isClosed = false
+  #hasMessage = false
 
-  /** Throws if the prompt is neither text nor an iterable of messages. */
-  constructor(prompt: Prompt, deps: PumpDeps) {
+  /** Throws if the prompt is neither text nor an iterable of messages. Undefined has no messages. */
+  constructor(prompt: Prompt | undefined, deps: PumpDeps) {
     this.#deps = deps
     this.#messages = iteratorOf(messagesOf(prompt))
+  }
+
+  /** Whether the prompt has had a message. */
+  get hasMessage(): boolean {
+    return this.#hasMessage
   }
 
   /** Works in the background. Errors go to `onError`. */
   start(): void {
     this.#run().then(
-      () => this.#isClosed || this.#deps.onEnd(),
+      () => this.#isClosed || this.#deps.onEnd(!this.#hasMessage),
       (error: unknown) => this.#isClosed || this.#deps.onError(error),
     )
   }
@@ -42,6 +49,7 @@ export class PromptPump {
       if (typeof next !== 'object' || next === null) throw invalid('next() of the prompt returned no object.')
       const { value, done } = next
       if (done || this.#isClosed) return
+      this.#hasMessage = true
       await this.#deps.post(contentOf(value), isFirst)
     }
   }
@@ -57,13 +65,15 @@ function iteratorOf(messages: AsyncIterable<PromptMessage>): AsyncIterator<Promp
   return iterator as AsyncIterator<PromptMessage>
 }
 
-function messagesOf(prompt: Prompt): AsyncIterable<PromptMessage> {
-  const isIterable = typeof prompt === 'object' && Symbol.asyncIterator in prompt
-  if (isIterable) return prompt
+function messagesOf(prompt: Prompt | undefined): AsyncIterable<PromptMessage> {
+  if (prompt !== undefined && isIterable(prompt)) return prompt
   return (async function* () {
-    yield prompt
+    if (prompt !== undefined) yield prompt
   })()
 }
+
+export const isIterable = (prompt: Prompt): prompt is Extract<Prompt, AsyncIterable<unknown>> =>
+  typeof prompt === 'object' && Symbol.asyncIterator in prompt
 
 /** The server checks the parts. */
 function contentOf(message: PromptMessage): UserInput['content'] {

@@ -12,6 +12,8 @@ export class Turns {
   #startedAt = 0
   #endedAt = 0
   #lastMessage = 0
+  #settlesAt = 0
+  #hasChanged = false
   #isCutOff = false
 
   constructor({ status, seq }: { readonly status: Status; readonly seq: number }) {
@@ -22,6 +24,7 @@ export class Turns {
   take(event: Event): void {
     this.seq = event.seq
     if (event.type !== 'StatusUpdate') return
+    this.#hasChanged = true
     if (event.status === 'running' && this.status !== 'running') this.#startedAt = event.seq
     if (event.status !== 'running') this.#endedAt = event.seq
     this.#isCutOff = event.status === 'paused' && ENDS_OF_SERVERS.has(event.reason)
@@ -31,6 +34,16 @@ export class Turns {
   /** A message was stored, and asks for a run. */
   posted(seq: number): void {
     this.#lastMessage = Math.max(this.#lastMessage, seq)
+  }
+
+  /** Nothing is settled before this event is read. */
+  readTo(seq: number): void {
+    this.#settlesAt = seq
+  }
+
+  /** True if a run has begun or ended since the beginning. */
+  get hasChanged(): boolean {
+    return this.#hasChanged
   }
 
   get isRunning(): boolean {
@@ -44,6 +57,7 @@ export class Turns {
 
   /** True if no run is active, and the last message had one. */
   get isSettled(): boolean {
+    if (this.seq < this.#settlesAt) return false
     return !this.isRunning && (this.#lastMessage === 0 || this.#endedAt > this.#lastMessage)
   }
 

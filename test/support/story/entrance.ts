@@ -8,6 +8,8 @@ export type Entrance = AsyncDisposable & {
   /** Opens a new conversation. */
   readonly open: () => Promise<void>
   readonly say: (text: string) => Promise<void>
+  /** Resolves when it asks about this command. */
+  readonly asks: (command: string) => Promise<void>
   /** Allows the next call that waits, which is this command. */
   readonly approve: (command: string) => Promise<void>
   readonly reject: (command: string, reason: string) => Promise<void>
@@ -18,8 +20,8 @@ export type Entrance = AsyncDisposable & {
   readonly interrupt: () => Promise<void>
   /** Resolves when the run has ended with this answer; without one, when it was interrupted. */
   readonly ended: (answer?: string) => Promise<void>
-  /** Kills the process that runs the agent with SIGKILL, and opens the conversation again. */
-  readonly kill: () => Promise<void>
+  /** Kills the process that runs the agent with SIGKILL, and opens the conversation again. A run `isWaiting`, or is cut off. */
+  readonly kill: (isWaiting: boolean) => Promise<void>
   /** The log of the conversation. Nothing else is called after it. */
   readonly events: () => Promise<Event[]>
 }

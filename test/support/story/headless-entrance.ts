@@ -32,6 +32,7 @@ export class HeadlessEntrance implements Entrance {
     this.#id = conversation_id
   }
 
+  asks = () => this.#running.has(({ type }) => type === 'PermissionRequest')
   approve = (command: string) => this.#decide(command, { behavior: 'allow' })
   reject = (command: string, message: string) => this.#decide(command, { behavior: 'deny', message })
 

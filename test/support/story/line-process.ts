@@ -35,6 +35,11 @@ export class LineProcess implements AsyncDisposable {
     return line
   }
 
+  /** Resolves when there is such a line, which `next` still returns. */
+  async has(fits: (line: Line) => boolean): Promise<void> {
+    await this.#frames.until((each) => !this.#taken.has(each) && fits(each))
+  }
+
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL')
     await this.#closed

@@ -52,6 +52,7 @@ export class QueryEntrance implements Entrance {
     this.#id = conversation_id
   }
 
+  asks = () => this.#running.has(({ type }) => type === 'PermissionRequest')
   approve = (command: string) => this.#decide(command, { behavior: 'allow' })
   reject = (command: string, message: string) => this.#decide(command, { behavior: 'deny', message })
 
@@ -79,9 +80,10 @@ export class QueryEntrance implements Entrance {
   }
 
   /** The query against a server survives it, as the program does. */
-  async kill(): Promise<void> {
+  async kill(isWaiting: boolean): Promise<void> {
     if (this.#server) {
       await this.#server.restart('SIGKILL')
+      if (isWaiting) return
       return void (await this.#running.next(
         ({ type, stop_reason }) => type === 'Result' && stop_reason === 'server_restart',
       ))

@@ -39,6 +39,7 @@ export class RestEntrance implements Entrance {
     await this.#post('/messages', { message: { role: 'user', content }, run: true }, 202)
   }
 
+  asks = async () => void (await this.#first('/permissions'))
   approve = (command: string) => this.#decide(command, { behavior: 'allow' })
   reject = (command: string, message: string) => this.#decide(command, { behavior: 'deny', message })
 

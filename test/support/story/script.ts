@@ -5,13 +5,14 @@ import type { ScriptedQuestion, ScriptedTurn } from '../../../src/llm/scripted/s
 export const SAID = {
   begin: 'begin the work',
   talk: 'talk to me',
+  ask: 'ask me before',
   hang: 'hang on',
   hangLonger: 'now hang on longer',
   again: 'once again',
 } as const
 
-/** The calls that are asked for, in order; the last one is that of the subagent. */
-export const ASKED = ['echo one > notes.txt', 'rm notes.txt', 'echo three > child.txt'] as const
+/** The calls that are asked for, in order; the third one is that of the subagent, and a kill comes before the decision about the last one. */
+export const ASKED = ['echo one > notes.txt', 'rm notes.txt', 'echo three > child.txt', 'echo four > late.txt'] as const
 
 export const REASON = 'The notes are still needed.'
 export const ANSWERS = ['SQLite', 'Postgres'] as const
@@ -62,6 +63,7 @@ function turnFor(said: string, step: number, read: number): ScriptedTurn {
   if (said.includes(CHILD)) return CHILD_WORK[step] ?? { text: 'The file is there.' }
   if (said.includes(SAID.begin)) return WORK[step] ?? { text: `Done: ${read} messages.` }
   if (said.includes(SAID.talk)) return { text: ENDLESS + ' and so on'.repeat(1000), chunk_delay_ms: 50 }
+  if (said.includes(SAID.ask)) return step === 0 ? { calls: [bash(ASKED[3])] } : { text: `Asked: ${read} messages.` }
   if (said.includes(SAID.hang)) return { calls: [bash(HANG)] }
   return { text: `Over: ${read} messages.` }
 }

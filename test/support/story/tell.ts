@@ -11,6 +11,8 @@ import { ANSWERS, ASKED, ENDLESS, FILES, REASON, SAID } from './script.ts'
 /** Returns the log. */
 export async function tellStory(entrance: Entrance, model: ScriptedModel): Promise<Event[]> {
   await entrance.open()
+  // First: whether a later shell says that it was restarted depends on the time that has passed.
+  await killedWhileItAsks(entrance)
   await work(entrance)
   await interrupts(entrance, model)
   await killed(entrance)
@@ -40,10 +42,20 @@ async function interrupts(entrance: Entrance, model: ScriptedModel): Promise<voi
   await entrance.ended()
 }
 
+/** Nobody has to say anything: the call that waits is asked about again, and the run continues. */
+async function killedWhileItAsks(entrance: Entrance): Promise<void> {
+  await entrance.say(SAID.ask)
+  await entrance.asks(ASKED[3])
+  await entrance.kill(true)
+  await entrance.approve(ASKED[3])
+  await entrance.ended('Asked: ')
+  expect(await readFile(join(entrance.place, 'late.txt'), 'utf8'), `late.txt of ${entrance.name}`).toBe('four\n')
+}
+
 async function killed(entrance: Entrance): Promise<void> {
   await entrance.say(SAID.hangLonger)
   await hangs(entrance.place)
-  await entrance.kill()
+  await entrance.kill(false)
   await entrance.say(SAID.again)
   await entrance.ended('Over: ')
 }
