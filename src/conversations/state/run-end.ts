@@ -116,7 +116,7 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
   const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests), ...cutOff]
   const waits = state.status !== 'running' && waitsForSubagents(state)
   if (isWaiting(state.status) || isUndecided(state) || waits || isHeldBack(state)) return lost
-  const over = endAnswered(state, now, state.settings.hooks !== undefined)
+  const over = endAnswered(state, now, hasHooks(state))
   if (over) return [...lost, ...over]
   // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
   const answered = state.openCalls.flatMap((call, at) => {
@@ -139,6 +139,9 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
   }
   return [...lost, ...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
 }
+
+const hasHooks = ({ settings: { hooks, client_hooks = {} } }: State): boolean =>
+  hooks !== undefined || Object.keys(client_hooks).length > 0
 
 const CUT_OFF = 'The server stopped before this call had ended; it is not known whether it began or what it did.'
 const NOT_BEGUN_AT_STOP = 'The server stopped before this call began; it did not run.'
