@@ -20,12 +20,17 @@ const BEGINNINGS: readonly (readonly [RegExp, string])[] = [
 /** What the server says about a request that only has settings of the command line. */
 const WRONG_SETTINGS: ReadonlySet<string> = new Set(['invalid_request', 'unsafe_path', 'llm_endpoint_refused'])
 
+const OTHER_DIRECTORY =
+  '--cwd cannot be changed while the agent works, or a call of the conversation waits; continue it without --cwd first.'
+
 /** Rejects with a `UsageError` if the server refuses a setting. */
 export async function namingSettings<T>(names: SettingNames, request: Promise<T>): Promise<T> {
   try {
     return await request
   } catch (error) {
-    if (!(error instanceof AgentServerError && WRONG_SETTINGS.has(error.code))) throw error
+    if (!(error instanceof AgentServerError)) throw error
+    if (error.code === 'conversation_running') throw new UsageError(OTHER_DIRECTORY, { cause: error })
+    if (!WRONG_SETTINGS.has(error.code)) throw error
     throw new UsageError(nameSetting(names, error.message), { cause: error })
   }
 }

@@ -14,8 +14,8 @@ export type Answered = z.infer<typeof Answered>
 /** Undefined unless the agent has nothing more to do: it called no tool, and was not cut off. */
 export function answeredBy(event: EventOf<'AssistantMessage'>): Answered | undefined {
   const { text, stop_reason, tool_use_ids, partial } = event
-  const isWhole = !partial && cutReasonOf(stop_reason) === undefined && (stop_reason !== 'pause_turn' || text === '')
-  return isWhole && tool_use_ids.length === 0 ? { stopReason: 'completed', text } : undefined
+  if (partial || tool_use_ids.length > 0 || cutReasonOf(stop_reason) !== undefined) return undefined
+  return stop_reason === 'pause_turn' && text !== '' ? undefined : { stopReason: 'completed', text }
 }
 
 /** After the result of a call of this tool. */

@@ -72,7 +72,7 @@ type Situation = (typeof SITUATIONS)[number]
 const inCall = folded([answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b')], begun)
 const waiting = folded([asked(['a', 'b']), status('waiting_for_confirmation', 'running')], inCall)
 const situations: Record<Situation, State> = {
-  running: folded([answered({ text: 'so far' })], begun),
+  running: folded([answered({ text: 'so far', calls: ['a'] }), toolUse('a'), toolResult('a')], begun),
   'in a call': inCall,
   waiting_for_confirmation: waiting,
   waiting_for_input: folded([questioned('a'), status('waiting_for_input', 'running')], inCall),
