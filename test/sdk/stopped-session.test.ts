@@ -169,7 +169,7 @@ describe('a session', () => {
     const { sessionId: resume } = await run({ prompt: 'hello', options })
     const before = await logOf(resume)
     const changed = run({ options: { resume, persistDir, permissionMode: 'plan' } })
-    await expect(changed).rejects.toThrow('There is nothing to continue: the agent has answered in session')
+    await expect(changed).rejects.toThrow('There is nothing to continue in session')
     async function* none(): AsyncGenerator<string> {}
     await expect(run({ prompt: none(), options: { resume, persistDir } })).rejects.toThrow('nothing to continue')
     await expect(run({ options: { fork: resume, persistDir } })).rejects.toThrow('nothing to continue')

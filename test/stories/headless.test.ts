@@ -263,6 +263,26 @@ describe('on a data directory that a server holds', () => {
     expect(await readdir(home)).not.toContain('unused')
   })
 
+  test('without a prompt a conversation continues where a killed command left it', async () => {
+    const killed = startCommand(['-p', '--ask', 'clients', 'write it'], shared())
+    await killed.said('waits for a decision')
+    killed.child.kill('SIGKILL')
+    const [, id = ''] = /^conversation (\S+) in /m.exec((await killed.finished).stderr) ?? []
+    const asked = async () => (await server.call('GET', `/conversations/${id}/permissions`)).body.items
+    const [{ request_id }] = await asked()
+    const elsewhere = await print(['-r', id, '--cwd', home])
+    expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('--cwd cannot be changed while') })
+    const resumed = startCommand(['-p', '-r', id, '--ask', 'clients'], shared())
+    await resumed.said('waits for a decision')
+    await server.call('POST', `/conversations/${id}/approve`, { request_id })
+    expect(await resumed.finished).toMatchObject({ code: 0, stdout: 'I am done.\n' })
+    expect(await asked()).toEqual([])
+    const { code, stderr } = await print(['-r', id])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('there is nothing to continue')])
+    const none = { ...shared(), env: { ...environment(), OPENHANDS_DATA_DIR: join(home, 'empty') } }
+    expect((await print(['-c'], none)).stderr).toContain('there is no conversation to continue')
+  })
+
   test('the commands of docs/cli.md do what the page says', async () => {
     const doc = await readFile(join(import.meta.dirname, '../../docs/cli.md'), 'utf8')
     const blocks = [...doc.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block]) => block)

@@ -84,7 +84,7 @@ async function beginWithoutMessage(turn: TurnRequest): Promise<Begun> {
 /** Throws a `UsageError` if only a message can continue it. */
 export async function requireWork(conversation: ConversationHandle, stopped: Stopped): Promise<void> {
   if (await hasWork(conversation, stopped)) return
-  throw new UsageError('there is nothing to continue: the agent has answered, and nothing waits; give a prompt.')
+  throw new UsageError('there is nothing to continue: no message is unanswered, and nothing waits; give a prompt.')
 }
 
 async function followTurn(turn: TurnRequest, begun: Begun): Promise<TurnEnd> {

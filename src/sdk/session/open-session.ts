@@ -75,7 +75,7 @@ async function requireWork(conversation: ConversationHandle, signal: AbortSignal
 }
 
 export const nothingLeft = (id: string): AgentServerError =>
-  invalid(`There is nothing to continue: the agent has answered in session ${id}, and nothing waits. Pass a prompt.`)
+  invalid(`There is nothing to continue in session ${id}: no message is unanswered, and nothing waits. Pass a prompt.`)
 
 /** A single message takes the place of all answers, except those of the tools of this program. */
 const mayAnswer = (prompt: Prompt | undefined, { tools }: QueryOptions): boolean =>
