@@ -8,6 +8,8 @@ import { oneLine, plainText } from '../../src/cli/plain-text.ts'
 import { readCommand } from '../../src/cli/chat/commands/commands.ts'
 import { withImages } from '../../src/cli/chat/input/images.ts'
 import { safeLines } from '../../src/cli/chat/render/safe-lines.ts'
+import { COMPLETE_BUDGET, markdownLines } from '../../src/cli/chat/render/markdown-lines.ts'
+import { createTheme } from '../../src/cli/chat/render/theme.ts'
 import { StreamedMarkdown } from '../../src/cli/chat/render/streamed-markdown.ts'
 import { cleanText, revealText } from '../../src/cli/chat/state/clean-text.ts'
 import { CreateConversation } from '../../src/contract/conversation.ts'
@@ -16,6 +18,7 @@ import { withSecrets } from '../../src/mcp/named-secrets.ts'
 import { isToolOf, parseRule } from '../../src/policy/rules/rule.ts'
 import { commandParts, parseCommandCall } from '../../src/project/command-text.ts'
 import { findJsonFault } from '../../src/project/json-fault.ts'
+import { createGlob } from '../../src/tools/search/glob.ts'
 
 /** Some more turns than the stack of V8 holds. */
 const MANY = 18_000_000
@@ -27,9 +30,13 @@ const dots = `@${'.'.repeat(SIZE)}x`
 const styles = `\u001b[${'32'.repeat(SIZE)}\u0007`
 const titles = '\u001b]0;aaaa'.repeat(SIZE / 9)
 const secretless = { secret: () => undefined, credential: () => undefined }
-const unknownFields = (body: object) =>
-  CreateConversation.safeParse(body).error?.issues.map((issue) =>
-    describeIssue(issue, ['body'], Object.keys(CreateConversation.shape)),
+const markdown = (text: string) => markdownLines(text, { width: 80, theme: createTheme(true), budget: COMPLETE_BUDGET })
+const glob = createGlob({} as never)
+const unknownFields = (keys: string[]) =>
+  describeIssue(
+    { code: 'unrecognized_keys', path: [], message: '', keys },
+    ['body'],
+    Object.keys(CreateConversation.shape),
   )
 const rule = parseRule(`mcp__${'a'.repeat(SIZE)}`)
 
@@ -47,11 +54,8 @@ const WORK: readonly (readonly [what: string, work: () => unknown])[] = [
     'a setting of an MCP server: open names',
     () => withSecrets('a', { transport: 'stdio', args: [`}${'${A:-'.repeat(SIZE)}`] }, secretless),
   ],
-  ['a request: a long name of a field', () => unknownFields({ ['a'.repeat(SIZE)]: 1 })],
-  [
-    'a request: many names of fields',
-    () => unknownFields(Object.fromEntries(spaces.split('').map((_, at) => [`k${at}`, 1]))),
-  ],
+  ['a request: a long name of a field', () => unknownFields(['a'.repeat(SIZE)])],
+  ['a request: many names of fields', () => unknownFields(Array.from({ length: SIZE }, () => 'permission_rule'))],
   ['a line of the chat: styles', () => safeLines([styles])],
   ['a text in the chat: marks on a letter', () => cleanText(`a${'\u0301'.repeat(MANY)}`)],
   ['a text in the chat: returns', () => cleanText(`${'\r'.repeat(SIZE)}x`)],
@@ -59,6 +63,9 @@ const WORK: readonly (readonly [what: string, work: () => unknown])[] = [
   ['a text in an approval: spaces', () => revealText(`${spaces}x`)],
   ['a text on the terminal: sequences without an end', () => plainText(titles)],
   ['a sentence on the terminal: spaces', () => oneLine(`${spaces}x`)],
+  ['an answer: escapes', () => markdown('\\n'.repeat(SIZE / 8))],
+  ['an answer: addresses', () => markdown('a@b.'.repeat(SIZE / 4))],
+  ['a search: a path of many directories above', () => glob.access?.({ pattern: 'a/*', path: '../'.repeat(SIZE / 3) })],
   [
     'an answer that grows: fences',
     () => new StreamedMarkdown().lines('a', `\`\`\`${'\n\na'.repeat(SIZE)}`, 80, () => []),

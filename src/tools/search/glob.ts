@@ -1,5 +1,5 @@
 /** The `Glob` tool: finds files by a pattern for their paths. */
-import { isAbsolute, join } from 'node:path'
+import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { findFiles } from '../../files/search/find-files.ts'
 import type { AgentFiles } from '../files/agent-files.ts'
@@ -61,5 +61,7 @@ function splitPattern({ pattern, path }: GlobInput): { start: string | undefined
   const rest = names.slice(count)
   // With a slash, as it is a pattern for the path from there on.
   const anchored = rest.length === 1 ? `/${rest[0]}` : rest.join('/')
-  return { start: isAbsolute(prefix) ? prefix : join(path ?? '.', prefix), pattern: anchored }
+  // Not joined: that would take quadratic time for many `..`, and only the file system knows where they lead.
+  const start = isAbsolute(prefix) || path === undefined ? prefix : `${path}/${prefix}`
+  return { start, pattern: anchored }
 }

@@ -31,6 +31,8 @@ const ASCII = /^[ -~]*$/
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 function brokenLine(line: string, width: number): string[] {
+  // A unit has at most two columns.
+  if (line.length * 2 <= width) return [line]
   // oxlint-disable-next-line regexp/built -- each match begins where the one before ends
   if (ASCII.test(line)) return line.match(new RegExp(`.{1,${width}}`, 'g')) ?? ['']
   const parts: string[] = []

@@ -18,7 +18,8 @@ export const COMPLETE_BUDGET = 4_000_000
 /** While an answer grows, it is drawn many times. */
 export const STREAMED_BUDGET = 500_000
 
-const MARKS = /[*_~[<`!]/g
+/** Where the parser begins another piece of a paragraph. */
+const MARKS = /[*_~[<`!\\@]|https?:|ftp:|www\./gi
 /** A line that begins with more marks of lists and quotes, or with such a mark after more spaces. */
 const DEEP = /^(?:[ \t]*(?:[-+*>]|\d{1,9}[.)])){12}|^[ \t]{60,}\S/m
 const FENCE = /^(`{3,}(?=[^`]*$)|~{3,})/
