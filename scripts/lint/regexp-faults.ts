@@ -1,17 +1,20 @@
 /** Finds what makes a regular expression fail or slow on a long text. Knows nothing about where the expression is. */
 import type { AST } from '@eslint-community/regexpp'
 import { RegExpParser, visitRegExpAST } from '@eslint-community/regexpp'
-import { getConsumedChars, isPotentiallyEmpty, toUnicodeSet } from 'regexp-ast-analysis'
+import { getConsumedChars, getFirstConsumedChar, isPotentiallyEmpty, toUnicodeSet } from 'regexp-ast-analysis'
 import { analyse } from 'scslre'
 
 /** A repetition of at most this many turns needs too little of the stack, and too little time, to matter. */
 const MANY_TURNS = 10_000
 
+/** Twice the ways for each turn are at most a million. */
+const FEW_TURNS = 20
+
 export type RegexpFault = { readonly kind: 'stack' | 'time'; readonly message: string }
 
 export function regexpFaults(source: string, flags: string): RegexpFault[] {
   const { pattern, flags: parsed } = new RegExpParser().parseLiteral(`/${source}/${flags}`)
-  const time = [...knownGrowth(source, flags), ...restarts(pattern, parsed)]
+  const time = [...knownGrowth(source, flags), ...restarts(pattern, parsed), ...ambiguous(pattern, parsed)]
   return [
     ...stackFaults(pattern, parsed).map((message) => ({ kind: 'stack' as const, message })),
     ...time.map((message) => ({ kind: 'time' as const, message })),
@@ -84,6 +87,20 @@ function restarts({ alternatives }: AST.Pattern, flags: AST.Flags): string[] {
     const mayFail = parts.slice(at + 1).some((part) => part.type === 'Assertion' || !isPotentiallyEmpty(part, flags))
     return isTaken && mayFail ? [`The time is quadratic in the beginnings of ${alternative.raw}: ${RESTARTS}.`] : []
   })
+}
+
+/** Alternatives that begin alike: a text that one of them takes may be two turns of others, as in `(?:a|b|ab)*`. */
+function ambiguous(pattern: AST.Pattern, flags: AST.Flags): string[] {
+  const found: string[] = []
+  visitRegExpAST(pattern, {
+    onQuantifierEnter({ max, element, raw }) {
+      if (max <= FEW_TURNS || (element.type !== 'Group' && element.type !== 'CapturingGroup')) return
+      const firsts = element.alternatives.map((each) => getFirstConsumedChar(each, 'ltr', flags).char)
+      if (firsts.some((first, at) => firsts.slice(at + 1).some((other) => !first.isDisjointWith(other))))
+        found.push(`The time may be exponential: in ${raw} two alternatives begin with the same character.`)
+    },
+  })
+  return found
 }
 
 /** Without groups that have no alternatives, whether they are optional or not. */

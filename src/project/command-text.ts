@@ -54,6 +54,7 @@ function createFill(args: string): (text: string) => string {
 const MAX_WORDS = 9
 
 /** Spaces, or a word: texts in quotes, other characters, and quotes without another one. A long word is several pieces. */
+// oxlint-disable-next-line regexp/time -- nothing follows, so that no word is divided in another way
 const PIECES = /\s+|(?:"[^"]*"|'[^']*'|[^\s"']|["']){1,4096}/g
 
 /** As a shell separates words: quotes keep spaces together. Only the first words are returned. */
