@@ -7,7 +7,7 @@ import { allCommands, readCommand } from './commands/commands.ts'
 import { AnswerPanels, cached } from './input/answer-panels.ts'
 import { approvalLines, editableText, editedInput } from './input/approval-text.ts'
 import { Completion } from './input/completion.ts'
-import { findFiles } from './input/file-completion.ts'
+import { FileCompletion } from './input/file-completion.ts'
 import { Outbox } from './input/outbox.ts'
 import { isRemembered, PromptHistory } from './input/prompt-history.ts'
 import type { Choice } from './render/choice-panel.ts'
@@ -279,9 +279,10 @@ export class Chat {
   }
 
   #completion(): Completion {
+    const files = new FileCompletion()
     return new Completion({
       commands: () => allCommands(this.#project),
-      findFiles: (part, signal) => findFiles(this.#session.conversation, part, signal),
+      findFiles: (part, signal) => files.find(this.#session.conversation, part, signal),
       // What runs then is exactly what was typed.
       isOff: () => this.#editing !== undefined,
     })

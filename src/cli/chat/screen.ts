@@ -1,5 +1,5 @@
 /** The terminal: the only file that writes to it and reads keys from it, and restores its modes at the end. */
-import type { AutocompleteProvider, Component } from '@earendil-works/pi-tui'
+import type { Component } from '@earendil-works/pi-tui'
 import {
   decodeKittyPrintable,
   Editor,
@@ -9,6 +9,8 @@ import {
   setCapabilities,
   TuiMainScreen,
 } from '@earendil-works/pi-tui'
+import type { Completion } from './input/completion.ts'
+import { HistorySearch } from './input/history-search.ts'
 import { cleanText } from './state/clean-text.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
@@ -57,6 +59,8 @@ const NOTHING_DRAWN = {
   maxLinesRendered: 0,
   previousViewportTop: 0,
 }
+/** Of earlier chats and of this one. */
+const MAX_PROMPTS = 200
 const PASTE = /^\x1b\[200~([\s\S]*)\x1b\[201~$/ // oxlint-disable-line no-control-regex -- how terminals mark a paste
 
 export class Screen {
@@ -71,6 +75,10 @@ export class Screen {
   #closing: string | undefined
   #ticks: NodeJS.Timeout | undefined
   #later: NodeJS.Timeout | undefined
+  #completion: Completion | undefined
+  /** Messages that can be sent again, the oldest first. */
+  readonly #prompts: string[] = []
+  #search: HistorySearch | undefined
   /** The prompt before it was sent, with the spaces around it. */
   #typed = ''
 
@@ -84,7 +92,10 @@ export class Screen {
       redrawAfter: (ms) => this.#redrawAfter(ms),
     })
     this.#editor = new Editor(this.#tui, editorTheme(options.theme), { autocompleteMaxVisible: 8 })
-    this.#editor.onChange = (text) => (this.#typed = text === '' ? this.#typed : text)
+    this.#editor.onChange = (text) => {
+      this.#completion?.cancel()
+      this.#typed = text === '' ? this.#typed : text
+    }
     this.#editor.onSubmit = (text) => options.handlers.onSubmit(text, this.#typed)
     this.#tui.addChild(this.#transcript)
     this.#tui.addChild(view((width) => this.#panelLines(width)))
@@ -130,12 +141,15 @@ export class Screen {
     if (this.#isStarted) this.#tui.requestRender()
   }
 
-  complete(provider: AutocompleteProvider): void {
-    this.#editor.setAutocompleteProvider(provider)
+  complete(completion: Completion): void {
+    this.#completion = completion
+    this.#editor.setAutocompleteProvider(completion)
   }
 
   remember(text: string): void {
     this.#editor.addToHistory(text)
+    this.#prompts.push(text)
+    if (this.#prompts.length > MAX_PROMPTS) this.#prompts.shift()
   }
 
   get draft(): string {
@@ -158,14 +172,18 @@ export class Screen {
   #onInput(data: string): { consume?: boolean; data?: string } | undefined {
     if (isKeyRelease(data)) return undefined
     const paste = PASTE.exec(data)?.[1]
+    if (this.#search && paste !== undefined) this.#search.type(paste)
+    if (this.#search && paste !== undefined) return { consume: did(() => this.redraw()) }
     if (paste !== undefined) return { data: `\x1b[200~${cleanText(paste.replaceAll(/\r\n?/g, '\n'))}\x1b[201~` }
     return this.#onKey(decodeKittyPrintable(data) ?? data) ? { consume: true } : undefined
   }
 
   /** Returns whether the key is used up. */
   #onKey(key: string): boolean {
-    const { handlers } = this.#options
+    const { handlers, theme } = this.#options
+    if (this.#search && !this.#searchOn(this.#search, key)) return true
     const isEmpty = this.#editor.getText() === ''
+    if (matchesKey(key, 'ctrl+r')) return did(() => (this.#search = new HistorySearch(this.#prompts, theme)))
     if (matchesKey(key, 'ctrl+c')) return isEmpty ? did(handlers.onCancel) : did(() => (this.draft = ''))
     if (matchesKey(key, 'ctrl+d') && isEmpty) return did(handlers.onEnd)
     if (matchesKey(key, 'ctrl+o')) return did(() => this.#expand())
@@ -175,6 +193,18 @@ export class Screen {
     if (!this.#isReady() || this.#panel?.handleKey(key) !== true) return false
     this.redraw()
     return true
+  }
+
+  /** Returns true if the key has another effect, too. */
+  #searchOn(search: HistorySearch, key: string): boolean {
+    const step = search.handleKey(key)
+    this.redraw()
+    if (step === 'search') return false
+    this.#search = undefined
+    if (step !== 'leave' && search.match !== undefined) this.restore(search.match)
+    // A prompt must not answer a panel, such as the edited input of a call.
+    if (step === 'send' && this.#panel === undefined) this.#editor.handleInput('\r')
+    return step === 'pass'
   }
 
   /** Whether keys answer the panel. */
@@ -231,9 +261,10 @@ export class Screen {
   #panelLines(width: number): string[] {
     const { theme } = this.#options
     const activity = activityLine(this.#state, { width, theme, now: Date.now() })
-    const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL
+    const search = this.#search?.lines(width, this.#panel === undefined) ?? []
+    const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL - search.length
     const panel = this.#panel?.render(width, rows, this.#isReady()) ?? []
-    return ['', ...panel, ...(activity === '' ? [] : [activity])]
+    return ['', ...panel, ...(activity === '' ? [] : [activity]), ...search]
   }
 
   #lastLines(width: number): string[] {

@@ -6,7 +6,7 @@ import { onEndSignals, SIGNAL_CODES } from '../end-signals.ts'
 
 /**
  * Returns undefined for an empty answer, and at the end of the input. Ctrl+C, a signal and a terminal that is gone end the
- * process, with the terminal as it was.
+ * process; the terminal is restored.
  */
 export async function ask(question: string, { isSecret = false } = {}): Promise<string | undefined> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })

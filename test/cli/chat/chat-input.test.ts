@@ -4,6 +4,11 @@ import { appendFile, chmod, mkdtemp, readFile, rm, stat, symlink, truncate, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTheme } from '../../../src/cli/chat/render/theme.ts'
+import { FileCompletion } from '../../../src/cli/chat/input/file-completion.ts'
+import { HistorySearch } from '../../../src/cli/chat/input/history-search.ts'
+import { KEYS } from './support/terminal.ts'
+import { visibleWidth } from '@earendil-works/pi-tui'
 import { Completion } from '../../../src/cli/chat/input/completion.ts'
 import { withImages } from '../../../src/cli/chat/input/images.ts'
 import { PromptHistory } from '../../../src/cli/chat/input/prompt-history.ts'
@@ -37,6 +42,59 @@ describe('completion', () => {
     expect(commands?.items.map(({ description }) => description)).toEqual(['Leaves ⏎ the chat.'])
     expect(await completion(true).getSuggestions(['/'], 0, 1, options)).toBeNull()
   })
+})
+
+describe('a search in earlier prompts', () => {
+  const theme = createTheme(false)
+  const prompts = ['fix the tests', 'docs', 'fix the Build', '修复构建 now', 'fix the Build']
+  const searchFor = (...keys: string[]) => {
+    const search = new HistorySearch(prompts, theme)
+    const steps = keys.map((key) => search.handleKey(key))
+    return { search, match: search.match, step: steps.at(-1) }
+  }
+
+  test('finds the latest, then older ones, each once; capitals count if some are typed', () => {
+    expect(searchFor('fix').match).toBe('fix the Build')
+    expect(searchFor('f', 'i', 'x', KEYS.ctrlR).match).toBe('fix the tests')
+    expect(searchFor('fix', KEYS.ctrlR, KEYS.ctrlR).match).toBe('fix the tests')
+    expect(searchFor('the b').match).toBe('fix the Build')
+    expect(searchFor('The').match).toBeUndefined()
+    expect(searchFor('docsx').match).toBeUndefined()
+    expect(searchFor('docsx', '\x7f').match).toBe('docs')
+    expect(searchFor('构').match).toBe('修复构建 now')
+    expect(searchFor().match).toBeUndefined()
+    expect(searchFor(KEYS.ctrlR).match).toBe('fix the Build')
+  })
+
+  test('ends with a key, and no line is wider than the terminal', () => {
+    expect(searchFor('docs', KEYS.enter).step).toBe('send')
+    expect(searchFor('nothing of that', KEYS.enter).step).toBe('leave')
+    expect(searchFor('docs', KEYS.escape).step).toBe('take')
+    expect(searchFor('docs', KEYS.ctrlC).step).toBe('leave')
+    expect(searchFor('docs', KEYS.left).step).toBe('pass')
+    const { search } = searchFor('构')
+    search.type('x'.repeat(300))
+    for (const width of [1, 2, 10, 60]) {
+      for (const each of [search, searchFor('构').search])
+        expect(Math.max(...each.lines(width, true).map((line) => visibleWidth(line)))).toBeLessThanOrEqual(
+          Math.max(width, 2),
+        )
+    }
+  })
+})
+
+test('a name that no file has is searched for once, and not again with more letters', async () => {
+  const asked: string[] = []
+  const files = {
+    search: async ({ q }: { q: string }) => ({
+      items: asked.push(q) && q === 'ok' ? [{ path: 'ok', type: 'file' }] : [],
+    }),
+  }
+  const find = (part: string, id = 'a') => completion.find({ id, files } as never, part, new AbortController().signal) // what it uses
+  const completion = new FileCompletion()
+  for (const part of ['ok', 'no', 'non', 'none', 'ok', 'none']) await find(part)
+  await find('none', 'b')
+  expect(asked).toEqual(['ok', 'no', 'ok', 'none'])
 })
 
 test('pipes, devices, directories and large files are not attached, and hold no message', async () => {

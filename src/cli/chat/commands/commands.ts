@@ -43,6 +43,7 @@ export const KEYS: readonly (readonly [key: string, does: string])[] = [
   ['Esc', 'interrupts the agent'],
   ['Ctrl+O', 'shows all output of tools and the reasoning, or less of it'],
   ['Up, Down', 'earlier messages, also of earlier chats'],
+  ['Ctrl+R', 'searches the earlier messages'],
   ['Tab', 'completes commands after / and files after @'],
   ['Ctrl+C', 'clears the prompt; twice in an empty prompt, it leaves the chat'],
   ['Ctrl+D', 'leaves the chat'],

@@ -19,6 +19,7 @@ const FILE_WORD = /(?:^|\s)(@"?[^\s"]*)$/
 
 export class Completion implements AutocompleteProvider {
   readonly #source: CompletionSource
+  #searching = new AbortController()
 
   constructor(source: CompletionSource) {
     this.#source = source
@@ -36,8 +37,15 @@ export class Completion implements AutocompleteProvider {
     const word = FILE_WORD.exec(before)?.[1]
     if (word === undefined) return null
     const part = word.replace(/^@"?/, '')
-    const paths = await this.#source.findFiles(part, signal).catch(() => [])
+    this.#searching = new AbortController()
+    const ended = AbortSignal.any([signal, this.#searching.signal])
+    const paths = await this.#source.findFiles(part, ended).catch(() => [])
     return suggest(word, paths.filter(isPrintable).map(fileItem))
+  }
+
+  /** The text has changed: nobody wants what is searched for. The prompt itself says so only while a word is completed. */
+  cancel(): void {
+    this.#searching.abort()
   }
 
   /** `prefix` is the word for which the list was made. Keys that came before the next list have made it longer. */

@@ -14,9 +14,11 @@ export const KEYS = {
   tab: '\t',
   up: '\x1b[A',
   down: '\x1b[B',
+  left: '\x1b[D',
   ctrlC: '\x03',
   ctrlD: '\x04',
   ctrlO: '\x0f',
+  ctrlR: '\x12',
   ctrlZ: '\x1a',
 } as const
 
