@@ -1,6 +1,6 @@
 /** Conversations on the wire: creation, configuration and views. */
 import { z } from 'zod'
-import { ClientTools } from './client-tools/client-tool.ts'
+import { ClientTools, StoredClientTool } from './client-tools/client-tool.ts'
 import { Metadata, NewMetadata, Title, TitleWriting, Workdir } from './conversations/given-fields.ts'
 import { CompactionSettings } from './compaction/settings.ts'
 import { MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
@@ -16,7 +16,7 @@ import { PermissionMode, PermissionModeInput, PermissionRules, RuleTexts } from 
 import { NetworkPolicy } from './network.ts'
 import { ToolConfig } from './limits/tool-config.ts'
 import { Secrets } from './secret.ts'
-import { McpInput, McpServers } from './mcp/mcp-server.ts'
+import { McpInput, ShownMcp } from './mcp/mcp-server.ts'
 import { AgentFields, Agents, SubagentLimits } from './agents/definition.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
@@ -199,8 +199,8 @@ export const ConversationView = z
     network: NetworkPolicy.optional().describe('Default: OPENHANDS_NETWORK of the server.'),
     hooks: Hooks.optional().describe('Secrets are masked.'),
     enable_message_rewrite_hooks: z.boolean().optional(),
-    mcp: McpServers.optional().describe('MCP servers by name. Credentials are masked.'),
-    client_tools: z.array(z.string()).optional().describe('Names of the client tools.'),
+    mcp: ShownMcp.optional().describe('Credentials are masked.'),
+    client_tools: z.array(StoredClientTool).optional(),
     client_hooks: z.array(z.string()).optional().describe('Names of the clients that answer hooks.'),
     ...AgentFields,
     max_iteration_per_run: z.int(),

@@ -73,7 +73,7 @@ export type PermissionRules = z.infer<typeof PermissionRules>
 
 export const PermissionRulesView = PermissionRules.extend({
   project: PermissionRules.optional().describe(
-    'Further rules, from the project settings of the conversation. They cannot be changed or removed.',
+    'Further rules, from the project settings of the conversation. They cannot be changed or removed: ignored in a request.',
   ),
 }).meta({ id: 'PermissionRulesView' })
 export type PermissionRulesView = z.infer<typeof PermissionRulesView>

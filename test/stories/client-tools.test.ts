@@ -50,7 +50,7 @@ async function ask(text: string, tool: object = {}, fields: object = {}): Promis
 test('a client follows the stream, executes the call and posts the result, which the model reads', async () => {
   const id = await create()
   const view = await call('GET', id)
-  expect(view.body).toMatchObject({ tools: [], client_tools: ['look_up_order'] })
+  expect(view.body).toMatchObject({ tools: [], client_tools: [LOOK_UP] })
   const stream = await subscribe(server.url, `/conversations/${id}/events/stream?types=ClientToolCall,Result`)
   await post(id, 'look up #17')
   const { data } = await stream.until(({ event }) => event === 'ClientToolCall')
@@ -247,7 +247,7 @@ const pick = ({ tool_use_id, input_hash }: { tool_use_id: string; input_hash: st
 test('the configuration replaces the tools from the next request on, and a socket sends results too', async () => {
   const id = await create()
   const other = { name: 'other', description: 'Another.', input_schema: { type: 'object' } }
-  expect((await call('PUT', id, '/config', { client_tools: [other] })).body.client_tools).toEqual(['other'])
+  expect((await call('PUT', id, '/config', { client_tools: [other] })).body.client_tools).toEqual([other])
   await post(id, 'look up #17')
   await settled(id, 'idle')
   expect(await results(id)).toMatchObject([{ error_type: 'unknown_tool' }])

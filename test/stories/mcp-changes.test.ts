@@ -100,7 +100,7 @@ test('PUT config in the middle of a run: new servers are there at a later step, 
   await post(id, 'use both')
   await poll(async () => (await stage.events(id)).filter(({ type }) => type === 'ToolUse').length).toBe(2)
   const { status, body } = await put(id, { two: odd(), kept: odd() })
-  expect([status, Object.keys(body.mcp)]).toEqual([200, ['two', 'kept']])
+  expect([status, Object.keys(body.mcp.mcpServers)]).toEqual([200, ['two', 'kept']])
   await poll(() => statusOf(id)).toEqual([
     ['kept', 'connected'],
     ['two', 'connected'],
@@ -176,7 +176,7 @@ test('a masked credential keeps the stored one for the same address only, and th
   const authorized = (Authorization: string, more: object = {}) => ({ url, headers: { Authorization }, ...more })
   const id = await stage.create({ mcp: { mcpServers: { far: authorized('Bearer first-credential') } } })
   const same = await put(id, { far: authorized('**********', { timeout: 7 }) })
-  expect([same.status, same.body.mcp.far]).toMatchObject([
+  expect([same.status, same.body.mcp.mcpServers.far]).toMatchObject([
     200,
     { timeout: 7, headers: { Authorization: '**********' } },
   ])

@@ -140,13 +140,15 @@ test('a client is authorized by its own secret, which the conversation has by na
   const client = { grant: 'client_credentials', client_id: 'program', client_secret: '${CLIENT_SECRET}' }
   const id = await create('plain', { oauth: client }, { secrets: { CLIENT_SECRET: 'secret-of-the-client' } })
   expect(await resultOf(id)).toMatchObject({ is_error: false })
-  expect((await server.call('GET', `/conversations/${id}`)).body.mcp.safe.oauth).toEqual(client)
+  expect((await server.call('GET', `/conversations/${id}`)).body.mcp.mcpServers.safe.oauth).toEqual(client)
   const literal = { ...client, client_secret: 'a-secret-that-is-wrong' }
   const wrong = await create('echoes', { oauth: literal })
   await stage.say(wrong, 'nothing')
   const view = await viewOf(wrong)
   expect(view.status).toBe('failed')
-  expect((await server.call('GET', `/conversations/${wrong}`)).body.mcp.safe.oauth.client_secret).toBe('**********')
+  expect((await server.call('GET', `/conversations/${wrong}`)).body.mcp.mcpServers.safe.oauth.client_secret).toBe(
+    '**********',
+  )
   expect(JSON.stringify([view, await stage.events(wrong)])).not.toContain('a-secret-that-is-wrong')
   const elsewhere = await create('plain', { oauth: { ...literal, issuer: 'https://login.example.com' } })
   await stage.say(elsewhere, 'nothing')

@@ -149,7 +149,7 @@ test.each(['streamableHttp', 'sse'])(
         output: expect.stringContaining('Echo: Hello'),
       })
       const view = (await server.call('GET', `/conversations/${id}`)).body
-      expect(view.mcp.everything.headers).toEqual({ Authorization: '**********', 'x-more': '${MORE}' })
+      expect(view.mcp.mcpServers.everything.headers).toEqual({ Authorization: '**********', 'x-more': '${MORE}' })
       // It ends while it is connected, and the run goes on.
       child.kill()
       expect(await resultOf(id, 'mcp__everything__echo')).toMatchObject({ is_error: true })
@@ -255,7 +255,7 @@ test('a server gets the secrets that its configuration names, and no others', as
   expect(output).toContain('"PLAIN":"shown"')
   expect(output).not.toMatch(/a-literal-token|SECOND|OPENHANDS_MASTER_KEY/)
   const view = (await server.call('GET', `/conversations/${id}`)).body
-  expect(view.mcp.odd.env).toEqual({ NAMED: '${FIRST}', PLAIN: 'shown', API_TOKEN: '**********' })
+  expect(view.mcp.mcpServers.odd.env).toEqual({ NAMED: '${FIRST}', PLAIN: 'shown', API_TOKEN: '**********' })
 
   const missing = await withServers({ odd: { ...odd(), env: { NAMED: '${THIRD}' } } })
   await stage.say(missing, 'nothing')
@@ -361,7 +361,7 @@ test('the servers of .mcp.json are connected for a trusted project, and those of
       'MCP server bad.name',
       'MCP server wrong',
     ])
-    const env = (await server.call('GET', `/conversations/${id}`)).body.mcp.files.env
+    const env = (await server.call('GET', `/conversations/${id}`)).body.mcp.mcpServers.files.env
     expect(env).toEqual({ API_TOKEN: '**********', NAMED: '${FIRST:-none}' })
     expect(JSON.stringify(init)).not.toContain('a-token-of-the-project')
     // After a restart they are those of the creation.

@@ -31,7 +31,6 @@ import type {
   DecidePermission,
   PendingPermissions,
   PermissionAnswer,
-  PermissionRules,
   PermissionRulesView,
   RejectRequest,
   SetConfirmation,
@@ -78,7 +77,7 @@ export const CONVERSATION_OPERATIONS = {
   reject: post('/conversations/{id}/reject').sends<typeof RejectRequest>().returns<typeof PermissionAnswer>(),
   listPermissionRules: get('/conversations/{id}/permission-rules').returns<typeof PermissionRulesView>(),
   replacePermissionRules: put('/conversations/{id}/permission-rules')
-    .sends<typeof PermissionRules>()
+    .sends<typeof PermissionRulesView>()
     .returns<typeof PermissionRulesView>(),
 
   listQuestions: get('/conversations/{id}/questions').returns<typeof PendingQuestions>(),

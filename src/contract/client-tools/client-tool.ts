@@ -54,13 +54,15 @@ export const ClientTool = z
     ],
   })
 
-/** As stored: redacted texts may be longer than those that are accepted. */
-export const StoredClientTool = z.object({
-  name: z.string(),
-  description: z.string(),
-  input_schema: z.record(z.string(), z.unknown()),
-  timeout: z.number().optional(),
-})
+/** As stored and shown: redacted texts may be longer than those that are accepted. */
+export const StoredClientTool = z
+  .object({
+    name: z.string(),
+    description: z.string(),
+    input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of the input.'),
+    timeout: z.number().optional(),
+  })
+  .meta({ id: 'ClientToolView' })
 export type ClientTool = z.infer<typeof StoredClientTool>
 
 export const ClientTools = z

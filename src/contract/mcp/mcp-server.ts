@@ -157,7 +157,7 @@ export const McpInput = z
 export type McpInput = z.infer<typeof McpInput>
 export type RemoteInput = z.infer<typeof RemoteInput>
 
-/** As stored and shown: credentials are masked. */
+/** As stored: credentials are masked. */
 export const McpServer = z
   .object({
     transport: z.enum(TRANSPORTS),
@@ -174,3 +174,11 @@ export type McpServer = z.infer<typeof McpServer>
 
 export const McpServers = z.record(z.string(), McpServer).meta({ id: 'McpServers' })
 export type McpServers = z.infer<typeof McpServers>
+
+/** As shown, in the form in which it can be sent back. */
+export const ShownMcp = z
+  .object({
+    mcpServers: z.record(z.string(), McpServer.omit({ transport: true }).extend({ type: z.enum(TRANSPORTS) })),
+  })
+  .meta({ id: 'Mcp' })
+export type ShownMcp = z.infer<typeof ShownMcp>

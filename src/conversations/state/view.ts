@@ -1,6 +1,7 @@
 /** The view of a conversation that clients see. */
 import type { ConversationView } from '../../contract/conversation.ts'
 import { QUEUED } from '../../contract/events/status.ts'
+import type { McpServers, ShownMcp } from '../../contract/mcp/mcp-server.ts'
 import type { State } from './state.ts'
 import { rulesOf } from './state.ts'
 
@@ -19,8 +20,8 @@ export function viewOf(state: State): ConversationView {
     ...(settings.network && { network: settings.network }),
     ...(settings.hooks && { hooks: settings.hooks }),
     ...(settings.enable_message_rewrite_hooks && { enable_message_rewrite_hooks: true }),
-    ...(settings.mcp && { mcp: settings.mcp }),
-    ...(settings.client_tools && { client_tools: settings.client_tools.map(({ name }) => name) }),
+    ...(settings.mcp && { mcp: shownMcp(settings.mcp) }),
+    ...(settings.client_tools && { client_tools: settings.client_tools }),
     ...(settings.client_hooks && { client_hooks: Object.keys(settings.client_hooks) }),
     ...(settings.agents && { agents: settings.agents }),
     ...(settings.subagent_limits && { subagent_limits: settings.subagent_limits }),
@@ -50,4 +51,13 @@ export function viewOf(state: State): ConversationView {
     created_at: state.createdAt,
     updated_at: state.updatedAt,
   }
+}
+
+/** As clients send it. */
+function shownMcp(servers: McpServers): ShownMcp {
+  const shown = Object.entries(servers).map(([name, { transport, ...server }]) => [
+    name,
+    { type: transport, ...server },
+  ])
+  return { mcpServers: Object.fromEntries(shown) }
 }

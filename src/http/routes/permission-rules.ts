@@ -1,6 +1,6 @@
 /** Routes that show and replace the permission rules of a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { PermissionRules, PermissionRulesView } from '../../contract/permission.ts'
+import { PermissionRulesView } from '../../contract/permission.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
@@ -33,10 +33,13 @@ export const permissionRuleRoutes: FastifyPluginAsyncZod<{ manager: Conversation
           [...CONVERSATION, 'storage_full'],
         ),
         params: ById,
-        body: PermissionRules,
+        body: PermissionRulesView,
         response: { 200: PermissionRulesView },
       },
     },
-    async (request) => (await manager.open(request.params.id)).rules.replace(request.body),
+    async (request) => {
+      const { project: _, ...rules } = request.body
+      return (await manager.open(request.params.id)).rules.replace(rules)
+    },
   )
 }
