@@ -88,8 +88,10 @@ async function main(args: string[]): Promise<number | undefined> {
 
 /** By name: to import the class of configuration errors would load the configuration for `--help`, too. */
 function isWrongUse(error: unknown): boolean {
-  return error instanceof Error && ['UsageError', 'ConfigError'].includes(error.name)
+  return error instanceof Error && (['UsageError', 'ConfigError'].includes(error.name) || isWithoutDirectory(error))
 }
+
+const isWithoutDirectory = (error: NodeJS.ErrnoException): boolean => error.syscall === 'uv_cwd'
 
 /** `hostname` is that of a failed lookup. */
 type ListenError = NodeJS.ErrnoException & { address?: string; hostname?: string; port?: number }
@@ -102,6 +104,7 @@ function tell(error: unknown): string {
 
 function sentenceOf(error: Error): string {
   if (error instanceof UsageError) return `${error.message} See agent-server --help.`
+  if (isWithoutDirectory(error)) return 'the current directory was removed; go to another one.'
   const { code, address, hostname, port } = error as ListenError
   if (code === 'EADDRINUSE')
     return `port ${port} on ${address} is in use; stop what listens there, or choose another one with --port or OPENHANDS_SERVER_PORT.`

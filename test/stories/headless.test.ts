@@ -421,6 +421,14 @@ describe('wrong use is one line and exit code 2', () => {
     ['no key', ['-p', '-m', 'gpt-5', 'hi'], {}, /^agent-server: no key is set for gpt-5/],
     ['an endpoint that is no URL', ['-p', '-m', 'x', '--base-url', 'none', 'hi'], {}, /--base-url is not an http/],
     [
+      'such an endpoint with the key of another one',
+      ['-p', '-m', 'x', '--base-url', 'none', 'hi'],
+      { LLM_BASE_URL: 'http://localhost:1', LLM_API_KEY: 'x' },
+      /--base-url is not an http/,
+    ],
+    ['a blank model', ['-p', '-m', ' ', 'hi'], {}, /-m needs a value/],
+    ['stdin alone, which is empty', ['-p', '-m', 'x', '--base-url', 'http://localhost:1', '-'], {}, /prompt is empty/],
+    [
       'an empty prompt',
       ['-p', '-m', 'x', '--base-url', 'http://localhost:1'],
       {},

@@ -61,7 +61,7 @@ function checkOptions(args: string[]): void {
     const { name, rawName, value, inlineValue } = token
     if (!isOptionName(name)) throw new UsageError(`there is no option ${rawName}${suggest(name, tokens)}`)
     const takesValue = OPTIONS[name].type === 'string'
-    if (takesValue && (!value || (!inlineValue && value.startsWith('-'))))
+    if (takesValue && (!value?.trim() || (!inlineValue && value.startsWith('-'))))
       throw new UsageError(`${rawName} needs a value.`)
     if (!takesValue && value !== undefined) throw new UsageError(`${rawName} takes no value.`)
   }

@@ -1,4 +1,5 @@
 /** Reads the input of a run without the chat: a prompt from the argument or stdin, or lines of JSON. */
+import type { Stats } from 'node:fs'
 import { fstatSync } from 'node:fs'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
@@ -18,7 +19,10 @@ export type PromptInput = {
 type Source = Pick<RunInvocation, 'prompt' | 'inputFormat' | 'ask' | 'resume'>
 
 /** Waits for all of a prompt, but not for a line. Throws a `UsageError` if stdin has no prompt. `signal` ends the wait. */
-export async function readPrompts(source: Source, stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<PromptInput> {
+export async function readPrompts(given: Source, stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<PromptInput> {
+  // `-` is stdin, as for other programs.
+  const source = given.prompt === '-' ? { ...given, prompt: undefined } : given
+  if (isDirectory(statOfStdin())) throw new UsageError('stdin is a directory; give a file or a pipe.')
   const isResumed = source.resume !== undefined
   if (source.inputFormat === 'stream-json') {
     if (stdin.isTTY) throw new UsageError('--input-format stream-json needs lines of JSON on stdin.')
@@ -90,13 +94,20 @@ async function joined(
   return piped.trim() === '' ? prompt : `${prompt}\n\n${piped}`
 }
 
+const isDirectory = (stdin: Stats | undefined): boolean => stdin?.isDirectory() === true
+
 /** With an argument only a file or a pipe of a shell counts: other programs leave stdin open without using it. */
 function hasInput(): boolean {
+  const stdin = statOfStdin()
+  return stdin !== undefined && (stdin.isFile() || stdin.isFIFO())
+}
+
+/** Undefined if it is closed. */
+function statOfStdin(): Stats | undefined {
   try {
-    const stat = fstatSync(STDIN)
-    return stat.isFile() || stat.isFIFO()
+    return fstatSync(STDIN)
   } catch {
-    return false // stdin is closed
+    return undefined
   }
 }
 

@@ -12,7 +12,7 @@ import { secretFilePaths } from '../../config/environment.ts'
 import { secretPathOf } from '../../config/piped-secrets.ts'
 import { leaveProject } from '../../config/leave-project.ts'
 import { ask } from './ask.ts'
-import type { ModelSettings } from './model-settings.ts'
+import type { ModelSettings, ModelSource } from './model-settings.ts'
 import { combineModelSettings, fromEnvironment, fromFile, fromOptions, fromPerson } from './model-settings.ts'
 import type { GivenNames } from './setting-names.ts'
 import type { ModelFileSettings, SettingsFile } from './settings-file.ts'
@@ -109,9 +109,9 @@ async function modelOf(invocation: RunInvocation, file: SettingsFile): Promise<M
   const options = fromOptions(isRemote ? { ...invocation, apiKey: undefined } : invocation)
   const sources = [options, ...(isRemote ? [] : [fromEnvironment()]), fromFile(file)]
   for (;;) {
+    requireUrl(sources.find(({ values }) => values.base_url !== undefined))
     const found = combineModelSettings(sources, file.path)
-    const { llm, names, missing } = found
-    requireUrl(llm.base_url, names['llm_config.base_url'])
+    const { llm, missing } = found
     if (missing === undefined || isRemote || invocation.resume !== undefined) return found
     if (invocation.isHeadless) throw new UsageError(missing.message)
     const isKey = missing.field === 'api_key'
@@ -122,9 +122,10 @@ async function modelOf(invocation: RunInvocation, file: SettingsFile): Promise<M
 }
 
 /** The value is not repeated: it may be a key in the wrong place. */
-function requireUrl(endpoint: string | null | undefined, name: string | undefined): void {
+function requireUrl(source: ModelSource | undefined): void {
+  const endpoint = source?.values.base_url
   if (!endpoint || /^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) return
-  throw new UsageError(`${name} is not an http or https URL, such as https://api.example.com/v1.`)
+  throw new UsageError(`${source.nameOf('base_url')} is not an http or https URL, such as https://api.example.com/v1.`)
 }
 
 async function serverKeyOf({ apiKey, server, isHeadless }: RunInvocation): Promise<string> {
