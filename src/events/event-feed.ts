@@ -6,7 +6,7 @@ import { Problem } from '../contract/problem.ts'
 import type { EventLog } from './event-log.ts'
 import { FEED_LIMITS, FeedBuffer } from './feed-buffer.ts'
 import type { FeedBatch, FeedEnd, FeedLimits } from './feed-buffer.ts'
-import type { RequestRecord } from './request-record.ts'
+import type { RequestSource } from './request-record.ts'
 import type { Published } from './sse-frame.ts'
 
 /** Limits for one read from the store, in events and bytes. */
@@ -25,11 +25,8 @@ export type FollowOptions = {
   readonly only?: (record: Published) => boolean
   /** Include transient events, independent of `types`. */
   readonly deltas?: boolean
-  /**
-   * Further records for this reader alone, whatever its filters. Called when live events begin; calls `add` for each, at
-   * first for those that are due. The returned function ends it.
-   */
-  readonly requests?: (add: (record: RequestRecord) => void) => () => void
+  /** Requests to this reader, whatever its filters. They begin with live events. */
+  readonly requests?: RequestSource
   /** Ends the feed as soon as it waits for events; a `return()` alone takes effect only at the next event. */
   readonly signal?: AbortSignal
   readonly limits?: FeedLimits
@@ -82,10 +79,11 @@ async function* feed(log: FeedSource, afterSeq: number, options: FollowOptions):
     onNotice: (notice) => buffer.addTransient(notice),
     onClose: (end) => buffer.end(end),
   })
-  const leave = requests?.((record) => buffer.addRequest(record))
+  const leave = requests?.subscribe((record) => buffer.addRequest(record))
   try {
     if (signal?.aborted) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
+    for (const record of requests?.due() ?? []) buffer.addDue(record)
     if (deltas) for (const record of log.messagesSoFar()) buffer.addTransient(record)
     for (let end: FeedEnd | undefined; end === undefined;) {
       const batch = await buffer.take()

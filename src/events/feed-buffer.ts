@@ -88,6 +88,12 @@ export class FeedBuffer {
     if (!this.#end && !this.#isOver(this.#limits.softBytes) && this.#only(record)) this.#add(record)
   }
 
+  /** Like the backlog, a request that waited before the reader came does not mean that it is slow. */
+  addDue(record: RequestRecord): void {
+    this.#records.push(record)
+    this.#wake?.()
+  }
+
   /** Requests are not dropped: a reader that is too slow gets them again when it reconnects. */
   addRequest(record: RequestRecord): void {
     if (this.#isOver(this.#limits.hardBytes)) this.end('lagged')

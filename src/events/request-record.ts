@@ -9,6 +9,14 @@ export type RequestRecord = {
   readonly json: string
 }
 
+/** The requests to one client. */
+export type RequestSource = {
+  /** Those that wait. */
+  readonly due: () => readonly RequestRecord[]
+  /** Calls `add` for each later record. Returns a function that ends it. */
+  readonly subscribe: (add: (record: RequestRecord) => void) => () => void
+}
+
 export const requestRecord = (event: HookFrame): RequestRecord => ({
   seq: undefined,
   type: event.type,

@@ -5,6 +5,7 @@ import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { follow } from '../../src/events/event-feed.ts'
 import type { FollowOptions } from '../../src/events/event-feed.ts'
 import type { FeedBatch } from '../../src/events/feed-buffer.ts'
+import { WaitingHooks } from '../../src/conversations/client-hooks/waiting-hooks.ts'
 import type { Published } from '../../src/events/sse-frame.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { SharedLog } from './fixtures.ts'
@@ -333,6 +334,36 @@ describe('A slow reader', () => {
     for (const reader of [quick, again]) reader.stop()
     await Promise.all([quick.done, again.done])
     expect(seqsOf(again.records)).toEqual(range(2, 301))
+  })
+
+  test('loses no request: it is cut off, and its next connection gets those that wait', async () => {
+    const waiting = new WaitingHooks(log.conversationId)
+    const signal = new AbortController()
+    const asked = { client: 'policy', id: 'guard', point: 'PreToolUse', timeoutMs: 1000 } as const
+    const ask = () => waiting.ask(asked, { text: 'x'.repeat(1000) }, signal.signal).catch(() => {})
+    const requests = waiting.requestsTo('policy')
+    const slow = stuck({ requests })
+    const quick = read({ limits, requests })
+    await append(1)
+    await tick()
+    const asks = []
+    for (let i = 0; i < 100; i++) {
+      asks.push(ask())
+      await Promise.resolve()
+    }
+    await expect.poll(() => quick.records.length).toBe(101)
+    slow.letGo()
+    await slow.done
+    expect(endOf(slow)).toBe('lagged')
+    expect(waiting.isConnected('policy')).toBe(true)
+    const again = read({ limits, requests })
+    await expect.poll(() => again.records.length).toBe(100)
+    for (const reader of [quick, again]) reader.stop()
+    await Promise.all([quick.done, again.done])
+    expect(waiting.isConnected('policy')).toBe(false)
+    signal.abort()
+    await Promise.all(asks)
+    expect(waiting.requests()).toEqual([])
   })
 
   test('of the backlog is never cut off, however many events arrive meanwhile', async () => {

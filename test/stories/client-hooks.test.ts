@@ -243,8 +243,18 @@ describe('each call has one result', () => {
   })
 
   test('when the server is killed: the call is interrupted, and the hooks hold for the next run', async () => {
-    const { id, requests } = await ask('run one')
+    const model = { PreModelCall: [{ hooks: [{ id: 'request' }] }] }
+    const [{ id, requests }, resuming] = await Promise.all([
+      ask('run one'),
+      ask('hello', model, { resume_on_start: true }),
+    ])
     await server.restart('SIGKILL')
+    const stream = await listen(resuming.id)
+    const { data: again } = await stream.until(isRequest)
+    expect(resuming.requests.map(({ request_id }) => request_id)).not.toContain(again.request_id)
+    await answer(resuming.id, again.request_id, { output: {} })
+    await stream.until(({ event, data }) => event === 'Result' && data.stop_reason === 'completed')
+    stream.close()
     expect(await results(id)).toMatchObject([{ error_type: 'interrupted' }])
     expect(await answer(id, requests[0].request_id, decide('allow'))).toMatchObject({ status: 404 })
     await post(id, 'run two')

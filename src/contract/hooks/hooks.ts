@@ -14,7 +14,7 @@ const MAX_TIMEOUT = 600
 export const DEFAULT_HOOK_TIMEOUT_S = 60
 const MAX_COMMAND_CHARS = 10_000
 const MAX_GROUPS = 50
-const MAX_HOOKS_IN_GROUP = 20
+export const MAX_HOOKS_IN_GROUP = 20
 
 /** Of all hooks that a conversation has, and of all that one client answers. */
 export const MAX_HOOKS = 100

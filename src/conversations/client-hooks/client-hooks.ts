@@ -2,7 +2,7 @@
 import type { ClientHooksView, PutClientHooks, StoredClientHooks } from '../../contract/hooks/client-hooks.ts'
 import { MAX_HOOK_CLIENTS } from '../../contract/hooks/client-hooks.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { RequestRecord } from '../../events/request-record.ts'
+import type { RequestSource } from '../../events/request-record.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import type { ConversationActor } from '../actor.ts'
 import { refuseSecretsIn } from '../config/refuse-secrets.ts'
@@ -56,9 +56,9 @@ export class ClientHooks {
   }
 
   /** Returns what sends the requests to the client to a stream. Throws a `Problem` for a client without hooks. */
-  requestsTo(client: string): (add: (record: RequestRecord) => void) => () => void {
+  requestsTo(client: string): RequestSource {
     if (!Object.hasOwn(this.#registered, client)) throw notFound(client)
-    return (add) => this.#deps.waiting.follow(client, add)
+    return this.#deps.waiting.requestsTo(client)
   }
 
   get #registered(): StoredClientHooks {

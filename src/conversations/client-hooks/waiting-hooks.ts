@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import type { HookFrame, HookRequest, HookRequestEnded } from '../../contract/hooks/client-hooks.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
-import type { RequestRecord } from '../../events/request-record.ts'
+import type { RequestRecord, RequestSource } from '../../events/request-record.ts'
 import { requestRecord } from '../../events/request-record.ts'
 import type { HookAnswer } from '../../hooks/hook-answer.ts'
 
@@ -55,16 +55,14 @@ export class WaitingHooks {
     return this.#listeners.has(client)
   }
 
-  /** Sends the requests to the client that wait, and each further one. Returns a function that ends it. */
-  follow(client: string, listener: Listener): () => void {
-    // Two streams can pass the same function.
-    const own: Listener = (record) => listener(record)
-    const listeners = this.#listeners.get(client) ?? new Set()
-    this.#listeners.set(client, listeners.add(own))
-    for (const request of this.requests()) if (request.client === client) own(requestRecord(request))
-    return () => {
-      listeners.delete(own)
-      if (listeners.size === 0 && this.#listeners.get(client) === listeners) this.#listeners.delete(client)
+  /** What a stream of the client sends. */
+  requestsTo(client: string): RequestSource {
+    return {
+      due: () =>
+        this.requests()
+          .filter((request) => request.client === client)
+          .map(requestRecord),
+      subscribe: (add) => this.#subscribe(client, add),
     }
   }
 
@@ -109,6 +107,17 @@ export class WaitingHooks {
       if (request.client !== client) continue
       this.#end(request.request_id, 'removed')
       reject(new Error(`the hooks of ${client} were removed`))
+    }
+  }
+
+  #subscribe(client: string, add: Listener): () => void {
+    // Two streams can pass the same function.
+    const own: Listener = (record) => add(record)
+    const listeners = this.#listeners.get(client) ?? new Set()
+    this.#listeners.set(client, listeners.add(own))
+    return () => {
+      listeners.delete(own)
+      if (listeners.size === 0 && this.#listeners.get(client) === listeners) this.#listeners.delete(client)
     }
   }
 

@@ -7,6 +7,7 @@ import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { BodyOf } from '../../client/operations/operations.ts'
 import type { ClientHookPoints, HookRequest } from '../../contract/hooks/client-hooks.ts'
+import { MAX_HOOKS_IN_GROUP } from '../../contract/hooks/hooks.ts'
 import { orAborted, withinTime } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { messageOf, OpenWork } from '../answers/responder.ts'
@@ -79,7 +80,10 @@ export class AskedFunctions implements AsyncDisposable {
     const points: ClientHookPoints = {}
     for (const [key, { point, matcher, timeout, on_failure }] of this.#hooks) {
       const hook = { id: key.slice(point.length + 1), ...withoutUndefined({ timeout, on_failure }) }
-      ;(points[point] ??= []).push({ ...withoutUndefined({ matcher }), hooks: [hook] })
+      const groups = (points[point] ??= [])
+      const last = groups.at(-1)
+      if (last && last.matcher === matcher && last.hooks.length < MAX_HOOKS_IN_GROUP) last.hooks.push(hook)
+      else groups.push({ ...withoutUndefined({ matcher }), hooks: [hook] })
     }
     return points
   }
