@@ -110,6 +110,23 @@ test('two programs with functions share a directory, and each answers for its ow
   expect(said, 'denied by its own hook').toContain(`of ${other.pid}`)
 })
 
+test('what programs left is removed from a session that is continued, and from its copy; what other clients have stays', async () => {
+  const { sessionId } = await run({ prompt: 'hello', options })
+  const { clientHooks } = client.conversation(sessionId)
+  const blocking = {
+    hooks: { UserPromptSubmit: [{ hooks: [{ id: 'gone', on_failure: 'block' as const, timeout: 0.1 }] }] },
+  }
+  await clientHooks.register('query-left', blocking)
+  await clientHooks.register('policy', { hooks: {} })
+  const asked: unknown[] = []
+  const hooks = pre(({ tool_input: input }: Record<string, unknown>) => void asked.push(input))
+  const { tools: _, ...later } = options
+  const copy = await run({ prompt: bash('echo copy'), options: { ...later, hooks, fork: sessionId } })
+  await run({ prompt: bash('echo one'), options: { ...later, hooks, resume: sessionId } })
+  expect(asked).toEqual([{ command: 'echo copy' }, { command: 'echo one' }])
+  expect([await namesIn(sessionId), await namesIn(copy.sessionId)]).toEqual([['policy'], ['policy']])
+})
+
 test('a query whose hooks another client removes ends with an error, and its run is stopped', async () => {
   let id = ''
   const remove = async () => {

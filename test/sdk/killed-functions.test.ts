@@ -73,7 +73,10 @@ test('a program that is killed leaves hooks that deny, which the next query of t
   const left = await namesIn(id)
   expect(left).toEqual([expect.stringMatching(/^query-/)])
   await client.conversation(id).pause({ interrupt: true })
-  const { finalText } = await run({ prompt: bash('echo again'), options: { ...later, resume: id } })
+  const asked: unknown[] = []
+  const hooks = pre((input) => void asked.push(input['tool_input']))
+  const { finalText } = await run({ prompt: bash('echo again'), options: { ...later, hooks, resume: id } })
+  expect(asked, 'of the next query').toEqual([{ command: 'echo again' }])
   expect(finalText).toContain('again')
   expect(await namesIn(id)).toEqual([])
 })

@@ -2,6 +2,7 @@
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
+import { removeLeftHooks } from '../../sdk/hooks/left-hooks.ts'
 import type { ConversationSettings } from './conversation-settings.ts'
 import { changesOfResumed, newConversation } from './conversation-settings.ts'
 import { findConversation, latestConversation } from './find-conversation.ts'
@@ -63,6 +64,8 @@ async function wanted(
   return await findConversation(client, resumed.id, signal)
 }
 
+const LEFT_HOOKS = 'hooks of a program that has ended were removed.'
+
 async function resume(
   client: AgentServerClient,
   found: ConversationView,
@@ -70,6 +73,7 @@ async function resume(
   signal: AbortSignal,
 ): Promise<Pick<OpenedConversation, 'view' | 'notices'>> {
   const conversation = client.conversation(found.id)
+  const hadLeft = await removeLeftHooks(conversation, found.client_hooks, signal)
   const changes = changesOfResumed(settings, found.llm_config)
   const view = changes ? await conversation.updateConfig(changes, { signal }) : found
   if (settings.allowedTools.length > 0) {
@@ -77,5 +81,5 @@ async function resume(
     const allowed = [...new Set([...allow, ...settings.allowedTools])]
     await conversation.permissionRules.replace({ allow: allowed, ask, deny }, { signal })
   }
-  return { view, notices: warningsOf(view, {}) }
+  return { view, notices: [...(hadLeft ? [LEFT_HOOKS] : []), ...warningsOf(view, {})] }
 }

@@ -34,7 +34,9 @@ export type ClientHookPoints = z.infer<typeof ClientHookPoints>
 
 export const HookClientName = z
   .string()
-  .regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, "-", "_" or "."' })
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, {
+    error: 'must have 1 to 64 letters, digits, "-", "_" or ".", and begin with a letter or a digit',
+  })
   .describe('The name of the client that answers these hooks, chosen by it.')
 
 export const PutClientHooks = z

@@ -41,6 +41,8 @@ export class AskedFunctions implements AsyncDisposable {
   readonly #hooks = new Map<string, FunctionHook>()
   readonly #work: OpenWork
   readonly #closing = new AbortController()
+  /** By the events that were read. */
+  #wasRegistered = false
 
   private constructor(hooks: readonly FunctionHook[], options: AskedFunctionsOptions) {
     this.#options = options
@@ -102,12 +104,16 @@ export class AskedFunctions implements AsyncDisposable {
         this.#work.start(event.request_id, (waited) => this.#answerInTime(event, waited))
       // Nobody else answers for this query: what it has answered may still be reading the response.
       if (event.type === 'HookRequestEnded' && event.reason !== 'answered') this.#work.end(event.request_id)
-      if (event.type === 'ConfigUpdate' && this.#isMissingIn(event.changes['client_hooks'])) throw removed()
+      if (event.type === 'ConfigUpdate') this.#take(event.changes['client_hooks'])
     }
   }
 
-  #isMissingIn(registered: unknown): boolean {
-    return typeof registered === 'object' && registered !== null && !Object.hasOwn(registered, this.#client)
+  /** Throws if the hooks were removed. Changes from before they were registered do not have them either. */
+  #take(registered: unknown): void {
+    if (typeof registered !== 'object' || registered === null) return
+    const isRegistered = Object.hasOwn(registered, this.#client)
+    if (this.#wasRegistered && !isRegistered) throw removed()
+    this.#wasRegistered = isRegistered
   }
 
   /** At its deadline the server gives up, too: then nothing is sent. */

@@ -5,16 +5,20 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 /** The names of queries begin with it. Those of other clients are theirs to remove. */
 export const QUERY_CLIENT = 'query-'
 
-/** `clients`: those of the session. A key that may not remove hooks leaves them. */
+/** `clients`: those of the session. A key that may not remove hooks leaves them. Returns true if there were some. */
 export async function removeLeftHooks(
   { clientHooks }: ConversationHandle,
-  clients: readonly string[],
+  clients: readonly string[] = [],
   signal: AbortSignal,
-): Promise<void> {
-  if (!clients.some((client) => client.startsWith(QUERY_CLIENT))) return
-  for await (const { client, connected } of clientHooks.list({ signal }))
-    if (client.startsWith(QUERY_CLIENT) && !connected)
-      await clientHooks.remove(client, { signal }).catch((error: unknown) => {
-        if (!(error instanceof AgentServerError) || error.code !== 'forbidden') throw error
-      })
+): Promise<boolean> {
+  if (!clients.some((client) => client.startsWith(QUERY_CLIENT))) return false
+  const all = await clientHooks.list({ signal }).all()
+  const left = all.filter(({ client, connected }) => client.startsWith(QUERY_CLIENT) && !connected)
+  try {
+    for (const { client } of left) await clientHooks.remove(client, { signal })
+    return left.length > 0
+  } catch (error) {
+    if (error instanceof AgentServerError && error.code === 'forbidden') return false
+    throw error
+  }
 }

@@ -58,7 +58,7 @@ async function continueSession(
   const id = options.fork ? (await client.conversation(original).fork({}, { signal })).id : original
   const conversation = client.conversation(id)
   // The events of the query begin here: a change of the configuration is one of them.
-  const { last_seq, status, client_hooks = [] } = await conversation.get({ signal })
+  const { last_seq, status, client_hooks } = await conversation.get({ signal })
   const { waiting } = mayAnswer(prompt, options)
     ? await readStopped(conversation, { status, last_seq }, { signal })
     : { waiting: [] }
