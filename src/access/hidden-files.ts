@@ -8,7 +8,7 @@ import { appendFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../lib/error-code.ts'
 import { replaceFile } from '../lib/durable-file.ts'
-import { makeDirectories } from '../lib/make-directories.ts'
+import { makeDirectories } from '../files/make-directories.ts'
 
 /** More are forgotten, the oldest first: each new shell looks at them. */
 const MAX_FILES = 200

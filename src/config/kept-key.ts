@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../lib/error-code.ts'
-import { makeDirectories } from '../lib/make-directories.ts'
+import { makeDirectories } from '../files/make-directories.ts'
 import { ConfigError } from './environment.ts'
 import { faultOfMasterKey } from './keys.ts'
 

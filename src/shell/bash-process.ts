@@ -2,10 +2,11 @@
  * One running bash: sends lines, receives a report after each and the saved state, and reports how it ended. Knows
  * nothing about sessions.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
+import { startProcess } from '../lib/start-process.ts'
 import type { Launch } from '../sandbox/launch.ts'
 import { readReports, type Report } from './bash-report.ts'
 import { ThrottledReader } from './output/throttled-reader.ts'
@@ -75,7 +76,7 @@ export class BashProcess {
   constructor(launch: Launch, env: Readonly<Record<string, string>>) {
     const [file = '', ...args] = launch.argv
     // Use the process's exit: background children may hold the pipes forever.
-    this.#child = spawn(file, args, {
+    this.#child = startProcess(file, args, {
       cwd: launch.cwd,
       env,
       detached: true,

@@ -155,9 +155,8 @@ export class BashSession implements Shell {
   }
 
   async #retire(): Promise<void> {
-    await this.suspend()
-    await this.#files.removeAll()
-    this.#options.onEnd?.()
+    const removed = this.suspend().then(() => this.#files.removeAll())
+    await removed.finally(() => this.#options.onEnd?.())
   }
 
   async #beginAnew(): Promise<void> {
@@ -265,8 +264,8 @@ export class BashSession implements Shell {
   #closeWhenIdle(ms: number): void {
     clearTimeout(this.#idleTimer)
     if (this.#isClosed) return
-    // Do not fail if the state cannot be saved: the shell stays open, and the next command retries.
-    const close = () => void this.#turns.run(() => this.#closeIdle()).catch(() => {})
+    // If the state cannot be saved, the shell stays open, and closing is tried again later.
+    const close = () => void this.#turns.run(() => this.#closeIdle()).catch(() => this.#closeWhenIdle(LAST_CHECK_MS))
     this.#idleTimer = setTimeout(close, ms).unref()
   }
 

@@ -41,7 +41,7 @@ export class InputPipe {
    */
   async connect(path: string): Promise<void> {
     const fd = await this.#open(path)
-    await rm(path, { force: true })
+    await rm(path, { force: true }).catch(() => {}) // removed with its directory, at the latest
     if (fd === undefined) return
     const socket = new Socket({ fd, readable: false, writable: true })
     // A command need not read all of its input, so this error is ignored.
@@ -62,10 +62,10 @@ export class InputPipe {
   async #open(path: string): Promise<number | undefined> {
     for (let look = 0; !this.#isClosed; look++) {
       try {
-        // Non-blocking: this fails until a reader has opened it.
+        // Non-blocking: this fails until a reader has opened it, and while no descriptor is free.
         return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
       } catch (error) {
-        if (codeOf(error) !== 'ENXIO') return undefined
+        if (codeOf(error) === 'ENOENT') return undefined
       }
       await delay(OPEN_LOOKS_MS[look] ?? OPEN_LOOKS_MS.at(-1))
     }

@@ -2,10 +2,11 @@
  * A program that runs in the sandbox of a conversation in addition to its shells, and that the server talks to over its
  * standard streams.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import type { Readable, Writable } from 'node:stream'
 import { settlesWithin } from '../lib/bounded-wait.ts'
+import { startProcess } from '../lib/start-process.ts'
 import type { Launch, ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
 import { endMarkedProcesses, endTrees, shellMark } from './processes/marked-processes.ts'
 import { findProcess } from './processes/process-table.ts'
@@ -69,7 +70,7 @@ export class Program {
   constructor(launch: Launch, env: Readonly<Record<string, string>>, endMarked: () => Promise<void>) {
     const [file = '', ...args] = launch.argv
     this.#endMarked = endMarked
-    this.#child = spawn(file, args, {
+    this.#child = startProcess(file, args, {
       cwd: launch.cwd,
       env,
       detached: true,

@@ -43,15 +43,19 @@ export class ShellFiles {
   writeScript(command: string): void {
     const fd = (this.#scriptFd ??= this.#openScript())
     const bytes = Buffer.from(command)
+    const before = this.#scriptBytes
+    // Set before writing: on a full disk, a part may be written, and a later, shorter command must not end with it.
+    this.#scriptBytes = Math.max(before, bytes.length)
     for (let written = 0; written < bytes.length;) {
       written += writeSync(fd, bytes, written, bytes.length - written, written)
     }
-    if (bytes.length < this.#scriptBytes) ftruncateSync(fd, bytes.length)
+    if (bytes.length < before) ftruncateSync(fd, bytes.length)
     this.#scriptBytes = bytes.length
   }
 
-  /** Returns the same pipes until they are released or closed. */
+  /** Returns the same pipes until they are released, closed or spent. */
   async openPipes(): Promise<OutputPipes> {
+    if (this.#pipes?.stdout.isSpent || this.#pipes?.stderr.isSpent) this.#closePipes()
     return (this.#pipes ??= await this.#makePipes())
   }
 
@@ -67,10 +71,19 @@ export class ShellFiles {
     await rm(paths[0], { force: true })
     await rm(paths[1], { force: true })
     await makeFifos(paths)
-    return {
-      stdout: new OutputFifo(paths[0], this.#createFilter()),
-      stderr: new OutputFifo(paths[1], this.#createFilter()),
+    const stdout = new OutputFifo(paths[0], this.#createFilter())
+    try {
+      return { stdout, stderr: new OutputFifo(paths[1], this.#createFilter()) }
+    } catch (error) {
+      stdout.close()
+      throw error
     }
+  }
+
+  #closePipes(): void {
+    this.#pipes?.stdout.close()
+    this.#pipes?.stderr.close()
+    this.#pipes = undefined
   }
 
   /** Creates a pipe for a command to read from; connecting to it removes its name. */
@@ -109,12 +122,11 @@ export class ShellFiles {
 
   /** Closes what only a running shell needs. */
   async closeAll(): Promise<void> {
-    this.#pipes?.stdout.close()
-    this.#pipes?.stderr.close()
-    this.#pipes = undefined
+    this.#closePipes()
     if (this.#scriptFd !== undefined) closeSync(this.#scriptFd)
     this.#scriptFd = undefined
-    await rm(this.scriptPath, { force: true })
+    // The next shell overwrites it, and the result of a command must not be lost because of it.
+    await rm(this.scriptPath, { force: true }).catch(() => {})
   }
 
   async removeAll(): Promise<void> {

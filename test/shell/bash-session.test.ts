@@ -233,6 +233,16 @@ test('restart kills what runs and forgets the state', async () => {
   expect(await run('echo "[$A]"; pwd')).toMatchObject({ stdout: `[]\n${workdir}\n` })
 })
 
+test('a command whose output pipes cannot be opened again keeps its result, and the next command has new ones', async () => {
+  const { run } = await openShells()
+  // As without a free descriptor. Behind the wall the name cannot be removed.
+  const remove = 'out=$(readlink /proc/$$/fd/1); case $out in */stdout-*) rm -f "$out" 2>&-;; esac'
+  expect(await run(`${remove}; echo one`)).toMatchObject({ exitCode: 0, stdout: 'one\n' })
+  expect(await run('echo two', { timeout: 5 })).toMatchObject({ exitCode: 0, stdout: 'two\n' })
+  expect(await run(`sleep 0.3 & ${remove}; echo three`)).toMatchObject({ exitCode: 0, stdout: 'three\n' })
+  expect(await run('echo four', { timeout: 5 })).toMatchObject({ exitCode: 0, stdout: 'four\n' })
+})
+
 test('restart keeps its place among the commands', async () => {
   const { run, shell } = await openShells()
   await run('x=1')

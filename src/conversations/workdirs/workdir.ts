@@ -2,7 +2,7 @@
 import { lstat, mkdir, realpath, statfs } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
-import { makeDirectories } from '../../lib/make-directories.ts'
+import { makeDirectories } from '../../files/make-directories.ts'
 import { FileRefusal } from '../../files/file-refusal.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { makeDirectory } from '../../files/opened-path.ts'

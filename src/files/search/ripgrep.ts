@@ -2,9 +2,9 @@
  * Lets external programs find files that may contain a text. They work by name, and names can be swapped: their results
  * are hints, and are verified.
  */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { startProcess } from '../../lib/start-process.ts'
 import { splitNulFields } from '../../lib/text/nul-fields.ts'
 import type { Needle } from './find-lines.ts'
 import type { OpenedPath } from '../opened-path.ts'
@@ -200,7 +200,7 @@ function spawnLimited(
   input: Buffer | undefined,
   { signal, directory = '/', errors, descriptors = [] }: Spawning,
 ) {
-  const child = spawn('/bin/sh', ['-c', `ulimit -v ${MAX_MEMORY_KIB}; exec "$@"`, 'sh', ...command], {
+  const child = startProcess('/bin/sh', ['-c', `ulimit -v ${MAX_MEMORY_KIB}; exec "$@"`, 'sh', ...command], {
     cwd: directory,
     env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
     stdio: ['pipe', 'pipe', errors ?? 'ignore', ...descriptors],

@@ -53,9 +53,10 @@ export class BackgroundOutputs {
       return undefined
     }
     const directory = join(this.#options.outputDir, BACKGROUND_DIRECTORY)
-    mkdirSync(directory, { recursive: true })
     const path = join(directory, `${randomUUID()}.log`)
+    const fault = makeDirectory(directory)
     this.#collect([stdout, stderr], { path, limit: this.#options.limits.backgroundBytes })
+    if (fault) return `Output of background processes is lost: ${fault}.`
     return `Output of background processes goes to ${path}.`
   }
 
@@ -90,6 +91,16 @@ export class BackgroundOutputs {
         },
       )
     }
+  }
+}
+
+/** Returns why it could not be made. Never throws: the command has run, and its result must not be lost. */
+function makeDirectory(path: string): string | undefined {
+  try {
+    mkdirSync(path, { recursive: true })
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
   }
 }
 

@@ -32,13 +32,19 @@ export class OutputFifo {
   #sink: OutputSink = () => true
   #onEnd: () => void = () => {}
   #silence: NodeJS.Timeout | undefined
+  #isClosed = false
+  /** Set if the write end could not be opened again after a command: what that command left the pipe as. */
+  #spent: 'free' | 'held' | undefined
 
-  /** `path` is a fifo that nothing has opened. All its bytes pass through `filter`. */
+  /**
+   * `path` is a fifo that nothing has opened. All its bytes pass through `filter`. Throws if it cannot be opened, and then
+   * holds no descriptor.
+   */
   constructor(path: string, filter: OutputFilter) {
     this.path = path
     this.#filter = filter
     this.#readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-    this.#writeEnd = openWriteEnd(path)
+    this.#writeEnd = this.#openFirst(path)
     this.#socket = new Socket({
       fd: this.#readEnd,
       readable: true,
@@ -51,10 +57,16 @@ export class OutputFifo {
     // An error on our own pipe means that nothing can be read; 'close' follows it.
     this.#socket.on('error', () => {})
     this.#socket.on('close', () => {
+      this.#isClosed = true
       this.#endSilence()
       this.#give(this.#filter.flush())
       this.#onEnd()
     })
+  }
+
+  /** True if no further command may use the pipe: nothing would read it, and the command would wait for that forever. */
+  get isSpent(): boolean {
+    return this.#spent !== undefined
   }
 
   receive(sink: OutputSink): void {
@@ -69,14 +81,21 @@ export class OutputFifo {
 
   /**
    * Reads everything written before the call. `held` means that a process still has the pipe open; until it closes it,
-   * the next command cannot use the pipe.
+   * the next command cannot use the pipe. Never throws: the command has run, and its result must not be lost.
    */
   drain(): 'free' | 'held' {
+    if (this.#spent !== undefined) return this.#spent
     // Without our own writer, the pipe reports whether there are others: end of file, or "try again".
     this.#closeWriteEnd()
-    const state = this.#readAll()
-    // This must run before the event loop sees the end of file.
-    this.#writeEnd = openWriteEnd(this.path)
+    let state: 'free' | 'held' = 'free'
+    try {
+      state = this.#readAll()
+      // This must run before the event loop sees the end of file.
+      this.#writeEnd = openWriteEnd(this.path)
+    } catch {
+      // No descriptor is free, for example: the event loop now closes the read end when no process holds the pipe.
+      this.#spent = state
+    }
     return state
   }
 
@@ -96,7 +115,8 @@ export class OutputFifo {
     if (this.#filter.held > 0) this.#awaitSilence()
     this.#dropName()
     this.#closeWriteEnd()
-    this.#socket.resume()
+    if (this.#isClosed) onEnd()
+    else this.#socket.resume()
   }
 
   close(): void {
@@ -105,6 +125,15 @@ export class OutputFifo {
     this.#dropName()
     this.#closeWriteEnd()
     this.#socket.destroy()
+  }
+
+  #openFirst(path: string): number {
+    try {
+      return openWriteEnd(path)
+    } catch (error) {
+      closeSync(this.#readEnd)
+      throw error
+    }
   }
 
   #readAll(): 'free' | 'held' {

@@ -2,11 +2,11 @@
  * Extracts the text of PDFs, each in its own process. A PDF can be made to exploit its parser, so that process has no
  * secrets, no access to files, network or other programs, no compiler for code at run time, and little time and memory.
  */
-import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { isSea } from 'node:sea'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import { Queue } from '../../lib/queue.ts'
+import { startProcess } from '../../lib/start-process.ts'
 import type { PageRange } from './pdf-answer.ts'
 import { MAX_PAGES_WITHOUT_RANGE, PdfAnswer } from './pdf-answer.ts'
 
@@ -80,7 +80,7 @@ function commandOf(program: string | undefined, args: readonly string[]): string
 
 /** Resolves when the process has ended; after an abort of the signal it is killed. */
 async function run(command: readonly string[], pdf: Buffer, signal: AbortSignal): Promise<PdfAnswer | PdfFailure> {
-  const child = spawn('/bin/sh', ['-c', LIMITS, 'sh', ...command], {
+  const child = startProcess('/bin/sh', ['-c', LIMITS, 'sh', ...command], {
     cwd: '/',
     env: { NODE_OPTIONS: PDF_NODE_OPTIONS.join(' ') },
     stdio: ['pipe', 'pipe', 'ignore'],
@@ -90,11 +90,13 @@ async function run(command: readonly string[], pdf: Buffer, signal: AbortSignal)
   const closed = Promise.withResolvers<number | null>()
   // An abort is such an error, too; either way, `close` follows.
   child.on('error', () => {}).once('close', closed.resolve)
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- both are pipes, by `stdio`
+  const [stdin, stdout] = [child.stdin!, child.stdout!]
   // The process may end before it has read everything.
-  child.stdin.on('error', () => {}).end(pdf)
+  stdin.on('error', () => {}).end(pdf)
   const chunks: Buffer[] = []
   let room = MAX_ANSWER_BYTES
-  child.stdout.on('data', (chunk: Buffer) => {
+  stdout.on('data', (chunk: Buffer) => {
     room -= chunk.length
     if (room < 0) child.kill('SIGKILL')
     else chunks.push(chunk)

@@ -6,7 +6,7 @@ import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { makeDirectories } from '../../../lib/make-directories.ts'
+import { makeDirectories } from '../../../files/make-directories.ts'
 
 /** As many as the prompt keeps. */
 const MAX_PROMPTS = 100

@@ -1,7 +1,7 @@
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { makeDirectories } from '../../src/lib/make-directories.ts'
+import { makeDirectories } from '../../src/files/make-directories.ts'
 import { tempDirectory } from '../events/fixtures.ts'
 
 test('creates missing directories, with the given mode, and leaves existing ones unchanged', async () => {

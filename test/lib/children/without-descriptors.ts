@@ -1,0 +1,20 @@
+/** Runs with few file descriptors: uses them all up, starts a process, and prints what it is refused with. */
+import { closeSync, openSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startProcess } from '../../../src/lib/start-process.ts'
+
+const taken: number[] = []
+try {
+  for (;;) taken.push(openSync('/dev/null', 'r'))
+} catch {
+  // there are no more
+}
+let code: unknown
+try {
+  startProcess('true', [], { stdio: 'pipe' })
+} catch (error) {
+  code = (error as NodeJS.ErrnoException).code
+}
+for (const fd of taken) closeSync(fd)
+await sleep(20)
+console.log(code)

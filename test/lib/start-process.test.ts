@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+test('a process that cannot be started for lack of descriptors is refused with an error, and the server lives on', async () => {
+  const child = join(import.meta.dirname, 'children/without-descriptors.ts')
+  const limited = ['-c', 'ulimit -S -n 64; exec "$0" "$@"', process.execPath, child]
+  expect((await promisify(execFile)('bash', limited)).stdout.trim()).toBe('EMFILE')
+})
+
+/** Command lines end with an error; the trial of the sandbox reads none of its streams. */
+const MAY_SPAWN = /^(cli|sdk|client)\/|^lib\/start-process\.ts$|^sandbox\/find-launcher\.ts$/
+
+test('the server starts processes in this way only', async () => {
+  const root = join(import.meta.dirname, '../../src')
+  const names = (await readdir(root, { recursive: true })).filter(
+    (name) => name.endsWith('.ts') && !MAY_SPAWN.test(name),
+  )
+  const texts = await Promise.all(names.map(async (name) => [name, await readFile(join(root, name), 'utf8')] as const))
+  const spawning = texts.filter(([, text]) => /import \{[^}]*\bspawn\b[^}]*\} from 'node:child_process'/.test(text))
+  expect(spawning.map(([name]) => name)).toEqual([])
+})
