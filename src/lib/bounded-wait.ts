@@ -13,7 +13,8 @@ export async function withinTime<T>(
   signal.throwIfAborted()
   const controller = new AbortController()
   const onAbort = () => controller.abort(signal.reason)
-  const timer = setTimeout(() => controller.abort(new DOMException('It took too long.', 'TimeoutError')), ms)
+  const end = () => controller.abort(new DOMException('It took too long.', 'TimeoutError'))
+  const timer = setTimeout(() => afterRead(end), ms)
   signal.addEventListener('abort', onAbort, { once: true })
   try {
     return await work(controller.signal)
@@ -21,6 +22,14 @@ export async function withinTime<T>(
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
   }
+}
+
+/**
+ * Calls it when everything that has arrived by now was read. Timers come first in the event loop: after the whole process
+ * was stopped for a while, work would otherwise be late although its result is there.
+ */
+export function afterRead(end: () => void): void {
+  setImmediate(end)
 }
 
 /**

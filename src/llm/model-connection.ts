@@ -1,6 +1,7 @@
 /**
  * One request on the network: sends it, yields the text of the answer as it arrives, and ends it after a time limit.
  */
+import { afterRead } from '../lib/bounded-wait.ts'
 import { NotAnAnswer } from './answer/answer-assembly.ts'
 import { OutOfTime, TimedOut } from './llm-errors.ts'
 
@@ -105,12 +106,10 @@ function drain(chunks: AsyncIterator<Uint8Array>, line: AbortController): void {
 function createSilenceTimer(limitMs: () => number, onSilence: () => void) {
   let waitingSince: number | undefined
   let hasBegun = false
-  const timer = setInterval(
-    () => {
-      if (waitingSince !== undefined && performance.now() - waitingSince >= limitMs()) onSilence()
-    },
-    Math.min(limitMs(), LOOK_EVERY_MS),
-  )
+  const look = () => {
+    if (waitingSince !== undefined && performance.now() - waitingSince >= limitMs()) onSilence()
+  }
+  const timer = setInterval(() => afterRead(look), Math.min(limitMs(), LOOK_EVERY_MS))
   return {
     async during<T>(read: Promise<T>): Promise<T> {
       if (hasBegun) waitingSince = performance.now()
@@ -121,6 +120,9 @@ function createSilenceTimer(limitMs: () => number, onSilence: () => void) {
         waitingSince = undefined
       }
     },
-    stop: () => clearInterval(timer),
+    stop() {
+      waitingSince = undefined
+      clearInterval(timer)
+    },
   }
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { afterRead } from '../lib/bounded-wait.ts'
 import type { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { commandScript, exportScript } from './bash-script.ts'
@@ -123,7 +124,9 @@ async function stopWhenNeeded(
   const reason = Promise.withResolvers<KillReason | undefined>()
   const onAbort = () => reason.resolve('abort')
   const isTimed = Number.isFinite(options.timeout)
-  const timer = isTimed ? setTimeout(() => reason.resolve('timeout'), options.timeout * 1000) : undefined
+  const timer = isTimed
+    ? setTimeout(() => afterRead(() => reason.resolve('timeout')), options.timeout * 1000)
+    : undefined
   flood.addEventListener('abort', () => reason.resolve('flood'))
   options.signal.addEventListener('abort', onAbort)
   if (options.signal.aborted) onAbort()

@@ -1,6 +1,7 @@
-import { getEventListeners } from 'node:events'
+import { spawn } from 'node:child_process'
+import { getEventListeners, once } from 'node:events'
 import { expect, test } from 'vitest'
-import { withinTime } from '../../src/lib/bounded-wait.ts'
+import { orAborted, withinTime } from '../../src/lib/bounded-wait.ts'
 
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
@@ -14,4 +15,13 @@ test('work that takes too long is aborted, as is work whose signal is aborted; w
   controller.abort(new Error('no longer'))
   await expect(broken).rejects.toThrow('no longer')
   await expect(withinTime(60_000, controller.signal, untilAborted)).rejects.toThrow('no longer')
+})
+
+test('work whose result came while the whole process was stopped is not late', async () => {
+  const { stdout } = spawn('sh', ['-c', 'sleep 0.1; echo here'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const work = (signal: AbortSignal) => orAborted(once(stdout, 'data'), signal)
+  const result = withinTime(30, new AbortController().signal, work)
+  // As SIGSTOP and SIGCONT do, and timers are next.
+  setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300))
+  expect(String(await result)).toBe('here\n')
 })

@@ -56,7 +56,7 @@ export function createFileViews({ openJail, inJail, ripgrep, redact }: FileViews
         return { ...redacted(entry), mode, ...(entry.type === 'file' && { etag: etagOf(stats) }) }
       }),
 
-    count: (path, signal) => inJail(signal, (jail) => countFiles(jail, path, Date.now() + MAX_LOOK_MS)),
+    count: (path, signal) => inJail(signal, (jail) => countFiles(jail, path, performance.now() + MAX_LOOK_MS)),
 
     search: (path, query, signal) =>
       inJail(signal, async (jail) => {

@@ -66,7 +66,8 @@ export function afterFailure(
   const isRefusal = status !== undefined && REFUSALS.has(status)
   const failing = {
     since,
-    for_ms: for_ms + (before ? sinceLastMs : 0),
+    // Not the time in which the whole process was stopped, and nothing was attempted.
+    for_ms: for_ms + (before ? Math.min(sinceLastMs, timing.longestAskedMs) : 0),
     attempts: attempts + 1,
     refusals: refusals + (isRefusal ? 1 : 0),
   }

@@ -56,6 +56,7 @@ export async function deliverEvents(subject: Delivering, signal: AbortSignal): P
 }
 
 type AttemptState = {
+  /** From `performance.now()`. */
   lastFailureAt: number | undefined
   /** When the current event was stored, while its delivery is attempted. */
   waitingSince: number | undefined
@@ -103,8 +104,10 @@ async function deliverOne(
     return undefined
   }
 
-  const sinceLastMs = state.lastFailureAt === undefined ? undefined : attempt.at - state.lastFailureAt
-  state.lastFailureAt = attempt.at
+  // Not from `attempt.at`, because the wall clock may jump.
+  const now = performance.now()
+  const sinceLastMs = state.lastFailureAt === undefined ? undefined : now - state.lastFailureAt
+  state.lastFailureAt = now
   const verdict = afterFailure(progress().failing, { ...attempt, sinceLastMs }, dispatcher.timing)
   const { failing } = verdict
   switch (verdict.next) {

@@ -51,6 +51,11 @@ describe('only failures for 24 hours', () => {
   test('do not count while the server was down', () => {
     expect(fail(failing, { sinceLastMs: undefined, status: 500 })).toMatchObject({ next: 'wait', ms: 300_000 })
   })
+
+  test('do not count while the whole process was stopped', () => {
+    const early = { ...failing, for_ms: 0 }
+    expect(fail(early, { sinceLastMs: 100 * HOUR_MS, status: 500 })).toMatchObject({ next: 'wait', ms: 300_000 })
+  })
 })
 
 describe('a refusal of the event', () => {
