@@ -1,5 +1,5 @@
 /** Checks whether the server is ready: it runs, and its data directory is writable. */
-import { open, rm } from 'node:fs/promises'
+import { open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Readiness } from '../contract/server.ts'
@@ -19,13 +19,26 @@ export type ReadinessDeps = {
 
 export function createReadiness({ dataDir, phase }: ReadinessDeps): ReadinessProbe {
   let asked = { at: -Infinity, writable: Promise.resolve(true) }
+  let known: string | undefined
+  const look = async () => {
+    if (!(await isWritable(dataDir))) return false
+    // Another directory with its name is not locked by this server. The lock file is open, so that its number stays.
+    const now = await identityOf(join(dataDir, 'lock.db'))
+    return now === (known ??= now)
+  }
   return async () => {
     const now = phase()
     if (now !== 'running') return { status: 'unavailable', reason: now }
-    if (performance.now() - asked.at > ASK_EVERY_MS) asked = { at: performance.now(), writable: isWritable(dataDir) }
+    if (performance.now() - asked.at > ASK_EVERY_MS) asked = { at: performance.now(), writable: look() }
     return (await asked.writable) ? { status: 'ok' } : { status: 'unavailable', reason: 'storage' }
   }
 }
+
+const identityOf = (path: string) =>
+  stat(path).then(
+    ({ dev, ino }) => `${dev}:${ino}`,
+    () => 'none',
+  )
 
 /** Writes a file: permissions alone do not reveal a full or removed disk. */
 async function isWritable(directory: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -24,6 +24,18 @@ test('checks the disk once for all concurrent requests', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'ready-'))
   const probe = createReadiness({ dataDir, phase: () => 'running' })
   await probe()
-  await rm(dataDir, { recursive: true })
+  await rename(dataDir, `${dataDir}-moved`)
   expect(await probe(), 'still what it was a moment ago').toEqual({ status: 'ok' })
+  await rm(`${dataDir}-moved`, { recursive: true })
+})
+
+test('is not when another directory has the same name', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'ready-'))
+  await writeFile(join(dataDir, 'lock.db'), '')
+  const probe = createReadiness({ dataDir, phase: () => 'running' })
+  expect(await probe()).toEqual({ status: 'ok' })
+  await rename(dataDir, `${dataDir}-moved`)
+  await cp(`${dataDir}-moved`, dataDir, { recursive: true })
+  await expect.poll(probe).toEqual({ status: 'unavailable', reason: 'storage' })
+  for (const path of [dataDir, `${dataDir}-moved`]) await rm(path, { recursive: true })
 })

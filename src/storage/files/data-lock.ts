@@ -1,6 +1,8 @@
 /** Restricts a data directory to one server at a time, and to servers that know its format. */
+import { statSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Problem } from '../../contract/problem.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
 
 /** The format version of the data directory. Raised when an older server would misread it. */
@@ -19,8 +21,13 @@ class DataDirectoryInUse extends DataDirectoryError {
   override readonly name = 'DataDirectoryInUse'
 }
 
+export type DataLock = AsyncDisposable & {
+  /** Throws a `Problem` if another directory has this name now: nothing keeps another server from using that. */
+  readonly requireHeld: () => void
+}
+
 /** Locks the directory until disposed. Creates it if it does not exist. Throws a `DataDirectoryError`. */
-export async function lockDataDirectory(directory: string): Promise<AsyncDisposable> {
+export async function lockDataDirectory(directory: string): Promise<DataLock> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const release = takeLock(directory)
   try {
@@ -30,13 +37,31 @@ export async function lockDataDirectory(directory: string): Promise<AsyncDisposa
     release()
     throw error
   }
+  const locked = identityOf(directory)
   return {
+    requireHeld() {
+      if (identityOf(directory) !== locked) throw movedAway(directory)
+    },
     [Symbol.asyncDispose]: () => {
       release()
       return Promise.resolve()
     },
   }
 }
+
+/** Of the lock file; undefined if it does not exist. Looks at the name only: see `takeLock`. */
+function identityOf(directory: string): string | undefined {
+  const stats = statSync(join(directory, LOCK_FILE), { throwIfNoEntry: false })
+  return stats && `${stats.dev}:${stats.ino}`
+}
+
+const movedAway = (directory: string) =>
+  new Problem(
+    'storage_failed',
+    `The data directory ${directory} was moved, removed or replaced while the server ran. Restart the server.`,
+  )
+
+const LOCK_FILE = 'lock.db'
 
 /**
  * An exclusive transaction of SQLite is a lock of the kernel on a byte range of the file. It is released when its
@@ -46,7 +71,7 @@ export async function lockDataDirectory(directory: string): Promise<AsyncDisposa
  */
 function takeLock(directory: string): () => void {
   const { DatabaseSync } = loadSqlite()
-  const database = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0 })
+  const database = new DatabaseSync(join(directory, LOCK_FILE), { timeout: 0 })
   try {
     database.exec('BEGIN EXCLUSIVE')
     return () => database.close()

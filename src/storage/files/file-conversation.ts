@@ -24,6 +24,8 @@ export type FileParts = {
   readonly logs: EventStore
   readonly snapshots: SnapshotFiles
   readonly secrets: SecretFiles
+  /** Throws a `Problem` if the data directory is not the locked one any more. */
+  readonly requireHeld: () => void
 }
 
 /** In the directory of a conversation whose log does not exist yet; ignored once the log exists. */
@@ -45,6 +47,7 @@ export class FileConversation implements ConversationStorage {
   }
 
   async reserve(): Promise<void> {
+    this.#parts.requireHeld()
     try {
       await mkdir(this.directory, { mode: 0o700 })
     } catch (cause) {
@@ -79,8 +82,9 @@ export class FileConversation implements ConversationStorage {
     return this.#parts.logs.copy(this.id, events, ending)
   }
 
-  openLog(): ReturnType<EventStore['open']> {
-    return this.#parts.logs.open(this.id)
+  async openLog(): ReturnType<EventStore['open']> {
+    this.#parts.requireHeld()
+    return await this.#parts.logs.open(this.id)
   }
 
   lastEvent(): { readonly seq: number; readonly timestamp: string } | undefined {

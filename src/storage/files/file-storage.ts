@@ -10,6 +10,7 @@ import { syncDirectory } from '../../lib/durable-file.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
 import type { ConversationStorage, DataKeys, Deletions, Marks, SharedWorkdirs, Storage } from '../storage.ts'
 import { openDataKeys } from './data-keys.ts'
+import type { DataLock } from './data-lock.ts'
 import { lockDataDirectory } from './data-lock.ts'
 import type { FileParts } from './file-conversation.ts'
 import { FileConversation } from './file-conversation.ts'
@@ -42,7 +43,7 @@ export async function openFileStorage(
 
 type Parts = FileStorageOptions & {
   readonly keys: DataKeys
-  readonly lock?: AsyncDisposable
+  readonly lock?: DataLock
   readonly logs?: EventStore & LogViews
 }
 
@@ -56,7 +57,7 @@ export class FileStorage implements Storage {
   readonly summaries: FileSummaries
   readonly #parts: FileParts
   readonly #views: LogViews
-  readonly #lock: AsyncDisposable | undefined
+  readonly #lock: DataLock | undefined
 
   /**
    * For a directory that is already locked or that nothing else uses. Creates `sessions`, `active`, `due` and
@@ -90,6 +91,7 @@ export class FileStorage implements Storage {
       logs: store,
       snapshots: new SnapshotFiles(directory),
       secrets: new SecretFiles(directory, keys.material),
+      requireHeld: () => lock?.requireHeld(),
     }
     this.#views = store
     this.#lock = lock

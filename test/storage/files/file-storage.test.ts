@@ -1,7 +1,7 @@
 /** The contract of a storage, on real files; and what is true of files alone. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rename, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openFileStorage } from '../../../src/storage/files/file-storage.ts'
@@ -23,6 +23,18 @@ storageContract('The file storage', async () => {
     open: (keys) => open(join(directory.path, 'data'), keys),
     [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose](),
   }
+})
+
+test('a directory that was replaced under the server gets no new conversations, and no conversation in it is opened', async () => {
+  await using directory = await tempDirectory()
+  const data = join(directory.path, 'data')
+  await using storage = await open(data)
+  await rename(data, join(directory.path, 'moved'))
+  const moved = { code: 'storage_failed', message: expect.stringContaining('moved, removed or replaced') }
+  await expect(storage.conversation(uuid7()).reserve()).rejects.toMatchObject(moved)
+  await using _another = await open(data)
+  await expect(storage.conversation(uuid7()).reserve()).rejects.toMatchObject(moved)
+  await expect(storage.conversation(uuid7()).openLog()).rejects.toMatchObject(moved)
 })
 
 test('what was acknowledged survives kill -9, whole, and the next process opens it', async () => {
