@@ -36,7 +36,7 @@ export class HistorySearch {
     if (matchesKey(key, 'escape') || matchesKey(key, 'tab')) return 'take'
     if (matchesKey(key, 'ctrl+r')) return this.#older()
     if (matchesKey(key, 'backspace')) return this.#search(dropLast(this.#query))
-    if (/^\P{Cc}+$/u.test(key)) return this.type(key)
+    if (key !== '' && !/\p{Cc}/u.test(key)) return this.type(key)
     return 'pass'
   }
 
