@@ -71,9 +71,10 @@ beforeAll(async () => {
   // The client is in this process, too: it is to keep nothing of its own.
   performance.setResourceTimingBufferSize(0)
   model = createServer((request, response) => {
-    void text(request).then((body) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(answerTo(body))
-    })
+    const answer = async () => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(answerTo(await text(request)))
+    }
+    void answer().catch(() => response.destroy())
   })
   await once(model.listen(0, '127.0.0.1'), 'listening')
   modelUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`

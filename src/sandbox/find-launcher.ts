@@ -3,6 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { accessSync, closeSync, constants, openSync, rmSync, writeFileSync, mkdirSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'
 import { isAbsolute, join } from 'node:path'
+import { isOutOfRoom } from '../lib/error-code.ts'
 import { createBubblewrapLauncher, trialArguments, type SandboxFeatures } from './bubblewrap-launcher.ts'
 import { compileSeccompFilter } from './seccomp-filter.ts'
 import type { SandboxPlan } from './mounts.ts'
@@ -61,15 +62,27 @@ function lesserFeatures(wanted: SandboxFeatures): SandboxFeatures[] {
   return [...tries, ...tries.map((each) => ({ ...each, isolatesNetwork: false }))]
 }
 
+/** In memory, for a disk that is full. */
+const SHARED_MEMORY = '/dev/shm'
+
 /** Opens a file without a name, which lives until it is closed. */
 function holdFile(bytes: Uint8Array, directory: string): number {
+  try {
+    return holdFileIn(directory, bytes)
+  } catch (error) {
+    if (!isOutOfRoom(error)) throw error
+    return holdFileIn(SHARED_MEMORY, bytes)
+  }
+}
+
+function holdFileIn(directory: string, bytes: Uint8Array): number {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const path = join(directory, `.seccomp-${randomUUID()}`)
-  writeFileSync(path, bytes, { flag: 'wx', mode: 0o600 })
   try {
+    writeFileSync(path, bytes, { flag: 'wx', mode: 0o600 })
     return openSync(path, 'r')
   } finally {
-    rmSync(path)
+    rmSync(path, { force: true })
   }
 }
 

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
@@ -53,4 +55,27 @@ test('a run that meets a full disk stops, loses nothing that was acknowledged, a
   const results = events.filter((event) => event.type === 'ToolResult').map((event) => event.tool_use_id)
   expect(results, 'every call has one result').toEqual(calls)
   stream.close()
+})
+
+test('a server starts on a full disk: what is there can be read and deleted, and the rest follows once there is room', async () => {
+  await using stage = await setStage(
+    { replies: [{ turns: [{ text: 'Hello.' }] }] },
+    {
+      env: { OPENHANDS_ISOLATION: 'none' },
+      wrapper: ['bash', '-c', '[ -e full ] && ulimit -S -f 0; exec "$@"', 'bash'],
+    },
+  )
+  const { server } = stage
+  const [kept, other] = [await stage.create(), await stage.create()]
+  await stage.say(kept, 'hi')
+  await writeFile(join(server.home, 'full'), '')
+  await server.restart()
+  expect((await server.call('GET', `/conversations/${kept}/events`)).status).toBe(200)
+  const refused = await server.call('POST', `/conversations/${kept}/messages`, {
+    message: { role: 'user', content: 'x' },
+  })
+  expect(refused).toMatchObject({ status: 507, body: { error: 'storage_full' } })
+  expect((await server.call('DELETE', `/conversations/${other}`)).status).toBe(204)
+  await makeRoom(server.pid)
+  expect((await stage.say(kept, 'hi')).at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'idle' })
 })

@@ -5,6 +5,7 @@
 import type { FastifyInstance } from 'fastify'
 import { readLocalRecord, removeLocalRecord, writeLocalRecord } from '../../access/local-record.ts'
 import { placeOfSocket, removeSocket } from './local-socket.ts'
+import { isOutOfRoom } from '../../lib/error-code.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 
 export type LocalAccessOptions = {
@@ -37,10 +38,11 @@ export async function openLocalAccess(
     await removeLocalRecord(dataDir)
     await removeSocket(pathOf(local.address))
   })
-  await writeLocalRecord(dataDir, {
-    address: local.address,
-    credential,
-    ...(options.url !== undefined && { url: options.url }),
+  const record = { address: local.address, credential, ...(options.url !== undefined && { url: options.url }) }
+  await writeLocalRecord(dataDir, record).catch((error: unknown) => {
+    // On a full disk, clients can still read, and make room by deleting.
+    if (!isOutOfRoom(error)) throw error
+    options.logger.warn({ err: error }, 'other programs on this machine cannot find this server')
   })
   return local
 }

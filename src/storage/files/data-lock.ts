@@ -71,15 +71,19 @@ const LOCK_FILE = 'lock.db'
  */
 function takeLock(directory: string): () => void {
   const { DatabaseSync } = loadSqlite()
-  const database = new DatabaseSync(join(directory, LOCK_FILE), { timeout: 0 })
+  const path = join(directory, LOCK_FILE)
+  let database: InstanceType<typeof DatabaseSync> | undefined
   try {
-    database.exec('BEGIN EXCLUSIVE')
-    return () => database.close()
+    const opened = (database = new DatabaseSync(path, { timeout: 0 }))
+    opened.exec('BEGIN EXCLUSIVE')
+    // The transaction of an empty database begins with a write, which a full disk would refuse at each later start.
+    if (statSync(path).size === 0) opened.exec('PRAGMA user_version = 1; COMMIT; BEGIN EXCLUSIVE')
+    return () => opened.close()
   } catch (cause) {
-    database.close()
+    database?.close()
     if (!isBusy(cause))
       throw new DataDirectoryError(
-        `${directory} could not be locked (${cause instanceof Error ? cause.message : String(cause)}). Check that its disk has space, and that this user may write there.`,
+        `${directory} could not be locked (${cause instanceof Error ? cause.message : String(cause)}). Check that its disk has space, that this user may write there, and that files can be opened (ulimit -n).`,
         { cause },
       )
     throw new DataDirectoryInUse(
