@@ -11,8 +11,6 @@ import { ANSWERS, ASKED, ENDLESS, FILES, REASON, SAID } from './script.ts'
 /** Returns the log. */
 export async function tellStory(entrance: Entrance, model: ScriptedModel): Promise<Event[]> {
   await entrance.open()
-  // First: whether a later shell says that it was restarted depends on the time that has passed.
-  await killedWhileItAsks(entrance)
   await work(entrance)
   await interrupts(entrance, model)
   await killed(entrance)
@@ -42,14 +40,16 @@ async function interrupts(entrance: Entrance, model: ScriptedModel): Promise<voi
   await entrance.ended()
 }
 
-/** Nobody has to say anything: the call that waits is asked about again, and the run continues. */
-async function killedWhileItAsks(entrance: Entrance): Promise<void> {
+/** Nobody has to say anything: the call that waits is asked about again, and the run continues. Returns the log. */
+export async function tellKilledWhileAsking(entrance: Entrance): Promise<Event[]> {
+  await entrance.open()
   await entrance.say(SAID.ask)
   await entrance.asks(ASKED[3])
   await entrance.kill(true)
   await entrance.approve(ASKED[3])
   await entrance.ended('Asked: ')
   expect(await readFile(join(entrance.place, 'late.txt'), 'utf8'), `late.txt of ${entrance.name}`).toBe('four\n')
+  return await entrance.events()
 }
 
 async function killed(entrance: Entrance): Promise<void> {

@@ -1,0 +1,40 @@
+/** Every entrance, and how a story is told through it: with what is in the log then, and what the model read last. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Event } from '../../../src/contract/events/event.ts'
+import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
+import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
+import { comparable } from '../same-events.ts'
+import { expectWhole } from '../subagents.ts'
+import { ChatEntrance } from './chat-entrance.ts'
+import type { Entrance, EntrancePlace } from './entrance.ts'
+import { HeadlessEntrance } from './headless-entrance.ts'
+import { QueryEntrance } from './query-entrance.ts'
+import { RestEntrance } from './rest-entrance.ts'
+import { storyTurn } from './script.ts'
+
+type Create = (at: EntrancePlace) => Promise<Entrance>
+type Tell = (entrance: Entrance, model: ScriptedModel) => Promise<Event[]>
+type Told = { readonly events: readonly unknown[]; readonly lastRequest: readonly unknown[] }
+
+export const BY_REST: Create = RestEntrance.create
+
+export const OTHERS: Record<string, Create> = {
+  'query() in the process of a program': QueryEntrance.inProcess,
+  'query() against a server': QueryEntrance.againstServer,
+  'the headless command line': async (at) => new HeadlessEntrance(at),
+  'the interactive terminal': ChatEntrance.onThisMachine,
+  'the interactive terminal of a server': ChatEntrance.ofServer,
+}
+
+/** `home`: a directory for this telling. */
+export async function tellThrough(create: Create, tell: Tell, home: string): Promise<Told> {
+  const place = join(home, 'place')
+  await mkdir(place, { recursive: true })
+  await using model = await startScriptedModel(storyTurn)
+  await using entrance = await create({ home, place, modelUrl: model.baseUrl })
+  const events = await tell(entrance, model)
+  expectWhole(events)
+  const places = [place, home, model.baseUrl]
+  return { events: comparable(events, places), lastRequest: comparable(model.requests.at(-1)!.messages, places) }
+}
