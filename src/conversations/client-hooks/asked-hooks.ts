@@ -26,11 +26,11 @@ export class AskedHooks {
    * cannot be read, after which the request still waits, and for a request that is unknown or has ended.
    */
   answer(requestId: string, { output, text, error }: PostHookAnswer): HookAnswerAccepted {
-    const given = [output, text, error].filter((each) => each !== undefined)
-    if (given.length !== 1) throw new Problem('invalid_request', 'Send one of output, text and error.')
     const hash = createHash('sha256').update(canonicalJson({ output, text, error })).digest('base64')
     const waiting = this.#waiting.get(requestId)
     if (!waiting) return this.#accept(this.#hashOf(requestId) === hash)
+    const given = [output, text, error].filter((each) => each !== undefined)
+    if (given.length !== 1) throw new Problem('invalid_request', 'Send one of output, text and error.')
     const { resolve, reject, request } = waiting
     const answer = error === undefined ? read(request.hook_point, text ?? JSON.stringify(output)) : undefined
     this.#waiting.answered(requestId, hash)
