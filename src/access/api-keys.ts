@@ -193,7 +193,8 @@ export class ApiKeys implements AsyncDisposable {
 
   #awaitExpiry(): void {
     clearTimeout(this.#expiry)
-    const next = Math.min(...[...this.#known.values()].map(({ until }) => until))
+    // Not as arguments of one call: there may be a hundred thousand.
+    const next = this.#known.values().reduce((least, { until }) => Math.min(least, until), Infinity)
     if (next === Infinity || this.#isClosed) return
     const wait = Math.min(Math.max(next - this.#now(), 0), MAX_TIMER_MS)
     this.#expiry = setTimeout(() => this.#learn(), wait).unref()

@@ -1,12 +1,13 @@
 /** Makes text of models, tools and files safe to print on a terminal. */
 
 /**
- * Sequences that end in the same line. Of any other only the escape character is removed, so that it hides no text. Not
- * `stripVTControlCharacters` of Node: it takes quadratic time for titles without an end (43 s for 3 MB).
+ * Sequences that end in the same line, and those of one character that programs with a screen write. Of any other only
+ * the escape character is removed, so that it hides no text. Not `stripVTControlCharacters` of Node: it takes quadratic
+ * time for titles without an end (43 s for 3 MB).
  */
 const SEQUENCES =
   // oxlint-disable-next-line no-control-regex -- these are the characters to find
-  /\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]+[0-~]/g
+  /\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]+[0-~]|\x1b[78=>]/g
 
 export const withoutSequences = (text: string): string => text.replaceAll(SEQUENCES, '')
 

@@ -82,6 +82,8 @@ test('a long text is the same as a short one', () => {
     text: `${'a '.repeat(5000)}bc${'d'.repeat(9000)},e`,
   })
   expect(cleanText(`a${'\u0301'.repeat(9)}b${'\u0301'.repeat(6)}`)).toBe(`a${'\u0301'.repeat(6)}b${'\u0301'.repeat(6)}`)
+  expect(plainText('\u001b[1ma\u001b[0m\u001b]0;title\u0007b\u001b(Bc\u001b=d\u001b8e\u001b]0;f')).toBe('abcde]0;f')
+  expect(oneLine('a \n\t\n b  c')).toBe('a b  c')
   expect(safeLines(['\u001b[1;33;34ma\u001b[m\u001b[;0mb\u001b[5mc'])).toEqual([
     '\u001b[1;33;34ma\u001b[m\u001b[;0mb[5mc',
   ])
