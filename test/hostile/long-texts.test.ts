@@ -18,6 +18,7 @@ import { withSecrets } from '../../src/mcp/named-secrets.ts'
 import { isToolOf, parseRule } from '../../src/policy/rules/rule.ts'
 import { commandParts, parseCommandCall } from '../../src/project/command-text.ts'
 import { findJsonFault } from '../../src/project/json-fault.ts'
+import { patternsOf } from '../../src/security/redaction/secret-patterns.ts'
 import { createGlob } from '../../src/tools/search/glob.ts'
 
 /** Some more turns than the stack of V8 holds. */
@@ -56,6 +57,7 @@ const WORK: readonly (readonly [what: string, work: () => unknown])[] = [
   ],
   ['a request: a long name of a field', () => unknownFields(['a'.repeat(SIZE)])],
   ['a request: many names of fields', () => unknownFields(Array.from({ length: SIZE }, () => 'permission_rule'))],
+  ['a secret: marks on a letter', () => patternsOf('A', `a${'\u0301\u0323'.repeat(SIZE / 10)}`, false)],
   ['a line of the chat: styles', () => safeLines([styles])],
   ['a text in the chat: marks on a letter', () => cleanText(`a${'\u0301'.repeat(MANY)}`)],
   ['a text in the chat: returns', () => cleanText(`${'\r'.repeat(SIZE)}x`)],

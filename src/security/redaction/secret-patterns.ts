@@ -32,7 +32,7 @@ const MIN_DECODED_BYTES = 4
 export function patternsOf(name: string, value: string, isWhole: boolean): SecretPatterns {
   const whole = value.trim()
   const lines = isWhole ? [] : value.split(/\r\n|\r|\n/).map((line) => line.trim())
-  const texts = new Set([whole, ...lines].flatMap((text) => [text, text.normalize('NFC'), text.normalize('NFD')]))
+  const texts = new Set([...new Set([whole, ...lines])].flatMap(forms))
   const encoded = new Set([whole, JSON.stringify(whole).slice(1, -1)])
   const patternOf = (bytes: Uint8Array) => toPattern(name, bytes, isWhole)
   return {
@@ -43,6 +43,13 @@ export function patternsOf(name: string, value: string, isWhole: boolean): Secre
       .map(patternOf),
   }
 }
+
+/** No language needs more: the Stream-Safe Text Format of Unicode (UAX #15) has at most 30. */
+const MANY_MARKS = /\p{M}{31}/u
+
+/** The same text in the normal forms of Unicode. With many marks on a letter only itself: sorting them takes quadratic time. */
+const forms = (text: string): string[] =>
+  MANY_MARKS.test(text) ? [text] : [text, text.normalize('NFC'), text.normalize('NFD')]
 
 /** In a form, a plus sign is a space. */
 export const foldSpelled: Folding = (byte) => (byte === 0x2b ? 0x20 : byte)
