@@ -13,7 +13,7 @@ test.each([
   ['file_read', { path: 'a' }, { kind: 'read', paths: ['a'] }],
   ['Glob', { pattern: '*.ts' }, { kind: 'read', paths: ['.'], isDeep: true }],
   ['Glob', { pattern: '/etc/*.conf' }, { kind: 'read', paths: ['/etc'], isDeep: true }],
-  ['Glob', { pattern: '../x/*', path: 'src' }, { kind: 'read', paths: ['x'], isDeep: true }],
+  ['Glob', { pattern: '../x/*', path: 'src' }, { kind: 'read', paths: ['src/../x'], isDeep: true }],
   ['Grep', { pattern: 'x' }, { kind: 'read', paths: ['.'], isDeep: true }],
   ['Grep', { pattern: 'x', path: '/etc' }, { kind: 'read', paths: ['/etc'], isDeep: true }],
   ['Write', { file_path: 'a', content: '' }, { kind: 'edit', paths: ['a'] }],
