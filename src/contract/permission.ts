@@ -59,6 +59,8 @@ const RuleText = z
   .describe('A tool, or a tool with a pattern in parentheses: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`.')
 export const RuleTexts = z.array(RuleText).max(MAX_RULES)
 
+const RULES = { allow: ['Bash(git status:*)', 'Edit(src/**)'], ask: ['Bash(git push:*)'], deny: ['Read(~/.ssh/**)'] }
+
 export const PermissionRules = z
   .strictObject({
     allow: RuleTexts.default([]).describe('Calls that run without a question.'),
@@ -67,7 +69,7 @@ export const PermissionRules = z
   })
   .meta({
     id: 'PermissionRules',
-    examples: [{ allow: ['Bash(git status:*)', 'Edit(src/**)'], ask: ['Bash(git push:*)'], deny: ['Read(~/.ssh/**)'] }],
+    examples: [RULES],
   })
 export type PermissionRules = z.infer<typeof PermissionRules>
 
@@ -75,7 +77,7 @@ export const PermissionRulesView = PermissionRules.extend({
   project: PermissionRules.optional().describe(
     'Further rules, from the project settings of the conversation. They cannot be changed or removed: ignored in a request.',
   ),
-}).meta({ id: 'PermissionRulesView' })
+}).meta({ id: 'PermissionRulesView', examples: [RULES] })
 export type PermissionRulesView = z.infer<typeof PermissionRulesView>
 
 const Behavior = z.enum(['allow', 'deny'])
