@@ -77,7 +77,7 @@ export const CLIENT_CHECKS: readonly ClientCheck[] = [
     generator: `openapi-generator ${OPENAPI_GENERATOR}, okhttp-gson`,
     program: 'Main.java',
     compile:
-      'javac -proc:none -nowarn -d classes $(find client/src/main/java -name "*.java") Main.java 2>&1 | grep -v "^Note:" || true; test -f classes/Main.class',
+      'javac -encoding UTF-8 -proc:none -nowarn -d classes $(find client/src/main/java -name "*.java") Main.java 2>&1 | grep -v "^Note:" || true; test -f classes/Main.class',
     prepare(directory, work) {
       const jar = `openapi-generator-cli-${OPENAPI_GENERATOR}.jar`
       symlinkSync(join(directory, jar), join(work, 'openapi-generator-cli.jar'))
