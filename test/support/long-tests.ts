@@ -6,6 +6,6 @@ export const LONG_TESTS = [
   'test/stories/{background-subagents,hostile-subagents,isolation,listening,hooks}.test.ts',
   'test/sdk/killed-functions.test.ts',
   'test/shell/command-ends.test.ts', // `npm test` runs it in the sandbox
-  'test/{sdk/holder,stories/file-paths,files/trees/remove-tree}.test.ts',
+  'test/{sdk/holder,stories/file-paths,stories/client-hooks,files/trees/remove-tree,http/refusals}.test.ts',
   'test/examples/examples.test.ts',
 ]
