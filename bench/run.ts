@@ -62,6 +62,10 @@ if (unknown.length) {
   console.error(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}.`)
   process.exit(1)
 }
+if (values.write && positionals.length > 0) {
+  console.error('--write replaces the whole table, so it needs all benchmarks: leave out the names.')
+  process.exit(1)
+}
 const rows: Row[] = []
 for (const [name, bench] of Object.entries(BENCHES)) {
   if (!positionals.length || positionals.includes(name)) rows.push(...(await bench()))

@@ -17,7 +17,7 @@ export type ChatOptions = {
   readonly isResumed: boolean
   /** Creates another conversation with the same flags and settings, in the same directory. */
   readonly createConversation: () => Promise<ConversationView>
-  /** What has set the fields of the conversations that it creates, and of the first one. */
+  /** For each field of a conversation, the setting that it comes from: an option, a variable or a file. */
   readonly names: GivenNames
   /** Where commands run and which tools there are: `isolation` is `none` if there is no sandbox. */
   readonly info: Info

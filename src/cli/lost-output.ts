@@ -1,7 +1,7 @@
 /** What happens when the output cannot be written: a full disk, or a reader that is gone, as with `| head`. */
 import { codeOf } from '../lib/error-code.ts'
 
-/** As if SIGPIPE had ended the process, which Node ignores: what shells see of `git log | head`, and take for no error. */
+/** The exit code of a process that SIGPIPE has ended, as for `git log | head`. Node ignores that signal. */
 const READER_LEFT = 141
 
 /** The exit code of a command whose output could not be written. */

@@ -32,7 +32,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   await using model = options.scriptedModel ? await startModel() : undefined
   const config = readConfig(settingsOf(options, kept?.key, model))
   const stopped = stopSignal()
-  // Now, and what it does not need is loaded later: a client that comes early waits, instead of being refused.
+  // Listen first and load the rest later: a client that connects early waits, instead of being refused.
   const listening = await listenOn(config)
   await ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
   await ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')

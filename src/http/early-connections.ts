@@ -41,7 +41,7 @@ export class EarlyConnections {
   }
 
   #hold(socket: Socket): void {
-    // What follows stays in the kernel.
+    // Later bytes stay in the buffer of the kernel.
     const read = (bytes: Buffer) => {
       socket.pause()
       if (asksIfAlive(bytes.toString('latin1'))) {

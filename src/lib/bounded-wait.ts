@@ -25,8 +25,8 @@ export async function withinTime<T>(
 }
 
 /**
- * Calls it when everything that has arrived by now was read. Timers come first in the event loop: after the whole process
- * was stopped for a while, work would otherwise be late although its result is there.
+ * Calls `end` after the data that has already arrived was read. Timers come first in the event loop: when the whole
+ * process was stopped for a while, finished work would otherwise count as late.
  */
 export function afterRead(end: () => void): void {
   setImmediate(end)

@@ -26,9 +26,9 @@ class Fault extends Error {
 }
 
 const SPACE = /[ \t\n\r]*/y
-/** Of a string only the first quote. */
+/** A token. Of a string, only the opening quote. */
 const TOKEN = /[{}[\],:"]|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|$/y
-/** A part of what follows in a string. */
+/** Some of the characters in a string. */
 const CHARACTERS = /(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,4096}/y // eslint-disable-line no-control-regex
 
 class JsonScan {

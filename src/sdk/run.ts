@@ -57,7 +57,7 @@ function outputOf(events: readonly Event[]): QueryOutcome {
   }
 }
 
-/** What a session still waits for that was not changed. */
+/** The status of a session that still waits, from its last request. */
 function askedIn(events: readonly Event[]): QueryOutcome['stopReason'] | undefined {
   const asked = events.findLast(({ type }) => type === 'PermissionRequest' || type === 'UserQuestion')
   if (!asked) return undefined

@@ -22,7 +22,7 @@ export async function requestOutput({ runId, schema, requests }: OutputContext, 
   await emit([{ type: 'OutputRequest', source: 'environment', run_id: runId, output_schema: schema }])
 }
 
-/** Returns the end of the run with its output, or undefined if an answer that another run has asked for is not valid. */
+/** Returns the end of the run with its output; undefined if the answer of an earlier run does not fit the schema. */
 export async function endIfValid({ schema }: OutputContext, end: LoopEnd, text: string): Promise<LoopEnd | undefined> {
   const checked = await validateOutput(schema, text)
   return 'value' in checked ? { ...end, structuredOutput: checked.value } : undefined

@@ -195,7 +195,7 @@ export class Screen {
     return true
   }
 
-  /** Returns true if the key has another effect, too. */
+  /** Returns true if the key must be handled further. */
   #searchOn(search: HistorySearch, key: string): boolean {
     const step = search.handleKey(key)
     this.redraw()

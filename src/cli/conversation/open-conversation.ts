@@ -18,7 +18,7 @@ export type OpenedConversation = {
   readonly notices: readonly string[]
 }
 
-/** Each can throw, before anything is changed. */
+/** Checks that run before anything is changed. They may throw. */
 export type BeforeOpening = {
   /** There is no conversation to resume. */
   readonly onNone?: () => Promise<void>

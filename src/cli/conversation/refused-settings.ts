@@ -10,7 +10,7 @@ export function requireRules(rules: readonly string[]): void {
   if (fault !== undefined) throw new UsageError(`--allowed-tools: ${fault}`)
 }
 
-/** How messages begin that name a setting in another way than by its field, and what the command line calls it. */
+/** Beginnings of messages that name a setting without its field, each with the name in the command line. */
 const BEGINNINGS: readonly (readonly [RegExp, string])[] = [
   [/^(allowed_tools|permission_rules|allow)\b[^:]*: /, '--allowed-tools: '],
   [/^mcp(?=[:.])/, 'mcp'],

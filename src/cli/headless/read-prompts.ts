@@ -10,7 +10,7 @@ import { readText } from './read-stdin.ts'
 const PATIENCE_MS = 3000
 
 export type PromptInput = {
-  /** Reads the first line, unless it was read. Undefined if there is none, and a resumed conversation continues without one. */
+  /** Returns the first line; repeated calls return the same. Undefined for an empty input, which can only resume a conversation. */
   readonly readFirst: () => Promise<InputLine | undefined>
   /** With the first. Further ones are read when they are needed, and throw a `UsageError` if they are wrong. */
   readonly lines: AsyncIterable<InputLine>

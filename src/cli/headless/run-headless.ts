@@ -49,7 +49,7 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
   }
 }
 
-/** Whether stdin can answer what has waited in the conversation since an earlier run. */
+/** Returns true if stdin can answer approvals and questions of an earlier run. */
 const mayBeAsked = ({ resume, ask }: RunInvocation) => resume !== undefined && ask === 'stdin'
 
 function beforeOpening(
@@ -84,7 +84,7 @@ class HeadlessRun {
   readonly #output: HeadlessOutput
   readonly #interrupts: Interrupts
   readonly #isResumed: boolean
-  /** The seq after which nothing was printed, of a turn that had no end. */
+  /** Seq of the last event that was printed, if the last turn did not end. */
   #unseen: number | undefined
   #turns = 0
 

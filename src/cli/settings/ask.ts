@@ -24,7 +24,7 @@ export async function ask(question: string, { isSecret = false } = {}): Promise<
   const hangUp = () => leave(SIGNAL_CODES.SIGHUP)
   process.stdin.once('error', hangUp)
   lines.once('SIGINT', () => leave(SIGNAL_CODES.SIGINT))
-  // Only now: before, the terminal itself shows what is typed.
+  // Not earlier: until now the terminal itself shows what is typed.
   if (isSecret) process.stderr.write(question)
   lines.setPrompt(question)
   lines.prompt()

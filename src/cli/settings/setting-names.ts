@@ -1,5 +1,5 @@
 /** What the command line calls the fields of the API: the option, variable or key of a file that a person wrote. */
-/** What would set a field that nothing has set. */
+/** The option or variable that a person would use to set a field. */
 const DEFAULTS: Readonly<Record<string, string>> = {
   llm_config: 'the settings of the model',
   'llm_config.model': '--model',

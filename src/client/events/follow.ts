@@ -118,7 +118,7 @@ function throwEnd(data: { type: string } | undefined): void {
   }
 }
 
-/** A client whose hooks were removed learns of it: it would not be asked any more. */
+/** Not for removed hooks: the client must learn that it will not be asked any more. */
 const isDeleted = ({ status, code }: AgentServerError): boolean =>
   (status === 404 || status === 410) && code !== 'client_hooks_not_found'
 

@@ -16,7 +16,7 @@ const MAX_COMMAND_CHARS = 10_000
 const MAX_GROUPS = 50
 export const MAX_HOOKS_IN_GROUP = 20
 
-/** Of all hooks that a conversation has, and of all that one client answers. */
+/** Maximum for a conversation, and for one client. */
 export const MAX_HOOKS = 100
 
 /** Of hooks of any type. */

@@ -55,7 +55,7 @@ export class ClientHooks {
     })
   }
 
-  /** Returns what sends the requests to the client to a stream. Throws a `Problem` for a client without hooks. */
+  /** Returns the source of the requests that a stream of this client sends. Throws a `Problem` for a client without hooks. */
   requestsTo(client: string): RequestSource {
     if (!Object.hasOwn(this.#registered, client)) throw notFound(client)
     return this.#deps.waiting.requestsTo(client)

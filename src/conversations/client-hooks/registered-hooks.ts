@@ -18,7 +18,7 @@ export class RegisteredHooks {
     this.#waiting = waiting
   }
 
-  /** Those of this process first. Without hooks of clients, theirs as they are. */
+  /** Returns the hooks of this process, followed by those of the clients. */
   after(inProcess: CallbacksOf): CallbacksOf {
     return (id) => {
       const before = inProcess(id)

@@ -10,7 +10,7 @@ import type { RequestRecord, RequestSource } from '../../events/request-record.t
 import { requestRecord } from '../../events/request-record.ts'
 import type { HookAnswer } from '../../hooks/hook-answer.ts'
 
-/** A hook of a client that is called. */
+/** A hook that a client answers. */
 export type AskedHook = {
   readonly client: string
   readonly id: string

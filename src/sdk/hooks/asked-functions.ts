@@ -41,7 +41,7 @@ export class AskedFunctions implements AsyncDisposable {
   readonly #hooks = new Map<string, FunctionHook>()
   readonly #work: OpenWork
   readonly #closing = new AbortController()
-  /** By the events that were read. */
+  /** According to the events read so far. */
   #wasRegistered = false
 
   private constructor(hooks: readonly FunctionHook[], options: AskedFunctionsOptions) {
@@ -102,13 +102,13 @@ export class AskedFunctions implements AsyncDisposable {
     for await (const event of conversation.events(options)) {
       if (event.type === 'HookRequest')
         this.#work.start(event.request_id, (waited) => this.#answerInTime(event, waited))
-      // Nobody else answers for this query: what it has answered may still be reading the response.
+      // An `answered` request was answered by this query: the call that sent it may still be reading the response.
       if (event.type === 'HookRequestEnded' && event.reason !== 'answered') this.#work.end(event.request_id)
       if (event.type === 'ConfigUpdate') this.#take(event.changes['client_hooks'])
     }
   }
 
-  /** Throws if the hooks were removed. Changes from before they were registered do not have them either. */
+  /** Throws if the hooks were removed. Events from before the registration do not contain them either. */
   #take(registered: unknown): void {
     if (typeof registered !== 'object' || registered === null) return
     const isRegistered = Object.hasOwn(registered, this.#client)
@@ -165,7 +165,7 @@ function outputOf(said: string): Answer {
   }
 }
 
-/** The server accepts such an answer of nobody; the hook still waits. */
+/** The server cannot accept this answer, whoever sends it. The hook still waits. */
 const isRefused = ({ status }: AgentServerError) => status === 400 || status === 413 || status === 422
 
 const removed = () =>

@@ -112,7 +112,7 @@ class FollowedSession {
     await repeatLost(() => this.#conversation.pause({ interrupt: true }, { signal }), signal).catch(() => {})
   }
 
-  /** A message that is there already takes the place of the decisions and answers. */
+  /** Returns what must be asked again: nothing if a message has come already, which replaces decisions and answers. */
   async #askedAgain(): Promise<readonly AskingEvent[]> {
     const { waiting } = this.#session
     if (waiting.length === 0) return waiting

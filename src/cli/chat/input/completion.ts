@@ -43,7 +43,7 @@ export class Completion implements AutocompleteProvider {
     return suggest(word, paths.filter(isPrintable).map(fileItem))
   }
 
-  /** The text has changed: nobody wants what is searched for. The prompt itself says so only while a word is completed. */
+  /** Ends a search when the text has changed. The prompt itself calls for that only while a word is completed. */
   cancel(): void {
     this.#searching.abort()
   }

@@ -4,7 +4,7 @@ import type { ConversationHandle } from '../../../client/conversation/conversati
 const FOUND_FILES = 20
 /** A search goes through the whole workdir if nothing has the name. */
 const MAX_SEARCH_MS = 2000
-/** How long a name that nothing has is not searched for again, also with more letters. */
+/** How long a search without a result is remembered, in milliseconds. The same name with more letters is not searched for then. */
 const KNOWN_MS = 5000
 
 export class FileCompletion {
@@ -30,7 +30,7 @@ export class FileCompletion {
     }
   }
 
-  /** With more letters even fewer files have it. Not so after a slash, and in a pattern. */
+  /** True if the name extends one that no file has. Not for a name with a slash or a pattern, which can match other files. */
   #isUnknown(id: string, part: string): boolean {
     if (!this.#unknown || performance.now() > this.#unknown.until || /[*?[/]/.test(part)) return false
     return this.#unknown.id === id && part.startsWith(this.#unknown.part)
