@@ -165,7 +165,7 @@ function outputOf(said: string): Answer {
   }
 }
 
-/** The server cannot accept this answer, whoever sends it. The hook still waits. */
+/** The server refuses such an answer from any client. The hook still waits. */
 const isRefused = ({ status }: AgentServerError) => status === 400 || status === 413 || status === 422
 
 const removed = () =>
