@@ -63,8 +63,8 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         expect(await own.readSecrets()).toEqual({})
         expect(await own.commands.entries()).toEqual([])
         expect(await own.isCopying()).toBe(false)
-        for (const open of [own.openLog(), storage.view(id)])
-          await expect(open).rejects.toMatchObject({ code: 'conversation_not_found' })
+        for (const open of [() => own.openLog(), () => storage.view(id)])
+          await expect(open()).rejects.toMatchObject({ code: 'conversation_not_found' })
         await own.remove()
       })
 

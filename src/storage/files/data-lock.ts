@@ -1,8 +1,9 @@
 /** Restricts a data directory to one server at a time, and to servers that know its format. */
 import { statSync } from 'node:fs'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
+import { codeOf } from '../../lib/error-code.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
 
 /** The format version of the data directory. Raised when an older server would misread it. */
@@ -23,7 +24,7 @@ class DataDirectoryInUse extends DataDirectoryError {
 
 export type DataLock = AsyncDisposable & {
   /** Throws a `Problem` if another directory has this name now: nothing keeps another server from using that. */
-  readonly requireHeld: () => void
+  readonly requireHeld: () => Promise<void>
 }
 
 /** Locks the directory until disposed. Creates it if it does not exist. Throws a `DataDirectoryError`. */
@@ -37,10 +38,10 @@ export async function lockDataDirectory(directory: string): Promise<DataLock> {
     release()
     throw error
   }
-  const locked = identityOf(directory)
+  const locked = await identityOf(directory)
   return {
-    requireHeld() {
-      if (identityOf(directory) !== locked) throw movedAway(directory)
+    async requireHeld() {
+      if ((await identityOf(directory)) !== locked) throw movedAway(directory)
     },
     [Symbol.asyncDispose]: () => {
       release()
@@ -50,9 +51,14 @@ export async function lockDataDirectory(directory: string): Promise<DataLock> {
 }
 
 /** Of the lock file; undefined if it does not exist. Looks at the name only: see `takeLock`. */
-function identityOf(directory: string): string | undefined {
-  const stats = statSync(join(directory, LOCK_FILE), { throwIfNoEntry: false })
-  return stats && `${stats.dev}:${stats.ino}`
+async function identityOf(directory: string): Promise<string | undefined> {
+  try {
+    const { dev, ino } = await stat(join(directory, LOCK_FILE))
+    return `${dev}:${ino}`
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined
+    throw error
+  }
 }
 
 const movedAway = (directory: string) =>

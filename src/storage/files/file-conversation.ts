@@ -25,7 +25,7 @@ export type FileParts = {
   readonly snapshots: SnapshotFiles
   readonly secrets: SecretFiles
   /** Throws a `Problem` if the data directory is not the locked one any more. */
-  readonly requireHeld: () => void
+  readonly requireHeld: () => Promise<void>
 }
 
 /** In the directory of a conversation whose log does not exist yet; ignored once the log exists. */
@@ -47,7 +47,7 @@ export class FileConversation implements ConversationStorage {
   }
 
   async reserve(): Promise<void> {
-    this.#parts.requireHeld()
+    await this.#parts.requireHeld()
     try {
       await mkdir(this.directory, { mode: 0o700 })
     } catch (cause) {
@@ -83,7 +83,7 @@ export class FileConversation implements ConversationStorage {
   }
 
   async openLog(): ReturnType<EventStore['open']> {
-    this.#parts.requireHeld()
+    await this.#parts.requireHeld()
     return await this.#parts.logs.open(this.id)
   }
 

@@ -91,7 +91,7 @@ export class FileStorage implements Storage {
       logs: store,
       snapshots: new SnapshotFiles(directory),
       secrets: new SecretFiles(directory, keys.material),
-      requireHeld: () => lock?.requireHeld(),
+      requireHeld: async () => await lock?.requireHeld(),
     }
     this.#views = store
     this.#lock = lock
