@@ -1,5 +1,7 @@
 /** `agent-server key`, and where the master key in use comes from. Never prints a key unasked. */
-import { masterKeySource, readConfig, readDataDir } from '../config/config.ts'
+import { readConfig } from '../config/config.ts'
+import { masterKeySource } from '../config/environment.ts'
+import { readDataDir } from '../config/paths.ts'
 import { ConfigError } from '../config/environment.ts'
 import type { GeneratedKey } from '../config/kept-key.ts'
 import { pathOfKey, readKeptKey } from '../config/kept-key.ts'

@@ -1,12 +1,14 @@
 /** `agent-server serve`: runs the server from its first line of output to its exit code. */
-import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../config/config.ts'
-import { unknownVariables } from '../config/environment.ts'
+import { readAddress } from '../config/address.ts'
+import { createReader, masterKeySource, unknownVariables } from '../config/environment.ts'
+import { readDataDir } from '../config/paths.ts'
 import type { GeneratedKey } from '../config/kept-key.ts'
 import type { Name } from '../config/variables.ts'
 import type { ScriptedModel } from '../llm/scripted/scripted-model.ts'
 import { listenOn } from '../http/listen.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { endPreparation } from '../process-settings.ts'
+import { loadConfig, loadServices } from '../wiring/load-server.ts'
 import type { Started } from './start-summary.ts'
 
 export type ServeOptions = {
@@ -30,12 +32,15 @@ export async function serve(options: ServeOptions): Promise<void> {
   const unknown = unknownVariables()
   const kept = options.generateKey && !masterKeySource() ? await keptKey() : undefined
   await using model = options.scriptedModel ? await startModel() : undefined
-  const config = readConfig(settingsOf(options, kept?.key, model))
+  const settings = settingsOf(options, kept?.key, model)
   const stopped = stopSignal()
   // Listen first and load the rest later: a client that connects early waits, instead of being refused.
-  const listening = await listenOn(config)
+  const listening = await listenOn(readAddress(createReader(settings)))
+  const { ensureWritable, readConfig } = await loadConfig()
+  const config = readConfig(settings)
   await ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
   await ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')
+  await loadServices()
   const { startApp } = await import('../app.ts')
   const app = await startApp(config, { listening })
   endPreparation()

@@ -11,8 +11,10 @@ import type { PrivateRule } from '../network/private-hosts.ts'
 import type { LogLevel } from '../telemetry/log-levels.ts'
 import { LOG_LEVELS } from '../telemetry/log-levels.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
-import type { Read, SettingSource } from './environment.ts'
-import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths, sourceOf } from './environment.ts'
+import type { Address } from './address.ts'
+import { readAddress } from './address.ts'
+import type { Read } from './environment.ts'
+import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths } from './environment.ts'
 import { readLlmKey, readLlmUrl, readMasterKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
@@ -37,9 +39,7 @@ export type LogFormat = 'json' | 'pretty'
 const ISOLATIONS = ['auto', 'bubblewrap', 'none'] as const
 type Isolation = (typeof ISOLATIONS)[number]
 
-export type Config = {
-  readonly host: string
-  readonly port: number
+export type Config = Address & {
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
   readonly dataDir: string
@@ -106,8 +106,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     provider: checked('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
   }
   return {
-    host: checked('OPENHANDS_SERVER_HOST', z.string().min(1), read),
-    port: checked('OPENHANDS_SERVER_PORT', wholeNumber(0, 65_535), read),
+    ...readAddress(read),
     logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
     logFormat: readLogFormat(read),
     dataDir,
@@ -159,14 +158,6 @@ function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
       : `give a whole number from ${least} to ${most}`
   return z.coerce.number({ error }).refine((n) => Number.isInteger(n) && n >= least && n <= most, { error })
 }
-
-/** Returns the data directory, which may contain a generated key that is needed for the `Config`. */
-export function readDataDir(overrides: Partial<Record<Name, string>> = {}): string {
-  return resolve(createReader(overrides)('OPENHANDS_DATA_DIR') ?? defaultDataDir())
-}
-
-/** Where the master key comes from, or undefined when there is none; a generated one is not known here. */
-export const masterKeySource = (): SettingSource | undefined => sourceOf('OPENHANDS_MASTER_KEY')
 
 /** Creates the directory and checks that it is writable. */
 export async function ensureWritable(path: string, name: Name): Promise<void> {

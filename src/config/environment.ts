@@ -54,6 +54,9 @@ export function sourceOf(name: Name): SettingSource | undefined {
   return path ? { from: 'file', path } : undefined
 }
 
+/** Where the master key comes from, or undefined when there is none; a generated one is not known here. */
+export const masterKeySource = (): SettingSource | undefined => sourceOf('OPENHANDS_MASTER_KEY')
+
 /** What the names of this server's own variables begin with; the others are shared with other programs. */
 const PREFIX = 'OPENHANDS_'
 

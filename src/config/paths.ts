@@ -5,7 +5,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import type { Name } from './variables.ts'
 
 import type { Read } from './environment.ts'
-import { ConfigError } from './environment.ts'
+import { ConfigError, createReader } from './environment.ts'
 
 export function readWorkdirBase(value: string | undefined, dataDir: string): string {
   const base = resolve(value ?? join(dataDir, 'work'))
@@ -34,6 +34,11 @@ export function readReadable(read: Read): string[] | undefined {
   if (paths.includes('/'))
     throw new ConfigError('OPENHANDS_SANDBOX_READABLE cannot be /; without a value all is readable that is not hidden.')
   return paths.length > 0 ? paths : undefined
+}
+
+/** Returns the data directory, which may contain a generated key that is needed for the `Config`. */
+export function readDataDir(overrides: Partial<Record<Name, string>> = {}): string {
+  return resolve(createReader(overrides)('OPENHANDS_DATA_DIR') ?? defaultDataDir())
 }
 
 export function defaultDataDir(): string {

@@ -2,7 +2,6 @@
  * Replaces files atomically, and makes their names durable. Works by paths: not for directories in which others can
  * create links.
  */
-import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -27,7 +26,7 @@ export async function replaceFile(
   content: Buffer | string | AsyncIterable<Buffer | string>,
   { durable = true, draft }: Replacing = {},
 ): Promise<void> {
-  const temporary = draft ?? `${path}.${randomBytes(6).toString('hex')}`
+  const temporary = draft ?? `${path}.${crypto.randomUUID()}`
   try {
     await using file = await open(temporary, draft === undefined ? 'wx' : 'w', 0o600)
     await file.writeFile(content)

@@ -3,7 +3,9 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { VARIABLES } from '../../src/config/variables.ts'
-import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../../src/config/config.ts'
+import { ensureWritable, readConfig } from '../../src/config/config.ts'
+import { masterKeySource } from '../../src/config/environment.ts'
+import { readDataDir } from '../../src/config/paths.ts'
 import { ConfigError } from '../../src/config/environment.ts'
 
 const KEY = 'a-master-key-of-the-tests'
@@ -222,6 +224,7 @@ describe('is refused in one sentence that names the variable:', () => {
     ],
     ['a port that is none', { OPENHANDS_SERVER_PORT: 'hunter2' }, /^OPENHANDS_SERVER_PORT is not valid: .*\.$/],
     ['a port beyond all ports', { OPENHANDS_SERVER_PORT: '65536' }, /^OPENHANDS_SERVER_PORT is not valid: .*65535/],
+    ['a blank port', { OPENHANDS_SERVER_PORT: ' ' }, /^OPENHANDS_SERVER_PORT is not valid/],
     ['half a port', { OPENHANDS_SERVER_PORT: '80.5' }, /^OPENHANDS_SERVER_PORT is not valid/],
     ['a level there is none of', { OPENHANDS_LOG_LEVEL: 'hunter2' }, /^OPENHANDS_LOG_LEVEL is not valid: .*DEBUG/],
     [

@@ -1,7 +1,7 @@
 /** The way to the sessions: the server of a data directory on this machine, or a server elsewhere. One client for both. */
 import type { AgentServerClient } from '../../client/client.ts'
 import { createClient } from '../../client/client.ts'
-import { readDataDir } from '../../config/config.ts'
+import { readDataDir } from '../../config/paths.ts'
 import type { CallbackHooks } from '../hooks/callback-hooks.ts'
 import { invalid } from '../invalid.ts'
 import type { SessionPlace } from '../options/query-options.ts'

@@ -2,7 +2,8 @@
 import type { StartOptions } from '../../app.ts'
 import type { App } from '../../wiring/start-server.ts'
 import { startApp } from '../../app.ts'
-import { ensureWritable, masterKeySource, readConfig } from '../../config/config.ts'
+import { ensureWritable, readConfig } from '../../config/config.ts'
+import { masterKeySource } from '../../config/environment.ts'
 import { keepKey } from '../../config/kept-key.ts'
 import { endPreparation } from '../../process-settings.ts'
 
