@@ -3,7 +3,7 @@
  * messages of the previous one byte for byte, and each message is serialised once.
  *
  * The messages of the API alternate: consecutive messages of one role are written as one. So the list is kept open, in
- * the middle of its last message, and closed in each request.
+ * the last block of its last message, and closed in each request.
  *
  * At most three places are marked for the prompt cache, of the four that are allowed: the tools, which many
  * conversations share, the system prompt, and the end of the messages.
@@ -42,15 +42,17 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
       const head = jsonOf({ model, ...settings, ...promptOf(request, dialect), ...extra })
       return `${head.slice(0, -1)},"messages":[`
     })
-    const list = writerFor(dialect, request.messages)(request.messages).bytes()
-    if (list.length === 0) return Buffer.concat([before, Buffer.from(']}')])
-    if (dialect.cache !== 'marked') return Buffer.concat([before, list, Buffer.from(']}]}')])
-    // The last block is an object of which the last byte is its bracket.
-    return Buffer.concat([before, list.subarray(0, -1), Buffer.from(`,"cache_control":${jsonOf(MARK)}}]}]}`)])
+    const list = writerFor(dialect, request.messages)(request.messages)
+    return list.between(before, list.isEmpty ? NO_MESSAGES : dialect.cache === 'marked' ? MARKED_END : END)
   }
 }
 
 const MARK = { type: 'ephemeral' }
+
+const NO_MESSAGES = Buffer.from(']}')
+/** Ends the last block, its message, the list of messages, and the request. */
+const END = Buffer.from('}]}]}')
+const MARKED_END = Buffer.from(`,"cache_control":${jsonOf(MARK)}}]}]}`)
 
 function settingsOf(config: LlmConfig, dialect: MessagesDialect, request: LlmRequest) {
   const max_tokens = config.max_output_tokens ?? dialect.maxTokens
@@ -100,15 +102,15 @@ type Written = {
   readonly count: number
 }
 
-/** Returns the messages as the inside of a JSON list that ends after a block of its last message. */
+/** Returns the messages as the inside of a JSON list that ends before the last bracket of a block of its last message. */
 function createMessagesWriter(shown: Shown): MessagesWriter {
   const begin = (): Written => ({ list: createGrowingBytes(), lastRole: undefined, count: 0 })
   const fold = createIncrementalFold(begin, ({ list, lastRole, count }, message: ModelMessage): Written => {
     const role = message.role === 'assistant' ? 'assistant' : 'user'
     const blocks = blocksOf(message, shown, count >= shown.reasoningFrom).join(',')
     if (blocks === '') return { list, lastRole, count: count + 1 }
-    const border = role === lastRole ? ',' : `${lastRole ? ']},' : ''}{"role":"${role}","content":[`
-    list.append(`${border}${blocks}`)
+    const border = role === lastRole ? '},' : `${lastRole ? '}]},' : ''}{"role":"${role}","content":[`
+    list.append(`${border}${blocks.slice(0, -1)}`)
     return { list, lastRole: role, count: count + 1 }
   })
   return (messages) => fold(messages).list

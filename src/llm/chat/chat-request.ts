@@ -33,8 +33,8 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
   }
   const headFor = createHeadWriter(config, model)
   return ({ system, messages, tools, outputSchema }, dialect) => {
-    const list = writerFor(dialect)(messages).bytes()
-    return Buffer.concat([headFor({ system, tools, outputSchema, dialect, isAlone: list.length === 0 }), list, TAIL])
+    const list = writerFor(dialect)(messages)
+    return list.between(headFor({ system, tools, outputSchema, dialect, isAlone: list.isEmpty }), TAIL)
   }
 }
 

@@ -3,29 +3,48 @@
 export type GrowingBytes = {
   readonly isEmpty: boolean
   readonly append: (text: string) => void
-  /** Returns all bytes so far. Valid only until more is appended. */
-  readonly bytes: () => Buffer
+  /**
+   * Returns the text between `head` and `tail`, without copying it if `head` is the same buffer as last time. Valid only
+   * until more is appended: the memory is used again.
+   */
+  readonly between: (head: Buffer, tail: Buffer) => Buffer
 }
 
 const FIRST_BYTES = 8 * 1024
 
 export function createGrowingBytes(): GrowingBytes {
-  let bytes = Buffer.alloc(0)
-  let length = 0
+  let head: Buffer = Buffer.alloc(0)
+  /** Begins with the head. */
+  let bytes: Buffer = head
+  let end = 0
+
+  /** What was returned before stays as it is: it has the old memory. */
+  const move = (newHead: Buffer, room: number) => {
+    const larger = Buffer.allocUnsafeSlow(room)
+    newHead.copy(larger)
+    bytes.copy(larger, newHead.length, head.length, end)
+    end += newHead.length - head.length
+    head = newHead
+    bytes = larger
+  }
+  /** Doubles the size each time, so that on average a byte is copied at most twice. */
+  const makeRoom = (needed: number) => {
+    if (needed > bytes.length) move(head, Math.max(FIRST_BYTES, 2 * needed))
+  }
+
   return {
     get isEmpty() {
-      return length === 0
+      return end === head.length
     },
     append(text) {
-      const needed = length + Buffer.byteLength(text)
-      if (needed > bytes.length) {
-        // Double the size each time, so that on average a byte is copied at most twice.
-        const larger = Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, 2 * needed))
-        bytes.copy(larger, 0, 0, length)
-        bytes = larger
-      }
-      length += bytes.write(text, length)
+      makeRoom(end + Buffer.byteLength(text))
+      end += bytes.write(text, end)
     },
-    bytes: () => bytes.subarray(0, length),
+    between(newHead, tail) {
+      if (newHead !== head) move(newHead, 2 * (newHead.length + end - head.length + tail.length))
+      makeRoom(end + tail.length)
+      tail.copy(bytes, end)
+      return bytes.subarray(0, end + tail.length)
+    },
   }
 }

@@ -43,7 +43,7 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
   }
   return (request, dialect) => {
     const head = headFor(request, JSON.stringify(dialect), () => headOf(request, dialect))
-    return Buffer.concat([head, writerFor(dialect, request.messages)(request.messages).bytes(), TAIL])
+    return writerFor(dialect, request.messages)(request.messages).between(head, TAIL)
   }
 }
 
