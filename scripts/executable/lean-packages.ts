@@ -28,6 +28,22 @@ const CHANGES: readonly Change[] = [
       ],
     ],
   },
+  // Each mention of these global classes loads the fetch of Node, a second HTTP client.
+  {
+    module: 'openai/internal/utils/log.mjs',
+    replaces: [['details.headers instanceof Headers', 'Symbol.iterator in details.headers']],
+  },
+  {
+    module: 'openai/lib/EventStream.mjs',
+    replaces: [
+      ["typeof Headers === 'function' ?", 'false ?'],
+      ["    'File',\n    'Headers',\n]) {", ']) {'],
+    ],
+  },
+  {
+    module: 'openai/auth/workload-identity-auth.mjs',
+    replaces: [['const NATIVE_RESPONSE_PROTOTYPE = Response.prototype', 'const NATIVE_RESPONSE_PROTOTYPE = {}']],
+  },
 ]
 
 export function leanPackages(): Plugin {

@@ -21,13 +21,17 @@ export async function createOpenAiPost(endpoint: Endpoint, path: string, fetch: 
     webhookSecret: null,
     logLevel: 'off',
     maxRetries: 0,
-    // Send only our headers: the SDK adds those of OPENAI_CUSTOM_HEADERS, which no foreign endpoint should see. Do not
-    // follow redirects, because the key would go with them.
-    fetch: (url, init) => send(url, { ...init, headers: endpoint.headers, redirect: 'manual' }),
+    // Do not follow redirects, because the key would go with them.
+    fetch: (url, init) => send(url, { ...init, redirect: 'manual' }),
   })
+  const url = client.buildURL(path, undefined)
+  // Send only our headers: the SDK adds those of OPENAI_CUSTOM_HEADERS, which no foreign endpoint should see.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `send` takes a plain record
+  const headers = endpoint.headers as unknown as Headers
+  client.buildRequest = async ({ method, body, timeout = 0, signal }) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- bytes, from below
+    return { req: { method, headers, body: body as Buffer, signal: signal ?? null }, url, timeout }
+  }
   return ({ body, timeoutMs: timeout, signal }) =>
-    // Bytes are sent unchanged; the SDK would serialise an object itself.
-    client
-      .post(path, { body, headers: { 'content-type': 'application/json' }, stream: true, signal, timeout })
-      .asResponse()
+    client.post(path, { body, stream: true, signal, timeout }).asResponse()
 }

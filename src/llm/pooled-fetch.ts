@@ -4,6 +4,7 @@ import type { Readable, Transform } from 'node:stream'
 import type { Dispatcher, buildConnector, request } from 'undici'
 import { ComplexJson, refuseComplexJson } from '../lib/json/untrusted-json.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
+import { ReceivedHeaders } from './received-headers.ts'
 import { ERROR_BODY_TIMEOUT_MS, MAX_ERROR_BYTES } from './answer/answer-limits.ts'
 
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>
@@ -63,7 +64,7 @@ type PlainInit = {
  */
 async function asResponse({ statusCode: status, headers: received, body: sent }: Received): Promise<Response> {
   const ok = status >= 200 && status < 300
-  const headers = headersOf(received)
+  const headers = new ReceivedHeaders(received)
   const body = await decoded(sent, headers.get('content-encoding') ?? '')
   const response = { ok, status, headers, body, text: async () => plain(await beginningOf(body)) }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of one as the SDK reads
@@ -137,12 +138,4 @@ function plain(text: string): string {
     if (error instanceof ComplexJson) return JSON.stringify({ error: { message: text } })
     throw error
   }
-}
-
-function headersOf(received: Dispatcher.ResponseData['headers']): Headers {
-  const headers = new Headers()
-  for (const [name, values] of Object.entries(received)) {
-    for (const value of [values ?? []].flat()) headers.append(name, value)
-  }
-  return headers
 }
