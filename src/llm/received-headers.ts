@@ -1,6 +1,6 @@
 /**
  * The headers of a response, as much of `Headers` as the SDKs read. The global class is part of the fetch of Node, a
- * second HTTP client beside the one that is used.
+ * second HTTP client.
  */
 export class ReceivedHeaders implements Iterable<[name: string, value: string]> {
   /** By names in lower case. */
@@ -9,7 +9,8 @@ export class ReceivedHeaders implements Iterable<[name: string, value: string]> 
   /** Several values of one name are joined. */
   constructor(received: Readonly<Record<string, string | readonly string[] | undefined>>) {
     for (const [name, value] of Object.entries(received)) {
-      if (value !== undefined) this.#values.set(name.toLowerCase(), typeof value === 'string' ? value : value.join(', '))
+      if (value !== undefined)
+        this.#values.set(name.toLowerCase(), typeof value === 'string' ? value : value.join(', '))
     }
   }
 
