@@ -3,6 +3,7 @@
 import { isatty } from 'node:tty'
 import { readArguments } from './cli/command-line/read-arguments.ts'
 import { UsageError } from './cli/command-line/usage-error.ts'
+import { endDespiteThreads } from './cli/end-threads.ts'
 import { endWithoutReader, flushOutput, ignoreLostMessages, surviveLostOutput } from './cli/lost-output.ts'
 import { oneLine } from './cli/plain-text.ts'
 import { prepareProcess } from './process-settings.ts'
@@ -13,6 +14,7 @@ const USAGE_EXIT_CODE = 2
 const SERVERS: ReadonlySet<string> = new Set(['serve', 'scripted-model'])
 
 prepareProcess()
+endDespiteThreads()
 ignoreLostMessages()
 
 // Handle a file size limit like a full disk: the write fails, and the conversation reports it. By default the signal

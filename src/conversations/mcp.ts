@@ -1,6 +1,7 @@
 /** Connects the MCP servers of a conversation to its shells, its network, its secrets and its log. */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../files/make-directories.ts'
 import type { ChangingTools } from '../agent/describe-tool.ts'
 import type { EventDraft } from '../contract/events/event.ts'
 import type { McpServers } from '../contract/mcp/mcp-server.ts'
@@ -145,7 +146,7 @@ const NO_TOOLS: readonly Tool[] = []
 async function saveOutput(directory: string, text: string, logger: Logger): Promise<string | undefined> {
   const path = join(directory, `mcp-${uuid7()}.txt`)
   try {
-    await mkdir(directory, { recursive: true })
+    await makeDirectories(directory)
     await writeFile(path, text, { flag: 'wx' })
     return path
   } catch (error) {

@@ -48,6 +48,8 @@ export async function openJail({ workdir, rules, io: waitFor, signal }: JailOpti
   const io: Jail['io'] = (work) => waitFor(work, signal)
   const judge = await io(() => readRules(rules))
   const root = await io(() => openDirectory(workdir)).catch((cause: unknown) => {
+    // A disk that fails, or a lack of descriptors, says nothing about the directory.
+    if (!NOT_THERE.has(codeOf(cause) ?? '')) throw problemOf(cause)
     throw new Problem('workdir_missing', WORKDIR_MISSING, { cause })
   })
   // A name in its path was swapped for a link, or the directory was moved or removed.
@@ -60,6 +62,8 @@ export async function openJail({ workdir, rules, io: waitFor, signal }: JailOpti
 
 const WORKDIR_MISSING =
   'The working directory of the conversation no longer exists; create it again, or configure another one.'
+
+const NOT_THERE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
 
 /** Opens the directory at the path; all of it must exist. */
 export async function openDirectoryIn(jail: Jail, names: readonly FileName[]): Promise<OpenedPath> {

@@ -3,8 +3,9 @@
  * and ends with everything that the hook started.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../files/make-directories.ts'
 import type { HookPoint } from '../contract/hooks/hook-point.ts'
 import type { CommandHook } from '../contract/hooks/hooks.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
@@ -44,7 +45,7 @@ export async function runCommandHook(
   const directory = join(deps.outputDirectory, BACKGROUND_DIRECTORY)
   const files = { stdout: join(directory, `${id}.stdout.log`), stderr: join(directory, `${id}.stderr.log`) }
   try {
-    await mkdir(directory, { recursive: true })
+    await makeDirectories(directory)
     const shell = await shells.fork(undefined, id)
     const input = new InputPipe()
     input.write(text)

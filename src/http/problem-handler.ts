@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { keyEnded } from '../access/access.ts'
 import { describeIssue, Problem } from '../contract/problem.ts'
 import type { ProblemCode } from '../contract/problem.ts'
-import { isOutOfRoom } from '../lib/error-code.ts'
+import { codeOf, isOutOfRoom } from '../lib/error-code.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
 import { dropConnection, wantsEventStream } from './streams/lasting-streams.ts'
 import { withRedaction } from '../telemetry/logger.ts'
@@ -56,15 +56,15 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
     return new Problem('storage_full', 'The disk is full. Free some space and try again.', {
       cause: error,
     })
-  if ('code' in error && OUT_OF_DESCRIPTORS.has(error.code)) {
+  const code = codeOf(error) ?? ''
+  if (OUT_OF_DESCRIPTORS.has(code)) {
     request.log.error({ err: error }, 'there are no file descriptors left')
-    const message = `The server has too many files and connections open (${error.code}). Try again in a moment.`
+    const message = `The server has too many files and connections open (${code}). Try again in a moment.`
     return new Problem('unavailable', message, { cause: error })
   }
-  const refusal = 'code' in error && STORAGE_REFUSALS.has(error.code) ? error.code : undefined
-  if (refusal !== undefined) {
+  if (STORAGE_REFUSALS.has(code)) {
     request.log.error({ err: error }, 'the data directory cannot be used')
-    const message = `The server cannot read or write its data (${refusal}). Check the disk and the permissions, then try again.`
+    const message = `The server cannot read or write its data (${code}). Check the disk and the permissions, then try again.`
     return new Problem('storage_failed', message, { cause: error })
   }
   const status = 'statusCode' in error ? error.statusCode : undefined
@@ -82,8 +82,8 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
 
 const OUT_OF_DESCRIPTORS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
 
-/** System errors for files that cannot be written and for a failing disk. */
-const STORAGE_REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EIO'])
+/** System errors for files that cannot be written, a failing disk, and a network file system or a device that is gone. */
+const STORAGE_REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EIO', 'ESTALE', 'ENODEV', 'ENXIO'])
 
 type Told = readonly [code: ProblemCode, message: string]
 

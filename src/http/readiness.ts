@@ -1,8 +1,8 @@
 /** Checks whether the server is ready: it runs, and its data directory is writable. */
 import { open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Readiness } from '../contract/server.ts'
+import { settlesWithin } from '../lib/bounded-wait.ts'
 
 export type ReadinessProbe = () => Promise<Readiness>
 
@@ -21,16 +21,29 @@ export function createReadiness({ dataDir, phase }: ReadinessDeps): ReadinessPro
   let asked = { at: -Infinity, writable: Promise.resolve(true) }
   let known: string | undefined
   const look = async () => {
-    if (!(await isWritable(dataDir))) return false
+    await write(dataDir)
     // Another directory with its name is not locked by this server. The lock file is open, so that its number stays.
     const now = await identityOf(join(dataDir, 'lock.db'))
-    return now === (known ??= now)
+    if (now !== (known ??= now)) throw new Error(`${dataDir} is another directory than at the start`)
   }
+  const isWritable = oneAtATime(look)
   return async () => {
     const now = phase()
     if (now !== 'running') return { status: 'unavailable', reason: now }
-    if (performance.now() - asked.at > ASK_EVERY_MS) asked = { at: performance.now(), writable: look() }
+    if (performance.now() - asked.at > ASK_EVERY_MS) asked = { at: performance.now(), writable: isWritable() }
     return (await asked.writable) ? { status: 'ok' } : { status: 'unavailable', reason: 'storage' }
+  }
+}
+
+/**
+ * Returns true if the work succeeds in time. While it hangs it is not started again: each would occupy another thread, until
+ * none is left for the other disks.
+ */
+function oneAtATime(work: () => Promise<void>): () => Promise<boolean> {
+  let running: Promise<void> | undefined
+  return () => {
+    running ??= work().finally(() => (running = undefined))
+    return settlesWithin(TIMEOUT_MS, running).catch(() => false)
   }
 }
 
@@ -41,23 +54,12 @@ const identityOf = (path: string) =>
   )
 
 /** Writes a file: permissions alone do not reveal a full or removed disk. */
-async function isWritable(directory: string): Promise<boolean> {
-  const late = new AbortController()
-  const write = async () => {
-    const path = join(directory, '.ready')
-    try {
-      await using file = await open(path, 'w', 0o600)
-      await file.write('1')
-      return true
-    } finally {
-      await rm(path, { force: true })
-    }
-  }
+async function write(directory: string): Promise<void> {
+  const path = join(directory, '.ready')
   try {
-    return await Promise.race([write(), sleep(TIMEOUT_MS, false, { signal: late.signal })])
-  } catch {
-    return false
+    await using file = await open(path, 'w', 0o600)
+    await file.write('1')
   } finally {
-    late.abort()
+    await rm(path, { force: true })
   }
 }

@@ -1,8 +1,17 @@
 /** The code of a failed system call, such as `ENOENT`. */
+import { constants } from 'node:os'
 
-/** Returns undefined for an error without a code, and for anything that is not an error. */
-export const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error ? String(error.code) : undefined
+/**
+ * Returns undefined for an error without a code, and for anything that is not an error. Also names the errors that Node
+ * calls unknown: an exceeded quota (EDQUOT), and a file that its network file system has lost (ESTALE).
+ */
+export function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error)) return undefined
+  const code = String(error.code)
+  if (!code.startsWith('Unknown system error') || !('errno' in error)) return code
+  const number = -Number(error.errno)
+  return Object.entries(constants.errno).find(([, each]) => each === number)?.[0] ?? code
+}
 
 /** Returns true for errors about missing space: the disk, the quota or the maximum file size. */
 export function isOutOfRoom(error: unknown): boolean {

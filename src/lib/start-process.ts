@@ -1,18 +1,37 @@
-/** Starts processes, also while no descriptor is free. */
+/** Starts processes, also while no descriptor is free, and says why one could not be started. */
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
+import { codeOf } from './error-code.ts'
 
 /**
  * Throws if the process cannot have its pipes. Node returns such a process without any stream, and emits an error on it
  * later, which would end the server if nothing listened. All other failures are thrown or emitted as by `spawn`.
  */
 export function startProcess(file: string, args: readonly string[], options: SpawnOptions): ChildProcess {
-  const child = spawn(file, args, options)
+  const child = attempt(file, args, options)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types do not know of such a process
   const stdio = child.stdio as ChildProcess['stdio'] | undefined
-  if (stdio) return child
+  if (stdio) return child.prependOnceListener('error', (error) => explain(error, file))
   child.on('error', () => {}) // thrown here instead
-  throw Object.assign(new Error(`${file} could not be started: no file descriptors are free (EMFILE).`), {
-    code: 'EMFILE',
-    syscall: 'spawn',
-  })
+  throw explain(Object.assign(new Error(), { code: 'EMFILE', syscall: 'spawn' }), file)
+}
+
+function attempt(file: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+  try {
+    return spawn(file, args, options)
+  } catch (error) {
+    throw error instanceof Error ? explain(error, file) : error
+  }
+}
+
+/** What the machine lacks, by the code of the system. */
+const LACKS: Readonly<Record<string, string>> = {
+  EMFILE: 'no file descriptors are free (EMFILE). Try again when fewer files and connections are open.',
+  EAGAIN: 'the limit of processes is reached (EAGAIN). End some of them, or try again later.',
+  ENOMEM: 'the memory is used up (ENOMEM). End some processes, or try again later.',
+}
+
+function explain(error: Error, file: string): Error {
+  const lack = LACKS[codeOf(error) ?? '']
+  if (lack !== undefined) error.message = `${file} could not be started: ${lack}`
+  return error
 }

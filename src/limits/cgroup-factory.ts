@@ -4,9 +4,10 @@
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { makeDirectoriesSync } from '../files/make-directories.ts'
 import type { Bound } from '../contract/limits/resource-limits.ts'
 import { Cgroup, removeGroup } from './cgroup.ts'
 import type { CgroupRoot, Controller } from './cgroup-roots.ts'
@@ -104,7 +105,7 @@ async function moveToLeaf(directory: string): Promise<boolean> {
     if (pids.length === 0) return true
     const ours = ancestorsOf(process.pid)
     if (!pids.every((pid) => ours.has(pid) || ancestorsOf(pid).has(process.pid))) return false
-    mkdirSync(leaf, { recursive: true })
+    makeDirectoriesSync(leaf)
     for (const pid of pids) writeIfPossible(join(leaf, 'cgroup.procs'), String(pid))
     writeIfPossible(join(leaf, 'cpu.weight'), SERVER_WEIGHT)
     // One of them may have started another process meanwhile.

@@ -2,9 +2,10 @@
  * The control groups of one conversation: creates them with their limits, reads their counters, kills their processes
  * and removes them.
  */
-import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { makeDirectoriesSync } from '../files/make-directories.ts'
 import type { CgroupRoot, Controller } from './cgroup-roots.ts'
 import { isWritable, readIfAny } from './cgroup-roots.ts'
 import { CounterFile } from './counter-file.ts'
@@ -49,7 +50,7 @@ export class Cgroup {
   make(): void {
     try {
       for (const place of this.#places) {
-        mkdirSync(this.#in(place), { recursive: true })
+        makeDirectoriesSync(this.#in(place))
         for (const [file, value, isOptional] of settingsFor(place, this.#limits))
           this.#set(place, file, String(value), isOptional)
       }

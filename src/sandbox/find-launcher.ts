@@ -1,8 +1,9 @@
 /** Detects whether this host supports a sandbox, and which features, by creating an empty one. */
 import { execFile, spawn } from 'node:child_process'
-import { accessSync, closeSync, constants, openSync, rmSync, writeFileSync, mkdirSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync, rmSync, writeFileSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'
 import { isAbsolute, join } from 'node:path'
+import { makeDirectoriesSync } from '../files/make-directories.ts'
 import { isOutOfRoom } from '../lib/error-code.ts'
 import { createBubblewrapLauncher, trialArguments, type SandboxFeatures } from './bubblewrap-launcher.ts'
 import { compileSeccompFilter } from './seccomp-filter.ts'
@@ -76,7 +77,7 @@ function holdFile(bytes: Uint8Array, directory: string): number {
 }
 
 function holdFileIn(directory: string, bytes: Uint8Array): number {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectoriesSync(directory, 0o700)
   const path = join(directory, `.seccomp-${randomUUID()}`)
   try {
     writeFileSync(path, bytes, { flag: 'wx', mode: 0o600 })

@@ -1,5 +1,5 @@
 /** The launcher without a sandbox: shells run on the host as the server's user. */
-import { mkdir } from 'node:fs/promises'
+import { makeDirectories } from '../files/make-directories.ts'
 import type { Launch, ShellLauncher } from './launch.ts'
 
 export const hostLauncher: ShellLauncher = {
@@ -8,7 +8,7 @@ export const hostLauncher: ShellLauncher = {
     if (network.mode !== 'open')
       throw new Error(`Without a sandbox no shell is started in the network mode ${network.mode}.`)
     // Recreate it if it was deleted: no shell could start without it.
-    await mkdir(workdir, { recursive: true })
+    await makeDirectories(workdir)
     return launchOnHost(argv)
   },
 }

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, mkdir, readlink, rename, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { makeDirectories } from '../files/make-directories.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import { FileRefusal } from '../files/file-refusal.ts'
 import { codeOf } from '../lib/error-code.ts'
@@ -41,7 +42,7 @@ export async function openVisible(path: string): Promise<OpenedPath | undefined>
 export async function openHome(path: string, usersHome: string, toolchains: readonly string[]): Promise<OpenedPath> {
   return await openOrMake(path, 0o700, async (home) => {
     for (const name of toolchains) {
-      await mkdir(within(home, dirname(name)), { recursive: true })
+      await makeDirectories(within(home, dirname(name)))
       await symlink(join(usersHome, name), within(home, name))
     }
   })

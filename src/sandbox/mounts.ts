@@ -2,8 +2,9 @@
  * The mounts of a sandboxed shell, as arguments of bwrap(1): system files or all files read-only, homes and the
  * server's own files hidden, and write access only in the conversation's own directories.
  */
-import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
+import { makeDirectoriesSync } from '../files/make-directories.ts'
 import type { OpenedPath } from '../files/opened-path.ts'
 import { SYSTEM_DIRECTORIES, SYSTEM_FILES, systemMounts } from './system-files.ts'
 
@@ -231,7 +232,7 @@ const bindFor =
 const cover = (at: string): Mount => ({ at, args: () => ['--tmpfs', at], isCover: true })
 
 function makeReal(directory: string): string {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectoriesSync(directory, 0o700)
   return realpathSync(directory)
 }
 

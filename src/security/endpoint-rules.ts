@@ -1,8 +1,10 @@
 /**
  * Decides which origins model requests may go to, by the operator's list. The only file that judges a model's endpoint.
  */
-import type { Connector, Lookup } from './guarded-connector.ts'
-import { createConnector, createGuardedConnector, foreseeRefusal, lookupAll } from './guarded-connector.ts'
+import type { Lookup } from './lookup.ts'
+import { lookupAll } from './lookup.ts'
+import type { Connector } from './guarded-connector.ts'
+import { createConnector, createGuardedConnector, foreseeRefusal } from './guarded-connector.ts'
 import { createAddressRules } from './public-address.ts'
 
 export interface EndpointRules {

@@ -2,23 +2,13 @@
  * Connects to places that a client named. A name is resolved once per connection, its address is checked, and exactly
  * that address is connected to: a name that resolves differently a moment later has no effect.
  */
-import { lookup as askSystem } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { LookupFunction } from 'node:net'
-import { callbackify } from 'node:util'
 import type { buildConnector } from 'undici'
+import type { Lookup } from './lookup.ts'
+import { asNodeLooksUp, lookupAll } from './lookup.ts'
 import type { AddressRules } from './public-address.ts'
 
 export type Connector = buildConnector.connector
-
-/** Returns every address of a name. */
-export type Lookup = (hostname: string) => Promise<{ address: string; family: number }[]>
-
-/**
- * Resolves like the system, including `/etc/hosts`. libuv reserves half of its threads for other work: an unresponsive
- * name server cannot delay the files of the logs.
- */
-export const lookupAll: Lookup = (hostname) => askSystem(hostname, { all: true })
 
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
@@ -61,7 +51,7 @@ export async function foreseeRefusal(rules: AddressRules, lookup: Lookup, url: s
 /** Connects to any address. */
 export async function createConnector(): Promise<Connector> {
   const { buildConnector } = await import('undici')
-  return buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false })
+  return buildConnector({ lookup: asNodeLooksUp(lookupAll), timeout: CONNECT_TIMEOUT_MS, allowH2: false })
 }
 
 /**
@@ -83,18 +73,6 @@ export async function createGuardedConnector(rules: AddressRules, lookup: Lookup
       if (met === undefined) return callback(null, socket)
       socket.destroy()
       callback(new AddressRefused(met), null)
-    })
-  }
-}
-
-function asNodeLooksUp(permitted: Lookup): LookupFunction {
-  const ask = callbackify(permitted)
-  return (hostname, { all }, callback) => {
-    ask(hostname, (error, addresses) => {
-      if (error) callback(error, '')
-      else if (all) callback(null, addresses)
-      // oxlint-disable-next-line typescript/no-non-null-assertion -- a lookup without an address rejects
-      else callback(null, addresses[0]!.address, addresses[0]!.family)
     })
   }
 }

@@ -3,8 +3,9 @@
  * Follows no redirect.
  */
 import type { Agent, fetch as undiciFetch } from 'undici'
-import type { Lookup } from './guarded-connector.ts'
-import { createGuardedConnector, lookupAll } from './guarded-connector.ts'
+import type { Lookup } from './lookup.ts'
+import { lookupAll } from './lookup.ts'
+import { createGuardedConnector } from './guarded-connector.ts'
 import { createAddressRules } from './public-address.ts'
 
 export type UrlFetch = (url: string | URL, init?: RequestInit) => Promise<Response>

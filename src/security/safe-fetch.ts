@@ -4,8 +4,9 @@
  */
 import type { Agent, request } from 'undici'
 import { orAborted } from '../lib/bounded-wait.ts'
-import type { Lookup } from './guarded-connector.ts'
-import { createGuardedConnector, foreseeRefusal, lookupAll } from './guarded-connector.ts'
+import type { Lookup } from './lookup.ts'
+import { lookupAll } from './lookup.ts'
+import { createGuardedConnector, foreseeRefusal } from './guarded-connector.ts'
 import type { AddressRules } from './public-address.ts'
 import { createAddressRules } from './public-address.ts'
 

@@ -3,8 +3,8 @@
  * standard streams.
  */
 import type { ChildProcess } from 'node:child_process'
-import { mkdir } from 'node:fs/promises'
 import type { Readable, Writable } from 'node:stream'
+import { makeDirectories } from '../files/make-directories.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { startProcess } from '../lib/start-process.ts'
 import type { Launch, ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
@@ -49,7 +49,7 @@ export type ProgramEnd = { readonly reason: string }
 export async function startProgram(plan: ProgramPlan): Promise<Program> {
   const { conversationId, workdir, stateDir, privateDir, launcher, network, env } = plan
   const id = PROGRAM_PREFIX + plan.name
-  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  await makeDirectories(stateDir, 0o700)
   const argv = [...IN_WORKDIR, workdir, ...plan.argv]
   await using launch = await launcher.launch(argv, { workdir, visible: [], privateDir, network: network() })
   const mark = shellMark(conversationId, id, `${stateDir}/${id}`)

@@ -1,9 +1,10 @@
 /** The server's files of one shell session: the command to run, the output pipes, the saved state. */
 import { execFile } from 'node:child_process'
-import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { makeDirectoriesSync } from '../files/make-directories.ts'
 import { replaceFile } from '../lib/durable-file.ts'
 import { OutputFifo } from './output/output-fifo.ts'
 import type { OutputFilter } from './shell.ts'
@@ -65,7 +66,7 @@ export class ShellFiles {
   }
 
   async #makePipes(): Promise<OutputPipes> {
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    makeDirectoriesSync(this.#directory, 0o700)
     const number = ++this.#pipesMade
     const paths = [join(this.#directory, `stdout-${number}`), join(this.#directory, `stderr-${number}`)] as const
     await rm(paths[0], { force: true })
@@ -88,7 +89,7 @@ export class ShellFiles {
 
   /** Creates a pipe for a command to read from; connecting to it removes its name. */
   async makeInputPipe(): Promise<string> {
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    makeDirectoriesSync(this.#directory, 0o700)
     const path = join(this.#directory, `stdin-${++this.#pipesMade}`)
     await rm(path, { force: true })
     await makeFifos([path])
@@ -99,7 +100,7 @@ export class ShellFiles {
   async saveState(state: Buffer): Promise<void> {
     const filter = this.#createFilter()
     const safe = Buffer.concat([filter.push(state), filter.flush()])
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    makeDirectoriesSync(this.#directory, 0o700)
     await replaceFile(this.statePath, safe, { durable: false, draft: `${this.statePath}.new` })
   }
 
@@ -115,7 +116,7 @@ export class ShellFiles {
   }
 
   #openScript(): number {
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    makeDirectoriesSync(this.#directory, 0o700)
     this.#scriptBytes = 0
     return openSync(this.scriptPath, 'w', 0o600)
   }

@@ -1,7 +1,8 @@
 /** The shell sessions of one conversation: created on demand, limited in number, ended together. */
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
+import { copyFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../files/make-directories.ts'
 import { Problem } from '../contract/problem.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { BACKGROUND_DIRECTORY } from './output/background-output.ts'
@@ -179,7 +180,7 @@ export class BashShells implements Shells {
   async #copyState(sessionId: string, directory: string): Promise<void> {
     checkSessionId(sessionId)
     await this.#sessions.get(sessionId)?.keepState()
-    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await makeDirectories(directory, 0o700)
     const state = join(this.#options.stateDir, sessionId, STATE_FILE)
     await copyFile(state, join(directory, STATE_FILE)).catch(ignoreMissing)
   }

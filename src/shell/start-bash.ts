@@ -1,5 +1,5 @@
 /** Starts the bash of a session: with its directory, sandbox, variables, set-up and restored state. */
-import { mkdir } from 'node:fs/promises'
+import { makeDirectories } from '../files/make-directories.ts'
 import { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { BASH_ARGV, beginScript, setUpScript } from './bash-script.ts'
@@ -52,8 +52,8 @@ async function launchBash(
   signal: AbortSignal,
 ): Promise<{ bash: BashProcess; fixed: Readonly<Record<string, string>>; stale: Launch['stale'] }> {
   const { outputDir, stateDir, env } = plan
-  await mkdir(outputDir, { recursive: true })
-  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  await makeDirectories(outputDir)
+  await makeDirectories(stateDir, 0o700)
   await using launch = await launchInTime(plan, signal)
   const fixed = { ...launch.env, ...shellMark(plan.conversationId, plan.sessionId, stateDir) }
   const bash = new BashProcess(launch, { ...env, ...fixed })

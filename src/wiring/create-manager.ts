@@ -1,6 +1,7 @@
 /** Wires the conversations of the server: their storage, the firehose, shared dependencies, and the manager. */
-import { mkdir, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeDirectories } from '../files/make-directories.ts'
 import type { Config } from '../config/config.ts'
 import type { ConversationDeps, Execution, ModelAccess } from '../conversations/dependencies.ts'
 import { isMemoryShort } from '../conversations/idle/memory-pressure.ts'
@@ -21,6 +22,7 @@ import { createOutboundConnector } from '../network/outbound-connector.ts'
 import { findProgram } from '../sandbox/find-launcher.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import { createEndpointRules } from '../security/endpoint-rules.ts'
+import { createConnector } from '../security/guarded-connector.ts'
 import type { UrlFetch } from '../security/guarded-fetch.ts'
 import type { SafeFetch } from '../security/safe-fetch.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
@@ -61,7 +63,7 @@ export async function createManager(
   const { storage, logger, resources } = parts
   // Use the real path: shells know it by this name, even if they cannot see a link that points to it.
   const dataDir = await realpath(config.dataDir)
-  await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
+  await makeDirectories(config.workdirBase, 0o700)
   const endLeftProcesses = async (isOurs: (id: string) => boolean) => [
     ...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))]),
   ]
@@ -160,7 +162,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
 /** All conversations share one pool of connections, and the pace of each endpoint. */
 function modelAccess(config: Config, logger: Logger): ModelAccess {
   const endpoints = config.llmAllow.length > 0 ? createEndpointRules(config.llmAllow) : undefined
-  const fetch = createPooledFetch(endpoints && { connector: () => endpoints.connector() })
+  const fetch = createPooledFetch({ connector: () => endpoints?.connector() ?? createConnector() })
   const paces = new Paces()
   return {
     defaults: config.defaultLlm,

@@ -1,4 +1,4 @@
-import { mkdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeDirectories } from '../../src/files/make-directories.ts'
@@ -25,6 +25,14 @@ test('throws, and comes back, where none can be made', async () => {
   await symlink('nowhere', join(directory.path, 'dangling'))
   await expect(makeDirectories(join(directory.path, 'file'))).rejects.toMatchObject({ code: 'EEXIST' })
   await expect(makeDirectories(join(directory.path, 'file/below'))).rejects.toMatchObject({ code: 'ENOTDIR' })
-  await expect(makeDirectories(join(directory.path, 'dangling'))).rejects.toMatchObject({ code: 'ENOENT' })
+  await expect(makeDirectories(join(directory.path, 'dangling'))).rejects.toMatchObject({ code: 'EEXIST' })
   await expect(makeDirectories('/proc/none/such')).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+test('the server creates directories in this way only: Node does not say why it failed', async () => {
+  const root = join(import.meta.dirname, '../../src')
+  const names = (await readdir(root, { recursive: true })).filter((name) => name.endsWith('.ts'))
+  const texts = await Promise.all(names.map(async (name) => [name, await readFile(join(root, name), 'utf8')] as const))
+  const others = texts.filter(([, text]) => /\bmkdir(Sync)?\([^\n]*\brecursive\b/.test(text))
+  expect(others.map(([name]) => name)).toEqual([])
 })

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { parseJailPath } from '../../src/files/jail-path.ts'
 import { listFiles } from '../../src/files/list-files.ts'
 import type { Jail } from '../../src/files/path-jail.ts'
-import { makeDirectoriesIn } from '../../src/files/path-jail.ts'
+import { makeDirectoriesIn, openJail } from '../../src/files/path-jail.ts'
 import { openFile } from '../../src/files/read-file.ts'
 import { remove } from '../../src/files/remove-file.ts'
 import { searchFiles } from '../../src/files/search/search-files.ts'
@@ -254,4 +254,16 @@ test('a tree of 250 levels is listed and removed; one of more is refused', async
   execFileSync('bash', ['-c', 'cd "$0"; for i in {1..270}; do mkdir d && cd d; done', bench.workdir])
   expect(await outcomeOf(() => removeAll(bench.jail, 'd'))).toBe('unsafe_path')
   expect((await list(bench.jail)).length).toBe(257)
+})
+
+test('a workdir that cannot be opened for lack of descriptors is not reported as missing', async () => {
+  const refused = Object.assign(new Error('too many open files'), { code: 'EMFILE', syscall: 'open' })
+  let operations = 0
+  const io = async <T>(work: () => Promise<T>): Promise<T> => {
+    // The first one reads the rules.
+    if (operations++ > 0) throw refused
+    return await work()
+  }
+  const signal = new AbortController().signal
+  await expect(openJail({ workdir: '/', rules: { forbidden: [] }, io, signal })).rejects.toBe(refused)
 })

@@ -1,6 +1,8 @@
-import { cp, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { createReadiness } from '../../src/http/readiness.ts'
 
@@ -38,4 +40,19 @@ test('is not when another directory has the same name', async () => {
   await cp(`${dataDir}-moved`, dataDir, { recursive: true })
   await expect.poll(probe).toEqual({ status: 'unavailable', reason: 'storage' })
   for (const path of [dataDir, `${dataDir}-moved`]) await rm(path, { recursive: true })
+})
+
+test('checks a disk that hangs only once until it answers, and says so meanwhile', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'ready-'))
+  // Opening a pipe that nobody reads hangs, as a disk may.
+  await promisify(execFile)('mkfifo', [join(dataDir, '.ready')])
+  const probe = createReadiness({ dataDir, phase: () => 'running' })
+  const hanging = () => process.getActiveResourcesInfo().filter((name) => name.startsWith('FSReq')).length
+  for (let asked = 0; asked < 2; asked++) {
+    expect(await probe()).toEqual({ status: 'unavailable', reason: 'storage' })
+    expect(hanging()).toBe(1)
+  }
+  await readFile(join(dataDir, '.ready'))
+  await expect.poll(probe).toEqual({ status: 'ok' })
+  await rm(dataDir, { recursive: true })
 })

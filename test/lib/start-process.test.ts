@@ -3,12 +3,25 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { runAsNobody } from '../support/unprivileged.ts'
 
 test('a process that cannot be started for lack of descriptors is refused with an error, and the server lives on', async () => {
   const child = join(import.meta.dirname, 'children/without-descriptors.ts')
   const limited = ['-c', 'ulimit -S -n 64; exec "$0" "$@"', process.execPath, child]
   expect((await promisify(execFile)('bash', limited)).stdout.trim()).toBe('EMFILE')
 })
+
+/** The limit does not hold for root. */
+test.runIf(process.getuid?.() === 0)(
+  'a process that cannot be started because there are too many is refused with what to do, and its search does not seem empty',
+  async () => {
+    const refusal = (file: string) => `${file} could not be started: the limit of processes is reached (EAGAIN).`
+    expect(await runAsNobody(join(import.meta.dirname, 'children/without-processes.ts'))).toEqual([
+      expect.stringContaining(refusal('/bin/true')),
+      expect.stringContaining(refusal('/bin/sh')),
+    ])
+  },
+)
 
 /** Command lines end with an error; the trial of the sandbox reads none of its streams. */
 const MAY_SPAWN = /^(cli|sdk|client)\/|^lib\/start-process\.ts$|^sandbox\/find-launcher\.ts$/

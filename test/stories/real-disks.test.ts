@@ -78,6 +78,7 @@ test('a disk that turns read-only: it is reported, existing data can be read, an
   const refused = [
     await server.call('POST', '/conversations', { llm_config }),
     await server.call('POST', `/conversations/${id}/messages`, { ...message('x'), run: true }),
+    await server.call('POST', `/conversations/${id}/commands`, { command: 'true' }),
   ]
   for (const { status, body } of refused) {
     expect({ status, ...body }).toMatchObject({

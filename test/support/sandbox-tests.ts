@@ -9,8 +9,8 @@ export const SHELL_TESTS = [
   'test/stories/{ending,processes}.test.ts',
 ]
 
-/** These run in the sandbox only, or mount file systems. */
+/** These run in the sandbox only, mount file systems, or need Linux's C library. */
 export const SANDBOX_TESTS = [
-  'test/stories/{isolation,network,network-escape,network-requests,real-disks}.test.ts',
+  'test/stories/{isolation,network,network-escape,network-requests,real-disks,silent-name-server}.test.ts',
   'test/sandbox/{bubblewrap,sandbox}.test.ts',
 ]

@@ -97,6 +97,7 @@ export async function queryFault(ripgrep: string, query: RegexQuery, signal: Abo
   let said = ''
   for await (const chunk of child.stderr ?? []) said = (said + String(chunk)).slice(0, MAX_FAULT_CHARS)
   signal.throwIfAborted()
+  child.refuseFailedStart()
   return said.trim() || undefined
 }
 
@@ -135,6 +136,7 @@ export async function* matchesIn(
   const child = spawnLimited([ripgrep, ...options, '--', ...paths], patternInput(query), { signal, descriptors })
   try {
     yield* linesIn(child.stdout)
+    child.refuseFailedStart()
   } finally {
     child.kill('SIGKILL')
   }
@@ -177,6 +179,7 @@ async function* pathsFrom(
   try {
     yield* pathsIn(child.stdout)
     const [code] = await exited
+    child.refuseFailedStart()
     // 1: nothing found; 2: something could not be read; from 126 on: the shell could not start it.
     if (typeof code !== 'number' || code > MAX_EXIT_CODE) onCutShort()
   } finally {
@@ -207,12 +210,19 @@ function spawnLimited(
     signal,
     killSignal: 'SIGKILL',
   })
+  let failedStart: Error | undefined
   // An abort ends its output, and that is all there is to know of it.
-  child.on('error', () => {})
+  child.on('error', (error) => {
+    if (!signal.aborted) failedStart = error
+  })
   // oxlint-disable-next-line typescript/no-non-null-assertion -- both are pipes, by `stdio`
   const [stdin, stdout] = [child.stdin!, child.stdout!]
   stdin.on('error', () => {}).end(input)
-  return Object.assign(child, { stdin, stdout })
+  /** Without a process there was no search: its empty output is not its result. */
+  const refuseFailedStart = () => {
+    if (failedStart) throw failedStart
+  }
+  return Object.assign(child, { stdin, stdout, refuseFailedStart })
 }
 
 async function* pathsIn(output: Readable): AsyncGenerator<readonly Buffer[]> {

@@ -1,7 +1,7 @@
 /** Writes the output of background processes after their command has ended, to files of limited size. */
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeDirectoriesSync } from '../../files/make-directories.ts'
 import { CappedFile, type CappedFileOptions } from './capped-file.ts'
 import type { FinishedOutput } from './output-capture.ts'
 import type { OutputFifo } from './output-fifo.ts'
@@ -97,7 +97,7 @@ export class BackgroundOutputs {
 /** Returns why it could not be made. Never throws: the command has run, and its result must not be lost. */
 function makeDirectory(path: string): string | undefined {
   try {
-    mkdirSync(path, { recursive: true })
+    makeDirectoriesSync(path)
     return undefined
   } catch (error) {
     return error instanceof Error ? error.message : String(error)

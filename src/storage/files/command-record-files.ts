@@ -1,6 +1,7 @@
 /** Stores the records of a conversation's commands, one file each, with the command's output in two more files. */
-import { mkdir, readFile, readdir, rm, stat } from 'node:fs/promises'
+import { readFile, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
 import type { CommandEntry, CommandStorage } from '../storage.ts'
 
@@ -26,7 +27,7 @@ export class CommandRecordFiles implements CommandStorage {
   }
 
   async write(entry: CommandEntry, record: unknown, options: { readonly durable: boolean }): Promise<void> {
-    if (!this.#isMade) await mkdir(this.directory, { recursive: true, mode: 0o700 })
+    if (!this.#isMade) await makeDirectories(this.directory, 0o700)
     this.#isMade = true
     await replaceFile(this.#pathOf(entry), JSON.stringify(record), options)
   }

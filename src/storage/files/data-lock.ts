@@ -1,7 +1,8 @@
 /** Restricts a data directory to one server at a time, and to servers that know its format. */
 import { statSync } from 'node:fs'
-import { mkdir, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import { Problem } from '../../contract/problem.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
@@ -29,7 +30,7 @@ export type DataLock = AsyncDisposable & {
 
 /** Locks the directory until disposed. Creates it if it does not exist. Throws a `DataDirectoryError`. */
 export async function lockDataDirectory(directory: string): Promise<DataLock> {
-  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await makeDirectories(directory, 0o700)
   const release = takeLock(directory)
   try {
     // Check under the lock: two servers of different versions may start at the same time.

@@ -2,8 +2,9 @@
  * The storage of one server: files in its data directory. It defines the directory's layout; each part knows its own
  * files.
  */
-import { mkdir, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import type { EventStore, LogView, LogViews } from '../../events/event-store.ts'
 import { createJsonlStore } from './log/jsonl-store.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
@@ -64,13 +65,11 @@ export class FileStorage implements Storage {
    * `deleted`.
    */
   static async openUnlocked(parts: Parts): Promise<FileStorage> {
-    await mkdir(parts.directory, { recursive: true, mode: 0o700 })
+    await makeDirectories(parts.directory, 0o700)
     // Use the real path: shells know it by this name, even if they cannot see a link that points to it.
     const directory = await realpath(parts.directory)
     await Promise.all(
-      ['sessions', 'active', 'due', 'deleted'].map((name) =>
-        mkdir(join(directory, name), { recursive: true, mode: 0o700 }),
-      ),
+      ['sessions', 'active', 'due', 'deleted'].map((name) => makeDirectories(join(directory, name), 0o700)),
     )
     await syncDirectory(directory)
     return new FileStorage(directory, parts)

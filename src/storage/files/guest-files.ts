@@ -4,8 +4,9 @@
  */
 import { codeOf } from '../../lib/error-code.ts'
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises'
+import { readdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import type { SharedWorkdirs } from '../storage.ts'
 import { exists } from './mark-files.ts'
@@ -22,7 +23,7 @@ export class GuestFiles implements SharedWorkdirs {
 
   async add(workdir: string, ids: readonly string[]): Promise<void> {
     const place = this.#placeOf(workdir)
-    await mkdir(place, { recursive: true, mode: 0o700 })
+    await makeDirectories(place, 0o700)
     await Promise.all(ids.map((id) => writeFile(join(place, id), '', { mode: 0o600 })))
     await syncDirectory(place)
     await syncDirectory(this.#directory)

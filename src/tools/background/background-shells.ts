@@ -3,8 +3,9 @@
  * session stands. They are known until the server stops, which ends them; nothing of them is stored.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdir, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import { completeUtf8Length } from '../../lib/text/utf8-border.ts'
 import { commandMark } from '../../shell/processes/marked-processes.ts'
 import type { ShellResult, OutputFiles, Shells } from '../../shell/shell.ts'
@@ -70,7 +71,7 @@ export class BackgroundShells {
       throw new BackgroundFault(`${MAX_RUNNING} commands run in the background already; end one with KillShell.`)
     const id = randomUUID()
     const directory = join(this.#deps.stateDirectory, 'outputs', BACKGROUND_DIRECTORY)
-    await mkdir(directory, { recursive: true })
+    await makeDirectories(directory)
     const fileOf = (stream: StreamName) => join(directory, `${id}.${stream}.log`)
     const files = { stdout: fileOf('stdout'), stderr: fileOf('stderr') }
     const shell = await this.#deps.shells.fork(sessionId, id)

@@ -5,8 +5,9 @@
  * them, so they are encrypted.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, readdir, rm } from 'node:fs/promises'
+import { readFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import { z } from 'zod'
 import { replaceFile } from '../../lib/durable-file.ts'
 
@@ -65,7 +66,7 @@ export function createEditHistory({
 
   return {
     async note(path, before, after) {
-      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await makeDirectories(directory, 0o700)
       const entries = await listEntries(directory)
       const entry = { number: (entries.at(-1)?.number ?? 0) + 1, key: keyOf(path), size: before?.length ?? 0 }
       await removeOldest(directory, [...entries, entry], { maxEntries, maxBytes })

@@ -88,8 +88,8 @@ async function run(command: readonly string[], pdf: Buffer, signal: AbortSignal)
     killSignal: 'SIGKILL',
   })
   const closed = Promise.withResolvers<number | null>()
-  // An abort is such an error, too; either way, `close` follows.
-  child.on('error', () => {}).once('close', closed.resolve)
+  // An abort is such an error, too. `close` follows if there was a process.
+  child.on('error', (error) => child.pid === undefined && closed.reject(error)).once('close', closed.resolve)
   // oxlint-disable-next-line typescript/no-non-null-assertion -- both are pipes, by `stdio`
   const [stdin, stdout] = [child.stdin!, child.stdout!]
   // The process may end before it has read everything.

@@ -2,8 +2,9 @@
  * The embedded event store: one `<directory>/<id>/events.jsonl` per conversation. Owns which log object is the current
  * writer.
  */
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { makeDirectories } from '../../../files/make-directories.ts'
 import { Problem } from '../../../contract/problem.ts'
 import { codeOf, isOutOfRoom } from '../../../lib/error-code.ts'
 import { Queue } from '../../../lib/queue.ts'
@@ -72,7 +73,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
       return await inTurn(conversationId, async () => {
         const { path, file, index } = fileOf(conversationId)
         if (await exists(path)) refuseCreation(Object.assign(new Error(`${path} exists`), { code: 'EEXIST' }))
-        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        await makeDirectories(dirname(path), 0o700)
         await writeCopiedLog(path, { conversationId, events, ending, now })
         const { tail } = await openFile(file, path, now())
         return take(conversationId, file, index, tail)
@@ -152,7 +153,7 @@ async function createFile(file: LogFile, path: string, beside: Beside | undefine
     await file.create()
   } catch (error) {
     if (!isMissing(error)) throw error
-    topmost = await mkdir(directory, { recursive: true, mode: 0o700 })
+    topmost = await makeDirectories(directory, 0o700)
     await file.create()
   }
   // Sync the parent in any case: others create files in the directory before us, and may not have synced its name.
