@@ -31,6 +31,8 @@ export default defineConfig({
     maxWorkers: 4,
     // A process of its own for each file took half of the processor time of all tests, to load the same modules again.
     isolate: false,
+    globalSetup: ['test/support/run-directory.ts'],
+    setupFiles: ['test/support/own-directory.ts'],
     // Waits inside a test end sooner, and say what they saw.
     testTimeout: 2 * PATIENCE_MS,
     hookTimeout: 2 * PATIENCE_MS,

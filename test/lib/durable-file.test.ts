@@ -1,10 +1,14 @@
-import { mkdir, mkdtemp, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtempDisposable, readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { replaceFile, syncDirectory } from '../../src/lib/durable-file.ts'
 
-const makeDirectory = () => mkdtemp(join(tmpdir(), 'durable-file-'))
+async function makeDirectory(): Promise<string> {
+  const directory = await mkdtempDisposable(join(tmpdir(), 'durable-file-'))
+  onTestFinished(() => directory.remove())
+  return directory.path
+}
 
 test.each([{}, { durable: false }, { draft: 'draft' }])('replaces a file and leaves no other file: %o', async (how) => {
   const directory = await makeDirectory()

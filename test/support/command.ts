@@ -25,7 +25,7 @@ export const runCommand = (args: readonly string[], options?: CommandOptions) =>
 export function startCommand(args: readonly string[], { env = {}, cwd, input }: CommandOptions = {}): Running {
   const [command, ...rest] = commandLine(args)
   const child = spawn(command, rest, {
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...env },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     ...(cwd !== undefined && { cwd }),
   })

@@ -98,7 +98,7 @@ export function launch(
 ): Launched {
   const [command, ...rest] = [...wrapper, ...commandLine(args)]
   const child = spawn(command!, rest, {
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(cwd !== undefined && { cwd }),
   })

@@ -1,6 +1,6 @@
 /** What the chat makes of events, without a terminal. */
 import * as fc from 'fast-check'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -297,7 +297,8 @@ describe('calls', () => {
 })
 
 test('images are attached by their path, and not by a name in a sentence', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'chat-images-'))
+  await using temporary = await mkdtempDisposable(join(tmpdir(), 'chat-images-'))
+  const directory = temporary.path
   await writeFile(join(directory, 'a b.png'), '\x89PNG\r\n', 'latin1')
   await writeFile(join(directory, 'text.png'), 'text')
   const { parts, notes } = await withImages(

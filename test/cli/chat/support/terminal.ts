@@ -42,7 +42,14 @@ export class Terminal implements AsyncDisposable {
     const quoted = program.map((word) => `'${word}'`).join(' ')
     const line = `tty > ${this.#home}/tty; stty cols ${columns} rows ${rows}; echo BEFORE; ${quoted} & echo $! > ${this.#home}/pid; fg > /dev/null; echo "EXIT $?"; stty -a | grep -o '[-]*icanon\\|[-]*echo '`
     this.#child = spawn('script', ['-qfc', `bash -mc "${line.replaceAll(/[\\"$`]/g, String.raw`\$&`)}"`, '/dev/null'], {
-      env: { PATH: process.env['PATH'], HOME: this.#home, TERM: 'xterm-256color', SHELL: '/bin/bash', ...env },
+      env: {
+        PATH: process.env['PATH'],
+        HOME: this.#home,
+        TERM: 'xterm-256color',
+        SHELL: '/bin/bash',
+        TMPDIR: process.env['TMPDIR'],
+        ...env,
+      },
       stdio: ['pipe', 'pipe', 'inherit'],
       ...(cwd !== undefined && { cwd }),
     })

@@ -1,0 +1,57 @@
+/**
+ * Gives each test file a directory of its own for temporary files, and fails the file if it leaves something there, or a
+ * process that was started with it. Vitest runs this before each file.
+ */
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, expect, inject } from 'vitest'
+
+/** How long processes may take to end that were told to, in milliseconds. */
+const ENDING_MS = 10_000
+
+/** Of Node, for all programs of a user that ask for one, such as those of npm. */
+const SHARED_CACHE = 'node-compile-cache'
+
+// Short, because the path of a Unix socket has at most 103 bytes.
+const directory = mkdtempSync(join(inject('temporary'), 'f-'))
+const before = process.env['TMPDIR']
+process.env['TMPDIR'] = directory
+// Tests run programs as other users.
+chmodSync(directory, 0o711)
+
+// Vitest runs the hooks of the setup after those of the file.
+afterAll(async () => {
+  if (before === undefined) delete process.env['TMPDIR']
+  else process.env['TMPDIR'] = before
+  const processes = await settled(() => processesWith(`TMPDIR=${directory}`))
+  const left = readdirSync(directory).filter((name) => name !== SHARED_CACHE)
+  rmSync(directory, { recursive: true, force: true })
+  expect({ files: left, processes }, 'what this file leaves').toEqual({ files: [], processes: [] })
+})
+
+/** What was killed takes a moment to end. */
+async function settled(find: () => string[]): Promise<string[]> {
+  const deadline = performance.now() + ENDING_MS
+  for (let found = find(); ; found = find()) {
+    if (found.length === 0 || performance.now() > deadline) return found
+    await sleep(20)
+  }
+}
+
+/** Returns the command lines. Without those that ended while they were read. */
+function processesWith(variable: string): string[] {
+  if (process.platform !== 'linux') return []
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => contentOf(`/proc/${name}/environ`).split('\0').includes(variable))
+    .map((name) => `${name} ${contentOf(`/proc/${name}/cmdline`).replaceAll('\0', ' ')}`)
+}
+
+function contentOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

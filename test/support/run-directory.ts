@@ -1,0 +1,21 @@
+/** Makes the directory for the temporary files of a test run, and removes it at the end. Vitest runs this once. */
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** Where the directories of the test files are. */
+    temporary: string
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Short, because the path of a Unix socket has at most 103 bytes.
+  const directory = await mkdtemp(join(tmpdir(), 'as-'))
+  // Tests run programs as other users.
+  await chmod(directory, 0o711)
+  project.provide('temporary', directory)
+  return () => rm(directory, { recursive: true, force: true, maxRetries: 3 })
+}
