@@ -4,7 +4,8 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { readLocalRecord, removeLocalRecord, writeLocalRecord } from '../../access/local-record.ts'
-import { placeOfSocket, removeSocket } from './local-socket.ts'
+import type { SocketPlace } from './local-socket.ts'
+import { placeOfSocket, removeLeftSocket } from './local-socket.ts'
 import { isOutOfRoom } from '../../lib/error-code.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 
@@ -32,16 +33,18 @@ export async function openLocalAccess(
 ): Promise<LocalAccess> {
   const { dataDir, credential } = options
   const left = await readLocalRecord(dataDir)
-  if (left && 'address' in left) await removeSocket(pathOf(left.address))
+  if (left && 'address' in left) await removeLeftSocket(pathOf(left.address))
   const local = await listen(http, options)
   started.defer(async () => {
     await removeLocalRecord(dataDir)
-    await removeSocket(pathOf(local.address))
   })
   const record = { address: local.address, credential, ...(options.url !== undefined && { url: options.url }) }
-  await writeLocalRecord(dataDir, record).catch((error: unknown) => {
+  await writeLocalRecord(dataDir, record).catch(async (error: unknown) => {
     // On a full disk, clients can still read, and make room by deleting.
-    if (!isOutOfRoom(error)) throw error
+    if (!isOutOfRoom(error)) {
+      await local.close()
+      throw error
+    }
     options.logger.warn({ err: error }, 'other programs on this machine cannot find this server')
   })
   return local
@@ -52,13 +55,26 @@ const pathOf = (address: string): string => (address.startsWith(UNIX) ? address.
 
 /** A file system may have no sockets: then other programs use an address for this machine only. */
 async function listen(http: FastifyInstance, { dataDir, logger }: LocalAccessOptions): Promise<LocalAccess> {
-  const close = () => http.close()
   try {
-    const path = await placeOfSocket(dataDir)
-    await http.listen({ path })
-    return { address: UNIX + path, close }
+    return await listenOnSocket(http, await placeOfSocket(dataDir))
   } catch (error) {
     logger.warn({ err: error }, 'there is no local socket')
-    return { address: await http.listen({ host: '127.0.0.1', port: 0 }), close }
+    return { address: await http.listen({ host: '127.0.0.1', port: 0 }), close: () => http.close() }
+  }
+}
+
+async function listenOnSocket(http: FastifyInstance, place: SocketPlace): Promise<LocalAccess> {
+  try {
+    await http.listen({ path: place.listenAt })
+  } catch (error) {
+    await place[Symbol.asyncDispose]()
+    throw error
+  }
+  return {
+    address: UNIX + place.path,
+    async close() {
+      await http.close()
+      await place[Symbol.asyncDispose]()
+    },
   }
 }

@@ -1,45 +1,135 @@
 /**
- * A Unix socket for programs of the same user on this machine, in a directory that only this user can enter. The holder of
- * the data directory makes it, so that one that exists is left over.
+ * Where the Unix socket for programs of the same user on this machine is: in a directory that only this user can enter. It
+ * is `local` in the data directory. Only where that cannot be used is it a temporary directory, whose name follows from the
+ * data directory, so that the next server there uses the one that a killed server has left. The holder of the data directory
+ * calls it, so that everything in there is left over.
  */
-import type { Stats } from 'node:fs'
-import { chmod, lstat, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import fs, { constants } from 'node:fs'
+import { mkdir, mkdtemp, realpath, rm, rmdir, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { codeOf } from '../../lib/error-code.ts'
 
 /** The shortest limit of the systems is 104 bytes with the zero at the end. */
 const MAX_PATH_BYTES = 103
 
+// Bare descriptors: a program that embeds the server may drop it without closing it, and a FileHandle that is collected
+// would end the program.
+const open = promisify(fs.open)
+const fstat = promisify(fs.fstat)
+const fchmod = promisify(fs.fchmod)
+const close = promisify(fs.close)
+
 const FILE = 'server.sock'
 const TEMPORARY = 'agent-server-local-'
 
-/** Returns a path at which a socket can be made, in the data directory or in a temporary one. */
-export async function placeOfSocket(dataDir: string): Promise<string> {
-  const path = join(dataDir, 'local', FILE)
-  const isShort = Buffer.byteLength(path) <= MAX_PATH_BYTES
-  if (!isShort || !(await isOwnDirectory(dirname(path)))) return join(await mkdtemp(join(tmpdir(), TEMPORARY)), FILE)
-  await chmod(dirname(path), 0o700)
-  await rm(path, { force: true })
-  return path
+/** Disposing removes the directory if it is temporary. The socket itself is removed when its server closes. */
+export type SocketPlace = AsyncDisposable & {
+  readonly path: string
+  /** A shorter path of the same place, for this process only. */
+  readonly listenAt: string
 }
 
-/** Creates it if it is missing. False for a link, or a directory of another user, who could put another socket there. */
-async function isOwnDirectory(path: string): Promise<boolean> {
-  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
-  })
-  return isOwn(await lstat(path))
+/** Returns a place at which nothing is. Throws if there is none. */
+export async function placeOfSocket(dataDir: string): Promise<SocketPlace> {
+  const opened =
+    (await openIfFree(join(dataDir, 'local'), { isOurs: true })) ??
+    (await openIfFree(join(tmpdir(), TEMPORARY + (await idOf(dataDir))))) ??
+    (await openNew())
+  if (!opened) throw new Error(`no directory for a socket can be made in ${dataDir}, nor in ${tmpdir()}`)
+  const path = join(opened.path, FILE)
+  return {
+    path,
+    listenAt: within(opened, FILE),
+    async [Symbol.asyncDispose]() {
+      await close(opened.fd)
+      await removeTemporary(path)
+    },
+  }
 }
 
-const isOwn = (found: Stats | undefined): boolean =>
-  found !== undefined && found.isDirectory() && found.uid === process.geteuid?.()
+/** Removes the temporary directory that a record names, which a killed server may have left anywhere. */
+export async function removeLeftSocket(path: string): Promise<void> {
+  if (!isTemporary(path)) return
+  // A copy of a data directory has the record of the original, whose server may be running.
+  const left = await openIfFree(dirname(path), { isThere: true }).catch(() => undefined)
+  if (!left) return
+  await close(left.fd)
+  await removeTemporary(path)
+}
 
-/** Removes the temporary directory of a socket, if it is in one; a socket in the data directory is removed when it closes. */
-export async function removeSocket(path: string): Promise<void> {
-  const directory = dirname(path)
-  const isOurs = basename(path) === FILE && dirname(directory) === tmpdir() && basename(directory).startsWith(TEMPORARY)
-  if (!isOurs) return
-  const found = await lstat(directory).catch(() => undefined)
-  if (isOwn(found)) await rm(directory, { recursive: true, force: true })
+/** Another server uses the directory with the expected name, or another user has made it. */
+async function openNew(): Promise<Opened | undefined> {
+  const path = await mkdtemp(join(tmpdir(), TEMPORARY))
+  const opened = await openIfFree(path).catch(() => undefined)
+  if (!opened) await rmdir(path)
+  return opened
+}
+
+type Opened = { readonly path: string; readonly fd: number }
+type Expected = { readonly isOurs?: boolean; readonly isThere?: boolean }
+
+/**
+ * Makes the directory, and removes a socket at which nobody listens. Undefined if it is a link, or belongs to another user,
+ * who could put another socket there, or if another server uses it. `isOurs`: no other server can.
+ */
+async function openIfFree(
+  path: string,
+  { isOurs = false, isThere = false }: Expected = {},
+): Promise<Opened | undefined> {
+  if (!isThere) await mkdir(path, { mode: 0o700 }).catch(unlessExists)
+  const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+  const fd = await open(path, flags).catch(() => undefined)
+  if (fd === undefined) return undefined
+  const opened = { path, fd }
+  try {
+    const isOwn = (await fstat(fd)).uid === process.geteuid?.()
+    if (isOwn && (await isFree(within(opened, FILE), { isOurs }))) {
+      await fchmod(fd, 0o700)
+      await rm(within(opened, FILE), { force: true })
+      return opened
+    }
+  } catch (error) {
+    await close(fd)
+    throw error
+  }
+  await close(fd)
+  return undefined
+}
+
+const isFree = async (path: string, { isOurs }: { readonly isOurs: boolean }): Promise<boolean> =>
+  Buffer.byteLength(path) <= MAX_PATH_BYTES && (isOurs || !(await isListenedAt(path)))
+
+function unlessExists(error: unknown): void {
+  if (codeOf(error) !== 'EEXIST') throw error
+}
+
+/** By the descriptor where the system can: its path is short, and nobody can put another directory there. */
+const within = ({ path, fd }: Opened, name: string): string =>
+  process.platform === 'linux' ? `/proc/self/fd/${fd}/${name}` : join(path, name)
+
+function isListenedAt(path: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect(path, () => resolve(true)).on('error', (error) =>
+    // A server whose queue is full is alive.
+    resolve(!['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'].includes(codeOf(error) ?? '')),
+  )
+  return promise.finally(() => socket.destroy())
+}
+
+const isTemporary = (path: string): boolean => basename(path) === FILE && basename(dirname(path)).startsWith(TEMPORARY)
+
+/** Without what anyone else has put there. */
+async function removeTemporary(path: string): Promise<void> {
+  if (isTemporary(path)) await rmdir(dirname(path)).catch(() => {})
+}
+
+/** Differs between containers with the same path and a shared temporary directory. */
+async function idOf(dataDir: string): Promise<string> {
+  const path = await realpath(dataDir)
+  const { dev, ino } = await stat(path)
+  return createHash('sha256').update(`${path} ${dev} ${ino}`).digest('hex').slice(0, 16)
 }
