@@ -12,6 +12,7 @@ import { createRedactor } from '../src/security/redaction/redactor.ts'
 import { PdfReader } from '../src/tools/pdf/pdf-reader.ts'
 import { PRESETS } from '../src/tools/presets.ts'
 import type { ToolDeps } from '../src/tools/registry.ts'
+import { UnfinishedFiles } from '../src/files/unfinished-files.ts'
 import { createTools } from '../src/tools/registry.ts'
 import { createTavily } from '../src/tools/web/search-engine.ts'
 
@@ -24,7 +25,7 @@ const unused = () => {
 /** For tools that are described and never run. */
 export const UNUSED_DEPS: ToolDeps = {
   shells: { get: unused, cwdOf: unused, fork: unused, endFork: unused },
-  files: createEditorFiles(unused),
+  files: createEditorFiles(unused, new UnfinishedFiles('/nonexistent')),
   stateDirectory: '/nonexistent',
   search: { openJail: unused, ripgrep: unused },
   web: { fetch: createSafeFetch({ allow: [] }), refusal: unused },

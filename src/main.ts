@@ -75,8 +75,7 @@ async function main(args: string[]): Promise<number | undefined> {
     }
     case 'demo': {
       const { demo } = await import('./cli/demo.ts')
-      await demo()
-      return undefined
+      return await demo()
     }
     case 'scripted-model': {
       const { scriptedModel } = await import('./cli/scripted-model.ts')

@@ -168,7 +168,7 @@ export class ApiKeys implements AsyncDisposable {
   async #write(keys: ReadonlyMap<string, StoredKey>): Promise<void> {
     const stored = [...keys.values()].map((key) => ({ ...key, ...this.#useOf(key) }))
     await replaceFile(this.#path, `${JSON.stringify({ version: 1, keys: stored }, undefined, 2)}\n`, {
-      draft: `${this.#path}.draft`,
+      draft: `${this.#path}.new`,
     })
     this.#keys = keys
     this.#areUsesUnwritten = false

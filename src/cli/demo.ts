@@ -1,29 +1,44 @@
 /** `agent-server demo`: a real server, a scripted model, and one small job, with its events printed live. */
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { startApp } from '../app.ts'
 import { readConfig, wantsColor } from '../config/config.ts'
 import type { ConversationView } from '../contract/conversation.ts'
 import type { PostMessage } from '../contract/run.ts'
 import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
 import { endPreparation } from '../process-settings.ts'
+import { makeDemoHome } from './demo-home.ts'
 import { DEMO_REQUEST, DEMO_SCRIPT } from './demo-script.ts'
+import { onEndSignals } from './end-signals.ts'
 import { createEventPrinter } from './event-printer.ts'
 import { readEventStream } from './read-event-stream.ts'
 
-export async function demo(): Promise<void> {
+/** Returns the exit code: that of the signal that has ended it, if any. */
+export async function demo(): Promise<number | undefined> {
+  const stopped = new AbortController()
+  let code: number | undefined
+  using _signals = onEndSignals((codeOfSignal) => {
+    if (code !== undefined) process.exit(codeOfSignal)
+    code = codeOfSignal
+    stopped.abort()
+  })
+  try {
+    await show(stopped.signal)
+  } catch (error) {
+    if (!stopped.signal.aborted) throw error
+  }
+  return code
+}
+
+async function show(signal: AbortSignal): Promise<void> {
   await using stack = new AsyncDisposableStack()
-  const home = await mkdtemp(join(tmpdir(), 'agent-server-demo-'))
-  stack.defer(() => rm(home, { recursive: true, force: true }))
+  const { dataDir, workdirBase } = stack.use(await makeDemoHome())
   const model = stack.use(await startScriptedModel(DEMO_SCRIPT))
   const key = randomBytes(32).toString('hex')
   const app = await startApp(
     readConfig({
       OPENHANDS_MASTER_KEY: key,
-      OPENHANDS_DATA_DIR: join(home, 'data'),
-      OPENHANDS_WORKDIR_BASE: join(home, 'work'),
+      OPENHANDS_DATA_DIR: dataDir,
+      OPENHANDS_WORKDIR_BASE: workdirBase,
       OPENHANDS_SERVER_HOST: 'localhost',
       OPENHANDS_SERVER_PORT: '0',
       OPENHANDS_LOG_LEVEL: 'CRITICAL',
@@ -33,19 +48,21 @@ export async function demo(): Promise<void> {
   stack.defer(async () => void (await app.close()))
   endPreparation()
   await app.ready
+  signal.throwIfAborted()
 
   const print = createEventPrinter({ write: (text) => void process.stdout.write(text), color: wantsColor() })
   print.note(
     `The server runs on ${app.url}. The model is a stand-in on this machine: its lines are scripted.\n` +
       'The server, the commands it runs and the files they make are real.\n',
   )
-  const call = createCaller(app.url, key)
+  const call = createCaller(app.url, key, signal)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this server wrote the answer
   const { id } = (await call('POST', '/conversations', {
     llm_config: { model: 'scripted', base_url: model.baseUrl },
   })) as ConversationView
   const stream = await fetch(`${app.url}/conversations/${id}/events/stream?after_seq=0&deltas=true`, {
     headers: { authorization: `Bearer ${key}` },
+    signal,
   })
   const message: PostMessage = { message: { role: 'user', content: DEMO_REQUEST }, run: true }
   await call('POST', `/conversations/${id}/messages`, message)
@@ -56,10 +73,10 @@ export async function demo(): Promise<void> {
   print.note(NEXT_STEPS)
 }
 
-function createCaller(url: string, key: string) {
+function createCaller(url: string, key: string, signal: AbortSignal) {
   return async (method: string, path: string, body: unknown): Promise<unknown> => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-    const response = await fetch(url + path, { method, headers, body: JSON.stringify(body) })
+    const response = await fetch(url + path, { method, headers, body: JSON.stringify(body), signal })
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
     return await response.json()
   }

@@ -28,7 +28,7 @@ export async function keepKey(dataDir: string): Promise<GeneratedKey> {
 
 /** Returns false if the file exists. It appears with its whole content. */
 async function createFile(path: string, content: string): Promise<boolean> {
-  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  const draft = `${path}.${randomBytes(6).toString('hex')}.new`
   try {
     await writeFile(draft, content, { mode: 0o600, flag: 'wx' })
     await link(draft, path)

@@ -286,7 +286,6 @@ function buildFiles(
     log,
     workdir,
     rules: () => workspace.fileRules({ stateDirectory: directory, workdir }),
-    directory,
     quota: limits.quota,
     redact,
   })

@@ -89,7 +89,7 @@ export type ModelAccess = {
 export type Workspace = {
   readonly workdirRules: WorkdirRules
   /** File dependencies that all conversations share. */
-  readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
+  readonly files: Pick<FilesDeps, 'io' | 'ripgrep' | 'unfinished'>
   /** Returns the file rules for tools and for clients. */
   readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
   /** The operator's directory of settings for all conversations that ask for it. */

@@ -7,7 +7,6 @@
  * and
  * all further steps use the open descriptor. Linux only.
  */
-import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import { access, lstat, open, rename, unlink } from 'node:fs/promises'
@@ -22,6 +21,7 @@ import { codeOf } from '../lib/error-code.ts'
 import type { OpenedPath } from './opened-path.ts'
 import { findMissing, makeDirectory, openAt, openDirectory, openUnmoved, within } from './opened-path.ts'
 import { makeAlike, publishNew } from './publish-file.ts'
+import type { UnfinishedFiles } from './unfinished-files.ts'
 
 /** What exists at a path. `path` is the real one: absolute, without links. */
 export type FoundEntry =
@@ -63,9 +63,9 @@ export interface EditorFiles {
   remove(file: FoundFile): Promise<void>
 }
 
-export function createEditorFiles(rules: () => FileRules): EditorFiles {
+/** Reads only. */
+export function createFileViews(rules: () => FileRules): Pick<EditorFiles, 'look' | 'list'> {
   const gate = createGate(rules)
-
   return {
     look: (path, maxBytes) =>
       told(path, async () => {
@@ -83,6 +83,17 @@ export function createEditorFiles(rules: () => FileRules): EditorFiles {
         await gate.check(place.path, 'read')
         return await listTwoLevels(place, gate)
       }),
+  }
+}
+
+export function createEditorFiles(rules: () => FileRules, unfinished: UnfinishedFiles): EditorFiles {
+  const gate = createGate(rules)
+  const { look, list } = createFileViews(rules)
+  const withTemporary = temporaryFilesOf(unfinished)
+
+  return {
+    look,
+    list,
 
     create: (missing, bytes, mode) =>
       told(missing.path, async () => {
@@ -157,26 +168,32 @@ async function refuseChanged(target: string, { path, version }: FoundFile): Prom
   return now
 }
 
-/**
- * Writes the bytes to disk under a temporary name, and passes it to `publish`; always removes that name afterwards. Not
- * `replaceFile`: this works on open descriptors, and keeps the mode and owner of the old file.
- */
-async function withTemporary(
+type WithTemporary = (
   directory: OpenedPath,
   bytes: Buffer,
-  { mode, prepare }: { readonly mode: number; readonly prepare: (file: FileHandle) => Promise<void> },
+  how: { readonly mode: number; readonly prepare: (file: FileHandle) => Promise<void> },
   publish: (temporary: string) => Promise<void>,
-): Promise<void> {
-  const temporary = within(directory, `.edit-${randomBytes(8).toString('hex')}.tmp`)
-  try {
-    await using file = await open(temporary, 'wx', mode)
-    await file.writeFile(bytes)
-    await prepare(file)
-    // Sync before it replaces the old file, or a power failure could leave an empty one in its place.
-    await file.sync()
-    await publish(temporary)
-  } finally {
-    await unlink(temporary).catch(() => {}) // after a rename it does not exist
+) => Promise<void>
+
+/**
+ * Returns a function that writes the bytes to disk under a temporary name, and passes it to `publish`; always removes that
+ * name afterwards. Not `replaceFile`: this works on open descriptors, and keeps the mode and owner of the old file.
+ */
+function temporaryFilesOf(unfinished: UnfinishedFiles): WithTemporary {
+  return async (directory, bytes, { mode, prepare }, publish) => {
+    const name = await unfinished.note(directory, 'edit')
+    const temporary = within(directory, name)
+    try {
+      await using file = await open(temporary, 'wx', mode)
+      await file.writeFile(bytes)
+      await prepare(file)
+      // Sync before it replaces the old file, or a power failure could leave an empty one in its place.
+      await file.sync()
+      await publish(temporary)
+    } finally {
+      await unlink(temporary).catch(() => {}) // after a rename it does not exist
+      await unfinished.forget(name)
+    }
   }
 }
 

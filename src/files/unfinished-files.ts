@@ -1,67 +1,70 @@
 /**
- * Tracks files that are being received, so that the remains of a killed server are found: they are hidden from everyone
- * else.
+ * Temporary files in workdirs, next to the files that they become. Each is noted in the data directory before it is created,
+ * so that the next server removes those that a killed one has left. They are hidden from everyone else.
  */
+import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, readdir, rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Problem } from '../contract/problem.ts'
 import { codeOf } from '../lib/error-code.ts'
-import { parseJailPath } from './jail-path.ts'
-import type { Jail } from './path-jail.ts'
-import { entryPath, openDirectoryIn } from './path-jail.ts'
+import { FileRefusal } from './file-refusal.ts'
+import type { OpenedPath } from './opened-path.ts'
+import { openUnmoved, within } from './opened-path.ts'
 
-const TEMPORARY_NAME = /^\.upload-[0-9a-f]{16}\.tmp$/
+const TEMPORARY_NAME = /^\.(?:upload|edit)-[0-9a-f]{16}\.tmp$/
 
 /** Returns true for the name of a file that is not complete yet. */
 export const isTemporaryName = (name: string): boolean => TEMPORARY_NAME.test(name)
 
-export interface UnfinishedFiles {
-  /** Call it before the file is created in that directory of the workdir. */
-  readonly note: (directory: readonly string[], name: string) => Promise<void>
-  readonly forget: (name: string) => Promise<void>
-  /** Removes what an earlier server has left. Call it before the first `note`. */
-  readonly sweep: (jail: Jail) => Promise<void>
-}
+export class UnfinishedFiles {
+  readonly #directory: string
 
-/** `directory` is the server's own directory for one conversation; created on demand. */
-export function createUnfinishedFiles(directory: string): UnfinishedFiles {
-  return {
-    async note(names, name) {
-      await makeDirectory(directory)
-      await writeFile(join(directory, name), names.join('/'), { mode: 0o600 })
-    },
-    forget: (name) => rm(join(directory, name), { force: true }),
-    async sweep(jail) {
-      for (const name of await namesIn(directory)) {
-        await removeFrom(jail, await readFile(join(directory, name), 'utf8'), name)
-        await rm(join(directory, name), { force: true })
-      }
-    },
+  /** `directory` is created on demand, and not its parents. */
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  /** Returns a name for a new file in the open directory. Call `forget` when nothing has this name any more. */
+  async note({ path }: Pick<OpenedPath, 'path'>, kind: 'upload' | 'edit'): Promise<string> {
+    const name = `.${kind}-${randomBytes(8).toString('hex')}.tmp`
+    const write = () => writeFile(join(this.#directory, name), path, { mode: 0o600 })
+    await write().catch(async (error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error
+      await mkdir(this.#directory, { mode: 0o700 }).catch(unless('EEXIST'))
+      await write()
+    })
+    return name
+  }
+
+  async forget(name: string): Promise<void> {
+    await rm(join(this.#directory, name), { force: true })
+  }
+
+  /**
+   * Removes what an earlier server has left. Call it before the first `note`. It continues in the background: a workdir may
+   * be on a file system that does not answer.
+   */
+  async removeLeft(onFault: (error: unknown) => void): Promise<{ readonly removed: Promise<void> }> {
+    const names = (await readdir(this.#directory).catch(unless('ENOENT'))) ?? []
+    const removeAll = async () => {
+      for (const name of names.filter(isTemporaryName)) await this.#remove(name).catch(onFault)
+    }
+    return { removed: removeAll() }
+  }
+
+  /** It may be gone, with its directory. A link in the path was put there by someone else. */
+  async #remove(name: string): Promise<void> {
+    try {
+      await using place = await openUnmoved(await readFile(join(this.#directory, name), 'utf8'))
+      await unlink(within(place, name))
+    } catch (error) {
+      if (!(error instanceof FileRefusal)) unless('ENOENT', 'ENOTDIR', 'ELOOP')(error)
+    }
+    await this.forget(name)
   }
 }
 
-/** Does not create its parents: the directory of a conversation that is being deleted must not reappear. */
-async function makeDirectory(path: string): Promise<void> {
-  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
-  })
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return (await readdir(directory)).filter(isTemporaryName)
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
-    throw error
+const unless =
+  (...codes: readonly string[]) =>
+  (error: unknown): undefined => {
+    if (!codes.includes(codeOf(error) ?? '')) throw error
   }
-}
-
-/** It may be gone, with its directory, or with the workdir. */
-async function removeFrom(jail: Jail, directory: string, name: string): Promise<void> {
-  try {
-    await using place = await openDirectoryIn(jail, parseJailPath(directory).names)
-    await jail.io(() => unlink(entryPath(place, name)))
-  } catch (error) {
-    if (!(error instanceof Problem) && codeOf(error) !== 'ENOENT') throw error
-  }
-}

@@ -2,7 +2,7 @@
  * Writes a file as it arrives: to a temporary name first, so that nobody ever sees a part of it, then to its final
  * name.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, open, rename, unlink, utimes } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -59,19 +59,19 @@ export const ANY_FILE: Publishing = { precondition: () => {}, isNew: false }
 export async function stage(jail: Jail, parent: readonly string[], options: StageOptions): Promise<Staged> {
   const { unfinished } = options
   const { place: directory, missing } = await walkAsFarAs(jail, parent)
-  const name = `.upload-${randomBytes(8).toString('hex')}.tmp`
+  let name = ''
   let file: FileHandle | undefined
   const discard = async () => {
     await file?.close()
     // After a rename this name does not exist.
     if (file) await unlink(entryPath(directory, name)).catch(() => {})
     await directory.handle.close()
-    await unfinished.forget(name)
+    if (name !== '') await unfinished.forget(name)
   }
   try {
     missing.map(String).forEach(refuseToMake)
+    name = await unfinished.note(directory, 'upload')
     refuseForbidden(jail, pathOf(directory, name), 'write')
-    await unfinished.note(parent.slice(0, parent.length - missing.length), name)
     const target = await told(() => jail.io(() => open(entryPath(directory, name), 'wx', 0o666)))
     file = target
     const { size, sha256 } = await writeAll(jail, target, options)

@@ -12,7 +12,7 @@ type Replacing = {
   readonly durable?: boolean
   /**
    * A fixed name for the temporary file if there is only one writer: the next write then replaces the remains of a
-   * crash.
+   * crash. It ends as `isDraftName` says, unless its directory is removed after a crash.
    */
   readonly draft?: string
 }
@@ -26,7 +26,7 @@ export async function replaceFile(
   content: Buffer | string | AsyncIterable<Buffer | string>,
   { durable = true, draft }: Replacing = {},
 ): Promise<void> {
-  const temporary = draft ?? `${path}.${crypto.randomUUID()}`
+  const temporary = draft ?? `${path}.${crypto.randomUUID()}.new`
   try {
     await using file = await open(temporary, draft === undefined ? 'wx' : 'w', 0o600)
     await file.writeFile(content)
@@ -38,6 +38,9 @@ export async function replaceFile(
   }
   if (durable) await syncDirectory(dirname(path))
 }
+
+/** Returns true for the name of a temporary file, of this version or an earlier one: a crash may have left it. */
+export const isDraftName = (name: string): boolean => /\.(?:new|draft|[0-9a-f]{12})$/.test(name)
 
 // Use bare descriptors: a FileHandle costs half as much again, and creating a conversation waits for several.
 const openDescriptor = promisify(fs.open)

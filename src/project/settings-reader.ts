@@ -6,7 +6,7 @@
 import { constants } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import type { EditorFiles, FoundEntry } from '../files/editor-files.ts'
-import { createEditorFiles } from '../files/editor-files.ts'
+import { createFileViews } from '../files/editor-files.ts'
 import type { Gate } from '../files/file-gate.ts'
 import { createGate } from '../files/file-gate.ts'
 import { FileRefusal } from '../files/file-refusal.ts'
@@ -54,7 +54,7 @@ export type FoundPaths = {
 export class SettingsReader {
   readonly directory: string
   readonly #options: ReaderOptions
-  readonly #files: EditorFiles
+  readonly #files: Pick<EditorFiles, 'look'>
   readonly #gate: Gate
 
   constructor(options: ReaderOptions) {
@@ -65,7 +65,7 @@ export class SettingsReader {
     })
     this.directory = directory
     this.#options = options
-    this.#files = createEditorFiles(rules)
+    this.#files = createFileViews(rules)
     this.#gate = createGate(rules)
   }
 

@@ -2,7 +2,6 @@
  * Opens the files and directories that a sandbox mounts, as descriptors and without following links, so that nothing
  * which a shell puts in their place meanwhile is mounted, created or changed instead.
  */
-import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, mkdir, readlink, rename, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -56,7 +55,9 @@ async function openOrMake(path: string, mode: number, fill: (place: OpenedPath) 
   const existing = await openUnmoved(path).catch(unlessMissing)
   if (existing) return existing
   await using parent = await makeDirectory(dirname(path))
-  const name = `${basename(path)}.${randomUUID()}`
+  const name = `${basename(path)}.new`
+  // A server that was killed may have left it.
+  await removeTree(within(parent, name))
   await mkdir(within(parent, name), { mode: 0o700 })
   {
     await using made = await openAt(within(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)

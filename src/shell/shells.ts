@@ -7,6 +7,7 @@ import { Problem } from '../contract/problem.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { BACKGROUND_DIRECTORY } from './output/background-output.ts'
 import { BashSession, type BashSessionOptions } from './bash-session.ts'
+import { removeOldForks } from './left-shells.ts'
 import { endMarkedProcesses } from './processes/marked-processes.ts'
 import type { ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
 import type { Program, ProgramOptions } from './program.ts'
@@ -221,13 +222,6 @@ async function keptSessions(stateDir: string): Promise<string[]> {
     .filter((path) => path.endsWith(`/${STATE_FILE}`))
     .map((path) => path.slice(0, -STATE_FILE.length - 1))
     .filter((id) => commandIdOf(id) === undefined)
-}
-
-/** Removes what a killed server has left. */
-async function removeOldForks(stateDir: string): Promise<void> {
-  const names = await readdir(stateDir).catch(() => [])
-  const forks = names.filter((name) => commandIdOf(name) !== undefined)
-  await Promise.all(forks.map((name) => rm(join(stateDir, name), { recursive: true, force: true })))
 }
 
 const byId = (a: SessionFacts, b: SessionFacts) => (a.id < b.id ? -1 : 1)

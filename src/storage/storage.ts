@@ -118,6 +118,8 @@ export interface ConversationStorage {
   /** Meaningless as soon as there is a log. */
   isCopying(): Promise<boolean>
 
+  /** Removes temporary data that a killed server has left. Call it before anything else is stored. */
+  removeLeft(): Promise<void>
   /**
    * Removes everything, after pending snapshots; the log must be closed, and no snapshot may follow. After a crash in
    * between, some data is left, and the id is still in `ids`. Not durable: a deletion relies on its mark.

@@ -9,6 +9,7 @@ import { KnownConversations } from '../conversations/registry/known-conversation
 import { ConversationManager } from '../conversations/registry/manager.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
 import type { CallbacksOf } from '../hooks/select-hooks.ts'
+import { UnfinishedFiles } from '../files/unfinished-files.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
@@ -26,9 +27,11 @@ import { createConnector } from '../security/guarded-connector.ts'
 import type { UrlFetch } from '../security/guarded-fetch.ts'
 import type { SafeFetch } from '../security/safe-fetch.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
+import { removeLeftShells } from '../shell/left-shells.ts'
 import { endAllMarked, endOrphans } from '../shell/processes/marked-processes.ts'
 import { shellEnvironment } from '../shell/shell-environment.ts'
 import { BashShells } from '../shell/shells.ts'
+import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { fileRules, homesOf, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
 import { serverNetwork } from './sandbox.ts'
@@ -64,6 +67,10 @@ export async function createManager(
   // Use the real path: shells know it by this name, even if they cannot see a link that points to it.
   const dataDir = await realpath(config.dataDir)
   await makeDirectories(config.workdirBase, 0o700)
+  const unfinished = new UnfinishedFiles(join(dataDir, 'unfinished'))
+  await unfinished.removeLeft((error) =>
+    logger.warn({ err: error }, 'a temporary file that an earlier server has left could not be removed'),
+  )
   const endLeftProcesses = async (isOurs: (id: string) => boolean) => [
     ...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))]),
   ]
@@ -71,6 +78,7 @@ export async function createManager(
     storage,
     workdirBase: config.workdirBase,
     endOrphans: endLeftProcesses,
+    removeLeft: (id) => removeLeft(storage, id),
     logger,
   })
   const firehose = new Firehose({
@@ -81,7 +89,7 @@ export async function createManager(
   })
   const manager = new ConversationManager({
     conversations: {
-      ...conversationDeps(config, { ...parts, dataDir }),
+      ...conversationDeps(config, { ...parts, dataDir, unfinished }),
       onLogOpened(log) {
         known.attach(log)
         // Created after it: the firehose reads the heads of the logs.
@@ -97,14 +105,22 @@ export async function createManager(
   return { manager, firehose }
 }
 
-type SharedParts = ManagerParts & { readonly dataDir: string }
+async function removeLeft(storage: Storage, id: string): Promise<void> {
+  const own = storage.conversation(id)
+  await own.removeLeft()
+  await removeLeftShells(shellsOf(own.directory), outputsOf(own.directory))
+}
+
+type SharedParts = ManagerParts & { readonly dataDir: string; readonly unfinished: UnfinishedFiles }
 
 function conversationDeps(config: Config, parts: SharedParts): Omit<ConversationDeps, 'onLogOpened'> {
-  const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, web } = parts
+  const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, unfinished, web } =
+    parts
   const { callbackFetch, mcpFetch, pendingAuthorizations: pending } = parts
   const env = shellEnvironment(config.environment)
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
+    unfinished,
     // oxlint-disable-next-line typescript/no-non-null-assertion -- `shellEnvironment` always sets it
     ripgrep: lazily(() => findProgram('rg', env['PATH']!)),
   }

@@ -33,7 +33,7 @@ export function toolsExecution(
     missingTools: missingTools(config),
     createTools(names, { quota, webRefusal, deniedFiles, ...deps }) {
       const rules = () => ({ ...fileRules(config, launcher, deps), denied: deniedFiles() })
-      const files = createEditorFiles(rules)
+      const files = createEditorFiles(rules, shared.unfinished)
       return createTools(names, {
         ...deps,
         files: quota ? limitEditor(files, quota) : files,

@@ -21,6 +21,7 @@ import type { EventStore } from '../../src/events/event-store.ts'
 import { Firehose } from '../../src/events/firehose/firehose.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { HttpLlm } from '../../src/llm/http-llm.ts'
+import { UnfinishedFiles } from '../../src/files/unfinished-files.ts'
 import { Queue } from '../../src/lib/queue.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
@@ -118,11 +119,16 @@ export async function setBench({
     const life = { isOver: false }
     const onFault = (error: unknown) => logger.error(error)
     const storage = wrapStorage(await openStorage(dataDir, { logs, life, keyMaterial, onFault }))
+    const unfinished = new UnfinishedFiles(join(dataDir, 'unfinished'))
+    await (
+      await unfinished.removeLeft(onFault)
+    ).removed
     const endOrphans = managerDeps.endOrphans ?? (async () => [])
     const known = new KnownConversations({
       storage,
       workdirBase,
       endOrphans,
+      removeLeft: (id) => storage.conversation(id).removeLeft(),
       logger,
     })
     const firehose = new Firehose({
@@ -147,7 +153,7 @@ export async function setBench({
         hooks: { fetch, userAgent: 'test' },
         workspace: {
           workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
-          files: { io: new Queue({ limit: 8 }), ripgrep: () => undefined },
+          files: { io: new Queue({ limit: 8 }), ripgrep: () => undefined, unfinished },
           fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
           homesOf: () => ['/home/user'],
           userSettings: undefined,

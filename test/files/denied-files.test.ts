@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createEditorFiles } from '../../src/files/editor-files.ts'
+import { UnfinishedFiles } from '../../src/files/unfinished-files.ts'
 import { deniedFiles } from '../../src/policy/denied-files.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 
@@ -16,7 +17,7 @@ async function openDenied(...deny: string[]) {
   // As a process may swap it after the permission gate has decided.
   await symlink('secret/key', join(workdir, 'link'))
   const denied = deniedFiles(ruleSetOf({ allow: [], ask: [], deny }), { workdir, homes: [] })
-  const files = createEditorFiles(() => ({ forbidden: [], denied }))
+  const files = createEditorFiles(() => ({ forbidden: [], denied }), new UnfinishedFiles(join(workdir, 'unfinished')))
   return { files, at: (name: string) => join(workdir, name), denied }
 }
 

@@ -24,6 +24,7 @@ import { MAX_LISTED } from '../../src/files/directory-listing.ts'
 import { FileRefusal } from '../../src/files/file-refusal.ts'
 import { createEditorFiles } from '../../src/files/editor-files.ts'
 import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../src/files/editor-files.ts'
+import { UnfinishedFiles } from '../../src/files/unfinished-files.ts'
 import { makeDirectory } from './editor-fixture.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -36,11 +37,14 @@ async function setUp() {
   for (const each of [home, server, join(server, 'work'), join(server, 'outputs')]) await mkdir(each)
   await writeFile(join(server, 'key'), 'the key')
   await writeFile(join(server, 'outputs', 'long'), 'long')
-  const files = createEditorFiles(() => ({
-    forbidden: [server, '/proc'],
-    permitted: [join(server, 'work')],
-    readable: [join(server, 'outputs')],
-  }))
+  const files = createEditorFiles(
+    () => ({
+      forbidden: [server, '/proc'],
+      permitted: [join(server, 'work')],
+      readable: [join(server, 'outputs')],
+    }),
+    new UnfinishedFiles(join(root, 'unfinished')),
+  )
   return { root, home, server, files }
 }
 

@@ -12,7 +12,7 @@ import { makeDirectoriesIn, openJail } from '../../src/files/path-jail.ts'
 import { openFile } from '../../src/files/read-file.ts'
 import { remove } from '../../src/files/remove-file.ts'
 import { searchFiles } from '../../src/files/search/search-files.ts'
-import { createUnfinishedFiles } from '../../src/files/unfinished-files.ts'
+import { UnfinishedFiles } from '../../src/files/unfinished-files.ts'
 import { ANY_FILE, publish, stage, touch } from '../../src/files/write-file.ts'
 import { CANARY, outcomeOf, setJail } from './jail-fixture.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
@@ -31,7 +31,7 @@ async function write(jail: Jail, name: string, content = 'written'): Promise<voi
       yield Buffer.from(content)
     })(),
     withHash: false,
-    unfinished: createUnfinishedFiles(`${jail.root.path}.uploads`),
+    unfinished: new UnfinishedFiles(`${jail.root.path}.unfinished`),
   })
   await publish(jail, staged, names, ANY_FILE)
 }

@@ -1,12 +1,12 @@
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
+import { mkdtempDisposable, readFile, readdir, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { launch } from '../support/server.ts'
 
 test('the demo shows an agent that meets an error and fixes it, says what is scripted, and leaves nothing behind', async () => {
-  const temporary = await mkdtemp(join(tmpdir(), 'agent-server-demo-test-'))
-  const { exited, output } = launch(['demo'], { env: { TMPDIR: temporary } })
+  await using temporary = await mkdtempDisposable(join(tmpdir(), 'demo-'))
+  const { exited, output } = launch(['demo'], { env: { TMPDIR: temporary.path } })
   expect(await exited, output()).toBe(0)
 
   const said = output()
@@ -27,8 +27,29 @@ test('the demo shows an agent that meets an error and fixes it, says what is scr
   expect(said, 'no colour where nobody looks').not.toContain('\x1b[')
 
   await expectShownInReadme(said)
-  expect((await readdir(temporary)).filter((name) => name.startsWith('agent-server'))).toEqual([])
-  await rm(temporary, { recursive: true, force: true })
+  expect(await readdir(temporary.path)).toEqual([])
+})
+
+test('a demo that is stopped removes what it made, and what one that was killed has left', async () => {
+  await using temporary = await mkdtempDisposable(join(tmpdir(), 'demo-'))
+  const begin = async () => {
+    const demo = launch(['demo'], { env: { TMPDIR: temporary.path } })
+    await expect.poll(demo.output).toContain('The server runs on')
+    return demo
+  }
+  const killed = await begin()
+  killed.child.kill('SIGKILL')
+  await killed.exited
+  const [left] = await readdir(temporary.path)
+  // Others may be about to lock theirs.
+  const time = Date.now() / 1000 - 3600
+  await utimes(join(temporary.path, left!), time, time)
+  const [first, second] = await Promise.all([begin(), begin()])
+  expect(await readdir(temporary.path)).not.toContain(left)
+  first.child.kill('SIGINT')
+  second.child.kill('SIGTERM')
+  expect([await first.exited, await second.exited]).toEqual([130, 143])
+  expect(await readdir(temporary.path)).toEqual([])
 })
 
 /** The README shows this output. A line `…` there leaves lines out, and the last line has times and tokens of its own. */

@@ -1,5 +1,4 @@
 /** The files of one conversation's workdir, as clients view and change them, and the end of both. */
-import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { Queue } from '../../lib/queue.ts'
@@ -8,7 +7,6 @@ import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Jail } from '../../files/path-jail.ts'
 import { openJail } from '../../files/path-jail.ts'
 import type { UnfinishedFiles } from '../../files/unfinished-files.ts'
-import { createUnfinishedFiles } from '../../files/unfinished-files.ts'
 import type { InJail } from './file-changes.ts'
 import { FileChanges } from './file-changes.ts'
 import type { FileViews } from './file-views.ts'
@@ -19,11 +17,10 @@ export type FilesDeps = {
   /** Returns the current workdir. */
   readonly workdir: () => string
   readonly rules: () => FileRules
-  /** The server's own directory for this conversation. */
-  readonly directory: string
   /** One queue for all conversations, so that a hanging file system leaves threads for the logs. */
   readonly io: Queue
   readonly ripgrep: () => string | undefined
+  readonly unfinished: UnfinishedFiles
   /** Undefined if there is no limit. */
   readonly quota: DiskQuota | undefined
   readonly redact: (text: string) => string
@@ -37,19 +34,16 @@ export class ConversationFiles {
   readonly changes: FileChanges
   readonly #deps: FilesDeps
   readonly #closing = new AbortController()
-  readonly #unfinished: UnfinishedFiles
   readonly #share = new Queue({ limit: SHARE })
-  #swept: Promise<void> | undefined
 
   constructor(deps: FilesDeps) {
     this.#deps = deps
-    this.#unfinished = createUnfinishedFiles(join(deps.directory, 'uploads'))
     const openJail = (signal: AbortSignal) => this.#openJail(signal)
     const inJail: InJail = (signal, work) => this.#inJail(signal, work)
-    const { log, ripgrep, quota, redact } = deps
+    const { log, ripgrep, unfinished, quota, redact } = deps
     this.views = createFileViews({ openJail, inJail, ripgrep, redact })
     const closing = this.#closing.signal
-    this.changes = new FileChanges({ log, inJail, closing, unfinished: this.#unfinished, quota, redact })
+    this.changes = new FileChanges({ log, inJail, closing, unfinished, quota, redact })
   }
 
   /** Ends operations in progress with `why`; no change is in progress when it resolves. */
@@ -71,20 +65,11 @@ export class ConversationFiles {
   async #inJail<T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>): Promise<T> {
     try {
       await using jail = await this.#openJail(signal)
-      await this.#sweepOnce(jail)
       return await work(jail)
     } catch (error) {
       if (this.#closing.signal.aborted) throw this.#closing.signal.reason
       throw signal.aborted && !(error instanceof Problem) ? goneAway(error) : error
     }
-  }
-
-  /** Removes the temporary files of changes that an earlier server did not finish. */
-  #sweepOnce(jail: Jail): Promise<void> {
-    return (this.#swept ??= this.#unfinished.sweep(jail).catch((error: unknown) => {
-      this.#swept = undefined
-      throw error
-    }))
   }
 }
 

@@ -26,6 +26,8 @@ export type StartUpDeps = {
    * had some.
    */
   readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<readonly string[]>
+  /** Removes temporary files that an earlier server has left of what worked for this conversation. */
+  readonly removeLeft: (id: string) => Promise<void>
   readonly logger: Logger
 }
 
@@ -65,6 +67,7 @@ export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal):
     if (summary) summaries.push(summary)
     else others.push(id)
   }
+  await removeAllLeft(deps, others, signal)
   // Sorted by age, as the server's own ids are: the next start then finds them in list order.
   const read = await mapBounded(others.sort(), CONCURRENCY, (id) => readSummary(deps, id, signal))
   return { summaries: [...summaries, ...read.filter((summary) => summary !== undefined)], deletedKeys }
@@ -82,6 +85,18 @@ async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, ids: readon
   const known = lazily(() => new Set(ids))
   const had = await endOrphans((id) => known().has(id))
   for (const id of had) logger.warn({ conversation_id: id }, 'processes that an earlier server had left were ended')
+}
+
+/** What a killed server worked on has a log that was written since, an unfinished run, or due deliveries. */
+async function removeAllLeft(deps: StartUpDeps, changed: readonly string[], signal: AbortSignal): Promise<void> {
+  const { active, due } = deps.storage
+  const ids = new Set([...changed, ...(await active.ids()), ...(await due.ids())])
+  await mapBounded([...ids], CONCURRENCY, async (id) => {
+    signal.throwIfAborted()
+    await deps.removeLeft(id).catch((error: unknown) => {
+      deps.logger.warn({ err: error, conversation_id: id }, 'temporary files of an earlier server could not be removed')
+    })
+  })
 }
 
 /** Finishes a deletion. A file that cannot be removed does not keep the server from starting. */

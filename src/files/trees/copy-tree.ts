@@ -11,6 +11,7 @@ import { createFileCopier } from './copy-file.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import type { OpenedPath } from '../opened-path.ts'
 import { openAt, openDirectory, within } from '../opened-path.ts'
+import { isTemporaryName } from '../unfinished-files.ts'
 
 export type CopyOptions = {
   /** Real paths of directories to leave out. */
@@ -90,6 +91,7 @@ class TreeCopy {
 
   async #copyFlat(entry: Entry): Promise<'directory' | void> {
     const { source, name, path, target } = entry
+    if (isTemporaryName(name)) return
     const facts = await lstat(within(source, name))
     this.#count(facts.isFile() ? facts.size : 0)
     if (facts.isDirectory()) return 'directory'

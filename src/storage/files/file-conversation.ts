@@ -12,6 +12,7 @@ import type { Sealer } from '../../security/sealer.ts'
 import type { CommandStorage, ConversationStorage, SecretValues, StoredDocument } from '../storage.ts'
 import { CommandRecordFiles } from './command-record-files.ts'
 import { JsonDocument } from './json-document.ts'
+import { removeDraftsIn } from './left-files.ts'
 import { endingOf } from './log-stamp.ts'
 import { exists, touchDurably } from './mark-files.ts'
 import type { SecretFiles } from './secret-files.ts'
@@ -118,6 +119,10 @@ export class FileConversation implements ConversationStorage {
 
   isCopying(): Promise<boolean> {
     return exists(join(this.directory, COPYING))
+  }
+
+  async removeLeft(): Promise<void> {
+    await removeDraftsIn(this.directory, `${this.directory}/commands`, `${this.directory}/edits`)
   }
 
   async remove(): Promise<void> {

@@ -17,6 +17,7 @@ import type { FileParts } from './file-conversation.ts'
 import { FileConversation } from './file-conversation.ts'
 import { FileSummaries } from './file-summaries.ts'
 import { GuestFiles } from './guest-files.ts'
+import { removeLeftFiles } from './left-files.ts'
 import { DeletionFiles, MarkFiles, exists, listIds } from './mark-files.ts'
 import { SecretFiles } from './secret-files.ts'
 import { SnapshotFiles } from './snapshot-files.ts'
@@ -34,6 +35,7 @@ export async function openFileStorage(
 ): Promise<Storage> {
   const lock = await lockDataDirectory(options.directory)
   try {
+    await removeLeftFiles(options.directory)
     const keys = await openDataKeys(options.directory, options.operatorKeys)
     return await FileStorage.openUnlocked({ ...options, keys, lock })
   } catch (error) {

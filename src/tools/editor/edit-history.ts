@@ -94,7 +94,7 @@ type Entry = { readonly number: number; readonly key: string; readonly size: num
 const nameOf = ({ number, key, size }: Entry) => `${number}.${key}.${size}`
 
 /** Always the same name, so that the remains of a crash are overwritten. */
-const UNFINISHED = 'unfinished'
+const UNFINISHED = 'entry.new'
 
 const keyOf = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 16)
 

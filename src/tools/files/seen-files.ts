@@ -64,7 +64,7 @@ export class SeenFiles {
 
   async #compact(files: ReadonlyMap<string, string>): Promise<void> {
     const text = [...files].map(([key, value]) => `${key} ${value}\n`).join('')
-    await replaceFile(this.#path, text, { durable: false, draft: `${this.#path}.draft` }).catch(() => {})
+    await replaceFile(this.#path, text, { durable: false, draft: `${this.#path}.new` }).catch(() => {})
   }
 }
 

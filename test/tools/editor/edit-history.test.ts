@@ -81,7 +81,7 @@ test('an entry torn by a crash or a power failure is skipped', async () => {
   await history.note('/a', text('second'), text('third'))
   const [newest] = (await readdir(directory)).sort().toReversed()
   await truncate(join(directory, newest!), 100)
-  await writeFile(join(directory, 'unfinished'), 'half')
+  await writeFile(join(directory, 'entry.new'), 'half')
   await mkdir(join(directory, 'not ours'))
   expect((await history.last('/a'))?.before).toEqual(text('first'))
   await history.note('/a', text('third'), text('fourth'))

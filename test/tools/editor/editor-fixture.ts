@@ -6,6 +6,7 @@ import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
 import { PdfReader } from '../../../src/tools/pdf/pdf-reader.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../../src/tools/tool.ts'
 import { createEditorFiles } from '../../../src/files/editor-files.ts'
+import { UnfinishedFiles } from '../../../src/files/unfinished-files.ts'
 import { makeDirectory } from '../../files/editor-fixture.ts'
 import { contextIn } from '../tool-fixture.ts'
 
@@ -18,9 +19,10 @@ export async function openFiles(make: (files: AgentFiles, pdfs: PdfReader) => To
   const root = await makeDirectory()
   const [workdir, server, readonly] = [join(root, 'work'), join(root, 'server'), join(root, 'readonly')]
   for (const directory of [workdir, server, readonly]) await mkdir(directory)
+  const unfinished = new UnfinishedFiles(join(root, 'unfinished'))
   const open = () =>
     new AgentFiles({
-      files: createEditorFiles(() => ({ forbidden: [server, '/proc'], readable: [readonly] })),
+      files: createEditorFiles(() => ({ forbidden: [server, '/proc'], readable: [readonly] }), unfinished),
       stateDirectory: server,
       // Plain, so that tests can look at it and make some of it up.
       sealer: { seal: (content) => content, unseal: (sealed) => sealed },

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEditorFiles } from '../../../../src/files/editor-files.ts'
+import { UnfinishedFiles } from '../../../../src/files/unfinished-files.ts'
 import { AgentFiles } from '../../../../src/tools/files/agent-files.ts'
 import { createRead } from '../../../../src/tools/files/read.ts'
 import { PdfReader } from '../../../../src/tools/pdf/pdf-reader.ts'
@@ -10,7 +11,7 @@ import { contextIn } from '../../tool-fixture.ts'
 const [directory] = process.argv.slice(2) as [string]
 writeFileSync(join(directory, 'a'), 'x', { mode: 0 })
 const files = new AgentFiles({
-  files: createEditorFiles(() => ({ forbidden: [] })),
+  files: createEditorFiles(() => ({ forbidden: [] }), new UnfinishedFiles(join(directory, 'unfinished'))),
   stateDirectory: directory,
   sealer: { seal: (content) => content, unseal: (sealed) => sealed },
   redact: async (text) => text,
