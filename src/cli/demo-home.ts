@@ -2,12 +2,14 @@
 import { lstat, mkdtemp, readdir, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readLocalRecord } from '../access/local-record.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
-import { lockDataDirectory } from '../storage/files/data-lock.ts'
+import { isListenedAt } from '../http/local/local-socket.ts'
 
+const UNIX = 'unix:'
 const PREFIX = 'agent-server-demo-'
 
-/** A demo that has just made its directory has not locked it yet; in milliseconds. */
+/** The server of a demo that has just made its directory does not listen yet; in milliseconds. */
 const STARTING_MS = 60_000
 
 export type DemoHome = AsyncDisposable & { readonly dataDir: string; readonly workdirBase: string }
@@ -32,7 +34,13 @@ async function removeIfLeft(home: string): Promise<void> {
   const found = await lstat(home)
   const isOwn = found.isDirectory() && found.uid === process.geteuid?.()
   if (!isOwn || found.mtimeMs > Date.now() - STARTING_MS) return
-  // Throws while its demo runs.
-  await using _lock = await lockDataDirectory(dataIn(home))
-  await removeTree(home)
+  if (!(await isInUse(dataIn(home)))) await removeTree(home)
+}
+
+/** Also true if that cannot be found out. */
+async function isInUse(dataDir: string): Promise<boolean> {
+  const record = await readLocalRecord(dataDir)
+  if (!record) return false
+  if (!('address' in record) || !record.address.startsWith(UNIX)) return true
+  return await isListenedAt(record.address.slice(UNIX.length))
 }

@@ -211,7 +211,10 @@ test('no way leads out: nothing is read, written, listed or deleted', async () =
   // The log of this conversation, and what is noted of it, may change; nothing may be made beside.
   const session = join(server.dataDir, 'sessions', own.id)
   const except = [join(session, 'events.jsonl'), join(session, 'meta.json'), join(server.dataDir, 'lock.db')]
-  await expect.poll(() => readdir(session)).toContain('meta.json')
+  for (const each of [session, join(server.dataDir, 'sessions', sibling.id)])
+    await expect
+      .poll(async () => (await readdir(each)).filter((name) => name.startsWith('meta')))
+      .toEqual(['meta.json'])
   const before = await snapshot(server.home, except)
 
   const wrong: string[] = []
@@ -230,9 +233,9 @@ test('no way leads out: nothing is read, written, listed or deleted', async () =
 
   await tryAll(ODD_NAMES, (status) => status >= 200 && status < 500)
   // Where the server notes what is on its way in.
-  const uploads = join(session, 'uploads')
-  expect(await readdir(uploads)).toEqual([])
-  const after = await snapshot(server.home, [...except, uploads])
+  const unfinished = join(server.dataDir, 'unfinished')
+  expect(await readdir(unfinished)).toEqual([])
+  const after = await snapshot(server.home, [...except, unfinished])
   for (const path of after.keys()) if (!before.has(path) && path.startsWith(`${workdir}/`)) after.delete(path)
   expect(after).toEqual(before)
 

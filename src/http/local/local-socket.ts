@@ -111,7 +111,8 @@ function unlessExists(error: unknown): void {
 const within = ({ path, fd }: Opened, name: string): string =>
   process.platform === 'linux' ? `/proc/self/fd/${fd}/${name}` : join(path, name)
 
-function isListenedAt(path: string): Promise<boolean> {
+/** Whether a server is there; also true if that cannot be found out. */
+export function isListenedAt(path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const socket = connect(path, () => resolve(true)).on('error', (error) =>
     // A server whose queue is full is alive.
