@@ -24,28 +24,39 @@ chmodSync(directory, 0o711)
 afterAll(async () => {
   if (before === undefined) delete process.env['TMPDIR']
   else process.env['TMPDIR'] = before
-  const processes = await settled(() => processesWith(`TMPDIR=${directory}`))
-  const left = readdirSync(directory).filter((name) => name !== SHARED_CACHE)
+  const processes = await leftProcesses()
+  for (const { pid } of processes) end(pid)
+  const files = readdirSync(directory).filter((name) => name !== SHARED_CACHE)
   rmSync(directory, { recursive: true, force: true })
-  expect({ files: left, processes }, 'what this file leaves').toEqual({ files: [], processes: [] })
+  expect({ files, processes }, 'what this file leaves').toEqual({ files: [], processes: [] })
 })
 
-/** What was killed takes a moment to end. */
-async function settled(find: () => string[]): Promise<string[]> {
+type Found = { readonly pid: number; readonly command: string }
+
+/** What was told to end takes a moment. */
+async function leftProcesses(): Promise<Found[]> {
   const deadline = performance.now() + ENDING_MS
-  for (let found = find(); ; found = find()) {
+  for (;;) {
+    const found = processesWith(`TMPDIR=${directory}`)
     if (found.length === 0 || performance.now() > deadline) return found
     await sleep(20)
   }
 }
 
-/** Returns the command lines. Without those that ended while they were read. */
-function processesWith(variable: string): string[] {
+/** Without those that ended while they were read. */
+function processesWith(variable: string): Found[] {
   if (process.platform !== 'linux') return []
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((name) => contentOf(`/proc/${name}/environ`).split('\0').includes(variable))
-    .map((name) => `${name} ${contentOf(`/proc/${name}/cmdline`).replaceAll('\0', ' ')}`)
+    .filter((name) => /^\d+$/.test(name) && contentOf(`/proc/${name}/environ`).split('\0').includes(variable))
+    .map((name) => ({ pid: Number(name), command: contentOf(`/proc/${name}/cmdline`).replaceAll('\0', ' ') }))
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by now.
+  }
 }
 
 function contentOf(path: string): string {

@@ -107,6 +107,7 @@ export class SummaryFile {
       const place = this.#places.get(id)
       this.#places.delete(id)
       if (place !== undefined) await this.#blank(place)
+      await this.#writeAnew()
     })
   }
 
@@ -147,6 +148,7 @@ export class SummaryFile {
       await slices.rest()
     }
     await this.#append(lines)
+    await this.#writeAnew()
   }
 
   async #append(lines: readonly { readonly id: string; readonly line: Buffer }[]): Promise<void> {
@@ -208,6 +210,7 @@ export class SummaryFile {
       await rename(next, path)
       await this.#file?.close()
       for (const [id, place] of places) this.#places.set(id, place)
+      this.#superseded.length = 0
       ;[this.#file, this.#end, this.#blankBytes] = [file, end, 0]
     } catch (error) {
       await file.close()

@@ -1,0 +1,43 @@
+import { mkdtempDisposable, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { NotedSummary } from '../../../src/storage/files/summary-file.ts'
+import { SummaryFile } from '../../../src/storage/files/summary-file.ts'
+import { uuid7 } from '../../../src/lib/uuid7.ts'
+
+const PREVIEW = 'x'.repeat(1500)
+const MIB = 1024 * 1024
+
+function noted(id: string, lastSeq: number): NotedSummary {
+  const times = { createdAt: 1, updatedAt: 2 }
+  const texts = { title: undefined, userId: undefined, preview: PREVIEW }
+  return {
+    summary: { id, status: 'idle', lastSeq, ...times, ...texts, idempotency: undefined },
+    stamp: { size: lastSeq, mtimeMs: 1 },
+  }
+}
+
+test('the file does not grow with what was written while the server runs, and loses nothing', async () => {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'summaries-'))
+  const path = join(directory.path, 'summaries')
+  const faults: unknown[] = []
+  const open = () => new SummaryFile({ path, onFault: (error) => void faults.push(error) })
+  const file = open()
+  await file.read()
+  const ids = Array.from({ length: 100 }, () => uuid7())
+  let largest = 0
+  for (let round = 1; round <= 60; round++) {
+    for (const id of ids) file.note(noted(id, round))
+    const deleted = uuid7()
+    file.note(noted(deleted, 1))
+    await file.forget(deleted)
+    largest = Math.max(largest, (await stat(path)).size)
+  }
+  // 9 MB were written, and 150 kB of them count.
+  expect(largest).toBeLessThan(2 * MIB)
+  await file.close()
+  const read = await open().read()
+  expect([...read.values()].map(({ summary }) => summary.lastSeq)).toEqual(ids.map(() => 60))
+  expect(faults).toEqual([])
+})
