@@ -1,6 +1,7 @@
 /** Removes what the shells of a killed server have left in the directories of a conversation. Saved states stay. */
 import { readdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDraftName } from '../lib/durable-file.ts'
 import { codeOf } from '../lib/error-code.ts'
 import { BACKGROUND_DIRECTORY } from './output/background-output.ts'
 import { commandIdOf } from './processes/shell-processes.ts'
@@ -16,6 +17,7 @@ export async function removeLeftShells(stateDir: string, outputDir: string): Pro
     await rmdir(directory).catch(() => {}) // it has a saved state
   }
   await rm(join(outputDir, BACKGROUND_DIRECTORY), { recursive: true, force: true })
+  for (const name of (await namesIn(outputDir)).filter(isDraftName)) await rm(join(outputDir, name), { force: true })
 }
 
 /** Removes the shells of single commands. */

@@ -42,6 +42,7 @@ test('what a killed server was doing is removed by the next start, without a req
   await expect.poll(() => namesIn(workdir)).toEqual([expect.stringMatching(/^\.upload-/)])
   // It is killed between other steps, too, which take too short a time to wait for them.
   for (const directory of [own, join(own, 'commands')]) await writeFile(join(directory, DRAFT), HALF)
+  await writeFile(join(own, 'outputs', 'stdout-0.txt.new'), HALF)
   for (const name of ['keys.json.new', '.ready']) await writeFile(join(dataDir, name), HALF)
   await writeLongAgo(join(dataDir, 'master-key.0123456789ab.new'))
   await server.stop('SIGKILL')

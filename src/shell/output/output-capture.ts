@@ -2,6 +2,7 @@
  * Captures one output stream of one command: shows it live, keeps a bounded part for the result, and writes all of it
  * to a file if requested or if it is long.
  */
+import { rename } from 'node:fs/promises'
 import { CappedFile } from './capped-file.ts'
 import { HeadTail } from './head-tail.ts'
 import { completeUtf8Length, firstUtf8Start } from '../../lib/text/utf8-border.ts'
@@ -38,6 +39,14 @@ export type CommandOutputOptions = {
 /** Limit of the live output; the rest is in the result and its file. */
 const MAX_LIVE_BYTES = 16 * 1024 ** 2
 
+/**
+ * Of the name of a file until its command has ended: no result names it if the server is killed before, and the next start
+ * removes it (`left-shells.ts`).
+ */
+const UNFINISHED = '.new'
+
+const isForResult = ({ from }: CommandOutputOptions['file']): boolean => from === 'overflow'
+
 export class OutputCapture {
   readonly #options: CommandOutputOptions
   readonly #kept: HeadTail
@@ -65,6 +74,7 @@ export class OutputCapture {
   async finish(): Promise<FinishedOutput> {
     this.#showPartial()
     await this.#file?.end()
+    if (this.#file) await this.#publish(this.#file)
     const isWhole = this.#kept.omitted === 0
     return {
       text: isWhole ? this.#whole() : this.#shortened(),
@@ -81,10 +91,17 @@ export class OutputCapture {
   #openFile(): CappedFile {
     if (this.#file) return this.#file
     const { file, onDrain, onWritten } = this.#options
-    this.#file = new CappedFile({ ...file, onDrain, ...(onWritten && { onWritten }) })
+    const path = isForResult(file) ? `${file.path}${UNFINISHED}` : file.path
+    this.#file = new CappedFile({ ...file, path, onDrain, ...(onWritten && { onWritten }) })
     this.#file.write(this.#kept.head())
     this.#file.write(this.#kept.tail())
     return this.#file
+  }
+
+  async #publish(unfinished: CappedFile): Promise<void> {
+    const { file } = this.#options
+    if (isForResult(file))
+      await rename(unfinished.path, file.path).catch((error: Error) => void (unfinished.error ??= error))
   }
 
   #whole(): string {

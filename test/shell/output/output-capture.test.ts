@@ -1,5 +1,7 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { isDraftName } from '../../../src/lib/durable-file.ts'
 import { openShells } from '../shell-fixture.ts'
 
 const MiB = 1024 * 1024
@@ -71,6 +73,17 @@ describe('output', () => {
     )
     expect(await readFile(result.fullOutputPath!, 'utf8')).toBe(whole)
     expect(result.stderr).toBe('short\n')
+  })
+
+  test('that no result names yet is in a file that the next start would remove', async () => {
+    const { run, outputDir, workdir } = await openShells({ limits: { outputBytes: 100 } })
+    const ended = run('seq 1000; until [ -e go ]; do sleep 0.02; done')
+    await expect.poll(() => readdir(outputDir)).toEqual([expect.stringMatching(/^stdout-.*[.]txt[.]new$/)])
+    expect((await readdir(outputDir)).every(isDraftName)).toBe(true)
+    await writeFile(join(workdir, 'go'), '')
+    const { fullOutputPath } = await ended
+    expect(await readdir(outputDir)).toEqual([basename(fullOutputPath!)])
+    expect(isDraftName(fullOutputPath!)).toBe(false)
   })
 
   test('is not cut inside a character', async () => {
