@@ -24,6 +24,7 @@ import { benchScale } from './scale.ts'
 import { benchSdk } from './sdk.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
+import { useOwnTemporary } from '../scripts/own-temporary.ts'
 import type { Row } from './table.ts'
 import { toMarkdown } from './table.ts'
 
@@ -50,6 +51,8 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   'long-log': benchLongLog,
   sdk: benchSdk,
 }
+
+useOwnTemporary()
 
 const PAGE = join(import.meta.dirname, '../docs/benchmarks.md')
 

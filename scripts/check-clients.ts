@@ -21,10 +21,12 @@ import { followOverRestarts } from './clients/follow-over-restarts.ts'
 import { runSchemathesis } from './clients/schemathesis.ts'
 import type { Toolchain, ToolchainName } from './clients/toolchains.ts'
 import { provideToolchain } from './clients/toolchains.ts'
+import { useOwnTemporary } from './own-temporary.ts'
 
 /** As many as there are cores on the machines of CI. */
 const CONCURRENCY = 2
 
+useOwnTemporary()
 const { values: flags, positionals: only } = parseArgs({
   allowPositionals: true,
   options: { write: { type: 'boolean' } },

@@ -12,6 +12,7 @@ import { z } from 'zod'
 import { mapBounded } from '../src/lib/map-bounded.ts'
 import { startScriptedModel } from '../src/llm/scripted/scripted-model.ts'
 import { KEY, startServer } from '../test/support/server.ts'
+import { useOwnTemporary } from './own-temporary.ts'
 
 /** As many as there are cores on the machines of CI. */
 const CONCURRENCY = 2
@@ -28,6 +29,7 @@ type Outcome = { readonly scenario: string; readonly faults: readonly string[]; 
 const run = promisify(execFile)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
+useOwnTemporary()
 const baseline = Baseline.parse(JSON.parse(readFileSync(join(ROOT, 'test/mcp/conformance-baseline.json'), 'utf8')))
 const only = process.argv.slice(2)
 const scenarios = only.length > 0 ? only : await listScenarios()

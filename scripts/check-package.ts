@@ -5,11 +5,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { useOwnTemporary } from './own-temporary.ts'
 import { provideToolchain } from './clients/toolchains.ts'
 import { faultsOfArchive } from './package/archive-faults.ts'
 import { tryInProject } from './package/consumer-project.ts'
 import { makePackage } from './package/make-package.ts'
 
+useOwnTemporary()
 const started = performance.now()
 const seconds = () => `${((performance.now() - started) / 1000).toFixed(0).padStart(3)} s`
 const say = (text: string) => process.stdout.write(`${seconds()} ${text}\n`)

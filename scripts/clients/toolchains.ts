@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { execa } from 'execa'
 import { findCommand } from '../provide.mjs'
@@ -60,7 +60,11 @@ const RECIPES: Record<ToolchainName, Recipe> = {
       const jars = `-DoutputDirectory=${join(directory, 'jars')}`
       await run('mvn', [...MAVEN, '-f', join(pins, 'pom.xml'), `${COPY}:copy-dependencies`, jars], directory)
     },
-    env: (directory) => ({ CLASSPATH: [join(directory, 'jars/*'), 'classes'].join(delimiter) }),
+    env: (directory) => ({
+      CLASSPATH: [join(directory, 'jars/*'), 'classes'].join(delimiter),
+      // Java does not read TMPDIR.
+      JDK_JAVA_OPTIONS: `-Djava.io.tmpdir=${tmpdir()}`,
+    }),
   },
 }
 

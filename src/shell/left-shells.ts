@@ -9,22 +9,28 @@ import { STATE_FILE } from './shell-files.ts'
 
 /** Call it when their processes have ended, and before the first new shell. */
 export async function removeLeftShells(stateDir: string, outputDir: string): Promise<void> {
-  await removeOldForks(stateDir)
-  for (const session of await namesIn(stateDir)) {
-    const directory = join(stateDir, session)
-    for (const name of await namesIn(directory))
-      if (name !== STATE_FILE) await rm(join(directory, name), { force: true })
-    await rmdir(directory).catch(() => {}) // it has a saved state
-  }
-  await rm(join(outputDir, BACKGROUND_DIRECTORY), { recursive: true, force: true })
-  for (const name of (await namesIn(outputDir)).filter(isDraftName)) await rm(join(outputDir, name), { force: true })
+  const [sessions, outputs] = await Promise.all([namesIn(stateDir), namesIn(outputDir)])
+  for (const name of sessions) await removeLeftSession(stateDir, name)
+  for (const name of outputs)
+    if (name === BACKGROUND_DIRECTORY || isDraftName(name)) await removeAll(join(outputDir, name))
+}
+
+async function removeLeftSession(stateDir: string, name: string): Promise<void> {
+  const directory = join(stateDir, name)
+  if (isFork(name)) return await removeAll(directory)
+  for (const file of await namesIn(directory)) if (file !== STATE_FILE) await removeAll(join(directory, file))
+  await rmdir(directory).catch(() => {}) // it has a saved state
 }
 
 /** Removes the shells of single commands. */
 export async function removeOldForks(stateDir: string): Promise<void> {
-  const forks = (await namesIn(stateDir)).filter((name) => commandIdOf(name) !== undefined)
-  await Promise.all(forks.map((name) => rm(join(stateDir, name), { recursive: true, force: true })))
+  const forks = (await namesIn(stateDir)).filter(isFork)
+  await Promise.all(forks.map((name) => removeAll(join(stateDir, name))))
 }
+
+const isFork = (name: string): boolean => commandIdOf(name) !== undefined
+
+const removeAll = (path: string): Promise<void> => rm(path, { recursive: true, force: true })
 
 async function namesIn(directory: string): Promise<string[]> {
   return await readdir(directory).catch((error: unknown) => {

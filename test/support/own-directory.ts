@@ -2,10 +2,12 @@
  * Gives each test file a directory of its own for temporary files, and fails the file if it leaves something there, or a
  * process that was started with it. Vitest runs this before each file.
  */
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, inject } from 'vitest'
+import type { LeftProcess } from './left-processes.ts'
+import { endProcesses, processesOf } from './left-processes.ts'
 
 /** How long processes may take to end that were told to, in milliseconds. */
 const ENDING_MS = 10_000
@@ -25,44 +27,18 @@ afterAll(async () => {
   if (before === undefined) delete process.env['TMPDIR']
   else process.env['TMPDIR'] = before
   const processes = await leftProcesses()
-  for (const { pid } of processes) end(pid)
+  endProcesses(processes)
   const files = readdirSync(directory).filter((name) => name !== SHARED_CACHE)
   rmSync(directory, { recursive: true, force: true })
   expect({ files, processes }, 'what this file leaves').toEqual({ files: [], processes: [] })
 })
 
-type Found = { readonly pid: number; readonly command: string }
-
 /** What was told to end takes a moment. */
-async function leftProcesses(): Promise<Found[]> {
+async function leftProcesses(): Promise<LeftProcess[]> {
   const deadline = performance.now() + ENDING_MS
   for (;;) {
-    const found = processesWith(`TMPDIR=${directory}`)
+    const found = processesOf(directory)
     if (found.length === 0 || performance.now() > deadline) return found
     await sleep(20)
-  }
-}
-
-/** Without those that ended while they were read. */
-function processesWith(variable: string): Found[] {
-  if (process.platform !== 'linux') return []
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && contentOf(`/proc/${name}/environ`).split('\0').includes(variable))
-    .map((name) => ({ pid: Number(name), command: contentOf(`/proc/${name}/cmdline`).replaceAll('\0', ' ') }))
-}
-
-function end(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It has ended by now.
-  }
-}
-
-function contentOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
   }
 }

@@ -3,6 +3,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { endWithThisProcess } from './left-processes.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -16,6 +17,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const directory = await mkdtemp(join(tmpdir(), 'as-'))
   // Tests run programs as other users.
   await chmod(directory, 0o711)
+  endWithThisProcess(directory)
   project.provide('temporary', directory)
   return () => rm(directory, { recursive: true, force: true, maxRetries: 3 })
 }

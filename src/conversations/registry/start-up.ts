@@ -87,10 +87,14 @@ async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, ids: readon
   for (const id of had) logger.warn({ conversation_id: id }, 'processes that an earlier server had left were ended')
 }
 
+/** More conversations than are open at a time: they were not changed by a server, but restored from a backup. */
+const MAX_OPENED = 10_000
+
 /** What a killed server worked on has a log that was written since, an unfinished run, or due deliveries. */
 async function removeAllLeft(deps: StartUpDeps, changed: readonly string[], signal: AbortSignal): Promise<void> {
   const { active, due } = deps.storage
-  const ids = new Set([...changed, ...(await active.ids()), ...(await due.ids())])
+  const opened = changed.length > MAX_OPENED ? [] : changed
+  const ids = new Set([...opened, ...(await active.ids()), ...(await due.ids())])
   await mapBounded([...ids], CONCURRENCY, async (id) => {
     signal.throwIfAborted()
     await deps.removeLeft(id).catch((error: unknown) => {

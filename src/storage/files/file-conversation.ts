@@ -122,7 +122,7 @@ export class FileConversation implements ConversationStorage {
   }
 
   async removeLeft(): Promise<void> {
-    await removeDraftsIn(this.directory, `${this.directory}/commands`, `${this.directory}/edits`)
+    await removeDraftsIn(this.directory, ['commands', 'edits'])
   }
 
   async remove(): Promise<void> {

@@ -24,10 +24,12 @@ export async function removeLeftFiles(dataDir: string): Promise<void> {
   }
 }
 
-/** Those of replaced files in each of these directories, which may not exist. */
-export async function removeDraftsIn(...directories: readonly string[]): Promise<void> {
-  for (const directory of directories)
-    for (const name of (await namesIn(directory)).filter(isDraftName)) await rm(join(directory, name), { force: true })
+/** Those of replaced files, in the directory of a conversation and in directories in it. */
+export async function removeDraftsIn(directory: string, inner: readonly string[] = []): Promise<void> {
+  for (const name of await namesIn(directory)) {
+    if (isDraftName(name)) await rm(join(directory, name), { force: true })
+    else if (inner.includes(name)) await removeDraftsIn(join(directory, name))
+  }
 }
 
 const namesIn = async (directory: string): Promise<string[]> => (await readdir(directory).catch(unlessMissing)) ?? []
