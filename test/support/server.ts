@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createCgroupFactory } from '../../src/limits/cgroup-factory.ts'
 import { PATIENCE_MS } from './patience.ts'
 
 export const KEY = 'test-master-key-0123456789'
@@ -77,6 +78,8 @@ export async function startServer({ env = {}, wrapper = [], prepare }: ServerOpt
     },
     async [Symbol.asyncDispose]() {
       await stop('SIGKILL')
+      // The next start would remove its groups, and there is none.
+      await createCgroupFactory(dataDir)
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }
