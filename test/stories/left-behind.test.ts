@@ -1,4 +1,5 @@
 /** What is on the machine after a server has ended, in each way it can end: the data of conversations, and nothing else. */
+import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { mkdtempDisposable, readdir, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -28,6 +29,9 @@ function beginUpload({ url }: TestServer, path: string) {
   socket.write(`${head.join('\r\n')}\r\n\r\n${'x'.repeat(1000)}`)
 }
 
+/** They only look alike. */
+const OF_PEOPLE = ['master-key.new', 'master-key.old', 'notes.new']
+
 const [HALF, DRAFT] = ['half', 'meta.json.0123456789ab.new']
 
 test('what a killed server was doing is removed by the next start, without a request', async () => {
@@ -46,7 +50,8 @@ test('what a killed server was doing is removed by the next start, without a req
   for (const directory of [own, join(own, 'commands')]) await writeFile(join(directory, DRAFT), HALF)
   await writeFile(join(own, 'outputs', 'stdout-0.txt.new'), HALF)
   for (const name of ['keys.json.new', '.ready']) await writeFile(join(dataDir, name), HALF)
-  await writeLongAgo(join(dataDir, 'master-key.0123456789ab.new'))
+  const ofStarts = ['master-key.0123456789ab.new', `hidden-files.${randomUUID()}.new`, `.seccomp-${randomUUID()}`]
+  for (const name of [...ofStarts, ...OF_PEOPLE]) await writeLongAgo(join(dataDir, name))
   await server.stop('SIGKILL')
   await writeFile(join(dataDir, 'hidden-files.0123456789ab.new'), HALF)
   await server.restart()
@@ -56,9 +61,9 @@ test('what a killed server was doing is removed by the next start, without a req
   expect(await namesIn(join(own, 'outputs'))).toEqual([])
   expect(await namesIn(own)).not.toContain(DRAFT)
   expect(await namesIn(join(own, 'commands'))).not.toContain(DRAFT)
-  expect((await readdir(dataDir)).filter((name) => /[.](new|ready)$/.test(name))).toEqual([
-    'hidden-files.0123456789ab.new', // a program that starts at the same time may be writing it
-  ])
+  const others = (await readdir(dataDir)).filter((name) => /[.](new|old|ready|seccomp)/.test(name)).sort()
+  // A program that starts at the same time may be writing the first one.
+  expect(others).toEqual(['hidden-files.0123456789ab.new', ...OF_PEOPLE])
   expect(await readdir(home)).toEqual(['data'])
   expect(await call('GET', `/conversations/${id}`)).toMatchObject({ status: 200 })
 })
@@ -69,8 +74,6 @@ test('a server that stops leaves its data; one that cannot start leaves nothing,
   await using server = await startServer({ env })
   const { dataDir } = server
   const { id } = (await server.call('POST', '/conversations', { llm_config: { model: 'm' } })).body
-  const command = { command: 'cat; (sleep 1000 &)', stdin: 'x' }
-  expect((await server.call('POST', `/conversations/${id}/commands`, command)).status).toBe(200)
   await expect.poll(() => namesIn(join(dataDir, 'sessions', id))).toContain('meta.json')
 
   const running = await namesIn(dataDir)
@@ -85,6 +88,8 @@ test('a server that stops leaves its data; one that cannot start leaves nothing,
   expect(await namesIn(dataDir)).toEqual(running)
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    const command = { command: 'cat; (sleep 1000 &)', stdin: 'x' }
+    expect((await server.call('POST', `/conversations/${id}/commands`, command)).status).toBe(200)
     expect(await server.stop(signal)).toBe(0)
     expect(markedProcesses(id)).toEqual([])
     const left = await namesIn(dataDir)

@@ -4,24 +4,26 @@ import { join } from 'node:path'
 import { isDraftName } from '../../lib/durable-file.ts'
 import { codeOf } from '../../lib/error-code.ts'
 
-/** What programs make before they know who holds the lock: the key, the list of hidden files, the filter of the sandbox. */
-const OF_STARTING_PROGRAMS = /^(?:master-key\.|hidden-files\.|\.seccomp-)/
-/** Longer than they exist, in milliseconds. */
-const STARTING_MS = 60_000
+/** Only these: people keep files there, too, such as a `master-key.new` of theirs. `.ready` is that of `readiness.ts`. */
+const FIXED = /^(?:(?:version|keys\.json|local\.json|summaries|firehose-heads)\.(?:new|draft)|\.ready)$/
+const RANDOM = /^(?:data-keys|hidden-files|master-key)\.(?:[0-9a-f]{12}|[0-9a-f-]{36})(?:\.new)?$/
+const OF_SANDBOX = /^\.seccomp-[0-9a-f-]{36}$/
 
-/** See `readiness.ts`. */
-const PROBE = '.ready'
+/** Programs make some before they know who holds the lock. Longer than these exist, in milliseconds. */
+const STARTING_MS = 60_000
 
 /** Not those in directories. */
 export async function removeLeftFiles(dataDir: string): Promise<void> {
   for (const name of await namesIn(dataDir)) {
     const path = join(dataDir, name)
-    if (OF_STARTING_PROGRAMS.test(name)) {
-      const { mtimeMs } = (await stat(path).catch(unlessMissing)) ?? { mtimeMs: Infinity }
-      if (mtimeMs > Date.now() - STARTING_MS) continue
-    } else if (name !== PROBE && !isDraftName(name)) continue
-    await rm(path, { force: true })
+    if (FIXED.test(name)) await rm(path, { force: true })
+    else if (RANDOM.test(name) || OF_SANDBOX.test(name)) await removeIfOld(path)
   }
+}
+
+async function removeIfOld(path: string): Promise<void> {
+  const found = await stat(path).catch(unlessMissing)
+  if (found && found.mtimeMs < Date.now() - STARTING_MS) await rm(path, { force: true })
 }
 
 /** Those of replaced files, in the directory of a conversation and in directories in it. */
