@@ -2,10 +2,11 @@
  * `kill -9` at random moments, again and again, on the same data. `KILLS` says how often, `SEED` which moments; a failure
  * names its seed. `npm run soak` does it a thousand times.
  */
-import { readFile } from 'node:fs/promises'
+import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { isDraftName } from '../../src/lib/durable-file.ts'
 import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
@@ -74,8 +75,16 @@ test(
     for (const subject of subjects) await runToEnd(stage, subject)
     const { items } = (await stage.server.call('GET', '/conversations?limit=1000')).body
     expect((await stage.server.call('GET', '/conversations/count')).body.count).toBe(items.length)
+    expect(await leftFiles(stage), `left in the data directory, seed ${SEED}`).toEqual([])
   },
 )
+
+/** Files that exist only while something is done. */
+async function leftFiles({ server }: Stage): Promise<string[]> {
+  await server.restart()
+  const names = await readdir(server.dataDir, { recursive: true })
+  return names.filter((name) => isDraftName(name) || /[.]tmp$|[/](?:command|std(?:in|out|err)-\d+)$/.test(name))
+}
 
 async function begin(stage: Stage): Promise<Subject> {
   const id = await stage.create()
