@@ -9,6 +9,8 @@ import { listenOn } from '../http/listen.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { endPreparation } from '../process-settings.ts'
 import { loadConfig, loadServices } from '../wiring/load-server.ts'
+import { exitNow } from './exit.ts'
+import { flushOutput } from './lost-output.ts'
 import type { Started } from './start-summary.ts'
 
 export type ServeOptions = {
@@ -50,9 +52,10 @@ export async function serve(options: ServeOptions): Promise<void> {
     if (early === undefined) await tell({ app, config, kept, hasScriptedModel: model !== undefined })
     app.logger.info({ signal: await stopped }, 'stopping')
   } finally {
-    setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS).unref()
+    limitStop()
     if (!(await app.close())) process.exitCode = 1
   }
+  if (process.exitCode === 1) await exitUnfinished()
 }
 
 async function keptKey(): Promise<GeneratedKey> {
@@ -89,14 +92,24 @@ function settingsOf(
   })
 }
 
-/** Resolves with the first stop signal; a second one ends the process immediately. */
+/** What has not ended may wait for a file system. */
+async function exitUnfinished(): Promise<never> {
+  await flushOutput()
+  return exitNow(1)
+}
+
+const limitStop = () => void setTimeout(() => exitNow(1), EXIT_TIMEOUT_MS).unref()
+
+/** Resolves with the first stop signal, from which a start, too, has limited time. A second one ends the process immediately. */
 function stopSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(name, () => {
-        resolve(name)
-        process.once(name, () => process.exit(1))
-      })
-    }
-  })
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>()
+  let isStopping = false
+  const stop = (name: NodeJS.Signals) => {
+    if (isStopping) exitNow(1)
+    isStopping = true
+    limitStop()
+    resolve(name)
+  }
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, stop)
+  return promise
 }

@@ -95,7 +95,11 @@ async function listenToo(connections: EarlyConnections, host: string, port: numb
 
 async function listen(connections: EarlyConnections, host: string, port: number): Promise<Bound> {
   // The same options as the sockets of an HTTP server.
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => connections.add(socket))
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    // The socket remembers it: the log names the address also when the client has left.
+    void socket.remoteAddress
+    connections.add(socket)
+  })
   server.listen({ host, port })
   await once(server, 'listening')
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path

@@ -18,16 +18,27 @@ declare module 'fastify' {
 
 const CHANGING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+/** Logs a change, and a refused key. Call it when the answer is known: the client may have left, and reads none. */
+export function logChange(request: FastifyRequest, reply: FastifyReply): void {
+  if (!isAudited(request)) return
+  request.log.info({ ...factsOf(request, reply), conversation_id: conversationOf(request, reply) }, 'audit')
+}
+
+/** Logs any other request. Call it when the response has ended. */
+export function logRead(request: FastifyRequest, reply: FastifyReply): void {
+  if (isAudited(request)) return
+  // Health checks arrive every few seconds and are not worth a line.
+  if (request.routeOptions.config.public) request.log.debug(factsOf(request, reply), 'request')
+  else request.log.info(factsOf(request, reply), 'request')
+}
+
+const isAudited = ({ isKeyRefused, method, routeOptions }: FastifyRequest): boolean =>
+  isKeyRefused || (CHANGING.has(method) && !routeOptions.config.public)
+
+function factsOf(request: FastifyRequest, reply: FastifyReply) {
   const { method, routeOptions } = request
   const ms = Math.round(reply.elapsedTime * 10) / 10
-  const facts = { method, route: routeOptions.url, status: reply.statusCode, ms, ...whoOf(request) }
-  if (request.isKeyRefused || (CHANGING.has(method) && !routeOptions.config.public)) {
-    return request.log.info({ ...facts, conversation_id: conversationOf(request, reply) }, 'audit')
-  }
-  // Health checks arrive every few seconds and are not worth a line.
-  if (routeOptions.config.public) request.log.debug(facts, 'request')
-  else request.log.info(facts, 'request')
+  return { method, route: routeOptions.url, status: reply.statusCode, ms, ...whoOf(request) }
 }
 
 /** A WebSocket is logged when it closes. */

@@ -33,7 +33,7 @@ import { acceptJsonOnly } from './json-bodies.ts'
 import { keepConversationsOpen } from './keep-conversation-open.ts'
 import { handleError } from './problem-handler.ts'
 import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
-import { logRequest, requestIdOf } from './request-log.ts'
+import { logChange, logRead, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
 import { refuseUnknown } from './unknown-route.ts'
 import type { BodyTimes } from './guards/slow-bodies.ts'
@@ -109,8 +109,8 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   addAccess(app)
   app.decorateRequest('keyFingerprint', undefined)
   app.decorateRequest('isKeyRefused', false)
-  checkHeadFirst(app)
   watchAnswers(app, times, deps.metrics)
+  checkHeadFirst(app)
   // Register before the key check: preflights have no key.
   await registerCors(app, deps.corsOrigins)
   const checkKey = createKeyCheck(deps)
@@ -183,16 +183,19 @@ function checkHeadFirst(app: FastifyInstance): void {
 
 /** Disconnects clients that do not read their response; counts and logs each response. */
 function watchAnswers(app: FastifyInstance, { stallMs }: RequestTimes, metrics: Metrics): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    // Of a client that leaves before the response, too.
+    reply.raw.once('close', () => logRead(request, reply))
+    done()
+  })
   app.addHook('onSend', (request, reply, payload, done) => {
+    logChange(request, reply)
     // Do not wait for the rest of the request.
     if (hasBody(request.raw) && !request.raw.complete) void reply.header('connection', 'close')
     reply.raw.setTimeout(stallMs, () => reply.raw.destroy())
     done(null, payload)
   })
-  app.addHook('onResponse', async (request, reply) => {
-    metrics.answered(reply.statusCode)
-    logRequest(request, reply)
-  })
+  app.addHook('onResponse', async (_, reply) => metrics.answered(reply.statusCode))
 }
 
 /** Cuts the remaining connections, including WebSockets, which HTTP does not count among its connections. */

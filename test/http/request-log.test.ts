@@ -1,9 +1,12 @@
 /** What the server's log and the answers say of each request: who, what, and nothing that may be secret. */
+import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { createAuthenticator } from '../../src/http/guards/auth.ts'
+import { listenOn } from '../../src/http/listen.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { KEY, OLD_KEY, setHttp } from './fixtures.ts'
 import type { HttpBench } from './fixtures.ts'
+import { openSocket } from './raw.ts'
 
 type Line = Record<string, unknown>
 
@@ -70,6 +73,37 @@ test('a request that only looks says from where it came and with which key, too'
     ['HEAD', '/info', '203.0.113.9', fingerprint],
   ])
   expect(http.bench.logged.join('')).not.toContain(KEY)
+})
+
+test('a client that leaves before its answer leaves the same lines, with its address', async () => {
+  await using http = await setHttp({ script: () => ({ text: 'Done.', delay_ms: 300 }) })
+  const id = await http.create()
+  await http.listen()
+  const listening = await listenOn({ host: '127.0.0.1', port: 0 })
+  listening.serve(http.app.server)
+  const send = (head: string, body = '') => {
+    const socket = openSocket(listening.url)
+    const length = `host: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+    socket.write(`${head} HTTP/1.1\r\nauthorization: Bearer ${KEY}\r\n${length}\r\n\r\n${body}`)
+    return socket
+  }
+  const message = JSON.stringify({ message: { role: 'user', content: 'Go.' } })
+  await http.call('POST', `/conversations/${id}/messages`, message)
+  // The second request waits behind the first on its connection.
+  const waiting = send(`POST /conversations/${id}/run`, '{"wait":true}')
+  waiting.write(
+    `DELETE /conversations/${id}/client-hooks/none HTTP/1.1\r\nauthorization: Bearer ${KEY}\r\nhost: a\r\n\r\n`,
+  )
+  const following = send(`GET /conversations/${id}/events/stream`)
+  await once(following, 'data')
+  waiting.resetAndDestroy()
+  following.resetAndDestroy()
+  const routesOf = (msg: string) => linesOf(http, msg).map(({ method, route, address }) => [method, route, address])
+  const of = (path: string) => `/conversations/:id${path}`
+  await expect.poll(() => routesOf('request')).toContainEqual(['GET', of('/events/stream'), '127.0.0.1'])
+  await expect.poll(() => routesOf('audit')).toContainEqual(['POST', of('/run'), '127.0.0.1'])
+  expect(routesOf('audit')).toContainEqual(['DELETE', of('/client-hooks/:client'), '127.0.0.1'])
+  await listening.close()
 })
 
 test('every answer has a request id, which is the one in the log', async () => {

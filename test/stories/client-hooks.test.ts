@@ -294,6 +294,20 @@ test('a message waits for its hook, which a socket answers; a rewritten request 
   socket.close()
 })
 
+test('of several changed inputs that of the client which registered last counts, whatever it is called', async () => {
+  const id = await create(pre(), {})
+  for (const client of ['zeta', '10', '2']) await register(id, pre(), client)
+  await register(id, pre({ timeout: 30 }), 'policy')
+  const { items } = (await call('GET', id, '/client-hooks')).body
+  expect(items.map(({ client }: { client: string }) => client)).toEqual(['zeta', '10', '2', 'policy'])
+  await post(id, 'run one')
+  await expect.poll(() => waiting(id)).toHaveLength(4)
+  for (const { request_id, client } of await waiting(id))
+    await answer(id, request_id, decide('allow', { updatedInput: { command: `echo ${client}` } }))
+  await settled(id)
+  expect(await results(id)).toMatchObject([{ output: { stdout: 'policy\n' } }])
+})
+
 test('what cannot be registered is refused with its field', async () => {
   const id = await create({})
   const twice = { hooks: [{ id: 'a' }, { id: 'a' }] }

@@ -4,7 +4,9 @@ import { connect, createServer } from 'node:net'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -106,6 +108,25 @@ test('a signal while the server is loaded ends it, and what waits', async () => 
   const closed = once(socket, 'close')
   expect(await exited, output()).toBe(0)
   await closed
+})
+
+test('a second signal, of any kind, ends a start whose disk does not answer', async () => {
+  const [port, dataDir] = [await freePort(), await mkdtemp(join(home, 'stuck-'))]
+  const keys = join(dataDir, 'keys.json')
+  execFileSync('mkfifo', [keys])
+  const { child, exited } = launch(['serve', '--host', '127.0.0.1', '--port', String(port)], {
+    env: { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_DATA_DIR: dataDir },
+    cwd: home,
+  })
+  // Fails until the server opens it. From then on it waits for the first byte.
+  let writer: FileHandle | undefined
+  const opening = () => open(keys, constants.O_WRONLY | constants.O_NONBLOCK).then((file) => (writer = file))
+  await expect.poll(opening).toBeDefined()
+  child.kill('SIGTERM')
+  child.kill('SIGINT')
+  await exited
+  await writer!.close()
+  expect(child.signalCode).toBe('SIGKILL')
 })
 
 /** Resolves as soon as the port is open. */

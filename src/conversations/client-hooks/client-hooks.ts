@@ -8,6 +8,7 @@ import type { ConversationActor } from '../actor.ts'
 import { refuseSecretsIn } from '../config/refuse-secrets.ts'
 import type { LiveState } from '../state/live-state.ts'
 import { AskedHooks } from './asked-hooks.ts'
+import { inOrder } from './registered-hooks.ts'
 import type { WaitingHooks } from './waiting-hooks.ts'
 
 export type ClientHooksDeps = {
@@ -28,7 +29,7 @@ export class ClientHooks {
   }
 
   list(): { items: ClientHooksView[] } {
-    return { items: Object.keys(this.#registered).map((client) => this.#viewOf(client)) }
+    return { items: inOrder(this.#registered).map(([client]) => this.#viewOf(client)) }
   }
 
   /** Replaces all hooks of the client. Those of other clients stay. Requests that wait can still be answered. */
@@ -39,7 +40,7 @@ export class ClientHooks {
       const known = Object.hasOwn(before, client) ? before[client] : undefined
       if (known && canonicalJson(known.hooks) === canonicalJson(hooks)) return { changes: {} }
       if (!known && Object.keys(before).length >= MAX_HOOK_CLIENTS) throw tooMany()
-      const registered = { hooks, registered_at: new Date().toISOString() }
+      const registered = { hooks, registered_at: timeAfter(before) }
       return { changes: { client_hooks: { ...before, [client]: registered } } }
     })
     return this.#viewOf(client)
@@ -69,6 +70,12 @@ export class ClientHooks {
     const { hooks, registered_at } = this.#registered[client] ?? { hooks: {}, registered_at: new Date(0).toISOString() }
     return { client, hooks, registered_at, connected: this.#deps.waiting.isConnected(client) }
   }
+}
+
+/** Each registration has another time, because the order of the clients depends on it. */
+function timeAfter(before: StoredClientHooks): string {
+  const times = Object.values(before).map(({ registered_at }) => Date.parse(registered_at) + 1)
+  return new Date(Math.max(Date.now(), ...times)).toISOString()
 }
 
 const notFound = (client: string) =>

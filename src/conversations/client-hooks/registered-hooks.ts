@@ -31,7 +31,7 @@ export class RegisteredHooks {
     const { client_hooks: registered } = this.#state.current.settings
     if (registered !== this.#made) {
       this.#made = registered
-      this.#hooks = Object.entries(registered ?? {}).flatMap(([client, { hooks }]) => this.#hooksOf(client, hooks))
+      this.#hooks = inOrder(registered ?? {}).flatMap(([client, { hooks }]) => this.#hooksOf(client, hooks))
     }
     return this.#hooks
   }
@@ -66,3 +66,7 @@ export class RegisteredHooks {
     )
   }
 }
+
+/** By the time of the registration. The keys of an object are in another order if some of them are numbers. */
+export const inOrder = (registered: StoredClientHooks) =>
+  Object.entries(registered).sort(([, one], [, other]) => one.registered_at.localeCompare(other.registered_at))
