@@ -45,6 +45,7 @@ export const PROBLEMS = {
   conversation_exists: 409,
   mcp_authorization_failed: 409,
   already_running: 409,
+  already_continued: 409,
   waiting_for_confirmation: 409,
   waiting_for_input: 409,
   idempotency_in_flight: 409,

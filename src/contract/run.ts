@@ -48,6 +48,13 @@ export const RunRequest = z
     tool_choice: ToolChoice.optional().describe(
       'For the first model answer of this run. `llm_config.tool_choice` holds for the others.',
     ),
+    after_seq: z
+      .int()
+      .nonnegative()
+      .optional()
+      .describe(
+        'Seq of the last event that the client knows. If a run has begun after it, none is started: 409 `already_continued`. Of several clients that continue a conversation, one starts the run.',
+      ),
     wait: z.boolean().default(false).describe('Respond when the run has ended or waits for a client.'),
     timeout: z.number().positive().max(3600).default(600).describe('Maximum wait in seconds.'),
   })

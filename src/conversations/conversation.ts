@@ -186,12 +186,13 @@ export class Conversation {
     max_steps,
     output_schema,
     tool_choice,
-  }: Pick<RunRequest, 'max_steps' | 'output_schema' | 'tool_choice'> = {}): Promise<string> {
+    after_seq: afterSeq,
+  }: Pick<RunRequest, 'max_steps' | 'output_schema' | 'tool_choice' | 'after_seq'> = {}): Promise<string> {
     if (output_schema) await checkOutputSchema(output_schema)
     return this.#actor.inTurn(async () => {
       const newRunId = uuid7()
       const limits = withoutUndefined({ maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice })
-      await this.#actor.apply({ kind: 'run', newRunId, ...limits })
+      await this.#actor.apply({ kind: 'run', newRunId, ...limits, ...(afterSeq !== undefined && { afterSeq }) })
       return newRunId
     })
   }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import type { HooksOption, QueryOptions } from '../../src/index.ts'
 import { createServer, query, run } from '../../src/index.ts'
+import { removeLeftHooks } from '../../src/sdk/hooks/left-hooks.ts'
 import { setSdkStage, startHooked } from './stage.ts'
 
 const stage = await setSdkStage()
@@ -140,4 +141,20 @@ test('a query whose hooks another client removes ends with an error, and its run
   })()
   await expect(reading).rejects.toThrow('Another client has removed the hooks of this query')
   expect((await client.conversation(id).wait()).status).not.toBe('running')
+})
+
+test('the hooks of a program that is about to connect stay; those of one that is gone are removed', async () => {
+  const { sessionId } = await run({ prompt: 'hello', options })
+  const conversation = client.conversation(sessionId)
+  const { signal } = new AbortController()
+  const names = ['query-slow', 'query-gone']
+  for (const name of names)
+    await conversation.clientHooks.register(name, { hooks: { PreToolUse: [{ hooks: [{ id: 'one' }] }] } })
+  const removing = removeLeftHooks(conversation, names, signal)
+  const connecting = conversation.events({ hook_client: 'query-slow', deltas: true })
+  const first = connecting.next()
+  expect(await removing).toBe(true)
+  expect(await namesIn(sessionId)).toEqual(['query-slow'])
+  await connecting.return(undefined)
+  await first.catch(() => {})
 })

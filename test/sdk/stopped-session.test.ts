@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { QueryEvent, QueryOptions, QueryOutcome } from '../../src/index.ts'
 import { createServer, query, run, sessions, tool } from '../../src/index.ts'
+import { continueStopped, readStopped } from '../../src/sdk/session/stopped-session.ts'
 import { resultsIn, setSdkStage } from './stage.ts'
 
 const stage = await setSdkStage()
@@ -157,6 +158,19 @@ describe('a session', () => {
     for await (const event of asking) if (event.type === 'UserMessage') break
     const { finalText, stopReason } = await run({ options: { resume: asking.sessionId!, persistDir } })
     expect([stopReason, finalText]).toEqual(['completed', 'slow once and then at once'])
+  })
+
+  test('that several programs continue has one run, also if one of them comes after its end', async () => {
+    const asking = query({ prompt: 'slow once for two', options })
+    for await (const event of asking) if (event.type === 'UserMessage') break
+    const conversation = server.client.conversation(asking.sessionId!)
+    const seen = await readStopped(conversation, await conversation.get())
+    const runId = await continueStopped(conversation, seen)
+    await expect.poll(async () => (await conversation.get()).status).toBe('idle')
+    const before = requests()
+    expect(await continueStopped(conversation, seen)).toBe(runId)
+    expect(requests()).toBe(before)
+    expect(await conversation.run({ after_seq: (await conversation.get()).last_seq })).toBeDefined()
   })
 
   test('with a message that no run has read continues with it', async () => {

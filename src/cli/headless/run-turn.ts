@@ -100,7 +100,7 @@ async function followTurn(turn: TurnRequest, begun: Begun): Promise<TurnEnd> {
     end = endAfter(end, event)
     if (event.type !== 'StatusUpdate' || GOES_ON.has(event.status)) continue
     steps += end.result?.steps ?? 0
-    if (mayContinue(turn, event, steps)) runId = await runAgain(turn, steps)
+    if (mayContinue(turn, event, steps)) runId = await runAgain(turn, event.seq, steps)
     else return { status: event.status, ...end, denied: waits.takeDenied(), steps }
   }
   throw new AgentServerError('conversation_deleted', 'The conversation was deleted before the run ended.')
@@ -119,8 +119,8 @@ function mayContinue(
 const ENDS_OF_SERVERS: ReadonlySet<string> = new Set(['server_closing', 'server_restart'])
 
 /** Returns the id of the run, if it is known. Another client may have started it. */
-const runAgain = (turn: TurnRequest, steps: number) =>
-  continueStopped(turn.conversation, { status: 'paused' }, optionsOf(turn, steps))
+const runAgain = (turn: TurnRequest, after: number, steps: number) =>
+  continueStopped(turn.conversation, { status: 'paused', after }, optionsOf(turn, steps))
 
 function optionsOf({ maxSteps, forcesTool }: TurnRequest, steps: number) {
   return withoutUndefined({

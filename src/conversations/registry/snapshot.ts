@@ -158,6 +158,7 @@ const Meta = z.object({
   runRequestedAt: z.number(),
   // Missing in files of earlier versions, which had no subagents in the background.
   subagentEndedAt: z.number().default(0),
+  lastRun: z.object({ id: z.string(), startSeq: z.number() }).optional(),
   // Missing in files of earlier versions, which did not count them.
   runsInARow: z.number().default(0),
   // Missing in files of earlier versions: everything counts as read.

@@ -4,7 +4,6 @@
  */
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
-import { EVENT_VERSION } from '../../contract/events/event.ts'
 import type { UserPart } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ToolResultIntent } from '../client-tools/client-tool-intents.ts'
@@ -45,6 +44,7 @@ import type { EndRunIntent, RecoverIntent } from './run-end.ts'
 import { decideEnd, decideRecover, endAnswered } from './run-end.ts'
 import type { EndBackgroundIntent, StartSubagentIntent } from '../subagents/subagent-intents.ts'
 import { decideEndBackground, decideStartSubagent } from '../subagents/subagent-intents.ts'
+import { refuseNewer, refuseSecond } from './refusals.ts'
 import type { State } from './state.ts'
 import { areInBackground, openRequests, waitsForSubagents } from './subagents.ts'
 import type {
@@ -81,7 +81,8 @@ export type Intent =
       /** What hooks said about it. */
       hooks?: PromptHooks
     }
-  | ({ kind: 'run'; newRunId: string } & RequestedRun)
+  /** `afterSeq`: only if no run has begun after this event. */
+  | ({ kind: 'run'; newRunId: string; afterSeq?: number } & RequestedRun)
   /** `interrupt`: running calls were asked to end, and calls that have not begun are cancelled. */
   | { kind: 'pause'; reason: string; interrupt: boolean; begun: readonly string[]; now: number; hasHooks?: boolean }
   | { kind: 'configure'; changes: Record<string, unknown> }
@@ -190,7 +191,7 @@ function withMessage(state: State, intent: IntentOf<'message'>, message: EventDr
   return run ? [...told, start(state, newRunId, 'message')] : told
 }
 
-function decideRun(state: State, { newRunId, ...limits }: IntentOf<'run'>): EventDraft[] | Problem {
+function decideRun(state: State, { newRunId, afterSeq, ...limits }: IntentOf<'run'>): EventDraft[] | Problem {
   switch (state.status) {
     case 'running':
       return new Problem('already_running', 'The agent is already running; follow it, or pause it first.', {
@@ -216,7 +217,9 @@ function decideRun(state: State, { newRunId, ...limits }: IntentOf<'run'>): Even
     case 'finished':
     case 'error':
     case 'cancelled':
-      return [{ ...start(state, newRunId, 'run', limits), status: statusToResume(state) }]
+      return (
+        refuseSecond(state, afterSeq) ?? [{ ...start(state, newRunId, 'run', limits), status: statusToResume(state) }]
+      )
     default:
       return state.status satisfies never
   }
@@ -285,13 +288,4 @@ function decideSecrets({ added, removed }: IntentOf<'secrets'>): EventDraft[] {
 
 function decideClientEvent({ name, data, idempotency }: IntentOf<'client_event'>): EventDraft[] {
   return [{ type: 'ClientEvent', source: 'user', name, ...(data !== undefined && { data }), ...keyOf(idempotency) }]
-}
-
-/** Returns the refusal of a conversation that a newer server wrote. */
-export function refuseNewer(state: State): Problem | undefined {
-  if (state.version <= EVENT_VERSION) return undefined
-  return new Problem(
-    'conversation_from_newer_version',
-    'A newer version of the server wrote this conversation; it can be read here, but not run.',
-  )
 }

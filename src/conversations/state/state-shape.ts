@@ -77,6 +77,8 @@ export type State = AgentState & {
   readonly runRequestedAt: number
   /** Seq of the newest end of a subagent in the background, which the agent reads as a message. */
   readonly subagentEndedAt: number
+  /** The newest run, active or not, and the seq of its first event. */
+  readonly lastRun: { readonly id: string; readonly startSeq: number } | undefined
   /** Runs that have begun since the user asked for something: that of the user, and those that followed by themselves. */
   readonly runsInARow: number
   readonly usage: UsageByModel
@@ -112,6 +114,7 @@ export const EMPTY_STATE: State = {
   networkRequests: [],
   runRequestedAt: 0,
   subagentEndedAt: 0,
+  lastRun: undefined,
   runsInARow: 0,
   readThrough: 0,
   repeats: NO_REPEATS,

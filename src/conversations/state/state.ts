@@ -198,8 +198,12 @@ function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
   const granted = run || !state.run ? state.granted : undefined
   const tasks = tasksInRun(state.tasks, run?.id)
   const subagents = status === 'running' ? releasedSubagents(state.subagents) : state.subagents
-  const runsInARow = run && run.id !== state.run?.id ? countInARow(state.runsInARow, reason) : state.runsInARow
-  return { ...state, status, reason, run, runsInARow, request, holdsCalls, repeats, granted, tasks, subagents }
+  const isNew = run !== undefined && run.id !== state.run?.id
+  const begun = isNew && {
+    runsInARow: countInARow(state.runsInARow, reason),
+    lastRun: { id: run.id, startSeq: run.startSeq },
+  }
+  return { ...state, status, reason, run, ...begun, request, holdsCalls, repeats, granted, tasks, subagents }
 }
 
 function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {

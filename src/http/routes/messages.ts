@@ -49,6 +49,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
         ...describe('runConversation', 'Start the agent', [
           ...CONVERSATION,
           'already_running',
+          'already_continued',
           'waiting_for_confirmation',
           'waiting_for_input',
           'conversation_from_newer_version',

@@ -93,7 +93,7 @@ class FollowedSession {
       if ('seq' in event) {
         this.#turns.take(event)
         for (const responder of this.#responders) responder.take(event)
-        if (event.type === 'StatusUpdate' && this.#mustContinue) this.#continue()
+        if (event.type === 'StatusUpdate' && this.#mustContinue) this.#continue(event.seq)
       }
       yield event
       if (await this.#isOver()) return
@@ -136,12 +136,11 @@ class FollowedSession {
   async #continueStopped(): Promise<void> {
     const { conversation, waiting } = this.#session
     const { signal, options } = this.#options
-    const { status, hasChanged } = this.#turns
+    const { status, hasChanged, seq: after } = this.#turns
     if (hasChanged) return
     if (!(await hasWork(conversation, { status, waiting }, { signal }))) throw nothingLeft(conversation.id)
-    await continueStopped(conversation, { status }, withoutUndefined({ output_schema: outputSchemaOf(options) }), {
-      signal,
-    })
+    const body = withoutUndefined({ output_schema: outputSchemaOf(options) })
+    await continueStopped(conversation, { status, after }, body, { signal })
     const { last_seq } = await conversation.get({ signal })
     this.#turns.readTo(last_seq)
   }
@@ -151,16 +150,16 @@ class FollowedSession {
   }
 
   /** An interrupted call is reported to the agent. */
-  #continue(): void {
+  #continue(after: number): void {
     const { signal, fail } = this.#options
-    this.#runAgain().catch((error: unknown) => signal.aborted || fail(error))
+    this.#runAgain(after).catch((error: unknown) => signal.aborted || fail(error))
   }
 
   /** A request without an answer may have started the run, and another query of the session may have, too. */
-  async #runAgain(): Promise<void> {
+  async #runAgain(after: number): Promise<void> {
     const { signal, options } = this.#options
     const body = withoutUndefined({ output_schema: outputSchemaOf(options) })
-    await continueStopped(this.#conversation, { status: 'paused' }, body, { signal })
+    await continueStopped(this.#conversation, { status: 'paused', after }, body, { signal })
   }
 
   /** A schema for a session that is continued belongs to its run. */

@@ -108,18 +108,24 @@ export async function hasWork(
 }
 
 /** A run that another client has started in the meantime is as good. */
-const STARTED: ReadonlySet<string> = new Set(['already_running', 'waiting_for_confirmation', 'waiting_for_input'])
+const STARTED: ReadonlySet<string> = new Set([
+  'already_running',
+  'already_continued',
+  'waiting_for_confirmation',
+  'waiting_for_input',
+])
 
-/** Starts a run unless one is active or waits. Returns its id; undefined if it is not known. */
+/** Starts a run unless one is active, waits, or has begun after the event `after`. Returns its id; undefined if it is not known. */
 export async function continueStopped(
   conversation: ConversationHandle,
-  { status }: Pick<Stopped, 'status'>,
+  { status, after }: Pick<Stopped, 'status' | 'after'>,
   body: BodyOf<'runConversation'> = {},
   options: CallOptions = {},
 ): Promise<string | undefined> {
   if (isActive(status)) return undefined
   try {
-    const { run_id } = await repeatLost(() => conversation.run({ ...body, wait: false }, options), options.signal)
+    const request = { ...body, after_seq: after, wait: false }
+    const { run_id } = await repeatLost(() => conversation.run(request, options), options.signal)
     return run_id
   } catch (error) {
     if (!(error instanceof AgentServerError) || !STARTED.has(error.code)) throw error
