@@ -11,8 +11,9 @@ import { createResponders } from '../answers/create-responders.ts'
 import type { Responder } from '../answers/responder.ts'
 import type { Prompt, QueryOptions } from '../options/query-options.ts'
 import { outputSchemaOf } from '../options/request-bodies.ts'
+import { BackgroundWork } from './background-work.ts'
 import type { AskingEvent } from './stopped-session.ts'
-import { continueStopped, hasWork } from './stopped-session.ts'
+import { AT_REST, continueStopped, hasWork, onlySubagentsAsk } from './stopped-session.ts'
 import type { OpenSession } from './open-session.ts'
 import { nothingLeft } from './open-session.ts'
 import { PromptPump } from './prompt-pump.ts'
@@ -57,6 +58,7 @@ class FollowedSession {
   readonly #conversation: ConversationHandle
   readonly #options: FollowSessionOptions
   readonly #turns: Turns
+  readonly #background: BackgroundWork
   readonly #responders: readonly Responder[]
   readonly #pump: PromptPump
   /** The end of the query waits for it: a message that arrives after the run was stopped would start another one. */
@@ -66,12 +68,13 @@ class FollowedSession {
   #isPrompted = false
 
   constructor(session: OpenSession, options: FollowSessionOptions) {
-    const { conversation, status, after } = session
+    const { conversation, status, after, waiting } = session
     const { fail, executing } = options
     this.#session = session
     this.#conversation = conversation
     this.#options = options
     this.#turns = new Turns({ status, seq: after })
+    this.#background = new BackgroundWork(AT_REST.has(status) ? waiting : [])
     const endIfOver = () => this.#endIfOver()
     this.#responders = createResponders(options.options, { conversation, fail, executing, onDeclined: endIfOver })
     this.#pump = new PromptPump(options.prompt, {
@@ -92,6 +95,7 @@ class FollowedSession {
     for await (const event of this.#conversation.events({ after: this.#session.after, deltas, signal })) {
       if ('seq' in event) {
         this.#turns.take(event)
+        this.#background.take(event)
         for (const responder of this.#responders) responder.take(event)
         if (event.type === 'StatusUpdate' && this.#mustContinue) this.#continue(event.seq)
       }
@@ -106,7 +110,7 @@ class FollowedSession {
     const isSent = this.#posting.catch(() => {}) // the pump has its error
     await settlesWithin(POST_MS, isSent)
     this.#posts.abort()
-    if (this.#turns.isSettled) return
+    if (this.#turns.isSettled && !this.#waitsForSubagents) return
     // Best effort: the server may be about to end, too.
     const signal = AbortSignal.timeout(STOP_MS)
     await repeatLost(() => this.#conversation.pause({ interrupt: true }, { signal }), signal).catch(() => {})
@@ -139,6 +143,7 @@ class FollowedSession {
     const { status, hasChanged, seq: after } = this.#turns
     if (hasChanged) return
     if (!(await hasWork(conversation, { status, waiting }, { signal }))) throw nothingLeft(conversation.id)
+    if (await onlySubagentsAsk(conversation, { status, waiting }, { signal })) return
     const body = withoutUndefined({ output_schema: outputSchemaOf(options) })
     await continueStopped(conversation, { status, after }, body, { signal })
     const { last_seq } = await conversation.get({ signal })
@@ -181,6 +186,12 @@ class FollowedSession {
     )
   }
 
+  /** After another end than these, the end of a subagent starts no run. */
+  get #waitsForSubagents(): boolean {
+    const mayDecide = this.#responders.some((responder) => responder.mayAnswer('waiting_for_confirmation'))
+    return AT_REST.has(this.#turns.status) && this.#background.continues(mayDecide)
+  }
+
   /** By the events so far. A run that did not read a message is followed by another one, which has begun by then. */
   async #isOver(): Promise<boolean> {
     if (!this.#seemsOver()) return false
@@ -195,6 +206,7 @@ class FollowedSession {
       this.#isPrompted &&
       isSettled &&
       !this.#mustContinue &&
+      !this.#waitsForSubagents &&
       !this.#responders.some((responder) => responder.mayAnswer(status))
     )
   }

@@ -89,7 +89,7 @@ const onlyCalls =
 const isActive = (status: Status): boolean => status === 'running' || status.startsWith('waiting_')
 
 /** After these ends the agent has answered, unless a message came that no run has read. */
-const AT_REST: ReadonlySet<Status> = new Set(['idle', 'finished'])
+export const AT_REST: ReadonlySet<Status> = new Set(['idle', 'finished'])
 
 /** False if only a message can continue the session. */
 export async function hasWork(
@@ -105,6 +105,16 @@ export async function hasWork(
   const readThrough = answer?.read_through ?? answer?.seq ?? 0
   if (own.some((event) => event.type === 'UserMessage' && event.seq > readThrough)) return true
   return status === 'idle' && own[0]?.type === 'ToolResult'
+}
+
+/** True if the agent is at rest, and only subagents in the background wait for decisions: no run is needed for them. */
+export async function onlySubagentsAsk(
+  conversation: ConversationHandle,
+  { status, waiting }: Pick<Stopped, 'status' | 'waiting'>,
+  options: CallOptions = {},
+): Promise<boolean> {
+  const areAsking = waiting.some((event) => event.type === 'PermissionRequest' && event.parent_tool_use_id)
+  return AT_REST.has(status) && areAsking && !(await hasWork(conversation, { status, waiting: [] }, options))
 }
 
 /** A run that another client has started in the meantime is as good. */

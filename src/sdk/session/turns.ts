@@ -12,6 +12,7 @@ export class Turns {
   #startedAt = 0
   #endedAt = 0
   #lastMessage = 0
+  #subagentEndedAt = 0
   #settlesAt = 0
   #hasChanged = false
   #isCutOff = false
@@ -23,6 +24,8 @@ export class Turns {
 
   take(event: Event): void {
     this.seq = event.seq
+    // An active run reads it, or one begins.
+    if (event.type === 'Result' && event.background_agent_id !== undefined) this.#subagentEndedAt = event.seq
     if (event.type !== 'StatusUpdate') return
     this.#hasChanged = true
     if (event.status === 'running' && this.status !== 'running') this.#startedAt = event.seq
@@ -61,8 +64,8 @@ export class Turns {
     return !this.isRunning && (this.#lastMessage === 0 || this.#endedAt > this.#lastMessage)
   }
 
-  /** True if the last message came while a run was active, which may have ended without reading it. */
+  /** True if the last message, or end of a subagent, came after the last run began, which may have ended without reading it. */
   get mayRunAgain(): boolean {
-    return this.#lastMessage > this.#startedAt
+    return Math.max(this.#lastMessage, this.#subagentEndedAt) > this.#startedAt
   }
 }

@@ -1,0 +1,61 @@
+/** Queries whose agent has subagents in the background. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { QueryOptions } from '../../src/index.ts'
+import { createServer, query, run, sessions } from '../../src/index.ts'
+import { resultsIn, setSdkStage } from './stage.ts'
+
+const stage = await setSdkStage()
+const { persistDir } = stage.options
+let server: Awaited<ReturnType<typeof createServer>>
+beforeAll(async () => {
+  server = await createServer({ persistDir })
+})
+afterAll(async () => {
+  await server.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+const options: QueryOptions = { ...stage.options, permissionMode: 'default', tools: ['Bash', 'Task'] }
+const background = (prompt: string) => {
+  const input = { description: 'x', prompt, subagent_type: 'general-purpose', run_in_background: true }
+  return `call Task ${JSON.stringify(input)}`
+}
+const asking = background(`call Bash ${JSON.stringify({ command: 'mkdir made' })}`)
+const logOf = (id: string) => Array.fromAsync(sessions({ persistDir }).read(id))
+
+test('a query waits for them, decides about their calls, and ends with the run that reads their results', async () => {
+  const outcome = await run({
+    prompt: asking,
+    options: {
+      ...options,
+      canUseTool: () => new Promise((resolve) => setTimeout(resolve, 300, { behavior: 'allow' })),
+    },
+  })
+  const [own, again] = resultsIn(outcome.events).filter((event) => !('parent_tool_use_id' in event))
+  expect(own).toMatchObject({ stop_reason: 'completed' })
+  expect(again).toMatchObject({ final_text: expect.stringContaining('It said: [no output]') })
+  expect(outcome.finalText).toContain('It said: [no output]')
+})
+
+test('a query that cannot decide ends, and one that can decides later, for which the main agent is not asked', async () => {
+  const first = await run({ prompt: asking, options })
+  const { status, last_seq } = await sessions({ persistDir }).get(first.sessionId)
+  expect(status).toBe('idle')
+  const requests = stage.model.requests.length
+  expect(await run({ options: { resume: first.sessionId, persistDir } })).toMatchObject({
+    stopReason: 'waiting_for_confirmation',
+    events: [{ type: 'PermissionRequest' }],
+  })
+  expect(await logOf(first.sessionId)).toHaveLength(last_seq)
+  expect(stage.model.requests.length).toBe(requests)
+  const resumed = { resume: first.sessionId, persistDir, canUseTool: () => ({ behavior: 'allow' as const }) }
+  expect((await run({ options: resumed })).finalText).toContain('It said: [no output]')
+  expect(stage.model.requests.length - requests, 'the subagent, and the run that reads its result').toBe(2)
+})
+
+test('a query that is left early ends them', async () => {
+  const left = query({ prompt: background('slow for a long time'), options })
+  for await (const event of left) if (event.type === 'Result') break
+  const ends = resultsIn(await logOf(left.sessionId!))
+  expect(ends.map((event) => event.background_agent_id !== undefined)).toEqual([false, true])
+})
