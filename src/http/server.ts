@@ -32,6 +32,7 @@ import { createRouteTable } from './route-table.ts'
 import { acceptJsonOnly } from './json-bodies.ts'
 import { keepConversationsOpen } from './keep-conversation-open.ts'
 import { handleError } from './problem-handler.ts'
+import { runInOrder } from './guards/pipelined-requests.ts'
 import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
 import { logChange, logRead, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
@@ -106,6 +107,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
 
   const routes = createRouteTable()
   app.addHook('onRoute', routes.add)
+  runInOrder(app)
   addAccess(app)
   app.decorateRequest('keyFingerprint', undefined)
   app.decorateRequest('isKeyRefused', false)

@@ -54,7 +54,7 @@ export function toLlmError(error: unknown, context: ErrorContext): LlmError {
   const refusal = refusalOf(error)
   if (refusal) return fromRefusal(refusal, context)
   const code = codeOf(error)
-  if (code !== '' || isWithoutReply(error)) {
+  if (code !== '' || isWithoutReply(error) || isNotHttp(error)) {
     return fromConnection(error, code, context)
   }
   // The message is not shown: its content is unknown.
@@ -150,7 +150,11 @@ function fromConnection(error: unknown, code: string, { endpoint, partial }: Err
     const message = `Nothing listens at ${origin}: check llm_config.base_url, and that the model server runs.`
     return new LlmError('network', message, { retryable: true, partial, cause: error })
   }
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+  if (code === 'EAI_AGAIN') {
+    const message = `The host ${new URL(endpoint.baseUrl).hostname} cannot be looked up, because no name server answers: check the network.`
+    return new LlmError('network', message, { retryable: true, partial, cause: error })
+  }
+  if (code === 'ENOTFOUND') {
     const message = `The host ${new URL(endpoint.baseUrl).hostname} does not exist: check llm_config.base_url and the network.`
     return new LlmError('network', message, { retryable: true, partial, cause: error })
   }
@@ -174,6 +178,9 @@ function fromConnection(error: unknown, code: string, { endpoint, partial }: Err
   const message = `The connection to ${origin} failed${code === '' ? '' : ` (${code})`}.`
   return new LlmError('network', message, { retryable: true, partial, cause: error })
 }
+
+/** undici's error for an answer that stops being HTTP, such as a chunk without a size. It has no code. */
+const isNotHttp = (error: unknown): boolean => error instanceof Error && error.name === 'HTTPParserError'
 
 /** The SDK's error for a request without a response is the one that has no status; its class names are not reliable. */
 function isWithoutReply(error: unknown): boolean {

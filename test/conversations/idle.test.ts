@@ -257,6 +257,7 @@ test('requests that arrive while it is being closed all succeed, each event stor
   for (let round = 1; objects.size < 2; round++)
     await Promise.all([write(`one ${round}`), write(`two ${round}`), read(2 * MESSAGES * round + 1)])
   expect(seen).toEqual(seen.map((_, i) => i + 1))
+  bench.manager.hold(id)
   const events = await eventsOf(await bench.manager.open(id))
   const stored = events.flatMap((event) =>
     event.type === 'UserMessage' ? event.content.map((part) => ('text' in part ? part.text : '')) : [],

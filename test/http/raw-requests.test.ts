@@ -160,6 +160,32 @@ test('behind another request, a body without a key is waited for no longer than 
   expect(answers.map(({ status }) => status)).toEqual([200, 401])
 })
 
+describe('requests that are sent without waiting for the answer before', () => {
+  const body = JSON.stringify({ llm_config: { model: 'm' } })
+  const create = `POST /conversations HTTP/1.1\r\nHost: x\r\n${BEARER}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+
+  test('run one after the other, in order', async () => {
+    await using http = await setHttp()
+    const requests = [create, `GET /conversations/count HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${BEARER}\r\n\r\n`]
+    const answers = answersIn(
+      await sayTo(await http.listen(), [...Array<string>(5).fill(create), ...requests].join('')),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201, 200])
+    expect(JSON.parse(answers.at(-1)!.body)).toEqual({ count: 6 })
+  })
+
+  test('do not run while the answer before is not sent, and too many of them close the connection', async () => {
+    await using http = await setHttp()
+    const id = await http.create()
+    const socket = openSocket(await http.listen())
+    socket.write(`GET /conversations/${id}/events/stream?after_seq=0 HTTP/1.1\r\nHost: x\r\n${BEARER}\r\n\r\n`)
+    await once(socket, 'data')
+    socket.resume().write(create.repeat(101))
+    await once(socket, 'close')
+    expect((await http.call('GET', '/conversations/count')).body).toEqual({ count: 1 })
+  })
+})
+
 test('a client that expects 100 Continue receives it after its key was checked, and not before', async () => {
   await using http = await setHttp()
   const url = await http.listen()

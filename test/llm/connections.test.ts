@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
+import { createServer as createNetServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -78,6 +79,25 @@ describe('an endpoint that accepts and stays silent', () => {
     const { error } = await ask(new HttpLlm({ config }))
     expect(error?.message).toContain('did not finish within 0.5 s')
   })
+})
+
+test('an answer that stops being HTTP is a failure of the connection, and the request is repeated', async () => {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+  let asked = 0
+  const server = createNetServer((socket) =>
+    socket
+      .on('error', () => {})
+      .on('data', () => {
+        asked++
+        socket.write(`${head}no size\r\n`)
+      }),
+  ).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const llm = new HttpLlm({ config: { model: 'm', base_url, num_retries: 1 }, retryBaseMs: 1 })
+  expect((await ask(llm)).error).toMatchObject({ type: 'network', retryable: true })
+  expect(asked).toBe(2)
+  server.close()
 })
 
 describe('the endpoints that the operator allows', () => {
