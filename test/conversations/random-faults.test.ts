@@ -1,4 +1,4 @@
-/** Several conversations, a disk that fails, and a server that is stopped and killed: whatever comes, each run ends by itself. */
+/** Several conversations, a disk that fails or is slow, and a server that is stopped and killed: whatever comes, each run ends by itself. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
@@ -29,12 +29,12 @@ const MAX_PAUSE_MS = 5000
 
 type Step =
   | { kind: 'deed'; at: number; deed: Deed }
-  /** So many appends in a row are refused. */
+  /** So many appends in a row are refused, or take their time. */
   | { kind: 'fault'; at: number; fault: Fault; times: number }
   | { kind: 'crash' | 'stop' }
 
 const at = fc.nat(CONVERSATIONS - 1)
-const faults = fc.constantFrom<Fault>('storage_full', 'storage_failed', 'stored_and_failed', 'unavailable')
+const faults = fc.constantFrom<Fault>('storage_full', 'storage_failed', 'stored_and_failed', 'unavailable', 'slow')
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof<fc.MaybeWeightedArbitrary<Step>[]>(
     { weight: 12, arbitrary: fc.record({ kind: fc.constant('deed' as const), at, deed: fc.oneof(...DEEDS) }) },
