@@ -78,8 +78,8 @@ export async function startServer({ env = {}, wrapper = [], prepare }: ServerOpt
     },
     async [Symbol.asyncDispose]() {
       await stop('SIGKILL')
-      // The next start would remove its groups, and there is none.
-      await createCgroupFactory(dataDir)
+      // The next start would remove its groups, and there is none. The disk of its data may be gone, or full.
+      await createCgroupFactory(dataDir).catch(() => {})
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }
