@@ -16,8 +16,12 @@ import { commandLine, KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
+const ERRAND = { description: 'x', prompt: 'run it', subagent_type: 'general-purpose', run_in_background: true }
 const SCRIPT: Exclude<ScriptFile, readonly unknown[]> = {
   replies: [
+    { when: 'it ran', turns: [{ text: 'I read that.' }] },
+    { when: 'run it', turns: [{ calls: bash('sleep 0.5; echo hi > errand.txt') }, { text: 'It ran.' }] },
+    { when: 'delegate', turns: [{ calls: [{ name: 'Task', arguments: ERRAND }] }, { text: 'It has begun.' }] },
     { when: 'plain', turns: [{ text: 'A plain answer.' }] },
     { when: 'write', turns: [{ text: 'I write.', calls: bash('echo hi > out.txt') }, { text: 'I am done.' }] },
     { when: 'look', turns: [{ calls: bash('ls') }, { calls: bash('pwd') }, { text: 'I looked.' }] },
@@ -124,6 +128,14 @@ describe('on a data directory that a server holds', () => {
     ])
     expect(code).toBe(0)
     expect(await readFile(join(work, 'out.txt'), 'utf8')).toBe('hi\n')
+  })
+
+  test('the answer is that which reads the results of subagents in the background', async () => {
+    const { code, stdout } = await print(['--permission-mode', 'bypass', '--output-format', 'json', 'delegate'])
+    expect(printed(stdout)).toMatchObject([{ final_text: 'I read that.', steps: 3, exit_code: 0 }])
+    expect(code).toBe(0)
+    expect(await readFile(join(work, 'errand.txt'), 'utf8')).toBe('hi\n')
+    await rm(join(work, 'errand.txt'))
   })
 
   test('stream-json reads messages and prints events, turn after turn', async () => {

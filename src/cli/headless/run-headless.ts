@@ -162,6 +162,7 @@ class HeadlessRun {
       conversation: this.#conversation,
       waits: this.#waits,
       maxSteps,
+      waitsForSubagents: this.#invocation.inputFormat === 'text',
       forcesTool: this.#turns++ === 0 && toolChoice === 'required',
       continuesRuns: this.#host.continuesRuns,
       onEvent: (event) => {

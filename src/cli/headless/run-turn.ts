@@ -7,7 +7,8 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Stopped } from '../../sdk/session/stopped-session.ts'
-import { continueStopped, hasWork, readStopped } from '../../sdk/session/stopped-session.ts'
+import { BackgroundWork } from '../../sdk/session/background-work.ts'
+import { AT_REST, continueStopped, hasWork, readStopped } from '../../sdk/session/stopped-session.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { startRun } from '../start-run.ts'
 import type { Denied } from './answer-waits.ts'
@@ -25,6 +26,8 @@ export type TurnRequest = {
   /** Ends only this turn, and not the run. */
   readonly until?: AbortSignal
   readonly maxSteps: number | undefined
+  /** Whether the turn lasts while subagents work in the background: they end with this process. */
+  readonly waitsForSubagents: boolean
   /** The first answer of the model must call a tool. */
   readonly forcesTool: boolean
   readonly onEvent: (event: Event) => void
@@ -92,18 +95,35 @@ async function followTurn(turn: TurnRequest, begun: Begun): Promise<TurnEnd> {
   let { runId } = begun
   let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }
   let steps = 0
+  const background = new BackgroundWork([])
+  // Of the last run, while subagents work.
+  let ended: TurnEnd | undefined
   const signal = until ? AbortSignal.any([waits.signal, until]) : waits.signal
   for await (const event of conversation.events({ after: begun.after, giveUpAfterMs: GIVE_UP_AFTER_MS, signal })) {
     onEvent(event)
     await waits.take(event)
+    background.take(event)
+    if (ended && (await isLeft(conversation, event, background))) return ended
     if (!('run_id' in event) || (runId !== undefined && event.run_id !== runId)) continue
     end = endAfter(end, event)
     if (event.type !== 'StatusUpdate' || GOES_ON.has(event.status)) continue
     steps += end.result?.steps ?? 0
     if (mayContinue(turn, event, steps)) runId = await runAgain(turn, event.seq, steps)
-    else return { status: event.status, ...end, denied: waits.takeDenied(), steps }
+    else {
+      ended = { status: event.status, ...end, denied: [...(ended?.denied ?? []), ...waits.takeDenied()], steps }
+      if (!turn.waitsForSubagents || !AT_REST.has(event.status) || !background.continues(true)) return ended
+      runId = undefined
+    }
   }
   throw new AgentServerError('conversation_deleted', 'The conversation was deleted before the run ended.')
+}
+
+/** True if subagents have worked, and no run reads their results: they were interrupted, or may not start one. */
+async function isLeft(conversation: ConversationHandle, event: Event, background: BackgroundWork): Promise<boolean> {
+  if (event.type === 'StatusUpdate') return !GOES_ON.has(event.status) && event.run_id === undefined
+  if (event.type !== 'Result' || background.continues(true)) return false
+  const { status, last_seq } = await conversation.get()
+  return status !== 'running' && last_seq <= event.seq
 }
 
 /** The process that ran the agents has ended; now they run in another one. */
