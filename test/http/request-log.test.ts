@@ -89,11 +89,7 @@ test('a client that leaves before its answer leaves the same lines, with its add
   }
   const message = JSON.stringify({ message: { role: 'user', content: 'Go.' } })
   await http.call('POST', `/conversations/${id}/messages`, message)
-  // The second request waits behind the first on its connection.
   const waiting = send(`POST /conversations/${id}/run`, '{"wait":true}')
-  waiting.write(
-    `DELETE /conversations/${id}/client-hooks/none HTTP/1.1\r\nauthorization: Bearer ${KEY}\r\nhost: a\r\n\r\n`,
-  )
   const following = send(`GET /conversations/${id}/events/stream`)
   await once(following, 'data')
   waiting.resetAndDestroy()
@@ -102,7 +98,6 @@ test('a client that leaves before its answer leaves the same lines, with its add
   const of = (path: string) => `/conversations/:id${path}`
   await expect.poll(() => routesOf('request')).toContainEqual(['GET', of('/events/stream'), '127.0.0.1'])
   await expect.poll(() => routesOf('audit')).toContainEqual(['POST', of('/run'), '127.0.0.1'])
-  expect(routesOf('audit')).toContainEqual(['DELETE', of('/client-hooks/:client'), '127.0.0.1'])
   await listening.close()
 })
 
