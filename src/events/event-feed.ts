@@ -10,7 +10,7 @@ import type { RequestSource } from './request-record.ts'
 import type { Published } from './sse-frame.ts'
 
 /** Limits for one read from the store, in events and bytes. */
-const PAGE = { limit: 256, maxBytes: 1024 * 1024 }
+const PAGE = { limit: 256, maxBytes: 256 * 1024 }
 const HEARTBEAT_MS = 15_000
 
 /** A log, or the firehose, which numbers its records itself. */

@@ -5,23 +5,38 @@ import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
 
+/**
+ * What a page may have, if it has more than one event: an answer is in memory until the client has read it, and large ones
+ * occupy the server.
+ */
+const MAX_PAGE_BYTES = 2 * 1024 * 1024
+
 /** `nextPageId` is null when the range is exhausted. Throws a `Problem` for an invalid `page_id`. */
 export async function readEventPage(
   log: Pick<StoredLog, 'read'>,
   query: ListEvents,
 ): Promise<{ events: readonly StoredEvent[]; nextPageId: string | null }> {
-  const { page_id, after_seq, before_seq, ...filter } = query
+  const { page_id, after_seq, before_seq, order, limit, ...filter } = query
+  const isFiltered = Object.values(filter).some((value) => value !== undefined)
   const page = await log.read({
     ...withoutUndefined(filter),
-    order: query.order,
-    limit: query.limit,
+    order,
+    limit,
+    // With a filter most of what is scanned is not returned.
+    ...(!isFiltered && { maxBytes: MAX_PAGE_BYTES }),
     ...withoutUndefined({ afterSeq: after_seq, beforeSeq: before_seq }),
     ...(page_id !== undefined && resumeAt(page_id, query)),
   })
-  return {
-    events: page.events,
-    nextPageId: page.scannedTo === undefined ? null : encodePageId([query.order, String(page.scannedTo)]),
-  }
+  const events = beginningOf(page.events)
+  const last = events.length < page.events.length ? events.at(-1)?.seq : page.scannedTo
+  return { events, nextPageId: last === undefined ? null : encodePageId([order, String(last)]) }
+}
+
+/** Returns the events that are a page, at least one if there are any. */
+function beginningOf(events: readonly StoredEvent[]): readonly StoredEvent[] {
+  let bytes = 0
+  const end = events.findIndex(({ json }, at) => (bytes += json.length) > MAX_PAGE_BYTES && at > 0)
+  return end < 0 ? events : events.slice(0, end)
 }
 
 function resumeAt(

@@ -44,7 +44,7 @@ export const ListEvents = z.strictObject({
     .string()
     .optional()
     .describe(
-      '`next_page_id` of the previous page. A filtered page can have fewer items than `limit` and still have a next page.',
+      '`next_page_id` of the previous page. A page of large events, and a filtered one, can have fewer items than `limit` and still have a next page.',
     ),
 })
 export type ListEvents = z.infer<typeof ListEvents>
