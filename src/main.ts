@@ -74,7 +74,7 @@ async function main(args: string[]): Promise<number | undefined> {
       return undefined
     }
     case 'demo': {
-      const { demo } = await import('./cli/demo.ts')
+      const { demo } = await import('./cli/demo/demo.ts')
       return await demo()
     }
     case 'scripted-model': {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { loadScript } from '../llm/scripted/script.ts'
 import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
 import { endPreparation } from '../process-settings.ts'
-import { DEMO_SCRIPT } from './demo-script.ts'
+import { DEMO_SCRIPT } from './demo/demo-script.ts'
 
 export type ScriptedModelOptions = {
   readonly port: string | undefined

@@ -71,7 +71,7 @@ async function tell({ kept, ...started }: Omit<Started, 'key'> & { readonly kept
 
 async function startModel(): Promise<ScriptedModel & { readonly key: string }> {
   const { startScriptedModel } = await import('../llm/scripted/scripted-model.ts')
-  const { DEMO_SCRIPT } = await import('./demo-script.ts')
+  const { DEMO_SCRIPT } = await import('./demo/demo-script.ts')
   const { randomBytes } = await import('node:crypto')
   // A key in the environment is for another endpoint. Random, because each key is redacted in all texts.
   return Object.assign(await startScriptedModel(DEMO_SCRIPT), { key: randomBytes(16).toString('hex') })

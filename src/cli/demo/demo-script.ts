@@ -1,5 +1,5 @@
 /** The demo's request, and the script of its stand-in model. Its commands are really executed. */
-import type { ScriptFile } from '../llm/scripted/script.ts'
+import type { ScriptFile } from '../../llm/scripted/script.ts'
 
 export const DEMO_REQUEST =
   'Write a script total.sh that adds up the amounts in a CSV file, try it on some sample data, and make sure that it works.'

@@ -1,16 +1,16 @@
 /** `agent-server demo`: a real server, a scripted model, and one small job, with its events printed live. */
 import { randomBytes } from 'node:crypto'
-import { startApp } from '../app.ts'
-import { readConfig, wantsColor } from '../config/config.ts'
-import type { ConversationView } from '../contract/conversation.ts'
-import type { PostMessage } from '../contract/run.ts'
-import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
-import { endPreparation } from '../process-settings.ts'
+import { startApp } from '../../app.ts'
+import { readConfig, wantsColor } from '../../config/config.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
+import type { PostMessage } from '../../contract/run.ts'
+import { startScriptedModel } from '../../llm/scripted/scripted-model.ts'
+import { endPreparation } from '../../process-settings.ts'
 import { makeDemoHome } from './demo-home.ts'
 import { DEMO_REQUEST, DEMO_SCRIPT } from './demo-script.ts'
-import { onEndSignals } from './end-signals.ts'
-import { createEventPrinter } from './event-printer.ts'
-import { readEventStream } from './read-event-stream.ts'
+import { onEndSignals } from '../end-signals.ts'
+import { createEventPrinter } from '../event-printer.ts'
+import { readEventStream } from '../read-event-stream.ts'
 
 /** Returns the exit code: that of the signal that has ended it, if any. */
 export async function demo(): Promise<number | undefined> {

@@ -2,9 +2,9 @@
 import { lstat, mkdtemp, readdir, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readLocalRecord } from '../access/local-record.ts'
-import { removeTree } from '../files/trees/remove-tree.ts'
-import { isListenedAt } from '../http/local/local-socket.ts'
+import { readLocalRecord } from '../../access/local-record.ts'
+import { removeTree } from '../../files/trees/remove-tree.ts'
+import { isListenedAt } from '../../http/local/local-socket.ts'
 
 const UNIX = 'unix:'
 const PREFIX = 'agent-server-demo-'
