@@ -111,17 +111,20 @@ async function followTurn(turn: TurnRequest, begun: Begun): Promise<TurnEnd> {
     if (mayContinue(turn, event, steps)) runId = await runAgain(turn, event.seq, steps)
     else {
       ended = { status: event.status, ...end, denied: [...(ended?.denied ?? []), ...waits.takeDenied()], steps }
-      if (!turn.waitsForSubagents || !AT_REST.has(event.status) || !background.continues(true)) return ended
+      if (!turn.waitsForSubagents || !AT_REST.has(event.status) || !background.continues(ANSWERED)) return ended
       runId = undefined
     }
   }
   throw new AgentServerError('conversation_deleted', 'The conversation was deleted before the run ended.')
 }
 
+/** What they ask is answered as what the main agent asks. */
+const ANSWERED = () => true
+
 /** True if subagents have worked, and no run reads their results: they were interrupted, or may not start one. */
 async function isLeft(conversation: ConversationHandle, event: Event, background: BackgroundWork): Promise<boolean> {
   if (event.type === 'StatusUpdate') return !GOES_ON.has(event.status) && event.run_id === undefined
-  if (event.type !== 'Result' || background.continues(true)) return false
+  if (event.type !== 'Result' || background.continues(ANSWERED)) return false
   const { status, last_seq } = await conversation.get()
   return status !== 'running' && last_seq <= event.seq
 }

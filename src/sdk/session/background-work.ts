@@ -3,18 +3,19 @@
  * which a query waits.
  */
 import type { Event } from '../../contract/events/event.ts'
+import type { Status } from '../../contract/events/status.ts'
 import type { AskingEvent } from './stopped-session.ts'
 
 export class BackgroundWork {
   /** By the calls that they work for. */
   readonly #working = new Set<string>()
-  /** Calls of subagents that wait for a decision. */
-  readonly #asking = new Set<string>()
+  /** Calls of subagents that wait for a decision or an answer, with the status of a main agent that waits so. */
+  readonly #asking = new Map<string, Status>()
 
   /** `waiting`: what the session waits for at the beginning, while the main agent is at rest. */
   constructor(waiting: readonly AskingEvent[]) {
     for (const event of waiting) {
-      if (event.type !== 'PermissionRequest' || event.parent_tool_use_id === undefined) continue
+      if (!('parent_tool_use_id' in event) || event.parent_tool_use_id === undefined) continue
       this.#working.add(event.parent_tool_use_id)
       this.take(event)
     }
@@ -27,7 +28,10 @@ export class BackgroundWork {
         break
       case 'PermissionRequest':
         if (event.parent_tool_use_id !== undefined)
-          for (const { tool_use_id } of event.tool_uses) this.#asking.add(tool_use_id)
+          for (const { tool_use_id } of event.tool_uses) this.#asking.set(tool_use_id, 'waiting_for_confirmation')
+        break
+      case 'UserQuestion':
+        if (event.parent_tool_use_id !== undefined) this.#asking.set(event.tool_use_id, 'waiting_for_input')
         break
       case 'PermissionDecision':
       case 'ToolResult':
@@ -40,8 +44,8 @@ export class BackgroundWork {
     }
   }
 
-  /** False if there are none, or if they wait for decisions that nobody here makes. */
-  continues(mayDecide: boolean): boolean {
-    return this.#working.size > 0 && (mayDecide || this.#asking.size === 0)
+  /** False if there are none, or if one waits for what nobody here answers. */
+  continues(mayAnswer: (status: Status) => boolean): boolean {
+    return this.#working.size > 0 && [...this.#asking.values()].every(mayAnswer)
   }
 }

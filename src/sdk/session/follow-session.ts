@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import type { Status } from '../../contract/events/status.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
@@ -188,8 +189,8 @@ class FollowedSession {
 
   /** After another end than these, the end of a subagent starts no run. */
   get #waitsForSubagents(): boolean {
-    const mayDecide = this.#responders.some((responder) => responder.mayAnswer('waiting_for_confirmation'))
-    return AT_REST.has(this.#turns.status) && this.#background.continues(mayDecide)
+    const mayAnswer = (status: Status) => this.#responders.some((responder) => responder.mayAnswer(status))
+    return AT_REST.has(this.#turns.status) && this.#background.continues(mayAnswer)
   }
 
   /** By the events so far. A run that did not read a message is followed by another one, which has begun by then. */

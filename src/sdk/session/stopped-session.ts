@@ -113,7 +113,7 @@ export async function onlySubagentsAsk(
   { status, waiting }: Pick<Stopped, 'status' | 'waiting'>,
   options: CallOptions = {},
 ): Promise<boolean> {
-  const areAsking = waiting.some((event) => event.type === 'PermissionRequest' && event.parent_tool_use_id)
+  const areAsking = waiting.some((event) => 'parent_tool_use_id' in event && event.parent_tool_use_id !== undefined)
   return AT_REST.has(status) && areAsking && !(await hasWork(conversation, { status, waiting: [] }, options))
 }
 
