@@ -13,14 +13,26 @@ export type Stage = AsyncDisposable & {
   readonly create: (fields?: Record<string, unknown>) => Promise<string>
   /** Posts a message with `run: true` and resolves to the events of the run, from its first to its `Result`. */
   readonly say: (id: string, text: string) => Promise<any[]> // eslint-disable-line typescript/no-explicit-any
+  /** The first thousand. */
   readonly events: (id: string, query?: string) => Promise<any[]> // eslint-disable-line typescript/no-explicit-any
 }
+
+const MOST_EVENTS = 1000
 
 export async function setStage(script: Script, options: ServerOptions = {}): Promise<Stage> {
   const model = await startScriptedModel(script)
   const server = await startServer(options)
-  const events: Stage['events'] = async (id, query = '') =>
-    (await server.call('GET', `/conversations/${id}/events?limit=1000&${query}`)).body.items
+  const events: Stage['events'] = async (id, query = '') => {
+    const all: unknown[] = []
+    // A page of large events is short.
+    for (let next = ''; ;) {
+      const path = `/conversations/${id}/events?limit=${MOST_EVENTS}&${query}${next}`
+      const { items, next_page_id } = (await server.call('GET', path)).body
+      all.push(...(items as unknown[]))
+      if (next_page_id === null || all.length >= MOST_EVENTS) return all.slice(0, MOST_EVENTS)
+      next = `&page_id=${next_page_id}`
+    }
+  }
   return {
     server,
     model,
