@@ -3,9 +3,10 @@
 import { isatty } from 'node:tty'
 import { readArguments } from './cli/command-line/read-arguments.ts'
 import { UsageError } from './cli/command-line/usage-error.ts'
+import { endDespiteThreads } from './cli/exit.ts'
 import { endWithoutReader, flushOutput, ignoreLostMessages, surviveLostOutput } from './cli/lost-output.ts'
 import { oneLine } from './cli/plain-text.ts'
-import { endDespiteThreads, prepareProcess } from './process-settings.ts'
+import { prepareProcess } from './process-settings.ts'
 
 /** What is asked for cannot be, now or later: wrong arguments or settings. 1 is for everything else. */
 const USAGE_EXIT_CODE = 2

@@ -1,6 +1,5 @@
 /**
- * The signals that end a command, and their exit codes: 128 and the number of the signal, as shells report it. The end at
- * once, also while a file system does not answer.
+ * The signals that end a command, and their exit codes: 128 and the number of the signal, as shells report it.
  */
 
 /** SIGQUIT is Ctrl+\: without a handler it would leave the terminal without echo. */
@@ -19,15 +18,4 @@ export function onEndSignals(handle: (code: number) => void): Disposable {
       for (const name of NAMES) process.off(name, listener)
     },
   }
-}
-
-/** Kills its parent if it is still there after a second. */
-const GUARD = 'sleep 1; read -r _ _ _ parent _ < /proc/$$/stat; [ "$parent" = "$PPID" ] && kill -KILL "$PPID"'
-
-/** An exit waits for each call of a file system in progress, and some never return: then only a kill ends the process. */
-export function exitNow(code: number): never {
-  // Loaded here, because each start would load it. Without a shell, the exit can wait.
-  const { spawn } = process.getBuiltinModule('node:child_process')
-  spawn('/bin/sh', ['-c', GUARD], { detached: true, stdio: 'ignore' }).on('error', () => {})
-  process.exit(code)
 }

@@ -1,6 +1,7 @@
 /** Ctrl+C and other signals: the first interrupts the work, the second leaves at once. */
 import { readFileSync } from 'node:fs'
-import { exitNow, onEndSignals } from './end-signals.ts'
+import { onEndSignals } from './end-signals.ts'
+import { exitNow } from './exit.ts'
 
 /** How long the work may take to stop after a signal that nobody may repeat, in milliseconds. */
 const STOP_TIMEOUT_MS = 10_000

@@ -9,7 +9,7 @@ import { listenOn } from '../http/listen.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { endPreparation } from '../process-settings.ts'
 import { loadConfig, loadServices } from '../wiring/load-server.ts'
-import { exitNow } from './end-signals.ts'
+import { exitNow } from './exit.ts'
 import { flushOutput } from './lost-output.ts'
 import type { Started } from './start-summary.ts'
 

@@ -41,7 +41,7 @@ export class EarlyConnections {
   }
 
   #hold(socket: Socket): void {
-    // Later bytes stay in the buffer of the kernel.
+    // Later bytes wait in the buffers of the stream and the kernel.
     const read = (bytes: Buffer) => {
       socket.pause()
       if (asksIfAlive(bytes.toString('latin1'))) {
