@@ -107,7 +107,7 @@ describe('close', () => {
     await run('sleep 30 & setsid sleep 31 & (setsid sh -c "trap : TERM HUP; while :; do sleep 0.01; done" &)')
     await runIn(shells.get('other'), 'nohup sleep 32 >/dev/null 2>&1 &')
     const running = run('sleep 33')
-    expect(processesOf(conversationId)).toBeGreaterThan(5)
+    await expect.poll(() => processesOf(conversationId)).toBeGreaterThan(5)
     await shells.close()
     expect(processesOf(conversationId)).toBe(0)
     expect(await running).toMatchObject({ interrupted: true })
