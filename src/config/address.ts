@@ -1,4 +1,4 @@
-/** Reads where the server listens, without what checks the other settings: a server listens first. */
+/** Reads the address to listen on. It does not need the code that checks the other settings, so the server can listen first. */
 import type { Read } from './environment.ts'
 import { ConfigError } from './environment.ts'
 

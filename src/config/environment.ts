@@ -54,7 +54,7 @@ export function sourceOf(name: Name): SettingSource | undefined {
   return path ? { from: 'file', path } : undefined
 }
 
-/** Where the master key comes from, or undefined when there is none; a generated one is not known here. */
+/** Returns where the master key comes from; undefined if it is not set. A key that the server has generated does not count. */
 export const masterKeySource = (): SettingSource | undefined => sourceOf('OPENHANDS_MASTER_KEY')
 
 /** What the names of this server's own variables begin with; the others are shared with other programs. */

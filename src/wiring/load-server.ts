@@ -42,7 +42,7 @@ export async function loadConfig(): Promise<ConfigModule> {
   return await import('../config/config.ts')
 }
 
-/** What is loaded by then does not delay an answer. */
+/** Call it before `app.ts` is imported, which would load all of this without a turn for answers. */
 export const loadServices = (): Promise<void> => loadParts(SERVICES)
 
 export async function loadServer(): Promise<{ readonly startServer: typeof startServer }> {

@@ -33,7 +33,7 @@ export type SocketPlace = AsyncDisposable & {
   readonly listenAt: string
 }
 
-/** Returns a place at which nothing is. Throws if there is none. */
+/** Returns a path that does not exist yet. Throws if no directory can be used. */
 export async function placeOfSocket(dataDir: string): Promise<SocketPlace> {
   const opened =
     (await openIfFree(join(dataDir, 'local'), { isOurs: true })) ??

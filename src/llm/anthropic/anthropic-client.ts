@@ -9,6 +9,7 @@ import type { Endpoint } from '../endpoint.ts'
 import type { Post } from '../model-connection.ts'
 import type { Fetch } from '../pooled-fetch.ts'
 import { createPooledFetch } from '../pooled-fetch.ts'
+import { prepareRequests } from '../prepared-request.ts'
 
 export async function createAnthropicPost(endpoint: Endpoint, fetch: Fetch | undefined): Promise<Post> {
   const { Anthropic } = await import('@anthropic-ai/sdk')
@@ -26,14 +27,7 @@ export async function createAnthropicPost(endpoint: Endpoint, fetch: Fetch | und
     fetch: (url, init) => send(url, { ...init, redirect: 'manual' }),
   })
   const path = /\/v\d+\/?$/.test(new URL(endpoint.baseUrl).pathname) ? '/messages' : '/v1/messages'
-  const url = client.buildURL(path, undefined)
-  // Send only our headers: the SDK adds those of ANTHROPIC_CUSTOM_HEADERS, which no foreign endpoint should see.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `send` takes a plain record
-  const headers = endpoint.headers as unknown as Headers
-  client.buildRequest = async ({ method, body, timeout = 0, signal }) => {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- bytes, from below
-    return { req: { method, headers, body: body as Buffer, signal: signal ?? null }, url, timeout }
-  }
+  client.buildRequest = prepareRequests(client.buildURL(path, undefined), endpoint.headers)
   return ({ body, timeoutMs: timeout, signal }) =>
     client.post(path, { body, stream: true, signal, timeout }).asResponse()
 }

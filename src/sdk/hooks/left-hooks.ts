@@ -6,7 +6,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 /** The names of queries begin with it. Those of other clients are theirs to remove. */
 export const QUERY_CLIENT = 'query-'
 
-/** In which a program that has just registered its hooks, or has lost its stream, connects; in milliseconds. */
+/** The time that a program has to connect after it has registered its hooks or lost its stream; in milliseconds. */
 const CONNECT_MS = 1000
 
 /** `clients`: those of the session. A key that may not remove hooks leaves them. Returns true if there were some. */

@@ -40,8 +40,8 @@ export type CommandOutputOptions = {
 const MAX_LIVE_BYTES = 16 * 1024 ** 2
 
 /**
- * Of the name of a file until its command has ended: no result names it if the server is killed before, and the next start
- * removes it (`left-shells.ts`).
+ * The end of a file's name until its command has ended. If the server is killed before that, no result names the file, and the
+ * next start removes it (`left-shells.ts`).
  */
 const UNFINISHED = '.new'
 
