@@ -1,70 +1,20 @@
 /**
  * The agent loop: call the model, run its tool calls, and repeat until the model has finished or a limit is reached.
  */
-import type { EventDraft } from '../contract/events/event.ts'
-import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { AskedToolUse } from '../contract/permission.ts'
-import type { OutputContext } from './output/final-output.ts'
 import { endIfValid, endWithOutput, requestOutput } from './output/final-output.ts'
-import type { Gated } from '../policy/permissions.ts'
 import { cutReasonOf } from '../llm/answer/finish-reason.ts'
-import type { Llm, LlmAnswer, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { AskingCall } from './asking-calls.ts'
-import type { Compactor } from './compaction/compactor.ts'
-import type { History } from './history.ts'
+import type { AgentContext, LeftAnswer, Output } from './loop-context.ts'
 import type { LoopEnd } from './loop-end.ts'
 import type { HookDecisions, LoopHooks } from './loop-hooks.ts'
-import type { Limited } from './loop-ends.ts'
 import { CUT_OFF, metLimit } from './loop-ends.ts'
-import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
-import type { Turn } from './turn.ts'
-import { takeTurn } from './turn.ts'
-
-/**
- * What the loop knows about its conversation. The functions return current values: the configuration may change between
- * two steps.
- */
-export type AgentContext = Limited & {
-  readonly runId: string
-  readonly history: History
-  readonly toolCalls: ToolCalls
-  readonly compactor: Compactor
-  /** Returns the model, with secrets redacted in all of its output. */
-  readonly llm: () => Llm
-  /** Returns the calls without a result, in order. */
-  readonly openCalls: () => readonly ToolCall[]
-  /** Must be awaited before `gate`. */
-  readonly prepareGate: () => Promise<void>
-  /**
-   * Of the calls that have not begun: which need a decision first, and which are denied. While one needs a decision, no
-   * further call begins.
-   */
-  readonly gate: () => Gated
-  /** Returns the answer that an earlier run was cut off with before it ended, if nothing came after it. */
-  readonly leftAnswer: () => LeftAnswer | undefined
-  /** True if all subagents that work for open calls wait for decisions. */
-  readonly waitsForSubagents: () => boolean
-  /** Returns undefined if the conversation has none. */
-  readonly hooks: () => LoopHooks | undefined
-  /** Models that turned out not to support tools: reported once, and called without tools from then on. */
-  readonly withoutTools: Set<string>
-  /**
-   * Called right before each model request: messages stored later are not part of it. Returns the seq of the last event
-   * that is.
-   */
-  readonly onRequest: () => number
-  /** Undefined if the run has no output schema. */
-  readonly output?: OutputContext | undefined
-}
-
-type LeftAnswer = { readonly stopReason: 'completed' | 'finished'; readonly text: string }
-
-/** Receives events. `emit` resolves when they are durable; `publish` is for transient events. */
-export type Output = {
-  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
-  readonly publish: (draft: TransientDraft) => void
-}
+import type { FinishedCall, ToolCall } from './tool-calls.ts'
+import type { ResultDraft } from './tool-messages.ts'
+import { askModel } from './model/ask-model.ts'
+import { RequestAhead } from './model/request-ahead.ts'
+import type { Turn } from './model/turn.ts'
 
 /**
  * The loop stops here until these calls are decided, or these questions answered. Hooks may have decided some or all of
@@ -85,12 +35,13 @@ export async function runAgent(
   output: Output,
   signal: AbortSignal,
 ): Promise<LoopEnd | LoopWait> {
+  using ahead = new RequestAhead(context, signal)
   if (await context.hooks()?.begin(signal)) return ENDED_BY_HOOK
   const left = context.leftAnswer()
   const over = left && (await endWithAnswer(context, left, signal))
   if (over) return over
   for (;;) {
-    const ran = await runOpenCalls(context, signal)
+    const ran = await runOpenCalls(context, ahead, signal)
     if (!ran) return { stopReason: 'paused' }
     if (!('finishes' in ran)) return ran
     if (ran.finishes) {
@@ -105,7 +56,7 @@ export async function runAgent(
       if (context.output) await requestOutput(context.output, output.emit)
       const spent = await makeRoom(context, signal)
       if (spent) return spent
-      const turn = await askWithRoom(context, output, signal)
+      const turn = await askWithRoom(context, ahead, output, signal)
       if (turn.hasCalls || turn.isPaused) continue
       const cutReason = cutReasonOf(turn.stopReason)
       if (cutReason) return CUT_OFF[cutReason]
@@ -144,9 +95,11 @@ async function finish(
  */
 async function runOpenCalls(
   context: AgentContext,
+  ahead: RequestAhead,
   signal: AbortSignal,
 ): Promise<FinishedCall | LoopWait | LoopEnd | undefined> {
   const { toolCalls } = context
+  const storing = (result: ResultDraft) => ahead.begin(result)
   let last: FinishedCall = { finishes: false }
   while (context.openCalls().length) {
     const hooks = context.hooks()
@@ -161,7 +114,8 @@ async function runOpenCalls(
     if (gated?.asks.length) return await askAbout(gated.asks, hooks, signal)
     const asking = gated && toolCalls.asking(context.openCalls(), gated.denials)
     if (asking?.length) return { asking }
-    const finished = await orAborted(toolCalls.runInParallel(calls, gated?.denials), signal)
+    const running = toolCalls.runInParallel(calls, gated?.denials, last.finishes ? undefined : storing)
+    const finished: FinishedCall | undefined = await orAborted(running, signal)
     if (!finished) return undefined
     if (finished.finishes) last = finished
     if (hooks?.takeEnd()) return ENDED_BY_HOOK
@@ -214,10 +168,15 @@ async function makeRoom(context: AgentContext, signal: AbortSignal): Promise<Loo
 }
 
 /** Compacts once after the model has refused the context as too long. */
-async function askWithRoom(context: AgentContext, output: Output, signal: AbortSignal): Promise<Turn> {
+async function askWithRoom(
+  context: AgentContext,
+  ahead: RequestAhead,
+  output: Output,
+  signal: AbortSignal,
+): Promise<Turn> {
   const { compactor } = context
   try {
-    const turn = await askModel(context, output, signal)
+    const turn = await askModel(context, ahead, output, signal)
     const isCutOff = !turn.hasCalls && cutReasonOf(turn.stopReason) === 'context_window'
     if (!isCutOff || !(await compactor.compact('context_window', signal))) return turn
   } catch (error) {
@@ -225,7 +184,7 @@ async function askWithRoom(context: AgentContext, output: Output, signal: AbortS
     if (!(await compactor.compact('context_window', signal))) throw withAdvice(error)
   }
   try {
-    return await askModel(context, output, signal)
+    return await askModel(context, ahead, output, signal)
   } catch (error) {
     throw isTooLong(error) ? withAdvice(error) : error
   }
@@ -236,55 +195,6 @@ const isTooLong = (error: unknown): error is LlmError => error instanceof LlmErr
 function withAdvice(error: LlmError): LlmError {
   const message = `${error.message} Compaction could not make it short enough: send shorter messages, offer fewer tools, use a model with a larger window, or begin a new conversation.`
   return new LlmError('context_window', message, { cause: error })
-}
-
-async function askModel(context: AgentContext, output: Output, signal: AbortSignal): Promise<Turn> {
-  const llm = context.llm()
-  const { history, toolCalls, runId } = context
-  const ask = (tools: readonly ModelTool[]) => {
-    const hooks = context.hooks()
-    if (hooks) return askWithHooks({ context, llm, hooks, tools }, output, signal)
-    const deps = { runId, readThrough: context.onRequest(), ...output }
-    const request = { system: history.system, messages: history.messagesToSend(), tools, ...restOf(context) }
-    return takeTurn(llm, request, deps, signal)
-  }
-  try {
-    return await ask(context.withoutTools.has(llm.model) ? [] : toolCalls.descriptions)
-  } catch (error) {
-    if (!(error instanceof LlmError && error.lacksTools) || context.withoutTools.has(llm.model)) throw error
-    context.withoutTools.add(llm.model)
-    await output.emit([warnOfMissingTools(llm.model, runId)])
-    return await ask([])
-  }
-}
-
-const restOf = ({ output, history: { callIds } }: AgentContext) => {
-  return { takenIds: callIds, ...(output && { outputSchema: output.schema }) }
-}
-
-type HookedRequest = {
-  readonly context: AgentContext
-  readonly llm: Llm
-  readonly hooks: LoopHooks
-  readonly tools: readonly ModelTool[]
-}
-
-async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, output: Output, signal: AbortSignal) {
-  const { history, runId } = context
-  const upcoming = () => ({ system: history.system, messages: history.upcoming() })
-  // Rewritten messages do not have what is stored from here on.
-  const readBefore = context.onRequest()
-  const rewritten = await hooks.beforeModel(llm.model, upcoming, signal)
-  const readThrough = rewritten ? readBefore : context.onRequest()
-  const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
-  const messages = rewritten ?? history.messagesToSend()
-  const asked = { system: history.system, messages, tools, ...restOf(context) }
-  return await takeTurn(llm, asked, { runId, readThrough, ...output, onAnswer }, signal)
-}
-
-function warnOfMissingTools(model: string, run_id: string): EventDraft {
-  const message = `${model} does not support tools at this endpoint; the agent continues without them and can only write messages.`
-  return { type: 'ErrorEvent', source: 'environment', run_id, error_type: 'config', message, retryable: false }
 }
 
 /** Returns undefined if the signal is aborted first; the promise then continues, and the next run awaits it. */

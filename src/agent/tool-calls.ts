@@ -7,13 +7,15 @@ import type { ToolErrorType } from '../contract/events/status.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import type { HookVerdict } from '../policy/gated-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
-import type { Redactor } from '../security/redaction/redactor.ts'
 import type { AskingCall } from './asking-calls.ts'
 import { askingCalls } from './asking-calls.ts'
 import type { ChangingTools } from './describe-tool.ts'
 import { createDescriber } from './describe-tool.ts'
 import { redactOutput } from './redact-output.ts'
 import { accessOf, findFault, readInput } from './tool-input.ts'
+import type { ResultDraft } from './tool-messages.ts'
+import type { LiveOutputDeps } from './live-output.ts'
+import { createLiveOutput } from './live-output.ts'
 import type { TaskOutcome } from '../tools/task/task-access.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
@@ -40,16 +42,13 @@ export type ClientResult = { readonly output: unknown; readonly isError: boolean
 /** `finishes`: the tool ends the run; `finalText` is its text. */
 export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }
 
-export type ToolCallsDeps = {
+export type ToolCallsDeps = LiveOutputDeps & {
   readonly tools: readonly Tool[]
   readonly changing?: ChangingTools | undefined
   readonly context: () => Omit<ToolContext, 'toolUseId' | 'approvedDefinition' | 'signal' | 'onOutput'>
-  /** Redacts all output of tools, complete or streamed, before anything else reads it. */
-  readonly redactor: Pick<Redactor, 'redact' | 'stream'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   /** Returns advice for the model to add to this result, if any. */
   readonly adviceFor: (result: ResultDraft) => string | undefined
-  readonly onOutput: (toolUseId: string, stream: 'stdout' | 'stderr', text: string, offset: number) => void
   readonly onCrash: (error: unknown, call: ToolCall) => void
   /** Hooks that follow a call. */
   readonly hooks?: CallHooks
@@ -79,9 +78,14 @@ export interface ToolCalls {
   /**
    * Runs calls in parallel; all of them start before it returns. Of a call in `denials` only the reason is stored, as its
    * result. Results are stored in the order of the calls. Resolves to the last call that finishes the run, if there is one.
-   * Rejects if a result could not be stored.
+   * Rejects if a result could not be stored. `onStoring` receives the last result when its storing has begun, unless a
+   * call may finish the run. It must not throw.
    */
-  runInParallel(calls: readonly ToolCall[], denials?: ReadonlyMap<string, string>): Promise<FinishedCall>
+  runInParallel(
+    calls: readonly ToolCall[],
+    denials?: ReadonlyMap<string, string>,
+    onStoring?: (result: ResultDraft) => void,
+  ): Promise<FinishedCall>
   /** Returns true if the tool changes nothing, so that its calls may run in parallel. */
   isReadOnly(name: string): boolean
   /** Returns true if its calls are worked on by subagents. */
@@ -109,7 +113,13 @@ const INTERRUPT_GRACE_MS = 1500
 const NONE: readonly AskingCall[] = []
 
 /** How a call begins: `denial` is the reason why it does not run; its result is stored after `before`. */
-type Beginning = { readonly denial?: string | undefined; readonly before?: Promise<unknown> | undefined }
+type Beginning = {
+  readonly denial?: string | undefined
+  readonly before?: Promise<unknown> | undefined
+  readonly onStoring?: ((result: ResultDraft) => void) | undefined
+}
+
+type RunningCall = { readonly promise: Promise<FinishedCall>; readonly abort: AbortController }
 
 export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   const { changing } = deps
@@ -117,13 +127,14 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   const toolNamed = (name: string) => byName.get(name) ?? changing?.find(name)
   const describe = createDescriber(deps)
   const canAsk = deps.tools.some((tool) => 'questions' in tool)
-  const running = new Map<string, { promise: Promise<FinishedCall>; abort: AbortController }>()
+  const running = new Map<string, RunningCall>()
   // A call that ran and whose result could not be stored (the disk was full) must not run again: only the write is
   // retried.
   const unstored = new Map<string, HookedResult>()
 
   /** Stores the result after that of the earlier call `before`. If that one cannot be stored, this one is kept as well. */
-  const settle = async (call: ToolCall, signal: AbortSignal, { denial, before }: Beginning): Promise<FinishedCall> => {
+  const settle = async (call: ToolCall, signal: AbortSignal, beginning: Beginning): Promise<FinishedCall> => {
+    const { denial, before, onStoring } = beginning
     const execution = () =>
       denial === undefined ? execute(deps, toolNamed(call.name), call, signal) : refusal('denied', denial)
     const kept = unstored.get(call.toolUseId)
@@ -136,7 +147,9 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     // After the earlier results are stored: the advice depends on them.
     const result = kept?.result ?? advised(deps, ran.result)
     unstored.set(call.toolUseId, { ...ran, result })
-    await deps.emit([...ran.events, result])
+    const stored = deps.emit([...ran.events, result])
+    onStoring?.(result)
+    await stored
     unstored.delete(call.toolUseId)
     const tool = toolNamed(call.name)
     return tool?.finishes && !result.is_error
@@ -166,9 +179,13 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     definitionOf: (name) => toolNamed(name)?.definitionHash,
     render: (name, output) => renderOutput(toolNamed(name), output),
     run: (call) => begin(call),
-    async runInParallel(calls, denials) {
+    async runInParallel(calls, denials, onStoring) {
       const ends: Promise<FinishedCall>[] = []
-      for (const call of calls) ends.push(begin(call, { denial: denials?.get(call.toolUseId), before: ends.at(-1) }))
+      const last = calls.some(({ name }) => toolNamed(name)?.finishes) ? undefined : calls.at(-1)
+      for (const call of calls) {
+        const denial = denials?.get(call.toolUseId)
+        ends.push(begin(call, { denial, before: ends.at(-1), ...(call === last && { onStoring }) }))
+      }
       // Wait for all of them, also after a failure.
       await Promise.allSettled(ends)
       const finished = await Promise.all(ends)
@@ -177,18 +194,17 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     isReadOnly: (name) => toolNamed(name)?.readOnly === true,
     callsSubagent: (name) => toolNamed(name)?.callsSubagent === true,
     hasBegun: (toolUseId) => running.has(toolUseId) || unstored.has(toolUseId),
-    async interrupt() {
-      const calls = [...running.values()]
-      for (const call of calls) call.abort.abort()
-      const { promise: late, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, INTERRUPT_GRACE_MS)
-      await Promise.race([Promise.allSettled(calls.map((call) => call.promise)), late])
-      clearTimeout(timer)
-    },
+    interrupt: () => interruptAll([...running.values()]),
   }
 }
 
-export type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
+async function interruptAll(calls: readonly RunningCall[]): Promise<void> {
+  for (const call of calls) call.abort.abort()
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, INTERRUPT_GRACE_MS)
+  await Promise.race([Promise.allSettled(calls.map((call) => call.promise)), late])
+  clearTimeout(timer)
+}
 
 /** Undefined if the call stays open. */
 async function toResult(
@@ -238,7 +254,7 @@ async function execute(
   }
   const read = readInput(tool, call.input)
   if ('fault' in read) return refusal('invalid_input', read.fault)
-  const live = createLiveOutput(deps, call)
+  const live = createLiveOutput(deps, call.toolUseId)
   try {
     const { toolUseId, approvedDefinition } = call
     const context = { ...deps.context(), toolUseId, approvedDefinition, signal, onOutput: live.add }
@@ -249,23 +265,6 @@ async function execute(
     if (tool.callsSubagent) throw error
     deps.onCrash(error, call)
     return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
-  }
-}
-
-/** Output shown while the tool runs; offsets count the redacted bytes. */
-function createLiveOutput({ redactor, onOutput }: ToolCallsDeps, { toolUseId }: ToolCall) {
-  const streams = { stdout: { texts: redactor.stream(), shown: 0 }, stderr: { texts: redactor.stream(), shown: 0 } }
-  const show = (name: 'stdout' | 'stderr', text: string) => {
-    if (text === '') return
-    onOutput(toolUseId, name, text, streams[name].shown)
-    streams[name].shown += Buffer.byteLength(text)
-  }
-  return {
-    add: (name: 'stdout' | 'stderr', text: string) => show(name, streams[name].texts.push(text)),
-    end: () => {
-      show('stdout', streams.stdout.texts.flush())
-      show('stderr', streams.stderr.texts.flush())
-    },
   }
 }
 

@@ -1,5 +1,5 @@
 /** The messages of tool calls and their results, as the model reads them. */
-import type { EventOf } from '../contract/events/event.ts'
+import type { EventDraft, EventOf } from '../contract/events/event.ts'
 import type { ImagePart } from '../contract/message.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
 import type { ModelMessage, ModelToolCall } from '../llm/llm.ts'
@@ -16,7 +16,9 @@ export function toModelCall(event: EventOf<'ToolUse'>): ModelToolCall {
   return { id: event.tool_use_id, name: event.name, arguments: JSON.stringify(input ?? {}) }
 }
 
-export function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: RenderOutput): ModelMessage {
+export type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
+
+export function toToolMessage(event: ResultDraft, toolName: string, render: RenderOutput): ModelMessage {
   const parts = partsOfOutput(event.output)
   const text = parts ? textOfParts(parts) : render(toolName, event.output)
   const error =
@@ -41,6 +43,6 @@ export function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, re
   }
 }
 
-export function imagesOf({ output }: EventOf<'ToolResult'>): readonly ImagePart[] {
+export function imagesOf({ output }: ResultDraft): readonly ImagePart[] {
   return (partsOfOutput(output) ?? []).filter((part) => part.type === 'image')
 }

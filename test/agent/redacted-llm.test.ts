@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createRedactedLlm } from '../../src/agent/redacted-llm.ts'
+import { createRedactedLlm } from '../../src/agent/model/redacted-llm.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
 import type { Llm, LlmAnswer, LlmDelta } from '../../src/llm/llm.ts'
 import { LlmError } from '../../src/llm/llm.ts'

@@ -4,7 +4,7 @@
  */
 import { afterAll, expect, test } from 'vitest'
 import { findFaults } from '../../src/agent/find-faults.ts'
-import { createHistory } from '../../src/agent/history.ts'
+import { createHistory } from '../../src/agent/history/history.ts'
 import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import type { Intent } from '../../src/conversations/state/intents.ts'
 import { decide } from '../../src/conversations/state/intents.ts'

@@ -1,5 +1,6 @@
 /** The hooks around tool calls: before them, after them, and instead of a user's decision. */
-import type { CallHooks, HookedResult, ResultDraft, ToolCall, ToolCalls } from '../../agent/tool-calls.ts'
+import type { CallHooks, HookedResult, ToolCall, ToolCalls } from '../../agent/tool-calls.ts'
+import type { ResultDraft } from '../../agent/tool-messages.ts'
 import type { HookDecision, HookDecisions } from '../../agent/loop-hooks.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'

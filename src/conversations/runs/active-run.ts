@@ -1,7 +1,8 @@
 /** An active run: drives the agent loop outside the conversation's inbox, and enters the inbox only to end. */
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import { timeLimit } from '../../agent/loop-ends.ts'
-import type { AgentContext, LoopWait } from '../../agent/loop.ts'
+import type { AgentContext } from '../../agent/loop-context.ts'
+import type { LoopWait } from '../../agent/loop.ts'
 import { runAgent } from '../../agent/loop.ts'
 import type { OutputContext } from '../../agent/output/final-output.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'

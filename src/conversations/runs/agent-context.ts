@@ -1,8 +1,8 @@
 /** What the agent loop knows of the agent that it works for: the main agent of a run, or a subagent. */
 import { Compactor } from '../../agent/compaction/compactor.ts'
-import type { AgentContext, Output } from '../../agent/loop.ts'
+import type { AgentContext, Output } from '../../agent/loop-context.ts'
 import type { RunLimits } from '../../agent/loop-ends.ts'
-import type { History } from '../../agent/history.ts'
+import type { History } from '../../agent/history/history.ts'
 import { stuckIn } from '../../agent/repeats.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'

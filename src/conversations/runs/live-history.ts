@@ -1,5 +1,5 @@
 /** The history of an agent while it works: read from the log once, then kept current with each stored event. */
-import type { History } from '../../agent/history.ts'
+import type { History } from '../../agent/history/history.ts'
 import type { RenderOutput } from '../../agent/tool-messages.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'

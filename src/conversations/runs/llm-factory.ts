@@ -1,5 +1,5 @@
 /** Creates the model client of a conversation with the credentials valid at that time; its answers are redacted and timed. */
-import { createRedactedLlm } from '../../agent/redacted-llm.ts'
+import { createRedactedLlm } from '../../agent/model/redacted-llm.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { Llm } from '../../llm/llm.ts'
 import type { Dialects } from '../../llm/provider.ts'

@@ -1,8 +1,8 @@
 /** Reads the messages that the model has read from the log of a conversation. */
-import type { History } from '../../agent/history.ts'
+import type { History } from '../../agent/history/history.ts'
 import type { RenderOutput } from '../../agent/tool-messages.ts'
-import { HISTORY_TYPES } from '../../agent/history-types.ts'
-import { createHistory } from '../../agent/history.ts'
+import { HISTORY_TYPES } from '../../agent/history/history-types.ts'
+import { createHistory } from '../../agent/history/history.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 

@@ -2,7 +2,7 @@
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import type { LoopWait } from '../../agent/loop.ts'
 import { runAgent } from '../../agent/loop.ts'
-import type { AgentContext, Output } from '../../agent/loop.ts'
+import type { AgentContext, Output } from '../../agent/loop-context.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { AgentParts } from '../runs/agent-context.ts'

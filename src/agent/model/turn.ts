@@ -1,11 +1,11 @@
 /** One model answer: streamed as transient deltas, then stored as a whole, together with its tool calls. */
-import type { EventDraft } from '../contract/events/event.ts'
-import type { AssistantPart } from '../contract/message.ts'
-import type { TransientDraft } from '../contract/events/transient-event.ts'
-import type { Llm, LlmAnswer, LlmPiece, LlmRequest, LlmRetry, ModelToolCall } from '../llm/llm.ts'
-import { LlmError, partOf } from '../llm/llm.ts'
-import { parseJsonObject } from '../lib/json/untrusted-json.ts'
-import { uuid7 } from '../lib/uuid7.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { AssistantPart } from '../../contract/message.ts'
+import type { TransientDraft } from '../../contract/events/transient-event.ts'
+import type { LlmAnswer, LlmDelta, LlmPiece, LlmRetry, ModelToolCall } from '../../llm/llm.ts'
+import { LlmError, partOf } from '../../llm/llm.ts'
+import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
 
 export type TurnDeps = {
   readonly runId: string
@@ -16,6 +16,9 @@ export type TurnDeps = {
   /** Returns the answer to store instead. Throws an `LlmError` if nothing of it must be used. */
   readonly onAnswer?: (answer: LlmAnswer) => Promise<LlmAnswer>
 }
+
+/** The answer of an `Llm`, from its beginning. */
+export type AnswerStream = Pick<AsyncGenerator<LlmDelta, LlmAnswer>, 'next'>
 
 export type Turn = {
   readonly hasCalls: boolean
@@ -30,11 +33,10 @@ export type Turn = {
  * `partial`, and the signal's reason when aborted. Each retry is logged before its wait. No tool starts before the
  * answer is complete, so that a retry repeats only text.
  */
-export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, signal: AbortSignal): Promise<Turn> {
+export async function takeTurn(stream: AnswerStream, deps: TurnDeps, signal: AbortSignal): Promise<Turn> {
   let messageId = uuid7()
   const abandon = () => deps.publish({ type: 'AssistantAborted', message_id: messageId, run_id: deps.runId })
   try {
-    const stream = llm.stream(request, signal)
     let show: ReturnType<typeof createDeltaPublisher> | undefined
     for (;;) {
       const next = await stream.next()

@@ -1,5 +1,5 @@
 /** Which events the model's history consists of. */
-import type { Event, EventOf, EventType } from '../contract/events/event.ts'
+import type { Event, EventOf, EventType } from '../../contract/events/event.ts'
 
 const IS_SENT = {
   SystemInit: true,

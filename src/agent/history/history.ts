@@ -2,10 +2,9 @@
  * Folds events into the messages that the model reads. It only ever appends, so that each request extends the previous
  * one byte for byte; only a `Condensation` replaces messages.
  */
-import type { Event, EventOf } from '../contract/events/event.ts'
-import type { ImagePart } from '../contract/message.ts'
-import type { ModelMessage, ModelToolCall } from '../llm/llm.ts'
-import type { RenderOutput } from './tool-messages.ts'
+import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { ModelMessage } from '../../llm/llm.ts'
+import type { RenderOutput } from '../tool-messages.ts'
 import {
   askForOutput,
   contextOf,
@@ -16,12 +15,15 @@ import {
   withCommand,
   wordsOf,
 } from './event-words.ts'
-import { imagesOf, toModelCall, toToolMessage } from './tool-messages.ts'
+import type { ResultDraft } from '../tool-messages.ts'
+import { imagesOf, toModelCall, toToolMessage } from '../tool-messages.ts'
 import { isSent } from './history-types.ts'
-import { ContextSize, tokensOfText } from './compaction/context-size.ts'
-import type { ListedMessage } from './compaction/message-list.ts'
-import { MessageList } from './compaction/message-list.ts'
-import type { ResultPlace } from './compaction/shorten.ts'
+import { ContextSize, tokensOfText } from '../compaction/context-size.ts'
+import type { ListedMessage } from '../compaction/message-list.ts'
+import { MessageList } from '../compaction/message-list.ts'
+import type { ResultPlace } from '../compaction/shorten.ts'
+import type { OpenTurn } from './open-turn.ts'
+import { openTurn, waitsOnlyFor } from './open-turn.ts'
 
 export interface History {
   readonly system: string
@@ -40,6 +42,11 @@ export interface History {
   upcoming(): readonly ModelMessage[]
   /** Adds an event. Call it with each event once, in the order of the log. */
   add(event: Event): void
+  /**
+   * Adds a result whose event is being stored, if it is the last that the open turn waits for; otherwise returns false.
+   * The list is then as it will be with the event. If that cannot be stored, the history must not be used any more.
+   */
+  expect(result: ResultDraft): boolean
 }
 
 /** The history of the main agent, or of the subagent with this id. */
@@ -62,6 +69,8 @@ class EventHistory implements History {
   // are kept here until every call has its result.
   #turn: OpenTurn | undefined
   readonly #held: ListedMessage[] = []
+  /** The place of a result in the log, which is known when its event is stored. */
+  #expected: { readonly toolUseId: string; readonly origin: { eventId: string } } | undefined
 
   constructor(render: RenderOutput, agentId: string | undefined) {
     this.#render = render
@@ -129,10 +138,22 @@ class EventHistory implements History {
         this.#turn?.names.set(event.tool_use_id, event.name)
         return
       case 'ToolResult':
-        return this.#resulted(event)
+        if (event.tool_use_id !== this.#expected?.toolUseId)
+          return this.#resulted(event, { eventId: event.id, path: event.full_output_path })
+        this.#expected.origin.eventId = event.id
+        this.#expected = undefined
+        return
       default:
         event satisfies never
     }
+  }
+
+  expect(result: ResultDraft): boolean {
+    if (!this.#turn || !waitsOnlyFor(this.#turn, result.tool_use_id)) return false
+    const origin = { eventId: '', path: result.full_output_path }
+    this.#expected = { toolUseId: result.tool_use_id, origin }
+    this.#resulted(result, origin)
+    return true
   }
 
   #isOwn(event: Event): boolean {
@@ -210,14 +231,12 @@ class EventHistory implements History {
     if (!this.#turn) this.#measure(event)
   }
 
-  #resulted(event: EventOf<'ToolResult'>): void {
+  #resulted(result: ResultDraft, origin: ResultPlace): void {
     const turn = this.#turn
-    if (!turn?.callIds.includes(event.tool_use_id)) return
-    turn.results.set(event.tool_use_id, {
-      message: toToolMessage(event, turn.names.get(event.tool_use_id) ?? '', this.#render),
-      origin: { eventId: event.id, path: event.full_output_path },
-    })
-    turn.images.set(event.tool_use_id, imagesOf(event))
+    const id = result.tool_use_id
+    if (!turn?.callIds.includes(id)) return
+    turn.results.set(id, { message: toToolMessage(result, turn.names.get(id) ?? '', this.#render), origin })
+    turn.images.set(id, imagesOf(result))
     if (turn.results.size === turn.callIds.length) this.#settle(turn)
   }
 
@@ -268,23 +287,3 @@ const CONTINUE_UNREAD = asUser(
 const isContinue = (message: ModelMessage | undefined): boolean => message === CONTINUE || message === CONTINUE_UNREAD
 
 const continueAfter = (last: ListedMessage | undefined): ModelMessage => (last?.leftUnread ? CONTINUE_UNREAD : CONTINUE)
-
-type OpenTurn = {
-  readonly answer: EventOf<'AssistantMessage'>
-  readonly callIds: readonly string[]
-  readonly calls: ModelToolCall[]
-  readonly names: Map<string, string>
-  readonly results: Map<string, { readonly message: ModelMessage; readonly origin: ResultPlace }>
-  readonly images: Map<string, readonly ImagePart[]>
-}
-
-function openTurn(answer: EventOf<'AssistantMessage'>): OpenTurn {
-  return {
-    answer,
-    callIds: answer.tool_use_ids,
-    calls: [],
-    names: new Map(),
-    results: new Map(),
-    images: new Map(),
-  }
-}

@@ -1,16 +1,16 @@
 /** Redacts everything that a model returns: text, reasoning, calls and errors, before anything else reads them. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { uuid7 } from '../lib/uuid7.ts'
-import { parseJsonObject } from '../lib/json/untrusted-json.ts'
-import { mapStrings, stringsIn } from '../lib/json/map-strings.ts'
-import { createSlices } from '../lib/time-slices.ts'
-import type { AssistantPart } from '../contract/message.ts'
-import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../llm/llm.ts'
-import { LlmError, partOf } from '../llm/llm.ts'
-import { redactMaskedKeys } from '../security/redaction/masked-keys.ts'
-import type { Redactor } from '../security/redaction/redactor.ts'
-import type { StreamRedactor } from '../security/redaction/stream-redactor.ts'
-import { SLICE_CHARS } from '../security/redaction/stream-redactor.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
+import { mapStrings, stringsIn } from '../../lib/json/map-strings.ts'
+import { createSlices } from '../../lib/time-slices.ts'
+import type { AssistantPart } from '../../contract/message.ts'
+import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../../llm/llm.ts'
+import { LlmError, partOf } from '../../llm/llm.ts'
+import { redactMaskedKeys } from '../../security/redaction/masked-keys.ts'
+import type { Redactor } from '../../security/redaction/redactor.ts'
+import type { StreamRedactor } from '../../security/redaction/stream-redactor.ts'
+import { SLICE_CHARS } from '../../security/redaction/stream-redactor.ts'
 
 /**
  * Returns the same model with secrets redacted in its output. The joined deltas equal the text of the answer, except

@@ -1,0 +1,56 @@
+/** What the agent loop gets: its conversation, and where its events go. */
+import type { EventDraft } from '../contract/events/event.ts'
+import type { TransientDraft } from '../contract/events/transient-event.ts'
+import type { Llm } from '../llm/llm.ts'
+import type { Gated } from '../policy/permissions.ts'
+import type { Compactor } from './compaction/compactor.ts'
+import type { History } from './history/history.ts'
+import type { Limited } from './loop-ends.ts'
+import type { LoopHooks } from './loop-hooks.ts'
+import type { OutputContext } from './output/final-output.ts'
+import type { ToolCall, ToolCalls } from './tool-calls.ts'
+
+/**
+ * What the loop knows about its conversation. The functions return current values: the configuration may change between
+ * two steps.
+ */
+export type AgentContext = Limited & {
+  readonly runId: string
+  readonly history: History
+  readonly toolCalls: ToolCalls
+  readonly compactor: Compactor
+  /** Returns the model, with secrets redacted in all of its output. */
+  readonly llm: () => Llm
+  /** Returns the calls without a result, in order. */
+  readonly openCalls: () => readonly ToolCall[]
+  /** Must be awaited before `gate`. */
+  readonly prepareGate: () => Promise<void>
+  /**
+   * Of the calls that have not begun: which need a decision first, and which are denied. While one needs a decision, no
+   * further call begins.
+   */
+  readonly gate: () => Gated
+  /** Returns the answer that an earlier run was cut off with before it ended, if nothing came after it. */
+  readonly leftAnswer: () => LeftAnswer | undefined
+  /** True if all subagents that work for open calls wait for decisions. */
+  readonly waitsForSubagents: () => boolean
+  /** Returns undefined if the conversation has none. */
+  readonly hooks: () => LoopHooks | undefined
+  /** Models that turned out not to support tools: reported once, and called without tools from then on. */
+  readonly withoutTools: Set<string>
+  /**
+   * Called right before each model request: messages stored later are not part of it. Returns the seq of the last event
+   * that is.
+   */
+  readonly onRequest: () => number
+  /** Undefined if the run has no output schema. */
+  readonly output?: OutputContext | undefined
+}
+
+export type LeftAnswer = { readonly stopReason: 'completed' | 'finished'; readonly text: string }
+
+/** Receives events. `emit` resolves when they are durable; `publish` is for transient events. */
+export type Output = {
+  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  readonly publish: (draft: TransientDraft) => void
+}

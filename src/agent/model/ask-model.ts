@@ -1,0 +1,61 @@
+/** Asks the model for its next answer, with hooks around the request if there are any. */
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { Llm, LlmAnswer, ModelTool } from '../../llm/llm.ts'
+import { LlmError } from '../../llm/llm.ts'
+import type { AgentContext, Output } from '../loop-context.ts'
+import type { LoopHooks } from '../loop-hooks.ts'
+import { NO_TOOLS, requestOf, restOf, toolsFor } from './model-request.ts'
+import type { RequestAhead } from './request-ahead.ts'
+import type { Turn } from './turn.ts'
+import { takeTurn } from './turn.ts'
+
+/** What `takeTurn` throws. A model that turns out not to support tools is asked again without them. */
+export async function askModel(
+  context: AgentContext,
+  ahead: RequestAhead,
+  output: Output,
+  signal: AbortSignal,
+): Promise<Turn> {
+  const llm = context.llm()
+  const { runId } = context
+  const ask = (tools: readonly ModelTool[]) => {
+    const hooks = context.hooks()
+    if (hooks) return askWithHooks({ context, llm, hooks, tools }, output, signal)
+    const deps = { runId, readThrough: context.onRequest(), ...output }
+    const request = requestOf(context, tools)
+    return takeTurn(ahead.take(llm, request) ?? llm.stream(request, signal), deps, signal)
+  }
+  try {
+    return await ask(toolsFor(context, llm))
+  } catch (error) {
+    if (!(error instanceof LlmError && error.lacksTools) || context.withoutTools.has(llm.model)) throw error
+    context.withoutTools.add(llm.model)
+    await output.emit([warnOfMissingTools(llm.model, runId)])
+    return await ask(NO_TOOLS)
+  }
+}
+
+type HookedRequest = {
+  readonly context: AgentContext
+  readonly llm: Llm
+  readonly hooks: LoopHooks
+  readonly tools: readonly ModelTool[]
+}
+
+async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, output: Output, signal: AbortSignal) {
+  const { history, runId } = context
+  const upcoming = () => ({ system: history.system, messages: history.upcoming() })
+  // Rewritten messages do not have what is stored from here on.
+  const readBefore = context.onRequest()
+  const rewritten = await hooks.beforeModel(llm.model, upcoming, signal)
+  const readThrough = rewritten ? readBefore : context.onRequest()
+  const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
+  const messages = rewritten ?? history.messagesToSend()
+  const asked = { system: history.system, messages, tools, ...restOf(context) }
+  return await takeTurn(llm.stream(asked, signal), { runId, readThrough, ...output, onAnswer }, signal)
+}
+
+function warnOfMissingTools(model: string, run_id: string): EventDraft {
+  const message = `${model} does not support tools at this endpoint; the agent continues without them and can only write messages.`
+  return { type: 'ErrorEvent', source: 'environment', run_id, error_type: 'config', message, retryable: false }
+}

@@ -1,0 +1,104 @@
+/**
+ * Sends the next request while the last result of a turn is being written to the disk, so that the model does not wait
+ * for the disk. Nothing of the answer is read before the result is stored. If the loop then does anything else than ask
+ * just that, the request is aborted.
+ */
+import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../llm/llm.ts'
+import type { AgentContext } from '../loop-context.ts'
+import { metLimit } from '../loop-ends.ts'
+import type { ResultDraft } from '../tool-messages.ts'
+import { requestOf, toolsFor } from './model-request.ts'
+import type { AnswerStream } from './turn.ts'
+
+type Sent = {
+  readonly llm: Llm
+  readonly request: LlmRequest
+  /** The number of its messages: the list grows. */
+  readonly count: number
+  readonly stream: AsyncGenerator<LlmDelta, LlmAnswer>
+  readonly first: Promise<IteratorResult<LlmDelta, LlmAnswer>>
+}
+
+export class RequestAhead implements Disposable {
+  readonly #context: AgentContext
+  readonly #signal: AbortSignal
+  #sent: Sent | undefined
+  /** Aborts the request that was sent ahead, also when its answer is being read. */
+  #abort = new AbortController()
+  readonly #onAbort = () => this.#abort.abort(this.#signal.reason)
+
+  /** `signal` stops the loop. */
+  constructor(context: AgentContext, signal: AbortSignal) {
+    this.#context = context
+    this.#signal = signal
+    signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  /** Call it when the storing of the result has begun. Sends nothing if the loop may do something else next. */
+  begin(result: ResultDraft): void {
+    const context = this.#context
+    if (this.#signal.aborted || !isFollowedByRequest(context, result) || !context.history.expect(result)) return
+    if (context.compactor.isDue()) return
+    const llm = context.llm()
+    const request = requestOf(context, toolsFor(context, llm))
+    const stream = llm.stream(request, this.#abort.signal)
+    const first = stream.next()
+    // It is read later, or never.
+    first.catch(() => {})
+    this.#sent = { llm, request, count: request.messages.length, stream, first }
+  }
+
+  /** Returns the answer to this request, if it was sent ahead. */
+  take(llm: Llm, request: LlmRequest): AnswerStream | undefined {
+    const sent = this.#sent
+    if (!sent) return undefined
+    if (!isSame(sent, llm, request)) {
+      this.#drop()
+      return undefined
+    }
+    this.#sent = undefined
+    let first: Sent['first'] | undefined = sent.first
+    const next = () => {
+      const current = first ?? sent.stream.next()
+      first = undefined
+      return current
+    }
+    return { next }
+  }
+
+  [Symbol.dispose](): void {
+    this.#signal.removeEventListener('abort', this.#onAbort)
+    this.#drop()
+  }
+
+  #drop(): void {
+    const sent = this.#sent
+    if (!sent) return
+    this.#sent = undefined
+    this.#abort.abort()
+    this.#abort = new AbortController()
+    // It may have begun to answer, and then ends only when somebody says that nothing more is read.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
+    sent.first.then(() => sent.stream.return(undefined as never)).catch(() => {})
+  }
+}
+
+/**
+ * False if something else than the messages decides what comes next: a hook, a limit, or a schema. A call that failed may
+ * have been one too many.
+ */
+function isFollowedByRequest(context: AgentContext, { is_error, tool_use_id }: ResultDraft): boolean {
+  const [open, ...others] = context.openCalls()
+  if (is_error || open?.toolUseId !== tool_use_id || others.length > 0) return false
+  return !context.hooks() && !context.output && context.steps() > 0 && !metLimit(context)
+}
+
+function isSame({ llm, request, count }: Sent, nextLlm: Llm, next: LlmRequest): boolean {
+  return (
+    llm === nextLlm &&
+    request.messages === next.messages &&
+    count === next.messages.length &&
+    request.system === next.system &&
+    request.tools === next.tools
+  )
+}

@@ -1,0 +1,153 @@
+/** The model is asked while the result that it is asked about is still being written; nothing comes of it before that is done. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { EventStore, StoredLog } from '../../src/events/event-store.ts'
+import { Problem } from '../../src/contract/problem.ts'
+import type { Script } from '../../src/llm/scripted/script.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
+import { call, endOf, eventsOf, gate, only, setBench, tool, userText, until } from '../conversations/fixtures.ts'
+import type { BenchOptions } from '../conversations/fixtures.ts'
+
+const echo = tool('Echo', () => ({ output: 'echo' }))
+const fail = tool('Fail', () => ({ output: 'no', error: { type: 'failed', message: 'It failed.' } }))
+const finish = tool('Finish', () => ({ output: 'bye' }), { finishes: true })
+
+/** Real files, on a disk that takes the results of tools, and what is appended after one or after that text, only when it is let. */
+async function setHeldBench(options: BenchOptions, heldText = 'no such text') {
+  const home = { directory: '' }
+  const real = createJsonlStore(home)
+  const hold = { reached: Promise.withResolvers<void>(), over: Promise.withResolvers<void>(), isFull: false }
+  const held = (log: StoredLog): StoredLog => {
+    const append = log.append.bind(log)
+    let before: Promise<unknown> = Promise.resolve()
+    log.append = (drafts, ...rest) => {
+      const waits = drafts.some(({ type }) => type === 'ToolResult') || JSON.stringify(drafts).includes(heldText)
+      if (waits) hold.reached.resolve()
+      const turn = waits ? Promise.all([before, hold.over.promise]) : before
+      before = turn
+      return turn.then(() => {
+        if (waits && hold.isFull) throw new Problem('storage_full', 'There is no room.')
+        return append(drafts, ...rest)
+      })
+    }
+    return log
+  }
+  const logs: EventStore = {
+    create: async (...args) => held(await real.create(...args)),
+    copy: async (...args) => held(await real.copy(...args)),
+    open: async (...args) => {
+      const opened = await real.open(...args)
+      return { ...opened, log: held(opened.log) }
+    },
+    delete: (id) => real.delete(id),
+  }
+  const bench = await setBench({ tools: [echo, fail, finish], ...options, logs })
+  home.directory = join(bench.dataDir, 'sessions')
+  return { bench, hold }
+}
+
+const SCRIPT = [{ calls: [call('Echo')] }, { text: 'Done.' }]
+const roles = ({ messages }: { messages: readonly { role: string }[] }) => messages.map(({ role }) => role)
+
+test('the next request is sent before the result is stored; its answer is shown and stored after it', async () => {
+  const { bench, hold } = await setHeldBench({ script: SCRIPT })
+  await using _ = bench
+  const conversation = await bench.converse()
+  const seen: string[] = []
+  conversation.log.subscribe({
+    onEvents: (events) => seen.push(...events.map(({ type }) => type)),
+    onTransient: ({ event }) => seen.push(event.type),
+  })
+  const { run_id } = await conversation.post(userText('go', true))
+  await hold.reached.promise
+  await expect.poll(() => bench.model.requests.map(roles)).toHaveLength(2)
+  expect(roles(bench.model.requests[1]!).slice(-2)).toEqual(['assistant', 'tool'])
+  expect(seen).not.toContain('ToolResult')
+  const before = seen.length
+
+  hold.over.resolve()
+  expect(await endOf(conversation, run_id!)).toMatchObject({ stop_reason: 'completed', final_text: 'Done.' })
+  expect(seen[before]).toBe('ToolResult')
+  expect(seen.indexOf('AssistantDelta', before)).toBeGreaterThan(before)
+  expect(bench.model.requests).toHaveLength(2)
+  const answer = only(await eventsOf(conversation), 'AssistantMessage').at(-1)
+  const result = only(await eventsOf(conversation), 'ToolResult').at(-1)
+  expect(answer?.read_through).toBe(result?.seq)
+})
+
+test('a result that cannot be stored ends the request with the run; the next run asks again, and repeats no call', async () => {
+  const { bench, hold } = await setHeldBench({
+    script: ({ messages, attempt }) =>
+      messages.some(({ role }) => role === 'tool') ? { text: 'Done.', delay_ms: attempt ? 0 : 60_000 } : SCRIPT[0]!,
+  })
+  await using _ = bench
+  const conversation = await bench.converse()
+  await conversation.post(userText('go', true))
+  await expect.poll(() => bench.model.requests).toHaveLength(2)
+  hold.isFull = true
+  hold.over.resolve()
+  await expect.poll(() => conversation.view().status).toBe('error')
+  await expect.poll(() => bench.model.requests[1]!.closedEarly).toBe(true)
+  expect(only(await eventsOf(conversation), 'AssistantMessage')).toHaveLength(1)
+
+  hold.isFull = false
+  const end = await endOf(conversation, await conversation.run())
+  expect(end).toMatchObject({ stop_reason: 'completed', final_text: 'Done.' })
+  expect(bench.model.requests.at(-1)!.text).toBe(bench.model.requests[1]!.text)
+  expect(only(await eventsOf(conversation), 'ToolResult')).toMatchObject([{ output: 'echo' }])
+})
+
+test('a pause ends it', async () => {
+  const { bench, hold } = await setHeldBench({ script: [SCRIPT[0]!, { text: 'Done.', delay_ms: 60_000 }] })
+  await using _ = bench
+  const conversation = await bench.converse()
+  await conversation.post(userText('go', true))
+  await expect.poll(() => bench.model.requests).toHaveLength(2)
+  const paused = conversation.pause({ interrupt: false })
+  await expect.poll(() => bench.model.requests[1]!.closedEarly).toBe(true)
+  hold.over.resolve()
+  await paused
+  expect(conversation.view().status).toBe('paused')
+  expect(only(await eventsOf(conversation), 'ToolResult')).toHaveLength(1)
+})
+
+test('a message that is stored meanwhile is in the request that counts', async () => {
+  const slow = gate('Slow')
+  const script = [{ calls: [call('Slow')] }, { text: 'Done.' }]
+  const { bench, hold } = await setHeldBench({ tools: [slow.tool], script }, 'One more thing.')
+  await using _ = bench
+  const conversation = await bench.converse()
+  const { run_id } = await conversation.post(userText('go', true))
+  await slow.entered
+  const posted = conversation.post(userText('One more thing.'))
+  await hold.reached.promise
+  slow.open()
+  await expect.poll(() => bench.model.requests).toHaveLength(2)
+  hold.over.resolve()
+  await posted
+  await endOf(conversation, run_id!)
+  expect(bench.model.requests.map((request) => roles(request).at(-1))).toEqual(['user', 'tool', 'user'])
+  const events = await eventsOf(conversation)
+  expect(only(events, 'AssistantMessage')).toHaveLength(2)
+  expect(only(events, 'AssistantMessage').at(-1)!.read_through).toBe(only(events, 'ToolResult').at(-1)!.seq)
+})
+
+test.each<[string, object, Script]>([
+  ['the limit of the run is reached', { max_iteration_per_run: 1 }, SCRIPT],
+  ['the call has failed', {}, [{ calls: [call('Fail')] }, { text: 'Done.' }]],
+  ['the run is to end with a call', {}, [{ calls: [call('Echo'), call('Finish')] }]],
+  ['another call follows', {}, [{ calls: [call('Echo'), call('Echo')] }, { text: 'Done.' }]],
+])('nothing is asked ahead when %s', async (_, settings, script) => {
+  const { bench, hold } = await setHeldBench({ script })
+  await using __ = bench
+  const conversation = await bench.converse(settings)
+  const { run_id } = await conversation.post(userText('go', true))
+  await hold.reached.promise
+  hold.over.resolve()
+  await until(conversation, 'Result')
+  await endOf(conversation, run_id!)
+  const asked = bench.model.requests.map(({ text }) => text)
+  expect(new Set(asked).size).toBe(asked.length)
+  expect(bench.model.requests.every(({ closedEarly }) => !closedEarly)).toBe(true)
+  expect(asked).toHaveLength(only(await eventsOf(conversation), 'AssistantMessage').length)
+})
