@@ -2,20 +2,19 @@
  * The reference: the minimum that a Node process can do as an agent with subscribers. It calls the model over
  * `node:http`, runs each call with `bash -c`, and writes text to its subscribers; it stores nothing, checks nothing, and
  * forgets everything when it ends. Started with a directory it is durable: each message is on disk there before the
- * loop continues, as often per step as the server writes, and the calls of a conversation run in one bash.
+ * loop continues, as often per step as the server writes, and the calls of a conversation run in one bash. With `openai`
+ * after the directory it asks through that package, as the server does.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import http from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Message } from './bare-ask.ts'
+import { askOverHttp, askThroughOpenai } from './bare-ask.ts'
 import { createDurableConversation } from './durable-conversation.ts'
 import type { DurableConversation } from './durable-conversation.ts'
 
-type Call = { id: string; type: 'function'; function: { name: string; arguments: string } }
-type Message =
-  | { role: 'user' | 'assistant'; content: string | null; tool_calls?: Call[] }
-  | { role: 'tool'; content: string; tool_call_id: string }
 type Conversation = {
   readonly messages: Message[]
   readonly subscribers: Set<ServerResponse>
@@ -24,12 +23,8 @@ type Conversation = {
 
 const model = process.argv[2]!
 const directory = process.argv[3]
-const agent = new http.Agent({ keepAlive: true })
+const ask = process.argv[4] === 'openai' ? await askThroughOpenai(model) : askOverHttp(model)
 const conversations = new Map<string, Conversation>()
-const TOOL = {
-  type: 'function',
-  function: { name: 'Bash', parameters: { type: 'object', properties: { command: { type: 'string' } } } },
-}
 
 const server = http.createServer((request, response) => {
   serve(request, response).catch((error: unknown) => response.destroy(error as Error))
@@ -65,7 +60,11 @@ async function run(conversation: Conversation, text: string): Promise<void> {
   }
   await keep({ role: 'user', content: text })
   for (;;) {
-    const answer = await ask(conversation)
+    const { messages, subscribers } = conversation
+    const answer = await ask(messages, (text) => {
+      const frame = `data: ${JSON.stringify({ text })}\n\n`
+      for (const subscriber of subscribers) subscriber.write(frame)
+    })
     await keep(answer)
     if (!answer.tool_calls) return
     for (const call of answer.tool_calls) {
@@ -75,36 +74,6 @@ async function run(conversation: Conversation, text: string): Promise<void> {
     }
   }
 }
-
-async function ask({ messages, subscribers }: Conversation) {
-  const request = http.request(`${model}/chat/completions`, {
-    method: 'POST',
-    agent,
-    headers: { 'content-type': 'application/json' },
-  })
-  request.end(JSON.stringify({ model: 'bench', stream: true, messages, tools: [TOOL] }))
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
-  response.setEncoding('utf8')
-  const calls: Call[] = []
-  let content = ''
-  let rest = ''
-  for await (const piece of response) {
-    const lines = (rest + (piece as string)).split('\n\n')
-    rest = lines.pop()!
-    for (const line of lines) {
-      if (line === 'data: [DONE]') continue
-      const { delta } = (JSON.parse(line.slice('data: '.length)) as { choices: [{ delta: Delta }] }).choices[0]
-      for (const { index, ...call } of delta.tool_calls ?? []) calls[index] = call
-      if (delta.content === undefined) continue
-      content += delta.content
-      const frame = `data: ${JSON.stringify({ text: delta.content })}\n\n`
-      for (const subscriber of subscribers) subscriber.write(frame)
-    }
-  }
-  return { role: 'assistant' as const, content: content || null, ...(calls.length && { tool_calls: calls }) }
-}
-
-type Delta = { content?: string; tool_calls?: (Call & { index: number })[] }
 
 async function bash(command: string): Promise<string> {
   const child = spawn('bash', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -2,7 +2,7 @@
 import type { Plan } from './model-process.ts'
 import type { Subject } from './subjects.ts'
 import { withSubjects } from './subjects.ts'
-import { inTurn, of, withoutDurable } from './steps.ts'
+import { inTurn, of, ofOpenai } from './steps.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 
@@ -12,18 +12,20 @@ const GAP_MS = 5
 
 export const benchDeltas = (): Promise<Row[]> =>
   withSubjects(async (all) => {
-    const sides = withoutDurable(all)
+    const { durable: _, ...sides } = all
     // Until what handles a piece is compiled, on both sides.
     await inTurn(sides, 1, (subject) => agesOf(subject, 1, { pieces: 2000, gapMs: 1 }))
     const rows: Row[] = []
     for (const subscribers of [1, 10, 50]) {
-      const { server, bare } = await inTurn(sides, ROUNDS, (subject) =>
+      const { server, bare, openai } = await inTurn(sides, ROUNDS, (subject) =>
         agesOf(subject, subscribers, { pieces: PIECES, gapMs: GAP_MS }),
       )
       const lost = subscribers * PIECES * ROUNDS - server.flat().length
-      const [own, its] = [median(server.flat()), median(bare.flat())]
+      const [own, its, throughOpenai] = [median(server.flat()), median(bare.flat()), median(openai.flat())]
       const what = `a piece of text from the model to ${subscribers === 1 ? 'a subscriber' : `${subscribers} subscribers`}`
-      rows.push([what, `${own.toFixed(2)} ms, ${lost} lost`, of(own, its, 'ms')])
+      const measured = `${own.toFixed(2)} ms, ${lost} lost`
+      rows.push([what, measured, of(own, its, 'ms')])
+      rows.push([what, measured, ofOpenai(own, throughOpenai)])
     }
     return rows
   })

@@ -42,6 +42,8 @@ async function overhead(sides: Sides, model: ModelProcess): Promise<Row[]> {
     ['CPU of a step', `${cpu.server.toFixed(2)} ms`, of(cpu.server, cpu.bare, 'ms')],
     [step, `${ms.server.toFixed(2)} ms`, ofDurable(ms.server, ms.durable)],
     ['CPU of a step', `${cpu.server.toFixed(2)} ms`, ofDurable(cpu.server, cpu.durable)],
+    [step, `${ms.server.toFixed(2)} ms`, ofOpenai(ms.server, ms.openai)],
+    ['CPU of a step', `${cpu.server.toFixed(2)} ms`, ofOpenai(cpu.server, cpu.openai)],
   ]
 }
 
@@ -93,10 +95,13 @@ const mapSides = <Name extends string, From, To>(
 ): Record<Name, To> =>
   Object.fromEntries(Object.entries<From>(sides).map(([name, side]) => [name, map(side)])) as Record<Name, To>
 
-export const withoutDurable = ({ server, bare }: Sides) => ({ server, bare })
+const withoutDurable = ({ server, bare }: Sides) => ({ server, bare })
 
 export const of = (own: number, its: number, unit: string, digits = 2) =>
   `${(own / its).toFixed(2)} of the bare loop's ${its.toFixed(digits)} ${unit}`
 
 const ofDurable = (own: number, its: number) =>
   `${(own / its).toFixed(2)} of a durable bare loop's ${its.toFixed(2)} ms, with one bash and as many syncs`
+
+export const ofOpenai = (own: number, its: number) =>
+  `${(own / its).toFixed(2)} of a durable bare loop's ${its.toFixed(2)} ms that asks through the \`openai\` package`

@@ -1,4 +1,4 @@
-/** What is measured side by side, behind one interface: this server, a bare loop, and a durable bare loop. */
+/** What is measured side by side, behind one interface: this server, a bare loop, and two durable bare loops. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -23,7 +23,13 @@ export type Subject = AsyncDisposable & {
   readonly cpuMs: () => number
 }
 
-export type Sides = { readonly server: Subject; readonly bare: Subject; readonly durable: Subject }
+export type Sides = {
+  readonly server: Subject
+  readonly bare: Subject
+  readonly durable: Subject
+  /** Durable, and asks through the `openai` package. */
+  readonly openai: Subject
+}
 
 /** All at once, with one model: the caller measures them in turn. */
 export async function withSubjects<T>(measure: (sides: Sides, model: ModelProcess) => Promise<T>): Promise<T> {
@@ -31,7 +37,8 @@ export async function withSubjects<T>(measure: (sides: Sides, model: ModelProces
   await using server = await startAgentServer(model.url)
   await using bare = await startBareLoop(model.url)
   await using durable = await startDurableLoop(model.url)
-  return await measure({ server, bare, durable }, model)
+  await using openai = await startDurableLoop(model.url, 'openai')
+  return await measure({ server, bare, durable, openai }, model)
 }
 
 const agent = new http.Agent({ keepAlive: true, maxSockets: 256 })
@@ -69,9 +76,9 @@ export async function startAgentServer(modelUrl: string, settings: Record<string
   }
 }
 
-async function startDurableLoop(modelUrl: string): Promise<Subject> {
+async function startDurableLoop(modelUrl: string, ...client: 'openai'[]): Promise<Subject> {
   const directory = await mkdtemp(join(tmpdir(), 'bench-durable-'))
-  const subject = await startBareLoop(modelUrl, directory)
+  const subject = await startBareLoop(modelUrl, directory, ...client)
   return {
     ...subject,
     async [Symbol.asyncDispose]() {
@@ -82,8 +89,8 @@ async function startDurableLoop(modelUrl: string): Promise<Subject> {
 }
 
 /** With a directory it is durable. */
-async function startBareLoop(modelUrl: string, ...directory: string[]): Promise<Subject> {
-  const child = fork(join(import.meta.dirname, 'bare-loop.ts'), [modelUrl, ...directory])
+async function startBareLoop(modelUrl: string, ...how: string[]): Promise<Subject> {
+  const child = fork(join(import.meta.dirname, 'bare-loop.ts'), [modelUrl, ...how])
   const [url] = (await once(child, 'message')) as [string]
   return {
     pid: child.pid!,
