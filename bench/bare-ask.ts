@@ -1,4 +1,4 @@
-/** How a bare loop asks the model: with nothing but `node:http`, or through the `openai` package. */
+/** How a bare loop asks the model: through `node:http`, or through the `openai` package. */
 import { once } from 'node:events'
 import http from 'node:http'
 import type { IncomingMessage } from 'node:http'
