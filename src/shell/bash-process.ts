@@ -69,8 +69,9 @@ export class BashProcess {
   readonly ended: Promise<BashExit>
   readonly #end = Promise.withResolvers<BashExit>()
   exit: BashExit | undefined
-  /** A script that restores the state after the last command. */
+  /** A script that restores the state after the last command; after an earlier one, if the shell was killed before it had written it. */
   savedState: Buffer | undefined
+  isStateCurrent = true
 
   /** Starts the process immediately. */
   constructor(launch: Launch, env: Readonly<Record<string, string>>) {
@@ -99,7 +100,10 @@ export class BashProcess {
       readReports({
         isExpected: (token) => this.#pending.has(token),
         onReport: (report, token) => this.#handleReport(report, token),
-        onState: (state) => (this.savedState = state),
+        onState: (state) => {
+          this.savedState = state
+          this.isStateCurrent = true
+        },
       }),
     )
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -158,8 +162,7 @@ export class BashProcess {
 
   /** The pids of the shell itself, including the launcher's: they belong to no command. */
   get ownPids(): number[] {
-    const entries = [this.#init?.pid, this.entry?.pid]
-    return [this.#child.pid, ...entries].filter((pid) => pid !== undefined)
+    return [this.#child.pid, this.#init?.pid, this.entry?.pid].filter((pid) => pid !== undefined)
   }
 
   /** Returns the host pid for a pid inside the sandbox; never one of a process outside the sandbox. */
@@ -272,9 +275,9 @@ export class BashProcess {
     const asked = this.#pending.get(token)
     if (!asked) return
     this.#hasReported = true
-    const isNewBackground = report.lastBackgroundPid !== this.#lastBackgroundPid
+    this.isStateCurrent = false
+    if (report.lastBackgroundPid !== this.#lastBackgroundPid) this.markBackground()
     this.#lastBackgroundPid = report.lastBackgroundPid
-    if (isNewBackground) this.markBackground()
     // An interrupt can consume the line that asks for a report; the next report then answers both.
     for (const [each, { serial, resolve }] of this.#pending) {
       if (serial > asked.serial) continue

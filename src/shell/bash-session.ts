@@ -241,7 +241,7 @@ export class BashSession implements Shell {
   /** Returns undefined if the session was ended meanwhile. */
   async #start(): Promise<BashProcess | undefined> {
     if (this.#bash?.exit) {
-      this.#news.push(tellEndBetween(this.#bash.exit))
+      this.#news.push(tellEndBetween(this.#bash.exit, this.#bash))
       await this.#tellEnd(this.#bash)
     }
     if (this.#bash) return this.#bash

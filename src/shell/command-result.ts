@@ -73,8 +73,11 @@ export function tellEnd(exit: BashExit, { cwd, endedBackground }: { cwd: string;
   return `The shell ${what}. The next command starts a new one in ${cwd}, with the exports and functions as they were before this command.`
 }
 
-export function tellEndBetween({ code, signal }: BashExit): string {
-  return `The shell had ended since the last command (${signal ?? `exit code ${code}`}); a new one was started with its exports and functions.`
+export function tellEndBetween({ code, signal }: BashExit, { isStateCurrent }: { isStateCurrent: boolean }): string {
+  const lost = isStateCurrent
+    ? ''
+    : ' as they were before that command, because it ended before it had written the new ones'
+  return `The shell had ended since the last command (${signal ?? `exit code ${code}`}); a new one was started with its exports and functions${lost}.`
 }
 
 export function tellLostCwd(lost: string, cwd: string): string {

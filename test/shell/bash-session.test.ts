@@ -167,12 +167,27 @@ describe('after the shell has ended', () => {
   test('between two commands, the next one says so', async () => {
     const { run, shells, workdir } = await openShells()
     await run('export A=1; { until [ -e go ]; do sleep 0.01; done; kill -9 $$; } >/dev/null 2>&1 &')
+    // The shell writes its state after it has reported the end of a command, and before it begins the next one.
+    await run(':')
     await writeFile(join(workdir, 'go'), '')
     await expect.poll(() => shells.list()).toMatchObject([{ id: 'agent', status: 'suspended' }])
     const next = await run('echo $A')
     expect(next.stdout).toBe('1\n')
     expect(next.note).toMatch(new RegExp(`had ended since.*(${KILLED.source})`))
   })
+})
+
+test('a shell that is killed before it has written its state continues with the earlier one, and says so', async () => {
+  const { run, shells } = await openShells()
+  await run('export A=1')
+  // More than the pipe takes: the shell waits with the rest of it until something is read.
+  await run(`A=2; f() { : ${'x'.repeat(600_000)}; }`)
+  const [session] = await shells.list()
+  process.kill(session!.pid!, 'SIGKILL')
+  await expect.poll(() => shells.list()).toMatchObject([{ id: 'agent', status: 'suspended' }])
+  const next = await run('echo $A')
+  expect(next.stdout).toBe('1\n')
+  expect(next.note).toMatch(/as they were before that command, because it ended before it had written the new ones/)
 })
 
 describe('a deleted working directory', () => {
