@@ -38,9 +38,10 @@ import {
   replacementAt,
 } from '../../src/tools/editor/text-edit.ts'
 import { findLines, needleOf } from '../../src/files/search/find-lines.ts'
+import { IS_SOAK } from '../support/patience.ts'
 
 /** The largest in `npm run soak` only. */
-const SIZES = { '100 kB': 1e5, '1 MB': 1e6, ...(process.env['SOAK'] && { '10 MB': 1e7 }) }
+const SIZES = { '100 kB': 1e5, '1 MB': 1e6, ...(IS_SOAK && { '10 MB': 1e7 }) }
 
 /** Linear work on 10 MB takes a tenth of a second; a square would take minutes. The machine may be busy with other tests. */
 const MAX_CPU_MS = 10_000

@@ -10,7 +10,7 @@ import type { TestServer } from '../support/server.ts'
 import { KEY } from '../support/server.ts'
 import { PATIENCE_MS, effort } from '../support/patience.ts'
 
-const SECONDS = Number(process.env['CHURN_SECONDS'] ?? 2)
+const SECONDS = Number(process.env['CHURN_SECONDS'] ?? effort(2, 60))
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const CONVERSATIONS = effort(60, 200)
 const SUBSCRIBERS = effort(300, 1000)

@@ -14,9 +14,9 @@ import type { Random } from '../support/random.ts'
 import { createRandom } from '../support/random.ts'
 import type { Watcher } from '../support/watcher.ts'
 import { watch } from '../support/watcher.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
+import { effort, PATIENCE_MS } from '../support/patience.ts'
 
-const KILLS = Number(process.env['KILLS'] ?? 6)
+const KILLS = Number(process.env['KILLS'] ?? effort(6, 1000))
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const CONVERSATIONS = 4
 /** Longer than one round of the script takes, so that some kills meet conversations at rest. */

@@ -7,6 +7,7 @@ import { createHistory } from '../../../src/agent/history/history.ts'
 import type { Event, EventDraft } from '../../../src/contract/events/event.ts'
 import type { ModelMessage } from '../../../src/llm/llm.ts'
 import { answered, stored, systemInit, toolResult, toolUse, userMessage } from '../../conversations/events.ts'
+import { effort } from '../../support/patience.ts'
 
 const render = (_: string, output: unknown) => String(output)
 
@@ -86,6 +87,6 @@ test('a history that is read again has what was sent, whatever happens while a r
         expect(again.size.of(again.messages, () => 0)).toBe(log.live.size.of(log.live.messages, () => 0))
       }
     }),
-    { numRuns: process.env['SOAK'] ? 20_000 : 400 },
+    { numRuns: effort(400, 20_000) },
   )
 })

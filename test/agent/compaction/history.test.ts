@@ -7,6 +7,7 @@ import type { History } from '../../../src/agent/history/history.ts'
 import { createHistory } from '../../../src/agent/history/history.ts'
 import type { Event, EventDraft } from '../../../src/contract/events/event.ts'
 import { answered, stored, systemInit, toolResult, toolUse, userMessage } from '../../conversations/events.ts'
+import { effort } from '../../support/patience.ts'
 
 const render = (_: string, output: unknown) => (typeof output === 'string' ? output : JSON.stringify(output))
 
@@ -125,7 +126,7 @@ test('random logs with random compactions give valid requests that begin with th
       expect(again.messages).toEqual(log.history.messages)
       expect(again.size.of(again.messages, () => 0)).toBe(log.history.size.of(log.history.messages, () => 0))
     }),
-    { numRuns: process.env['SOAK'] ? 5000 : 150 },
+    { numRuns: effort(150, 5000) },
   )
 })
 
@@ -143,7 +144,7 @@ test('any Condensation at any place gives a valid request', () => {
       expect(findFaults({ messages: log.history.messagesToSend() })).toEqual([])
       expect(JSON.stringify(log.history.messages[0])).toContain('The first message.')
     }),
-    { numRuns: process.env['SOAK'] ? 5000 : 150 },
+    { numRuns: effort(150, 5000) },
   )
 })
 
