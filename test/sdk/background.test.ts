@@ -1,19 +1,11 @@
 /** Queries whose agent has subagents in the background. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { QueryOptions } from '../../src/index.ts'
-import { createServer, query, run, sessions } from '../../src/index.ts'
-import { resultsIn, setSdkStage } from './stage.ts'
+import { query, run, sessions } from '../../src/index.ts'
+import { resultsIn, setServedStage } from './stage.ts'
 
-const stage = await setSdkStage()
+const stage = await setServedStage()
 const { persistDir } = stage.options
-let server: Awaited<ReturnType<typeof createServer>>
-beforeAll(async () => {
-  server = await createServer({ persistDir })
-})
-afterAll(async () => {
-  await server.close()
-  await stage[Symbol.asyncDispose]()
-})
 
 const options: QueryOptions = { ...stage.options, permissionMode: 'default', tools: ['Bash', 'Task'] }
 const background = (prompt: string) => {

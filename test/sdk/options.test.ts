@@ -1,18 +1,13 @@
 /** Each option of a query has the effect that it names. Those that decide and answer are in query.test.ts. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { QueryOptions } from '../../src/index.ts'
-import { createServer, run } from '../../src/index.ts'
-import { setSdkStage } from './stage.ts'
+import { run } from '../../src/index.ts'
+import { setServedStage } from './stage.ts'
 
-const stage = await setSdkStage()
-const { persistDir } = stage.options
-const server = await createServer({ persistDir })
-afterAll(async () => {
-  await server.close()
-  await stage[Symbol.asyncDispose]()
-})
+const stage = await setServedStage()
+const { server } = stage
 const project = join(stage.home, 'project')
 await mkdir(project)
 await writeFile(join(project, 'CLAUDE.md'), 'This project counts in dozens.')

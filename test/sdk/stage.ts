@@ -3,8 +3,10 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll } from 'vitest'
 import type { QueryEvent, QueryOptions } from '../../src/index.ts'
 import type { query } from '../../src/index.ts'
+import { createServer } from '../../src/index.ts'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
@@ -35,6 +37,17 @@ export async function setSdkStage(): Promise<SdkStage> {
       await rm(home, { recursive: true, force: true })
     },
   }
+}
+
+/** A stage with one server for all tests of a file, because each query would start its own. Both end with the file. */
+export async function setServedStage() {
+  const stage = await setSdkStage()
+  const server = await createServer({ persistDir: stage.options.persistDir })
+  afterAll(async () => {
+    await server.close()
+    await stage[Symbol.asyncDispose]()
+  })
+  return { ...stage, server }
 }
 
 function turnFor({ messages }: ScriptedQuestion['body'], answered: Set<string>): ScriptedTurn {

@@ -1,25 +1,17 @@
 /** Sessions that continue without a prompt: what waits is asked again, and a run that was cut off continues. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { QueryEvent, QueryOptions, QueryOutcome } from '../../src/index.ts'
-import { createServer, query, run, sessions, tool } from '../../src/index.ts'
+import { query, run, sessions, tool } from '../../src/index.ts'
 import { continueStopped, readStopped } from '../../src/sdk/session/stopped-session.ts'
-import { resultsIn, setSdkStage } from './stage.ts'
+import { resultsIn, setServedStage } from './stage.ts'
 
-const stage = await setSdkStage()
+const stage = await setServedStage()
 const {
   options,
+  server,
   options: { persistDir },
 } = stage
-// One server for all tests: each query would start its own.
-let server: Awaited<ReturnType<typeof createServer>>
-beforeAll(async () => {
-  server = await createServer({ persistDir })
-})
-afterAll(async () => {
-  await server.close()
-  await stage[Symbol.asyncDispose]()
-})
 
 const allow = () => ({ behavior: 'allow' as const })
 const bash = (command: string) => `call Bash ${JSON.stringify({ command })}`
