@@ -2,7 +2,8 @@
  * The table that maps a provider's refusal to one of the contract's error types.
  *
  * Providers agree on the status at best; the rest is derived from the codes and messages of OpenAI, Azure, OpenRouter,
- * Anthropic, Gemini, xAI, Copilot, Kimi, Ollama, vLLM and LiteLLM. The first rule that matches applies.
+ * Anthropic, Gemini, xAI, Copilot, Kimi, Z.ai, Qwen, Together, Ollama, vLLM and LiteLLM. The first rule that matches
+ * applies.
  *
  * The patterns are matched against text of a foreign server: no pattern has an unlimited repetition.
  */
@@ -28,7 +29,7 @@ const MAX_JUDGED_CHARS = 8192
 type Rule = ErrorClass & { readonly status?: readonly number[]; readonly words?: RegExp }
 
 const CONTEXT_WORDS =
-  /context_length_exceeded|context[ _]?(length|window|size|limit)|maximum context|prompt is too long|too many (input )?tokens|input (is too long|token count)|maximum number of tokens|reduce the length|request_too_large|string_above_max_length|maximum prompt length|token count.{0,60}exceeds the limit|max_prompt_tokens_exceeded|model token limit|token limit exceeded/i
+  /context_length_exceeded|context[ _]?(length|window|size|limit)|maximum context|prompt is too long|too many (input )?tokens|input (is too long|token count)|maximum number of tokens|reduce the length|request_too_large|string_above_max_length|maximum prompt length|token count.{0,60}exceeds the limit|max_prompt_tokens_exceeded|model token limit|token limit exceeded|prompt exceeds max length|input token length too long|range of input length|`max_new_tokens` must be/i
 const QUOTA_WORDS =
   /insufficient_quota|insufficient (balance|credits?|funds)|credit balance|exceeded your current quota|out of credits|quota_exceeded|billing_/i
 const KEY_WORDS =

@@ -94,8 +94,9 @@ function readRefusal(httpStatus: number, body: unknown): ProviderRefusal {
 function messageOf(body: unknown): string {
   if (typeof body === 'string') return body
   if (Array.isArray(body)) return body.map(messageOf).filter(Boolean).join('; ')
-  const { message, error, detail, msg, metadata } = fields(body)
-  const sentence = [message, error, detail, msg].map((part) => (part ? messageOf(part) : '')).find(Boolean) ?? ''
+  const { message, error, errors, detail, msg, metadata } = fields(body)
+  const sentence =
+    [message, error, errors, detail, msg].map((part) => (part ? messageOf(part) : '')).find(Boolean) ?? ''
   const raw = fields(metadata)['raw']
   return typeof raw === 'string' && raw !== '' ? `${sentence}: ${raw}` : sentence
 }

@@ -90,6 +90,15 @@ describe('a refusal is classified by what providers really say', () => {
       { message: 'Invalid request: Your request exceeded model token limit: 262144', type: 'invalid_request_error' },
       'context_window',
     ],
+    [400, { message: 'Input token length too long', type: 'invalid_request_error' }, 'context_window'],
+    // Z.ai, Qwen, Together
+    [400, { message: 'Prompt exceeds max length', code: '1261' }, 'context_window'],
+    [
+      400,
+      { message: 'InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]' },
+      'context_window',
+    ],
+    [400, { message: '`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000' }, 'context_window'],
     // Azure's filter looks at what is asked, too
     [
       400,

@@ -125,6 +125,11 @@ const FAILURES: Record<string, Recording> = {
     ...plain.slice(0, 2),
     event({ choices: [], x_groq: { error: 'The engine has burst.' } }),
   ),
+  'OpenRouter’s choice': recording(
+    ...plain.slice(0, 2),
+    event({ choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error', ...BUSY }] }),
+  ),
+  'Cloudflare’s list': recording(...plain.slice(0, 2), event({ success: false, errors: [BUSY.error] })),
   'a detail': recording(...plain.slice(0, 2), event({ detail: 'The engine has burst.' })),
   'a bare document after events': recording(...plain.slice(0, 2), JSON.stringify(BUSY, undefined, 2)),
   'a bare document, a list': recording(JSON.stringify([BUSY], undefined, 2)),

@@ -20,7 +20,8 @@ export function readChunk(json: unknown): Chunk {
     // OpenRouter's field.
     costUsd: cost(fields(chunk['usage'])['cost']),
     model: string(chunk['model']).slice(0, MAX_WORD_CHARS),
-    error: errorIn(json) ?? groq['error'],
+    // OpenRouter reports the failure of the model behind it in the choice.
+    error: errorIn(json) ?? groq['error'] ?? (choice['error'] || undefined),
     isAnswer: Array.isArray(chunk['choices']) || isObject(chunk['usage']),
     isLast: choices.length === 0 && isObject(chunk['usage']),
   }
@@ -49,12 +50,13 @@ function readWords(words: Fields, indexAt: (place: number) => number | undefined
 }
 
 /**
- * Returns the error of a document, which may be inside a list, or be the error itself: Gemini, FastAPI and older vLLM
- * send these.
+ * Returns the error of a document, which may be inside a list, a list itself, or be the error itself: Gemini, Cloudflare,
+ * FastAPI and older vLLM send these.
  */
 function errorIn(json: unknown): unknown {
   const body = fields(Array.isArray(json) ? json[0] : json)
   if (body['error']) return body['error']
+  if (list(body['errors']).length > 0 && !Array.isArray(body['choices'])) return body['errors']
   const isError = Boolean(body['detail']) || body['object'] === 'error' || body['type'] === 'error'
   return isError && !Array.isArray(body['choices']) ? body : undefined
 }
