@@ -18,6 +18,18 @@ export function headerOf({ seq, json }: StoredEvent): EventHeader {
   return header
 }
 
+/** Enough for the header, the version, and the id of the conversation. */
+const MARK_CHARS = HEADER_CHARS + 200
+const MARK = /^[^{]*"version":\d{1,9},"conversation_id":"[^"\\]{1,100}","parent_tool_use_id":"/
+
+/**
+ * Returns true if a subagent has stored this event, without parsing it. The mark of such an event follows the id of the
+ * conversation; an event that has it elsewhere is not recognised.
+ */
+export function isMarkedAsSubagents({ json }: StoredEvent): boolean {
+  return MARK.test(json.slice(1, MARK_CHARS))
+}
+
 export function parseHeader(beginning: string): EventHeader | undefined {
   const match = HEADER.exec(beginning)
   if (!match) return undefined

@@ -3,20 +3,24 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ReadOptions } from '../../src/events/event-store.ts'
+import type { EventDraft } from '../../src/contract/events/event.ts'
+import { serialiseDraft, storedFromDraft } from '../../src/storage/files/log/event-line.ts'
+import { answered, toolResult } from './events.ts'
 import type { Bench } from './fixtures.ts'
 import { eventsOf, only, say, setBench, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
+
+async function notedSeq(bench: Bench, id: string): Promise<number> {
+  const meta = JSON.parse(await readFile(join(bench.sessionOf(id), 'meta.json'), 'utf8'))
+  return (meta as { lastSeq: number }).lastSeq
+}
 
 test('a run parses only events that are sent to the model', async () => {
   await using bench = await setBench()
   const conversation = await bench.converse()
   const { seq } = await conversation.clientEvents.post({ name: 'mark', data: { text: 'for clients' } })
   await say(conversation)
-  const noted = async () => {
-    const meta = JSON.parse(await readFile(join(bench.sessionOf(conversation.id), 'meta.json'), 'utf8'))
-    return (meta as { lastSeq: number }).lastSeq
-  }
-  await expect.poll(noted).toBeGreaterThan(seq)
+  await expect.poll(() => notedSeq(bench, conversation.id)).toBeGreaterThan(seq)
   const path = join(bench.sessionOf(conversation.id), 'events.jsonl')
   await bench.restart({
     between: async () => {
@@ -36,6 +40,55 @@ test('a run parses only events that are sent to the model', async () => {
     'assistant',
     'user',
   ])
+})
+
+test('a run parses neither what a compaction forgot nor what subagents did', async () => {
+  await using bench = await setBench()
+  const conversation = await bench.converse()
+  const { id } = conversation
+  await say(conversation)
+  const path = join(bench.sessionOf(id), 'events.jsonl')
+  const add = (lines: string[], draft: EventDraft) => {
+    const line = serialiseDraft(draft, { ms: Date.now(), conversationId: id })
+    return lines.push(storedFromDraft(lines.length + 1, line).json)
+  }
+  await bench.restart({
+    between: async () => {
+      const lines = (await readFile(path, 'utf8')).trimEnd().split('\n')
+      for (const task of [{}, { parent_tool_use_id: 'task', agent_name: 'helper' }]) {
+        add(lines, { ...task, ...answered({ text: 'It was long.', calls: ['old'] }) } as EventDraft)
+        add(lines, { ...task, ...toolResult('old', 'a long output') } as EventDraft)
+        if (!('agent_name' in task)) add(lines, condensationThrough(lines.length))
+      }
+      await writeFile(path, `${lines.join('\n')}\n`)
+    },
+  })
+  const { seq } = await (await bench.manager.open(id)).post(userText('Is that stored?'))
+  await expect.poll(() => notedSeq(bench, id)).toBeGreaterThanOrEqual(seq)
+  await bench.restart({
+    between: async () => {
+      const text = await readFile(path, 'utf8')
+      await writeFile(path, text.replaceAll('"a long output"', '"a long output,').replaceAll('long."', 'long.,'))
+    },
+  })
+  const again = await bench.manager.open(id)
+  expect(await say(again)).toMatchObject({ stop_reason: 'completed' })
+  const { messages } = bench.model.requests.at(-1)!.body
+  expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'user', 'user'])
+  expect(messages[1]!.content).toContain('It was all said.')
+})
+
+const condensationThrough = (seq: number): EventDraft => ({
+  type: 'Condensation',
+  source: 'environment',
+  trigger: 'threshold',
+  forgotten_through_seq: seq,
+  kept_message_seqs: [],
+  summary: 'It was all said.',
+  shortened_through_seq: seq,
+  max_result_chars: 1000,
+  tokens_before: 1000,
+  tokens_after: 10,
 })
 
 const LONG = 'x'.repeat(300_000)

@@ -42,3 +42,17 @@ export const isSent = (event: Event): event is EventOf<SentType> => IS_SENT[even
 export const HISTORY_TYPES: ReadonlySet<string> = new Set(
   Object.entries(IS_SENT).flatMap(([type, sent]) => (sent ? [type] : [])),
 )
+
+/**
+ * The newest compaction that forgot more than those before it: where it is in the log, and the last event that it
+ * forgot.
+ */
+export type Forgotten = { readonly seq: number; readonly throughSeq: number }
+
+/**
+ * Of events that a compaction forgot, a history needs only these types: messages that may have been kept, and the ids
+ * of calls. Nearly all bytes of a long log are in the others.
+ */
+export const TYPES_OF_FORGOTTEN: ReadonlySet<string> = HISTORY_TYPES.difference(
+  new Set(['AssistantMessage', 'ToolResult'] satisfies SentType[]),
+)

@@ -17,6 +17,7 @@ import {
 } from './event-words.ts'
 import type { ResultDraft } from '../tool-messages.ts'
 import { imagesOf, toModelCall, toToolMessage } from '../tool-messages.ts'
+import type { Forgotten } from './history-types.ts'
 import { isSent } from './history-types.ts'
 import { ContextSize, tokensOfText } from '../compaction/context-size.ts'
 import type { ListedMessage } from '../compaction/message-list.ts'
@@ -49,8 +50,15 @@ export interface History {
   expect(result: ResultDraft): boolean
 }
 
-/** The history of the main agent, or of the subagent with this id. */
-export const createHistory = (render: RenderOutput, agentId?: string): History => new EventHistory(render, agentId)
+export type HistoryOptions = {
+  /** Absent for the main agent. */
+  readonly agentId?: string | undefined
+  /** If answers and results that were forgotten are not added. */
+  readonly forgotten?: Forgotten | undefined
+}
+
+export const createHistory = (render: RenderOutput, options: HistoryOptions = {}): History =>
+  new EventHistory(render, options)
 
 class EventHistory implements History {
   readonly size = new ContextSize()
@@ -58,6 +66,8 @@ class EventHistory implements History {
   readonly #list = new MessageList()
   readonly #render: RenderOutput
   readonly #agentId: string | undefined
+  /** Up to this event the list is incomplete, and what the model reported does not fit it. */
+  readonly #incompleteThrough: number
   /** The calls that the subagent has worked for. */
   readonly #tasks = new Set<string>()
   #system = ''
@@ -72,9 +82,10 @@ class EventHistory implements History {
   /** The place of a result in the log, which is known when its event is stored. */
   #expected: { readonly toolUseId: string; readonly origin: { eventId: string } } | undefined
 
-  constructor(render: RenderOutput, agentId: string | undefined) {
+  constructor(render: RenderOutput, { agentId, forgotten }: HistoryOptions) {
     this.#render = render
     this.#agentId = agentId
+    this.#incompleteThrough = forgotten?.seq ?? 0
   }
 
   get system(): string {
@@ -258,6 +269,7 @@ class EventHistory implements History {
 
   /** The answer is the last message. */
   #measure({ usage, read_through, seq }: EventOf<'AssistantMessage'>): void {
+    if (seq < this.#incompleteThrough) return
     const { entries, messages } = this.#list
     const unread: ModelMessage[] = []
     for (let at = entries.length - 2; at >= 0; at--) {

@@ -12,6 +12,7 @@ import { Decision, PermissionMode, PermissionRules } from '../../contract/permis
 import { UsageByModel } from '../../contract/message.ts'
 import { TaskProgress } from '../../contract/task.ts'
 import type { Storage } from '../../storage/storage.ts'
+import type { Forgotten as ForgottenEvents } from '../../agent/history/history-types.ts'
 import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { OpenRequest } from '../approvals/open-request.ts'
 import { Answered } from '../state/answered.ts'
@@ -89,6 +90,8 @@ const OpenCall = z.object({
     .optional(),
 } satisfies Fields<ToolCall>)
 
+const Forgotten = z.object({ seq: z.number(), throughSeq: z.number() } satisfies Fields<ForgottenEvents>)
+
 const Repeats = z
   .object({
     failures: z.array(z.string()),
@@ -119,6 +122,7 @@ const OpenSubagent = z.object({
     repeats: Repeats,
     granted: PermissionRules.optional(),
     answered: Answered.optional(),
+    forgotten: Forgotten.optional(),
   } satisfies Fields<AgentState>),
 } satisfies Fields<Subagent>)
 
@@ -146,6 +150,8 @@ const Meta = z.object({
   granted: PermissionRules.optional(),
   // Missing in files of earlier versions: such a run asks the model once more.
   answered: Answered.optional(),
+  // Missing in files of earlier versions: such a run reads the whole log.
+  forgotten: Forgotten.optional(),
   // Missing in files of earlier versions, which had no tasks.
   tasks: z.array(OpenTask).default([]),
   // Missing in files of earlier versions, whose agents asked nothing.

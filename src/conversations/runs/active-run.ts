@@ -164,7 +164,9 @@ export class ActiveRun {
     const { id, log, toolCalls, state } = this.#deps
     if (toolCalls.prepare) await toolCalls.prepare(this.#abort.signal)
     const render = (name: string, output: unknown) => toolCalls.render(name, output)
-    const history = await this.#history.load(log, render, this.#abort.signal)
+    const history = await this.#history.load(log, render, this.#abort.signal, {
+      forgotten: state.current.forgotten,
+    })
     const parts: AgentParts = {
       ...this.#deps,
       emit: async (drafts) => void (await log.append(drafts)),

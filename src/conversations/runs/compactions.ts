@@ -74,7 +74,7 @@ export class Compactions {
       const render = (name: string, output: unknown) => toolCalls.render(name, output)
       const compactor = new Compactor({
         ...compactionOf(state, toolCalls, hooks),
-        history: await readHistory(log, render, log.head, signal),
+        history: await readHistory(log, render, log.head, signal, { forgotten: state.current.forgotten }),
         tools: () => toolCalls.descriptions,
         createLlm,
         emit: async (drafts) => {

@@ -3,7 +3,7 @@ import type { History } from '../../agent/history/history.ts'
 import type { RenderOutput } from '../../agent/tool-messages.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { OfSubagent } from './read-history.ts'
+import type { OfAgent } from './read-history.ts'
 import { readHistory } from './read-history.ts'
 
 export class LiveHistory {
@@ -20,13 +20,13 @@ export class LiveHistory {
     log: Pick<EventLog, 'read' | 'head'>,
     render: RenderOutput,
     signal: AbortSignal,
-    subagent?: OfSubagent,
+    agent: OfAgent,
   ): Promise<History> {
     // Events appended during the read follow it.
     const meanwhile: Event[] = []
     this.#history = { add: (event) => meanwhile.push(event) }
     const { head } = log
-    const history = await readHistory(log, render, head, signal, subagent)
+    const history = await readHistory(log, render, head, signal, agent)
     // The head may have been one step ahead of the subscribers.
     for (const event of meanwhile) if (event.seq > head) history.add(event)
     this.#history = history

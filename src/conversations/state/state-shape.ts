@@ -1,4 +1,5 @@
 /** The shape of a conversation's state, which is a fold of its log: what belongs to one agent, and what to all. */
+import type { Forgotten } from '../../agent/history/history-types.ts'
 import type { Repeats } from '../../agent/repeats.ts'
 import { NO_REPEATS } from '../../agent/repeats.ts'
 import type { ToolCall } from '../../agent/tool-calls.ts'
@@ -34,6 +35,8 @@ export type AgentState = {
   readonly repeats: Repeats
   /** The answer that its run has not ended with yet. */
   readonly answered: Answered | undefined
+  /** What the model does not read any more. */
+  readonly forgotten: Forgotten | undefined
 }
 
 /** A subagent that has not ended. */
@@ -119,6 +122,7 @@ export const EMPTY_STATE: State = {
   readThrough: 0,
   repeats: NO_REPEATS,
   answered: undefined,
+  forgotten: undefined,
   usage: {},
   costUsd: undefined,
   postedKeys: [],
@@ -136,4 +140,5 @@ export const NO_AGENT: AgentState = {
   repeats: NO_REPEATS,
   granted: undefined,
   answered: undefined,
+  forgotten: undefined,
 }

@@ -27,7 +27,7 @@ import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
 import { previewOf } from './preview.ts'
 import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
-import type { State } from './state-shape.ts'
+import type { AgentState, State } from './state-shape.ts'
 import { foldSubagent, parentOf, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
 import { grantedByMessage, grantedByResult } from './used-entries.ts'
 
@@ -70,7 +70,7 @@ function foldOwn(state: State, event: Event): State {
     case 'AssistantMessage':
       return afterAnswer(next, event)
     case 'Condensation':
-      return { ...next, ...spentBesides(state, event) }
+      return { ...next, forgotten: forgottenAfter(state, event), ...spentBesides(state, event) }
     case 'ToolUse':
       return afterCall(next, event)
     case 'ToolResult':
@@ -204,6 +204,12 @@ function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
     lastRun: { id: run.id, startSeq: run.startSeq },
   }
   return { ...state, status, reason, run, ...begun, request, holdsCalls, repeats, granted, tasks, subagents }
+}
+
+/** One that forgets less than an earlier one only shortens results. */
+function forgottenAfter({ forgotten }: AgentState, event: EventOf<'Condensation'>): AgentState['forgotten'] {
+  const { seq, forgotten_through_seq: throughSeq } = event
+  return throughSeq > (forgotten?.throughSeq ?? 0) ? { seq, throughSeq } : forgotten
 }
 
 function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {

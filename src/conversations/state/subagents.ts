@@ -147,8 +147,8 @@ const isOfEndpoint = (config: LlmConfig, model: string): boolean =>
   model !== config.model && originOf({ ...config, model }) === originOf(config)
 
 function agentStateOf(state: State): AgentState {
-  const { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted, answered } = state
-  return { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted, answered }
+  const { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted, answered, forgotten } = state
+  return { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted, answered, forgotten }
 }
 
 function begin(state: State, event: EventOf<'SubagentStart'>): State {

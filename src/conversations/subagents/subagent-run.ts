@@ -61,7 +61,9 @@ export class SubagentRun {
   async #createContext(signal: AbortSignal): Promise<AgentContext> {
     const { log, state, toolCalls } = this.parts
     const render = (name: string, output: unknown) => toolCalls.render(name, output)
-    const history = await this.#history.load(log, render, signal, this.#subagent)
+    const { agentId, firstSeq } = this.#subagent
+    const { forgotten } = state.current
+    const history = await this.#history.load(log, render, signal, { agentId, firstSeq, forgotten })
     const runId = state.current.run?.id ?? ''
     return createAgentContext(this.parts, { runId, history, onRequest: () => state.current.lastSeq })
   }

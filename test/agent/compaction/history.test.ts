@@ -5,7 +5,9 @@ import { planCompaction } from '../../../src/agent/compaction/plan.ts'
 import { findFaults } from '../../../src/agent/find-faults.ts'
 import type { History } from '../../../src/agent/history/history.ts'
 import { createHistory } from '../../../src/agent/history/history.ts'
+import { TYPES_OF_FORGOTTEN } from '../../../src/agent/history/history-types.ts'
 import type { Event, EventDraft } from '../../../src/contract/events/event.ts'
+import { EMPTY_STATE, fold } from '../../../src/conversations/state/state.ts'
 import { answered, stored, systemInit, toolResult, toolUse, userMessage } from '../../conversations/events.ts'
 import { effort } from '../../support/patience.ts'
 
@@ -128,6 +130,30 @@ test('random logs with random compactions give valid requests that begin with th
     }),
     { numRuns: effort(150, 5000) },
   )
+})
+
+test('without the answers and results that were forgotten, a log reads the same', () => {
+  let skipped = 0
+  fc.assert(
+    fc.property(steps, (all) => {
+      const log = new Log()
+      log.add(systemInit(), userMessage('The first message.'))
+      all.forEach((step, at) => play(log, step, at))
+      const { forgotten } = log.events.reduce(fold, EMPTY_STATE)
+      const again = createHistory(render, { forgotten })
+      for (const event of log.events) {
+        const isForgotten = event.seq <= (forgotten?.throughSeq ?? 0)
+        if (isForgotten && !TYPES_OF_FORGOTTEN.has(event.type)) skipped++
+        else again.add(event)
+      }
+      expect(again.messagesToSend()).toEqual(log.history.messagesToSend())
+      expect(again.entries).toEqual(log.history.entries)
+      expect(again.callIds).toEqual(log.history.callIds)
+      expect(again.forgottenThrough).toBe(log.history.forgottenThrough)
+    }),
+    { numRuns: process.env['SOAK'] ? 5000 : 150 },
+  )
+  expect(skipped).toBeGreaterThan(0)
 })
 
 test('any Condensation at any place gives a valid request', () => {
