@@ -54,7 +54,7 @@ export async function runAgent(
 
     try {
       if (context.output) await requestOutput(context.output, output.emit)
-      const spent = await makeRoom(context, signal)
+      const spent = await makeRoom(context, ahead, signal)
       if (spent) return spent
       const turn = await askWithRoom(context, ahead, output, signal)
       if (turn.hasCalls || turn.isPaused) continue
@@ -162,9 +162,15 @@ function nextCalls({ openCalls, toolCalls }: AgentContext): readonly ToolCall[] 
 }
 
 /** Compacts when the context is nearly full. Returns the limit that the run has reached with the summary. */
-async function makeRoom(context: AgentContext, signal: AbortSignal): Promise<LoopEnd | undefined> {
+async function makeRoom(
+  context: AgentContext,
+  ahead: RequestAhead,
+  signal: AbortSignal,
+): Promise<LoopEnd | undefined> {
   const { compactor } = context
-  return compactor.isDue() && (await compactor.compact('threshold', signal)) ? metLimit(context) : undefined
+  if (!compactor.isDue()) return undefined
+  ahead.drop()
+  return (await compactor.compact('threshold', signal)) ? metLimit(context) : undefined
 }
 
 /** Compacts once after the model has refused the context as too long. */

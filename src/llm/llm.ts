@@ -110,6 +110,15 @@ export interface Llm {
   stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer>
 }
 
+/** The answer of an `Llm`, from its beginning. */
+export type AnswerStream = Pick<AsyncGenerator<LlmDelta, LlmAnswer>, 'next' | 'return'>
+
+/** Ends an answer that is not read to its end. One that has ended stays as it is. */
+export function leaveAnswer(stream: AnswerStream): Promise<unknown> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
+  return stream.return(undefined as never)
+}
+
 /** A failure of the provider, classified; `message` is safe to show: it contains no key and no request body. */
 export class LlmError extends Error {
   readonly type: ErrorType

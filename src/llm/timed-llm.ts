@@ -1,7 +1,7 @@
 /** Wraps a model and reports the duration of each answer. The answers are unchanged. */
 import type { ErrorType } from '../contract/events/status.ts'
 import type { Llm } from './llm.ts'
-import { LlmError } from './llm.ts'
+import { leaveAnswer, LlmError } from './llm.ts'
 
 export type LlmTiming = {
   readonly model: string
@@ -37,9 +37,8 @@ export function createTimedLlm(llm: Llm, { onRequest, onEnd }: LlmObserver): Llm
         throw error
       } finally {
         onEnd({ model: llm.model, outcome, firstDeltaMs, ms: performance.now() - startedAt })
-        // For a reader that leaves early. It returns nothing that anybody would see.
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
-        await deltas.return(undefined as never)
+        // For a reader that leaves early.
+        await leaveAnswer(deltas)
       }
     },
   }

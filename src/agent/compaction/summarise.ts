@@ -6,7 +6,7 @@ import type { Usage } from '../../contract/message.ts'
 import { addCost, addUsage, NO_USAGE } from '../../contract/message.ts'
 import { cutReasonOf } from '../../llm/answer/finish-reason.ts'
 import type { Llm, LlmAnswer, LlmRequest, LlmRetry } from '../../llm/llm.ts'
-import { LlmError } from '../../llm/llm.ts'
+import { leaveAnswer, LlmError } from '../../llm/llm.ts'
 import { tokensOfMessage, tokensOfText } from './context-size.ts'
 
 /** Text, reasoning and arguments together: a model that does not end is cut off. */
@@ -96,8 +96,7 @@ async function answerTo(request: LlmRequest, task: SummaryTask, signal: AbortSig
       if (text.length > maxChars * TOLERANCE || chars > MAX_ANSWER_CHARS) return cutOff(request, task, text, chars)
     }
   } finally {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
-    await stream.return(undefined as never)
+    await leaveAnswer(stream)
   }
 }
 

@@ -20,7 +20,10 @@ export async function askModel(
   const { runId } = context
   const ask = (tools: readonly ModelTool[]) => {
     const hooks = context.hooks()
-    if (hooks) return askWithHooks({ context, llm, hooks, tools }, output, signal)
+    if (hooks) {
+      ahead.drop()
+      return askWithHooks({ context, llm, hooks, tools }, output, signal)
+    }
     const deps = { runId, readThrough: context.onRequest(), ...output }
     const request = requestOf(context, tools)
     return takeTurn(ahead.take(llm, request) ?? llm.stream(request, signal), deps, signal)

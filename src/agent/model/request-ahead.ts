@@ -3,19 +3,20 @@
  * for the disk. Nothing of the answer is read before the result is stored. If the loop then does anything else than ask
  * just that, the request is aborted.
  */
-import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../llm/llm.ts'
+import type { AnswerStream, Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../llm/llm.ts'
+import { leaveAnswer } from '../../llm/llm.ts'
 import type { AgentContext } from '../loop-context.ts'
+import { hasFailed } from '../failed-result.ts'
 import { metLimit } from '../loop-ends.ts'
 import type { ResultDraft } from '../tool-messages.ts'
 import { requestOf, toolsFor } from './model-request.ts'
-import type { AnswerStream } from './turn.ts'
 
 type Sent = {
   readonly llm: Llm
   readonly request: LlmRequest
   /** The number of its messages: the list grows. */
   readonly count: number
-  readonly stream: AsyncGenerator<LlmDelta, LlmAnswer>
+  readonly stream: AnswerStream
   readonly first: Promise<IteratorResult<LlmDelta, LlmAnswer>>
 }
 
@@ -53,7 +54,7 @@ export class RequestAhead implements Disposable {
     const sent = this.#sent
     if (!sent) return undefined
     if (!isSame(sent, llm, request)) {
-      this.#drop()
+      this.drop()
       return undefined
     }
     this.#sent = undefined
@@ -63,23 +64,23 @@ export class RequestAhead implements Disposable {
       first = undefined
       return current
     }
-    return { next }
+    return { next, return: (value) => sent.stream.return(value) }
   }
 
   [Symbol.dispose](): void {
     this.#signal.removeEventListener('abort', this.#onAbort)
-    this.#drop()
+    this.drop()
   }
 
-  #drop(): void {
+  /** Call it before anything that comes between the result and the request for its answer. */
+  drop(): void {
     const sent = this.#sent
     if (!sent) return
     this.#sent = undefined
     this.#abort.abort()
     this.#abort = new AbortController()
     // It may have begun to answer, and then ends only when somebody says that nothing more is read.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
-    sent.first.then(() => sent.stream.return(undefined as never)).catch(() => {})
+    sent.first.then(() => leaveAnswer(sent.stream)).catch(() => {})
   }
 }
 
@@ -87,9 +88,9 @@ export class RequestAhead implements Disposable {
  * False if something else than the messages decides what comes next: a hook, a limit, or a schema. A call that failed may
  * have been one too many.
  */
-function isFollowedByRequest(context: AgentContext, { is_error, tool_use_id }: ResultDraft): boolean {
+function isFollowedByRequest(context: AgentContext, result: ResultDraft): boolean {
   const [open, ...others] = context.openCalls()
-  if (is_error || open?.toolUseId !== tool_use_id || others.length > 0) return false
+  if (hasFailed(result) || open?.toolUseId !== result.tool_use_id || others.length > 0) return false
   return !context.hooks() && !context.output && context.steps() > 0 && !metLimit(context)
 }
 

@@ -2,8 +2,8 @@
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { AssistantPart } from '../../contract/message.ts'
 import type { TransientDraft } from '../../contract/events/transient-event.ts'
-import type { LlmAnswer, LlmDelta, LlmPiece, LlmRetry, ModelToolCall } from '../../llm/llm.ts'
-import { LlmError, partOf } from '../../llm/llm.ts'
+import type { AnswerStream, LlmAnswer, LlmPiece, LlmRetry, ModelToolCall } from '../../llm/llm.ts'
+import { leaveAnswer, LlmError, partOf } from '../../llm/llm.ts'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 
@@ -16,9 +16,6 @@ export type TurnDeps = {
   /** Returns the answer to store instead. Throws an `LlmError` if nothing of it must be used. */
   readonly onAnswer?: (answer: LlmAnswer) => Promise<LlmAnswer>
 }
-
-/** The answer of an `Llm`, from its beginning. */
-export type AnswerStream = Pick<AsyncGenerator<LlmDelta, LlmAnswer>, 'next'>
 
 export type Turn = {
   readonly hasCalls: boolean
@@ -56,6 +53,8 @@ export async function takeTurn(stream: AnswerStream, deps: TurnDeps, signal: Abo
       show = undefined
     }
   } catch (error) {
+    // It waits for its next attempt, if it was the event of a retry that could not be stored.
+    await leaveAnswer(stream)
     if (error instanceof LlmError && error.partial?.text.trim()) await storePartial(error.partial, messageId, deps)
     else abandon()
     throw error

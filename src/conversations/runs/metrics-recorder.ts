@@ -1,5 +1,5 @@
 /** Records the metrics of one conversation, from its log and from its model requests. */
-import type { Event } from '../../contract/events/event.ts'
+import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { createTimedLlm } from '../../llm/timed-llm.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -10,8 +10,11 @@ export class MetricsRecorder {
   readonly #metrics: Metrics
   readonly #toolNames: Map<string, string>
   #runId: string | undefined
-  /** When the last model answer of the active run ended; undefined if there is none that counts. */
+  /** When the last stored answer of the active run ended; undefined if there is none that counts. */
   #answeredAt: number | undefined
+  /** When the model was asked last, and when it last answered: not each answer is stored. */
+  #requestedAt = 0
+  #endedAt = 0
   #toolMs = 0
 
   constructor(metrics: Metrics, { run, openCalls }: State) {
@@ -28,15 +31,10 @@ export class MetricsRecorder {
   /** Returns the model with timing. */
   time(llm: Llm): Llm {
     return createTimedLlm(llm, {
-      onRequest: () => {
-        const since = this.#answeredAt
-        if (since !== undefined) this.#metrics.stepOverhead(Math.max(0, performance.now() - since - this.#toolMs))
-        this.#answeredAt = undefined
-      },
+      onRequest: () => (this.#requestedAt = performance.now()),
       onEnd: (timing) => {
         this.#metrics.modelAnswered(timing)
-        this.#answeredAt = timing.outcome === 'answered' ? performance.now() : undefined
-        this.#toolMs = 0
+        this.#endedAt = performance.now()
       },
     })
   }
@@ -45,7 +43,10 @@ export class MetricsRecorder {
   take(event: Event): void {
     switch (event.type) {
       case 'AssistantMessage':
-        return this.#metrics.step(event.model, event.usage)
+        this.#metrics.step(event.model, event.usage)
+        return this.#stored(event)
+      case 'Condensation':
+        return event.model === undefined ? undefined : this.#stored(event)
       case 'ToolUse':
         return void this.#toolNames.set(event.tool_use_id, event.name)
       case 'ToolResult': {
@@ -66,6 +67,15 @@ export class MetricsRecorder {
       default:
         return undefined
     }
+  }
+
+  /** Only now all results that the request was about are stored: it may have been sent before the last of them was. */
+  #stored({ parent_tool_use_id }: EventOf<'AssistantMessage' | 'Condensation'>): void {
+    if (parent_tool_use_id !== undefined) return
+    const since = this.#answeredAt
+    if (since !== undefined) this.#metrics.stepOverhead(Math.max(0, this.#requestedAt - since - this.#toolMs))
+    this.#answeredAt = this.#endedAt
+    this.#toolMs = 0
   }
 }
 

@@ -7,6 +7,7 @@ import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
 import type { Llm, LlmAnswer } from '../../llm/llm.ts'
+import { leaveAnswer } from '../../llm/llm.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { ConversationActor } from '../actor.ts'
 import type { LiveState } from '../state/live-state.ts'
@@ -120,8 +121,7 @@ async function answerTo(
       if (chars > MAX_ANSWER_CHARS) throw new Error('the answer is too long')
     }
   } finally {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
-    await stream.return(undefined as never)
+    await leaveAnswer(stream)
   }
 }
 
