@@ -2,14 +2,18 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { EventStore, StoredLog } from '../../src/events/event-store.ts'
+import type { UpdateConfig } from '../../src/contract/conversation.ts'
 import { Problem } from '../../src/contract/problem.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
+import { inOrder } from '../../src/llm/scripted/script.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { call, endOf, eventsOf, gate, only, setBench, tool, userText, until } from '../conversations/fixtures.ts'
 import type { BenchOptions } from '../conversations/fixtures.ts'
 
 const echo = tool('Echo', () => ({ output: 'echo' }))
 const fail = tool('Fail', () => ({ output: 'no', error: { type: 'failed', message: 'It failed.' } }))
+// As a command that has an exit code.
+const exit = tool('False', () => ({ output: { exit_code: 1 } }))
 const finish = tool('Finish', () => ({ output: 'bye' }), { finishes: true })
 
 /** Real files, on a disk that takes the results of tools, and what is appended after one or after that text, only when it is let. */
@@ -41,7 +45,7 @@ async function setHeldBench(options: BenchOptions, heldText = 'no such text') {
     },
     delete: (id) => real.delete(id),
   }
-  const bench = await setBench({ tools: [echo, fail, finish], ...options, logs })
+  const bench = await setBench({ tools: [echo, fail, exit, finish], ...options, logs })
   home.directory = join(bench.dataDir, 'sessions')
   return { bench, hold }
 }
@@ -132,9 +136,52 @@ test('a message that is stored meanwhile is in the request that counts', async (
   expect(only(events, 'AssistantMessage').at(-1)!.read_through).toBe(only(events, 'ToolResult').at(-1)!.seq)
 })
 
+const stop = { hooks: { Stop: [{ hooks: [{ type: 'http' as const, url: 'http://127.0.0.1:9/' }] }] } }
+
+test.each<[string, UpdateConfig, string[]]>([
+  ['hooks that the request has to pass', stop, ['user', 'tool', 'tool']],
+  ['another model', { llm_config: { model: 'other' } }, ['user', 'tool', 'tool']],
+  ['a limit that the run has reached', { max_iteration_per_run: 1 }, ['user', 'tool']],
+  ['a window that is too small', { llm_config: { context_window: 1000 } }, ['user', 'tool', 'user']],
+])('is aborted as soon as something else follows: %s', async (_, update, asked) => {
+  const slow = gate('Slow')
+  const script = inOrder([{ calls: [call('Slow')] }, ...Array.from({ length: 2 }, () => ({ delay_ms: 60_000 }))])
+  const { bench, hold } = await setHeldBench({ tools: [slow.tool], script }, '"ConfigUpdate"')
+  await using __ = bench
+  const conversation = await bench.converse()
+  await conversation.post(userText('go '.repeat(4000), true))
+  await slow.entered
+  const configured = conversation.configure(update)
+  await hold.reached.promise
+  slow.open()
+  await expect.poll(() => bench.model.requests).toHaveLength(2)
+  hold.over.resolve()
+  await configured
+  await expect.poll(() => bench.model.requests[1]!.closedEarly).toBe(true)
+  await expect.poll(() => bench.model.requests.map((request) => roles(request).at(-1))).toEqual(asked)
+  await conversation.pause({ interrupt: true })
+  expect(only(await eventsOf(conversation), 'AssistantMessage')).toHaveLength(1)
+})
+
+test('a retry whose event cannot be stored ends the request', async () => {
+  const { bench, hold } = await setHeldBench({ script: () => ({ status: 500 }) }, '"ModelRetry"')
+  await using _ = bench
+  hold.isFull = true
+  hold.over.resolve()
+  const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: 'any', num_retries: 1 }
+  const conversation = await bench.converse({ llm_config })
+  await conversation.post(userText('go', true))
+  await expect.poll(() => conversation.view().status).toBe('error')
+  const answers = bench.metrics.instruments.find(({ name }) => name === 'agent_server_llm_answer_seconds')!
+  expect(answers.samples()).toContainEqual(
+    expect.objectContaining({ labels: { model: 'scripted', outcome: 'aborted' }, suffix: '_count', value: 1 }),
+  )
+})
+
 test.each<[string, object, Script]>([
   ['the limit of the run is reached', { max_iteration_per_run: 1 }, SCRIPT],
   ['the call has failed', {}, [{ calls: [call('Fail')] }, { text: 'Done.' }]],
+  ['the failing call was one too many', {}, Array.from({ length: 6 }, () => ({ calls: [call('False')] }))],
   ['the run is to end with a call', {}, [{ calls: [call('Echo'), call('Finish')] }]],
   ['another call follows', {}, [{ calls: [call('Echo'), call('Echo')] }, { text: 'Done.' }]],
 ])('nothing is asked ahead when %s', async (_, settings, script) => {

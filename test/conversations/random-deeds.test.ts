@@ -6,20 +6,24 @@ import type { Event, EventOf } from '../../src/contract/events/event.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { hashInput } from '../../src/policy/permissions.ts'
 import { createAskUserQuestion } from '../../src/tools/ask-user-question.ts'
+import type { ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { effort } from '../support/patience.ts'
+import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
 import type { Deed } from './deeds.ts'
 import { askCall, carryOut, DEEDS } from './deeds.ts'
 import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
 
-type Luck = { kind: 'crash' } | { kind: 'stop' }
+/** `slow`: so many appends take their time. */
+type Luck = { kind: 'crash' | 'stop' } | { kind: 'slow'; times: number }
 
 const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
-  fc.oneof<fc.MaybeWeightedArbitrary<Deed | Luck>[]>(...DEEDS, {
-    weight: 2,
-    arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop') }),
-  }),
+  fc.oneof<fc.MaybeWeightedArbitrary<Deed | Luck>[]>(
+    ...DEEDS,
+    { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop') }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('slow'), times: fc.integer({ min: 1, max: 6 }) }) },
+  ),
   // By their size alone fast-check would make most of them too short to get anywhere.
   { minLength: 6, maxLength: 20, size: 'max' },
 )
@@ -30,7 +34,9 @@ const ANSWERS_ONLY: Deed[] = Array.from({ length: 7 }, () => ({ kind: 'answer', 
 /** A call at its beginning, with the last event that was stored by then. */
 type Begin = { readonly toolUseId: string; readonly name: string; readonly input: unknown; readonly seq: number }
 
-async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; begun: Begin[]; requests: unknown[] }> {
+type Outcome = { readonly events: Event[]; readonly begun: Begin[]; readonly asked: readonly ScriptedQuestion[] }
+
+async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   const begun: Begin[] = []
   let live: Conversation | undefined
   const act = tool('Act', async (input, { toolUseId, signal }) => {
@@ -39,12 +45,15 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
     return { output: 'acted' }
   })
   const store = mortalStore()
-  const script = Array.from({ length: 60 }, (_, turn) => {
+  let slow = 0
+  store.fault = () => (slow-- > 0 ? 'slow' : undefined)
+  const turns = Array.from({ length: 60 }, (_, turn) => {
     if (turn % 4 === 3) return { text: 'So far.' }
     return turn % 4 === 1
       ? { calls: [call('Act', { n: turn * 3, ms: turn % 5 }), askCall(), askCall('And then?')] }
       : { calls: [0, 1, 2].map((at) => call('Act', { n: turn * 3 + at, ms: (turn + at) % 5 })), delay_ms: turn % 3 }
   })
+  const { script, asked } = numbered(turns)
   await using bench = await setBench({ logs: store, script, tools: [act, createAskUserQuestion()] })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create()
@@ -53,6 +62,7 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
   for (const deed of plan) {
     if (deed.kind === 'crash') await bench.restart({ kill: true, between: store.die })
     else if (deed.kind === 'stop') await bench.restart()
+    else if (deed.kind === 'slow') slow = deed.times
     else await carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
     live = await bench.manager.open(id)
   }
@@ -66,7 +76,7 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
   }
   if (last.state.status === 'idle') expect(last.state.runRequestedAt).toBeLessThanOrEqual(last.state.readThrough)
   await last.pause({ interrupt: true })
-  return { events: await eventsOf(last), begun, requests: bench.model.requests.map(({ body }) => body.messages) }
+  return { events: await eventsOf(last), begun, asked }
 }
 
 /** The mode, from the log alone, once the event of this seq was stored. */
@@ -137,12 +147,13 @@ test('property: after any sequence of actions, no call has begun unapproved or b
   const seen = { begun: 0, interrupted: 0, asked: 0, answered: 0 }
   await fc.assert(
     fc.asyncProperty(deeds, async (plan) => {
-      const { events, begun, requests } = await play(plan)
+      const { events, begun, asked } = await play(plan)
       for (const begin of begun) expectAllowed(events, begin)
       for (const begin of begun) expectMessagesRead(events, begin)
       expectOneResultPerCall(events, begun)
       expectExactRequests(events, begun)
-      for (const messages of requests) expectWholeTurns(messages as Parameters<typeof expectWholeTurns>[0])
+      for (const { messages } of asked) expectWholeTurns(messages)
+      expectSentAsStored(events, asked)
       seen.begun += begun.length
       seen.asked += only(events, 'PermissionRequest').length
       seen.answered += only(events, 'UserAnswer').length

@@ -1,0 +1,51 @@
+/** Compares what a model was asked with what the log says that it was asked. */
+import { expect } from 'vitest'
+import type { History } from '../../src/agent/history/history.ts'
+import { createHistory } from '../../src/agent/history/history.ts'
+import type { RenderOutput } from '../../src/agent/tool-messages.ts'
+import type { Event, EventOf } from '../../src/contract/events/event.ts'
+import type { LlmConfig } from '../../src/contract/llm-config.ts'
+import { endpointOf } from '../../src/llm/endpoint.ts'
+import { speakerOf } from '../../src/llm/providers.ts'
+import type { Script, ScriptedQuestion } from '../../src/llm/scripted/script.ts'
+import { pickTurn } from '../../src/llm/scripted/script.ts'
+
+/** As the `prompt_tokens` of an answer: the number of its request. The estimates of the server then mean nothing. */
+export function numbered(script: Script): { readonly script: Script; readonly asked: ScriptedQuestion[] } {
+  const asked: ScriptedQuestion[] = []
+  return {
+    asked,
+    script: async (question) => {
+      const number = asked.push(question)
+      const { usage: _, ...turn } = await pickTurn(script, question)
+      return { ...turn, usage: { prompt_tokens: number, completion_tokens: 1 } }
+    },
+  }
+}
+
+/** Each stored answer of the main agent is to a request that the log has, up to `read_through`, byte for byte. */
+export function expectSentAsStored(
+  events: readonly Event[],
+  asked: readonly ScriptedQuestion[],
+  config: LlmConfig = { model: 'scripted', base_url: 'http://127.0.0.1/v1' },
+  render: RenderOutput = (_, output) => (typeof output === 'string' ? output : JSON.stringify(output)),
+): void {
+  for (const [at, event] of events.entries()) {
+    if (event.type !== 'AssistantMessage' || event.parent_tool_use_id !== undefined) continue
+    const { text } = asked[event.usage.input_tokens - 1]!
+    const history = createHistory(render)
+    for (const before of events.slice(0, at)) if (before.seq <= event.read_through!) history.add(before)
+    expect(messagesIn(text), `the request of ${event.message_id}`).toEqual(messagesIn(bodyOf(history, config)))
+  }
+}
+
+function bodyOf(history: History, config: LlmConfig): string {
+  const endpoint = endpointOf(config)
+  const request = { system: history.system, messages: history.messagesToSend(), tools: [] }
+  return speakerOf(config, endpoint, new Map()).formsOf(request).body.toString()
+}
+
+const messagesIn = (body: string): unknown => {
+  const { messages, input } = JSON.parse(body) as { messages?: unknown; input?: unknown } // as the APIs name them
+  return messages ?? input
+}
