@@ -4,11 +4,12 @@ import { expect, test } from 'vitest'
 import type { EventStore, StoredLog } from '../../src/events/event-store.ts'
 import type { UpdateConfig } from '../../src/contract/conversation.ts'
 import { Problem } from '../../src/contract/problem.ts'
-import type { Script } from '../../src/llm/scripted/script.ts'
+import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { inOrder } from '../../src/llm/scripted/script.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
-import { call, endOf, eventsOf, gate, only, setBench, tool, userText, until } from '../conversations/fixtures.ts'
+import { call, endOf, eventsOf, gate, only, say, setBench, tool, userText, until } from '../conversations/fixtures.ts'
 import type { BenchOptions } from '../conversations/fixtures.ts'
+import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
 
 const echo = tool('Echo', () => ({ output: 'echo' }))
 const fail = tool('Fail', () => ({ output: 'no', error: { type: 'failed', message: 'It failed.' } }))
@@ -197,4 +198,26 @@ test.each<[string, object, Script]>([
   expect(new Set(asked).size).toBe(asked.length)
   expect(bench.model.requests.every(({ closedEarly }) => !closedEarly)).toBe(true)
   expect(asked).toHaveLength(only(await eventsOf(conversation), 'AssistantMessage').length)
+})
+
+const picture = [{ type: 'image', media_type: 'image/png', data: 'iVBORw0=' }]
+const look = tool('Look', () => ({ output: picture }), { readOnly: true })
+
+test.each(['openai', 'openai_responses', 'anthropic'] as const)('each request is answered once (%s)', async (provider) => {
+  const steps: ScriptedTurn[] = [
+    { reasoning: 'Hm.', text: 'I look.', calls: [call('Look'), call('Look'), call('Echo')] },
+    { calls: [call('Fail')] },
+    { calls: [call('Look')], reasoning: 'Hm.' },
+    { calls: [call('Nothing'), call('Echo')] },
+    { calls: [call('Echo', '{ no JSON')] },
+  ]
+  const { script, asked } = numbered([...steps, { text: 'Once.' }, ...steps, { text: 'Twice.' }])
+  await using bench = await setBench({ script, tools: [echo, look, fail] })
+  const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: 'any', num_retries: 0, provider }
+  const conversation = await bench.converse({ llm_config })
+  expect(await say(conversation)).toMatchObject({ final_text: 'Once.' })
+  expect(await say(conversation)).toMatchObject({ final_text: 'Twice.' })
+  const events = await eventsOf(conversation)
+  expect(only(events, 'AssistantMessage').map(({ usage }) => usage.input_tokens)).toEqual(asked.map((_, at) => at + 1))
+  expectSentAsStored(events, asked, { config: llm_config })
 })

@@ -59,13 +59,20 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   const id = await bench.create()
   live = await bench.manager.open(id)
   await live.post(userText('begin', true))
+  const deedsInProgress: Promise<unknown>[] = []
   for (const deed of plan) {
     if (deed.kind === 'crash') await bench.restart({ kill: true, between: store.die })
     else if (deed.kind === 'stop') await bench.restart()
     else if (deed.kind === 'slow') slow = deed.times
-    else await carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
+    else {
+      const done = carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
+      // What is asked for while the disk is slow is asked for together.
+      if (slow > 0) deedsInProgress.push(done)
+      else await done
+    }
     live = await bench.manager.open(id)
   }
+  await Promise.all(deedsInProgress)
   const last = live
   // Else a run is stranded, or a message that asked for one.
   await expect.poll(() => last.state.status).not.toBe('running')

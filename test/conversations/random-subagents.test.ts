@@ -7,18 +7,19 @@ import type { Event } from '../../src/contract/events/event.ts'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { createTask } from '../../src/tools/task/task.ts'
 import { effort } from '../support/patience.ts'
+import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
 import { expectWhole } from '../support/subagents.ts'
 import type { Deed } from './deeds.ts'
 import { carryOut, DEEDS } from './deeds.ts'
 import { call, eventsOf, setBench, tool, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 
-type Luck = { kind: 'crash' } | { kind: 'stop' } | { kind: 'full' }
+type Luck = { kind: 'crash' | 'stop' | 'full' | 'slow' }
 
 const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
   fc.oneof<fc.MaybeWeightedArbitrary<Deed | Luck>[]>(...DEEDS, {
     weight: 4,
-    arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop', 'full') }),
+    arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop', 'full', 'slow') }),
   }),
   { minLength: 6, maxLength: 20, size: 'max' },
 )
@@ -39,7 +40,9 @@ function createScript(): (question: ScriptedQuestion) => ScriptedTurn {
   }
 }
 
-async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; begun: string[] }> {
+type Outcome = { readonly events: Event[]; readonly begun: string[]; readonly asked: readonly ScriptedQuestion[] }
+
+async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   const begun: string[] = []
   const act = tool('Act', async (input, { toolUseId, signal }) => {
     begun.push(toolUseId)
@@ -47,6 +50,9 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
     return { output: 'acted' }
   })
   const store = mortalStore()
+  let slow = 0
+  const isSlow = () => (slow-- > 0 ? ('slow' as const) : undefined)
+  store.fault = isSlow
   const deps = {
     createTools: (names: readonly string[], { subagents }: { subagents: Parameters<typeof createTask>[0] }) =>
       names.length > 0 ? [act, createTask(subagents)] : [],
@@ -54,7 +60,8 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
   // At rest, it is closed at once.
   const idle = { afterMs: 4, isMemoryShort: () => false }
   // One slot: nobody may wait for a subagent that waits for the slot.
-  await using bench = await setBench({ logs: store, script: createScript(), deps, maxRuns: 1, manager: { idle } })
+  const { script, asked } = numbered(createScript())
+  await using bench = await setBench({ logs: store, script, deps, maxRuns: 1, manager: { idle } })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ tools: ['Task'] })
   let live = await bench.manager.open(id)
@@ -65,8 +72,9 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
     else if (deed.kind === 'full') {
       store.fault = () => 'storage_full'
       await sleep(5)
-      store.fault = () => undefined
-    } else await carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
+      store.fault = isSlow
+    } else if (deed.kind === 'slow') slow = 5
+    else await carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
     live = await bench.manager.open(id)
   }
   bench.manager.hold(id)
@@ -85,15 +93,19 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
     )
     .toBe(0)
   expect(last.state.status).not.toBe('running')
-  return { events: await eventsOf(last), begun }
+  return { events: await eventsOf(last), begun, asked }
 }
+
+/** It says how results are shown. */
+const TASK = createTask({ agents: () => '', run: () => Promise.reject(new Error('It does not run.')) })
 
 test('property: whatever happens, each call has one result, each subagent one end, and each run one result', async () => {
   const seen = { background: 0, cutOff: 0, completed: 0 }
   await fc.assert(
     fc.asyncProperty(deeds, async (plan) => {
-      const { events, begun } = await play(plan)
+      const { events, begun, asked } = await play(plan)
       expectWhole(events)
+      expectSentAsStored(events, asked, { tools: [TASK] })
       expect(begun.length, 'no call runs twice').toBe(new Set(begun).size)
       for (const event of events) {
         if (event.type !== 'Result' || !event.parent_tool_use_id) continue

@@ -9,35 +9,45 @@ import { endpointOf } from '../../src/llm/endpoint.ts'
 import { speakerOf } from '../../src/llm/providers.ts'
 import type { Script, ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { pickTurn } from '../../src/llm/scripted/script.ts'
+import type { Tool } from '../../src/tools/tool.ts'
 
-/** As the `prompt_tokens` of an answer: the number of its request. The estimates of the server then mean nothing. */
+/** As the input tokens of an answer: the number of its request. The estimates of the server then mean nothing. */
 export function numbered(script: Script): { readonly script: Script; readonly asked: ScriptedQuestion[] } {
   const asked: ScriptedQuestion[] = []
   return {
     asked,
     script: async (question) => {
       const number = asked.push(question)
-      const { usage: _, ...turn } = await pickTurn(script, question)
-      return { ...turn, usage: { prompt_tokens: number, completion_tokens: 1 } }
+      const turn = await pickTurn(script, question)
+      const usage = { prompt_tokens: number, completion_tokens: 1, input_tokens: number, output_tokens: 1 }
+      return { ...turn, usage }
     },
   }
 }
 
-/** Each stored answer of the main agent is to a request that the log has, up to `read_through`, byte for byte. */
+const CHAT: LlmConfig = { model: 'scripted', base_url: 'http://127.0.0.1/v1' }
+
+/** Each stored answer is to a request that the log has, up to `read_through`. */
 export function expectSentAsStored(
   events: readonly Event[],
   asked: readonly ScriptedQuestion[],
-  config: LlmConfig = { model: 'scripted', base_url: 'http://127.0.0.1/v1' },
-  render: RenderOutput = (_, output) => (typeof output === 'string' ? output : JSON.stringify(output)),
+  { tools = [], config = CHAT }: { tools?: readonly Tool[]; config?: LlmConfig } = {},
 ): void {
+  const render: RenderOutput = (name, output) => {
+    const found = tools.find((tool) => tool.name === name)
+    return typeof output === 'string' ? output : (found?.render?.(output) ?? JSON.stringify(output))
+  }
   for (const [at, event] of events.entries()) {
-    if (event.type !== 'AssistantMessage' || event.parent_tool_use_id !== undefined) continue
+    if (event.type !== 'AssistantMessage') continue
     const { text } = asked[event.usage.input_tokens - 1]!
-    const history = createHistory(render)
+    const history = createHistory(render, agentOf(events, event))
     for (const before of events.slice(0, at)) if (before.seq <= event.read_through!) history.add(before)
     expect(messagesIn(text), `the request of ${event.message_id}`).toEqual(messagesIn(bodyOf(history, config)))
   }
 }
+
+const agentOf = (events: readonly Event[], { parent_tool_use_id: task }: EventOf<'AssistantMessage'>) =>
+  events.find((event): event is EventOf<'SubagentStart'> => event.type === 'SubagentStart' && event.parent_tool_use_id === task)?.agent_id
 
 function bodyOf(history: History, config: LlmConfig): string {
   const endpoint = endpointOf(config)
