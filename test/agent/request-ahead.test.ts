@@ -164,6 +164,20 @@ test.each<[string, UpdateConfig, string[]]>([
   expect(only(await eventsOf(conversation), 'AssistantMessage')).toHaveLength(1)
 })
 
+test('credentials that cannot be read any more end the run with an error that says so, after the result', async () => {
+  await using bench = await setBench({ script: SCRIPT, tools: [echo] })
+  const id = await bench.create({ confirmation_mode: true })
+  const { run_id } = await (await bench.manager.open(id)).post(userText('go', true))
+  await until(await bench.manager.open(id), 'PermissionRequest')
+  await bench.restart({ secretKeys: ['another-key-material'] })
+  const conversation = await bench.manager.open(id)
+  await conversation.approvals.approve(conversation.approvals.pending().items[0]!.request_id)
+  expect(await endOf(conversation, run_id!)).toMatchObject({ stop_reason: 'error' })
+  const events = await eventsOf(conversation)
+  expect(only(events, 'ToolResult')).toMatchObject([{ output: 'echo' }])
+  expect(only(events, 'ErrorEvent')).toMatchObject([{ error_type: 'auth' }])
+})
+
 test('a retry whose event cannot be stored ends the request', async () => {
   const { bench, hold } = await setHeldBench({ script: () => ({ status: 500 }) }, '"ModelRetry"')
   await using _ = bench

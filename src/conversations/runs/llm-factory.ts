@@ -18,14 +18,28 @@ export type LlmFactoryParts = {
   readonly recorder: Pick<MetricsRecorder, 'time'>
 }
 
+/** Nothing that it returns throws: missing credentials are errors of the requests, like all others. */
 export function createLlmFactory({ models, conversationId, secrets, redactor, recorder }: LlmFactoryParts) {
   const dialects: Dialects = new Map()
-  return (stored: LlmConfig): Llm => {
-    const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), models.defaults)
-    const llm = models.createLlm({ ...redactor, config, dialects, conversationId })
-    return createRedactedLlm(recorder.time(llm), redactor)
+  const withCredentials = (stored: LlmConfig): Llm => {
+    try {
+      const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), models.defaults)
+      return models.createLlm({ ...redactor, config, dialects, conversationId })
+    } catch (error) {
+      return refusing(stored, error)
+    }
   }
+  return (stored: LlmConfig): Llm => createRedactedLlm(recorder.time(withCredentials(stored)), redactor)
 }
+
+/** A model that answers each request with this error. */
+const refusing = ({ model = '' }: LlmConfig, error: unknown): Llm => ({
+  model,
+  // oxlint-disable-next-line require-yield -- it has nothing to say
+  async *stream() {
+    throw error
+  },
+})
 
 /** Leaves out the metrics of runs, which do not include titles. */
 export const createTitleLlmFactory = (
