@@ -162,11 +162,7 @@ function nextCalls({ openCalls, toolCalls }: AgentContext): readonly ToolCall[] 
 }
 
 /** Compacts when the context is nearly full. Returns the limit that the run has reached with the summary. */
-async function makeRoom(
-  context: AgentContext,
-  ahead: RequestAhead,
-  signal: AbortSignal,
-): Promise<LoopEnd | undefined> {
+async function makeRoom(context: AgentContext, ahead: RequestAhead, signal: AbortSignal): Promise<LoopEnd | undefined> {
   const { compactor } = context
   if (!compactor.isDue()) return undefined
   ahead.drop()

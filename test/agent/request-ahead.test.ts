@@ -217,21 +217,26 @@ test.each<[string, object, Script]>([
 const picture = [{ type: 'image', media_type: 'image/png', data: 'iVBORw0=' }]
 const look = tool('Look', () => ({ output: picture }), { readOnly: true })
 
-test.each(['openai', 'openai_responses', 'anthropic'] as const)('each request is answered once (%s)', async (provider) => {
-  const steps: ScriptedTurn[] = [
-    { reasoning: 'Hm.', text: 'I look.', calls: [call('Look'), call('Look'), call('Echo')] },
-    { calls: [call('Fail')] },
-    { calls: [call('Look')], reasoning: 'Hm.' },
-    { calls: [call('Nothing'), call('Echo')] },
-    { calls: [call('Echo', '{ no JSON')] },
-  ]
-  const { script, asked } = numbered([...steps, { text: 'Once.' }, ...steps, { text: 'Twice.' }])
-  await using bench = await setBench({ script, tools: [echo, look, fail] })
-  const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: 'any', num_retries: 0, provider }
-  const conversation = await bench.converse({ llm_config })
-  expect(await say(conversation)).toMatchObject({ final_text: 'Once.' })
-  expect(await say(conversation)).toMatchObject({ final_text: 'Twice.' })
-  const events = await eventsOf(conversation)
-  expect(only(events, 'AssistantMessage').map(({ usage }) => usage.input_tokens)).toEqual(asked.map((_, at) => at + 1))
-  expectSentAsStored(events, asked, { config: llm_config })
-})
+test.each(['openai', 'openai_responses', 'anthropic'] as const)(
+  'each request is answered once (%s)',
+  async (provider) => {
+    const steps: ScriptedTurn[] = [
+      { reasoning: 'Hm.', text: 'I look.', calls: [call('Look'), call('Look'), call('Echo')] },
+      { calls: [call('Fail')] },
+      { calls: [call('Look')], reasoning: 'Hm.' },
+      { calls: [call('Nothing'), call('Echo')] },
+      { calls: [call('Echo', '{ no JSON')] },
+    ]
+    const { script, asked } = numbered([...steps, { text: 'Once.' }, ...steps, { text: 'Twice.' }])
+    await using bench = await setBench({ script, tools: [echo, look, fail] })
+    const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: 'any', num_retries: 0, provider }
+    const conversation = await bench.converse({ llm_config })
+    expect(await say(conversation)).toMatchObject({ final_text: 'Once.' })
+    expect(await say(conversation)).toMatchObject({ final_text: 'Twice.' })
+    const events = await eventsOf(conversation)
+    expect(only(events, 'AssistantMessage').map(({ usage }) => usage.input_tokens)).toEqual(
+      asked.map((_, at) => at + 1),
+    )
+    expectSentAsStored(events, asked, { config: llm_config })
+  },
+)

@@ -16,7 +16,7 @@ import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
 
 /** `slow`: so many appends take their time. */
-type Luck = { kind: 'crash' | 'stop' } | { kind: 'slow'; times: number }
+type Luck = { kind: 'crash' } | { kind: 'stop' } | { kind: 'slow'; times: number }
 
 const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
   fc.oneof<fc.MaybeWeightedArbitrary<Deed | Luck>[]>(

@@ -14,7 +14,7 @@ import { carryOut, DEEDS } from './deeds.ts'
 import { call, eventsOf, setBench, tool, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 
-type Luck = { kind: 'crash' | 'stop' | 'full' | 'slow' }
+type Luck = { kind: 'crash' } | { kind: 'stop' } | { kind: 'full' } | { kind: 'slow' }
 
 const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
   fc.oneof<fc.MaybeWeightedArbitrary<Deed | Luck>[]>(...DEEDS, {

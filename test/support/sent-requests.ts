@@ -47,7 +47,9 @@ export function expectSentAsStored(
 }
 
 const agentOf = (events: readonly Event[], { parent_tool_use_id: task }: EventOf<'AssistantMessage'>) =>
-  events.find((event): event is EventOf<'SubagentStart'> => event.type === 'SubagentStart' && event.parent_tool_use_id === task)?.agent_id
+  events.find(
+    (event): event is EventOf<'SubagentStart'> => event.type === 'SubagentStart' && event.parent_tool_use_id === task,
+  )?.agent_id
 
 function bodyOf(history: History, config: LlmConfig): string {
   const endpoint = endpointOf(config)

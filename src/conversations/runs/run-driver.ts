@@ -59,7 +59,9 @@ export class RunDriver {
 
   /** Resolves when all loops have stopped. The model calls end at once; a running tool continues. */
   async stop(): Promise<void> {
-    await Promise.all([this.#active?.stop(), this.#deps.subagents.stop()])
+    await this.#active?.stop()
+    // After the run: that it waits for a slot may be stored only now, and lets those in the background work.
+    await this.#deps.subagents.stop()
     this.#active = undefined
   }
 

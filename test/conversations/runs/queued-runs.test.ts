@@ -1,6 +1,9 @@
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Script } from '../../../src/llm/scripted/script.ts'
-import { call, endOf, eventsOf, gate, only, setBench, until, userText } from '../fixtures.ts'
+import { createTask } from '../../../src/tools/task/task.ts'
+import { call, endOf, eventsOf, gate, only, say, setBench, until, userText } from '../fixtures.ts'
+import { mortalStore } from '../mortal-store.ts'
 
 /** Calls the tool when the user says so, and nothing else. */
 const gateWhenAsked: Script = ({ body }) => {
@@ -97,4 +100,32 @@ test('a run that waits for a decision leaves its place to others', async () => {
   const { run_id } = await other.post(userText('hello', true))
   await endOf(other, run_id!)
   expect(await statuses(other)).toEqual(['running message', 'idle completed'])
+})
+
+test('a pause ends subagents in the background also while it is being stored that the run waits', async () => {
+  const logs = mortalStore()
+  const script: Script = ({ text, messages }) => {
+    if (text.includes('You are a subagent')) return { text: 'Never.', delay_ms: 60_000 }
+    const task = call('Task', { description: 'x', prompt: 'go', run_in_background: true })
+    return messages.length < 3 ? { calls: [task] } : { text: 'It works.' }
+  }
+  const deps = {
+    createTools: (_: unknown, { subagents }: { subagents: Parameters<typeof createTask>[0] }) => [
+      createTask(subagents),
+    ],
+  }
+  await using bench = await setBench({ logs, script, deps, maxRuns: 1 })
+  logs.home.directory = join(bench.dataDir, 'sessions')
+  const conversation = await bench.converse({ tools: ['Task'] })
+  await say(conversation)
+  await expect
+    .poll(() => bench.model.requests.filter(({ text }) => text.includes('You are a subagent')))
+    .toHaveLength(1)
+  // The second append says that the run waits: the subagent has the slot.
+  let appends = 0
+  logs.fault = () => (++appends === 2 ? 'slow' : undefined)
+  await conversation.post(userText('go on', true))
+  await conversation.pause({ interrupt: true })
+  expect(only(await eventsOf(conversation), 'StatusUpdate').at(-2)?.reason).toBe('queued')
+  expect(await conversation.isAtRest()).toBe(true)
 })
