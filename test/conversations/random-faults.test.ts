@@ -10,9 +10,11 @@ import { nextTasks, runningJobs } from '../../src/conversations/tasks/task-state
 import { follow } from '../../src/events/event-feed.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
+import type { ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { readAll } from '../events/fixtures.ts'
 import { createAskUserQuestion } from '../../src/tools/ask-user-question.ts'
 import { effort } from '../support/patience.ts'
+import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
 import type { Deed } from './deeds.ts'
 import { askCall, carryOut, DEEDS } from './deeds.ts'
 import { call, only, setBench, tool, userText } from './fixtures.ts'
@@ -69,7 +71,11 @@ function createReader() {
   return { seen, attach: (log: EventLog) => void read(log) }
 }
 
-type Outcome = { readonly events: readonly Event[]; readonly seen: readonly (number | undefined)[] }
+type Outcome = {
+  readonly events: readonly Event[]
+  readonly seen: readonly (number | undefined)[]
+  readonly asked: readonly ScriptedQuestion[]
+}
 
 async function play(plan: readonly Step[]): Promise<Outcome[]> {
   const reader = createReader()
@@ -83,12 +89,13 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
     await sleep(Number(input['ms']), undefined, { signal }).catch(() => {}) // it was interrupted
     return { output: 'acted' }
   })
-  const script = Array.from({ length: 150 }, (_, turn) => {
+  const turns = Array.from({ length: 150 }, (_, turn) => {
     if (turn % 6 === 4) return { calls: [call('Act', { n: turn, ms: 1 }), askCall()] }
     return turn % 3 === 2
       ? { text: 'So far.' }
       : { calls: [0, 1].map((n) => call('Act', { n: turn * 2 + n, ms: (turn + n) % 4 })), delay_ms: turn % 3 }
   })
+  const { script, asked } = numbered(turns)
   const deps = { onLogOpened: reader.attach }
   await using bench = await setBench({
     logs: store,
@@ -113,7 +120,7 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
   // From here on nobody asks for anything: what is stuck now is stuck for ever.
   const look = async (id: string): Promise<Outcome> => {
     await using log = await createJsonlStore(store.home).view(id)
-    return { events: (await readAll(log)).map((stored) => stored.event), seen: reader.seen.get(id)! }
+    return { events: (await readAll(log)).map((stored) => stored.event), seen: reader.seen.get(id)!, asked }
   }
   for (const id of ids)
     await expect.poll(async () => whatIsLeft(stateOf((await look(id)).events)), { interval: 10 }).toEqual([])
@@ -186,6 +193,7 @@ test('property: whichever writes fail and whenever the server stops, every run e
     fc.asyncProperty(steps, async (plan) => {
       for (const outcome of await play(plan)) {
         expectWhole(outcome)
+        expectSentAsStored(outcome.events, outcome.asked)
         for (const { stop_reason } of only(outcome.events, 'Result')) ends.add(stop_reason)
       }
     }),
