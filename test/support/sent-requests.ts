@@ -40,7 +40,7 @@ export function expectSentAsStored(
   for (const [at, event] of events.entries()) {
     if (event.type !== 'AssistantMessage') continue
     const { text } = asked[event.usage.input_tokens - 1]!
-    const history = createHistory(render, agentOf(events, event))
+    const history = createHistory(render, { agentId: agentOf(events, event) })
     for (const before of events.slice(0, at)) if (before.seq <= event.read_through!) history.add(before)
     expect(messagesIn(text), `the request of ${event.message_id}`).toEqual(messagesIn(bodyOf(history, config)))
   }

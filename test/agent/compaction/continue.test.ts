@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findFaults } from '../../../src/agent/find-faults.ts'
+import type { ListedMessage } from '../../../src/agent/compaction/message-list.ts'
 import type { History } from '../../../src/agent/history/history.ts'
 import { createHistory } from '../../../src/agent/history/history.ts'
 import type { Event, EventDraft } from '../../../src/contract/events/event.ts'
@@ -15,10 +16,9 @@ const render = (_: string, output: unknown) => String(output)
 const meanwhile = fc.array(fc.constantFrom('message' as const, 'compaction' as const), { maxLength: 3 })
 /** `nothing`: the request failed, or its run was paused. */
 const answer = fc.constantFrom('text' as const, 'call' as const, 'empty' as const, 'nothing' as const)
-const requests = fc.array(fc.record({ before: meanwhile, during: meanwhile, answer, restarts: fc.boolean() }), {
-  minLength: 1,
-  maxLength: 12,
-})
+/** `storing`: while the result of the call is being stored, which the live history expects, or not. */
+const request = { before: meanwhile, during: meanwhile, answer, storing: meanwhile, restarts: fc.boolean() }
+const requests = fc.array(fc.record({ ...request, expects: fc.boolean() }), { minLength: 1, maxLength: 12 })
 
 class Log {
   readonly events: Event[] = []
@@ -49,7 +49,7 @@ class Log {
   /** Forgets all but the latest turn, as the plan may. */
   condensation(): EventDraft {
     this.compactions++
-    const seqs = [...new Set(this.live.entries.map(({ seq }) => seq))].toSorted((a, b) => a - b)
+    const seqs = [...new Set(this.read().entries.map(({ seq }) => seq))].toSorted((a, b) => a - b)
     const numbers = { max_result_chars: 100, tokens_before: 100, tokens_after: 10 }
     const through = seqs.at(-2) ?? 0
     const places = { forgotten_through_seq: through, shortened_through_seq: 0, kept_message_seqs: [2] }
@@ -58,9 +58,11 @@ class Log {
 }
 
 const answerTo = (kind: 'text' | 'call' | 'empty', id: string): EventDraft[] => {
-  if (kind === 'call') return [answered({ calls: [id] }), toolUse(id), toolResult(id, 'done')]
+  if (kind === 'call') return [answered({ calls: [id] }), toolUse(id)]
   return [answered({ text: kind === 'text' ? `answer ${id}` : '' })]
 }
+
+const placeOf = ({ seq, origin }: ListedMessage) => [seq, origin?.eventId]
 
 test('a history that is read again has what was sent, whatever happens while a request is on the wire', () => {
   fc.assert(
@@ -68,7 +70,7 @@ test('a history that is read again has what was sent, whatever happens while a r
       const log = new Log()
       log.add(systemInit(), userMessage('The first message.'))
       let last: { readonly sent: readonly ModelMessage[]; readonly compactions: number } | undefined
-      for (const [at, { before, during, answer: kind, restarts }] of all.entries()) {
+      for (const [at, { before, during, answer: kind, storing, restarts, expects }] of all.entries()) {
         log.happen(before)
         if (restarts) log.live = log.read()
         const sent = [...log.live.messagesToSend()]
@@ -80,10 +82,16 @@ test('a history that is read again has what was sent, whatever happens while a r
         if (kind === 'nothing') continue
         const [said, ...calls] = answerTo(kind, `call-${at}`)
         log.add({ ...said, read_through } as EventDraft, ...calls)
+        if (kind === 'call') {
+          const result = toolResult(`call-${at}`, 'done')
+          if (expects) expect(log.live.expect(result) && log.live.messagesToSend().at(-1)?.role).toBe('tool')
+          log.happen(storing)
+          log.add(result)
+        }
         last = { sent, compactions }
         const again = log.read()
         expect(again.messages).toEqual(log.live.messages)
-        expect(again.entries.map(({ seq }) => seq)).toEqual(log.live.entries.map(({ seq }) => seq))
+        expect(again.entries.map(placeOf)).toEqual(log.live.entries.map(placeOf))
         expect(again.size.of(again.messages, () => 0)).toBe(log.live.size.of(log.live.messages, () => 0))
       }
     }),
