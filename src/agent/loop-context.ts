@@ -39,8 +39,8 @@ export type AgentContext = Limited & {
   /** Models that turned out not to support tools: reported once, and called without tools from then on. */
   readonly withoutTools: Set<string>
   /**
-   * Called right before each model request: messages stored later are not part of it. Returns the seq of the last event
-   * that is.
+   * Called for each model request when everything that it contains is stored: messages stored later are not part of it.
+   * Returns the seq of the last event that is.
    */
   readonly onRequest: () => number
   /** Undefined if the run has no output schema. */

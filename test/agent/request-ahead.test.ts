@@ -142,6 +142,11 @@ const stop = { hooks: { Stop: [{ hooks: [{ type: 'http' as const, url: 'http://1
 test.each<[string, UpdateConfig, string[]]>([
   ['hooks that the request has to pass', stop, ['user', 'tool', 'tool']],
   ['another model', { llm_config: { model: 'other' } }, ['user', 'tool', 'tool']],
+  [
+    'another tool',
+    { client_tools: [{ name: 'Ask', description: 'x', input_schema: { type: 'object' } }] },
+    ['user', 'tool', 'tool'],
+  ],
   ['a limit that the run has reached', { max_iteration_per_run: 1 }, ['user', 'tool']],
   ['a window that is too small', { llm_config: { context_window: 1000 } }, ['user', 'tool', 'user']],
 ])('is aborted as soon as something else follows: %s', async (_, update, asked) => {
