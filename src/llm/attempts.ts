@@ -3,6 +3,7 @@ import type { ErrorType } from '../contract/events/status.ts'
 import type { LlmError, LlmRequest, LlmRetry } from './llm.ts'
 import { OutOfTime } from './llm-errors.ts'
 import type { RequestForms } from './provider.ts'
+import { withMessages } from './request/request-parts.ts'
 import type { ReplyHeaders } from './retry.ts'
 import { retryWaitMs } from './retry.ts'
 import type { ModelTarget, ModelTargets } from './targets.ts'
@@ -12,6 +13,7 @@ export type AttemptLimits = { readonly maxRetries: number; readonly baseMs: numb
 export class Attempts {
   readonly #targets: ModelTargets
   readonly #request: LlmRequest
+  readonly #messageCount: number
   readonly #limits: AttemptLimits
   readonly #forms = new Map<ModelTarget, RequestForms>()
   #at: number
@@ -24,13 +26,14 @@ export class Attempts {
   constructor(targets: ModelTargets, request: LlmRequest, limits: AttemptLimits) {
     this.#targets = targets
     this.#request = request
+    this.#messageCount = request.messages.length
     this.#limits = limits
     this.#at = this.#firstFree(0) ?? 0
   }
 
   get current(): { readonly target: ModelTarget; readonly forms: RequestForms } {
     const target = this.#targets[this.#at] ?? this.#targets[0]
-    const forms = this.#forms.get(target) ?? target.speaker.formsOf(this.#request)
+    const forms = this.#forms.get(target) ?? target.speaker.formsOf(withMessages(this.#request, this.#messageCount))
     this.#forms.set(target, forms)
     return { target, forms }
   }

@@ -8,6 +8,7 @@ import type { Endpoint } from './endpoint.ts'
 import type { LlmRequest } from './llm.ts'
 import type { Post } from './model-connection.ts'
 import type { Fetch } from './pooled-fetch.ts'
+import { withMessages } from './request/request-parts.ts'
 
 /**
  * The API of a provider. `Dialect` is what differs between the endpoints of this API; it is a value without functions.
@@ -67,6 +68,7 @@ export function createSpeaker<Dialect extends object>(
       let dialect = (dialects.get(name) as Dialect | undefined) ?? provider.firstDialect(endpoint)
       let body = write(request, dialect)
       const refused = new Set<string>()
+      const { length } = request.messages
       return {
         get body() {
           return body
@@ -74,9 +76,10 @@ export function createSpeaker<Dialect extends object>(
         next(complaint) {
           refused.add(JSON.stringify(dialect))
           if (refused.size > MAX_LESSONS) return false
-          for (const other of provider.dialectsAfterRefusal(dialect, complaint, request)) {
+          const asked = withMessages(request, length)
+          for (const other of provider.dialectsAfterRefusal(dialect, complaint, asked)) {
             if (refused.has(JSON.stringify(other))) continue
-            const otherBody = write(request, other)
+            const otherBody = write(asked, other)
             // A dialect that changes nothing in this request would be refused as well.
             if (otherBody.equals(body)) continue
             dialect = other

@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { HttpLlm } from '../../src/llm/http-llm.ts'
+import type { ModelMessage } from '../../src/llm/llm.ts'
 import type { Dialects } from '../../src/llm/provider.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith, QUESTION } from './asking.ts'
@@ -262,6 +263,17 @@ describe('an unsupported feature of an endpoint', () => {
       ['other', true],
       ['other', false],
     ])
+  })
+
+  test('adds no message that came after the request', async () => {
+    const messages: ModelMessage[] = [...QUESTION.messages]
+    await using model = await startScriptedModel(({ body }) => {
+      if (!('stream_options' in body)) return { text: 'done' }
+      messages.push({ role: 'user', content: [{ type: 'text', text: 'One more thing.' }] })
+      return { status: 400, error: { message: 'stream_options: unknown' } }
+    })
+    await ask(chatWith(model), { ...QUESTION, messages })
+    expect(model.requests[1]!.body.messages).toEqual(model.requests[0]!.body.messages)
   })
 
   test('does not lead in circles', async () => {

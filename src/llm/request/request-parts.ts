@@ -1,6 +1,7 @@
 /** Parts of request bodies that are the same for all APIs. */
 import { createHash } from 'node:crypto'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
+import type { LlmRequest } from '../llm.ts'
 import { wellFormedJson } from './well-formed-json.ts'
 
 export const jsonOf = (value: object): string => wellFormedJson(JSON.stringify(value))
@@ -26,4 +27,10 @@ export function withoutKeys(
   keys: readonly string[],
 ): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)))
+}
+
+/** Returns the request with as many messages as it had when it was made: the list grows while an attempt fails. */
+export function withMessages(request: LlmRequest, count: number): LlmRequest {
+  const { messages } = request
+  return messages.length === count ? request : { ...request, messages: messages.slice(0, count) }
 }

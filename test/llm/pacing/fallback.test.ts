@@ -1,6 +1,7 @@
 /** Models that are asked instead of an overloaded one, and conversations that share the limits of an endpoint. */
 import { describe, expect, test } from 'vitest'
 import { HttpLlm } from '../../../src/llm/http-llm.ts'
+import type { ModelMessage } from '../../../src/llm/llm.ts'
 import { Paces } from '../../../src/llm/pacing/paces.ts'
 import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
@@ -29,6 +30,17 @@ describe('an overloaded model', () => {
     ])
     expect(requests.map(({ body }) => body['model'])).toEqual(['first', 'second', 'third'])
     expect(JSON.stringify(requests[1]?.body)).not.toContain('fallback')
+  })
+
+  test('is replaced in the same request, without messages that came since', async () => {
+    const messages: ModelMessage[] = [...QUESTION.messages]
+    await using model = await startScriptedModel((question) => {
+      messages.push({ role: 'user', content: [{ type: 'text', text: 'One more thing.' }] })
+      return busyFor('first')(question)
+    })
+    await ask(new HttpLlm({ config: { ...config, base_url: model.baseUrl } }), { ...QUESTION, messages })
+    expect(model.requests.map(({ body }) => body['model'])).toEqual(['first', 'second'])
+    expect(model.requests[1]!.body.messages).toEqual(model.requests[0]!.body.messages)
   })
 
   test('is not asked again for a while, also by other conversations with the same key', async () => {
