@@ -16,6 +16,7 @@ import { accessOf, findFault, readInput } from './tool-input.ts'
 import type { ResultDraft } from './tool-messages.ts'
 import type { LiveOutputDeps } from './live-output.ts'
 import { createLiveOutput } from './live-output.ts'
+import { UnstoredResults } from './unstored-results.ts'
 import type { TaskOutcome } from '../tools/task/task-access.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
@@ -50,6 +51,8 @@ export type ToolCallsDeps = LiveOutputDeps & {
   /** Returns advice for the model to add to this result, if any. */
   readonly adviceFor: (result: ResultDraft) => string | undefined
   readonly onCrash: (error: unknown, call: ToolCall) => void
+  /** Calls the listener when nothing can be stored any more. Returns an unsubscribe function. */
+  readonly onLogClosed?: (listener: () => void) => () => void
   /** Hooks that follow a call. */
   readonly hooks?: CallHooks
 }
@@ -128,9 +131,10 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   const describe = createDescriber(deps)
   const canAsk = deps.tools.some((tool) => 'questions' in tool)
   const running = new Map<string, RunningCall>()
-  // A call that ran and whose result could not be stored (the disk was full) must not run again: only the write is
-  // retried.
-  const unstored = new Map<string, HookedResult>()
+  const unstored = new UnstoredResults<ToolCall, HookedResult>({
+    store: (call) => begin(call),
+    onLogClosed: deps.onLogClosed ?? (() => () => {}),
+  })
 
   /** Stores the result after that of the earlier call `before`. If that one cannot be stored, this one is kept as well. */
   const settle = async (call: ToolCall, signal: AbortSignal, beginning: Beginning): Promise<FinishedCall> => {
@@ -142,15 +146,15 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     if (!ended) return { finishes: false }
     const hooks = !kept && denial === undefined && deps.hooks?.areAny() ? deps.hooks : undefined
     const ran = hooks ? withEvents(ended.events, await hooks.after(call, ended.result, signal)) : ended
-    unstored.set(call.toolUseId, ran)
+    unstored.keep(call.toolUseId, ran)
     await before
     // After the earlier results are stored: the advice depends on them.
     const result = kept?.result ?? advised(deps, ran.result)
-    unstored.set(call.toolUseId, { ...ran, result })
+    unstored.keep(call.toolUseId, { ...ran, result })
     const stored = deps.emit([...ran.events, result])
     onStoring?.(result)
     await stored
-    unstored.delete(call.toolUseId)
+    unstored.forget(call.toolUseId)
     const tool = toolNamed(call.name)
     return tool?.finishes && !result.is_error
       ? { finishes: true, finalText: renderOutput(tool, result.output) }
@@ -161,7 +165,10 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     const already = running.get(call.toolUseId)
     if (already) return already.promise
     const abort = new AbortController()
-    const promise = settle(call, abort.signal, beginning).finally(() => running.delete(call.toolUseId))
+    const promise = settle(call, abort.signal, beginning).finally(() => {
+      running.delete(call.toolUseId)
+      if (unstored.has(call.toolUseId)) unstored.tryLater(call)
+    })
     running.set(call.toolUseId, { promise, abort })
     return promise
   }

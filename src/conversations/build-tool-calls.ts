@@ -66,6 +66,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
     onOutput: (tool_use_id, stream, text, offset) =>
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     hooks,
+    onLogClosed: (onClose) => log.subscribe({ onEvents: () => {}, onClose }),
     onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
   })
 }

@@ -2,7 +2,7 @@
  * The intent of one conversation that could not be stored: kept and retried with backoff. It is stored before all
  * others.
  */
-import { Retrier } from './retrier.ts'
+import { Retrier } from '../storage/retrier.ts'
 import type { Intent } from './state/intents.ts'
 
 export class UnstoredIntent {

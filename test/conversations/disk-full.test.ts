@@ -54,6 +54,30 @@ test('a run whose events do not fit on the disk ends; the log says so once there
   ])
 })
 
+test.each(['ends the run', 'came after a pause'])(
+  'a result that does not fit on the disk, and %s, is stored once there is room, without a request',
+  async (when) => {
+    const slow = gate('Slow')
+    const { bench, disk } = await setFullBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }] })
+    await using _ = bench
+    const conversation = await bench.converse()
+    await conversation.post(userText('go', true))
+    await slow.entered
+    if (when === 'came after a pause') await conversation.pause({ interrupt: false })
+    disk.isFull = true
+    slow.open()
+    if (when === 'ends the run') await expect.poll(() => conversation.view().status).toBe('error')
+    else await expect.poll(() => slow.calls()).toBe(1)
+    await expect(conversation.post(userText('Is there room?'))).rejects.toMatchObject({ code: 'storage_full' })
+    disk.isFull = false
+    await expect
+      .poll(() => eventsOf(conversation).then((all) => only(all, 'ToolResult')))
+      .toMatchObject([{ output: 'through', is_error: false }])
+    await expect.poll(() => conversation.isAtRest()).toBe(true)
+    expect(slow.calls()).toBe(1)
+  },
+)
+
 test('a pause that cannot be stored still stops the run, and the conversation can run again', async () => {
   const { bench, disk } = await setFullBench({
     script: ({ body }) => (body.messages.length > 2 ? { text: 'Again.' } : { text: 'Never said.', delay_ms: 10_000 }),

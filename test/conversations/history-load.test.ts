@@ -56,8 +56,8 @@ test('a run parses neither what a compaction forgot nor what subagents did', asy
     between: async () => {
       const lines = (await readFile(path, 'utf8')).trimEnd().split('\n')
       for (const task of [{}, { parent_tool_use_id: 'task', agent_name: 'helper' }]) {
-        add(lines, { ...task, ...answered({ text: 'It was long.', calls: ['old'] }) } as EventDraft)
-        add(lines, { ...task, ...toolResult('old', 'a long output') } as EventDraft)
+        add(lines, { ...task, ...answered({ text: 'It was long.', calls: ['old'] }) })
+        add(lines, { ...task, ...toolResult('old', 'a long output') })
         if (!('agent_name' in task)) add(lines, condensationThrough(lines.length))
       }
       await writeFile(path, `${lines.join('\n')}\n`)

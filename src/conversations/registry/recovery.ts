@@ -1,7 +1,7 @@
 /** Reopens conversations whose log has failed or that a server stop interrupted: retries until the disk allows it. */
 import type { ProblemCode } from '../../contract/problem.ts'
 import { Problem } from '../../contract/problem.ts'
-import { Retrier } from '../retrier.ts'
+import { Retrier } from '../../storage/retrier.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Storage } from '../../storage/storage.ts'
 import type { RecoveryReason } from '../state/run-end.ts'

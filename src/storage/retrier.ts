@@ -1,4 +1,4 @@
-/** Retries work after a failure with exponential backoff. */
+/** Retries writes after a failure, with exponential backoff. */
 
 export type RetryTiming = { readonly firstWaitMs: number; readonly longestWaitMs: number }
 

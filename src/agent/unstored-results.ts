@@ -1,0 +1,68 @@
+/**
+ * The results of calls that ran and whose result is not stored yet. A call must not run a second time, so only the write
+ * is retried: by the next run that reaches the call, and with backoff.
+ */
+import { Retrier } from '../storage/retrier.ts'
+
+export type UnstoredResultsDeps<Call> = {
+  /** Stores the kept result of this call. */
+  readonly store: (call: Call) => Promise<unknown>
+  /** Calls the listener when nothing can be stored any more. Returns an unsubscribe function. */
+  readonly onLogClosed: (listener: () => void) => () => void
+}
+
+export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended> {
+  readonly #deps: UnstoredResultsDeps<Call>
+  readonly #kept = new Map<string, Ended>()
+  /** Those whose write has failed. */
+  readonly #failed = new Map<string, Call>()
+  /** Exists while there are such. */
+  #retrying: { readonly retrier: Retrier; readonly unsubscribe: () => void } | undefined
+
+  constructor(deps: UnstoredResultsDeps<Call>) {
+    this.#deps = deps
+  }
+
+  has(toolUseId: string): boolean {
+    return this.#kept.has(toolUseId)
+  }
+
+  get(toolUseId: string): Ended | undefined {
+    return this.#kept.get(toolUseId)
+  }
+
+  keep(toolUseId: string, ended: Ended): void {
+    this.#kept.set(toolUseId, ended)
+  }
+
+  /** It is stored. */
+  forget(toolUseId: string): void {
+    this.#kept.delete(toolUseId)
+    if (this.#retrying) this.#stored(toolUseId)
+  }
+
+  /** Its write has failed, or that of a result before it: it is retried. */
+  tryLater(call: Call): void {
+    this.#failed.set(call.toolUseId, call)
+    this.#retrying ??= this.#begin()
+    this.#retrying.retrier.later()
+  }
+
+  #begin(): { readonly retrier: Retrier; readonly unsubscribe: () => void } {
+    const retrier = new Retrier(() => this.#storeAll())
+    return { retrier, unsubscribe: this.#deps.onLogClosed(() => retrier.stop()) }
+  }
+
+  #stored(toolUseId: string): void {
+    this.#failed.delete(toolUseId)
+    if (this.#failed.size > 0) return
+    this.#retrying?.retrier.stop()
+    this.#retrying?.unsubscribe()
+    this.#retrying = undefined
+  }
+
+  /** One after the other, in the order in which they failed. */
+  async #storeAll(): Promise<void> {
+    for (const call of this.#failed.values()) await this.#deps.store(call)
+  }
+}
