@@ -46,10 +46,11 @@ type MarkedCensus = {
 }
 
 /** One for the whole server, because there is one /proc: concurrent searches of conversations share one scan. */
-const census = new ProcessCensus<Marks, MarkedCensus>(readMarks, (all) => ({
-  all,
-  byConversation: Map.groupBy(all, ({ marks }) => marks.conversationId),
-}))
+const census = new ProcessCensus<Marks, MarkedCensus>(
+  readMarks,
+  (all) => ({ all, byConversation: Map.groupBy(all, ({ marks }) => marks.conversationId) }),
+  ({ conversationId }) => conversationId,
+)
 
 /** Returns the processes of one conversation whose shells have their directories in `stateDir`. */
 export async function findMarkedProcesses(conversationId: string, stateDir: string): Promise<MarkedProcess[]> {
@@ -119,7 +120,8 @@ export async function endAllMarked(dataDir: string): Promise<ProcessEntry[]> {
   return await find()
 }
 
-const markedWith = async (conversationId: string) => (await census.take()).byConversation.get(conversationId) ?? []
+const markedWith = async (conversationId: string) =>
+  (await census.take(conversationId)).byConversation.get(conversationId) ?? []
 
 const entriesOf = (counted: readonly Counted<Marks>[]) => counted.map(({ entry }) => entry)
 

@@ -32,54 +32,81 @@ type Unmarked = {
 export class ProcessCensus<Marks, Arranged> {
   readonly #read: (environment: string) => Marks | undefined
   readonly #arrange: (counted: readonly Counted<Marks>[]) => Arranged
+  readonly #ownerOf: (marks: Marks) => string
   /** By pid. A process without marks never gets any: only our own shells set them, before their first program. */
   #unmarked = new Map<number, Unmarked>()
+  /** By pid. Marks can change when a process begins or executes a program, and their owner never does. */
+  readonly #marked = new Map<number, Counted<Marks> & { readonly seenAt: number }>()
   /** Pending reads: a second one of the same process would hang too, and block another thread. */
   readonly #hanging = new Set<number>()
   #underWay: Promise<unknown> = Promise.resolve()
   #next: Promise<Arranged> | undefined
+  /** Of the next scan; undefined is everything. */
+  #wanted: Set<string> | undefined = new Set()
 
   constructor(
     read: (environment: string) => Marks | undefined,
     arrange: (counted: readonly Counted<Marks>[]) => Arranged,
+    ownerOf: (marks: Marks) => string,
   ) {
+    this.#ownerOf = ownerOf
     this.#read = read
     this.#arrange = arrange
   }
 
-  /** Returns a scan that began after the call, without zombies and inaccessible processes. */
-  take(): Promise<Arranged> {
+  /**
+   * Returns a scan that began after the call, without zombies and inaccessible processes. With an `owner` it may be a
+   * moment old for the processes of others.
+   */
+  take(owner?: string): Promise<Arranged> {
+    if (owner === undefined) this.#wanted = undefined
+    else this.#wanted?.add(owner)
     // Do not use the scan in progress: it may have passed the process already.
     this.#next ??= this.#underWay.then(() => {
       this.#next = undefined
-      const taken = this.#count().then(this.#arrange)
+      const wanted = this.#wanted
+      this.#wanted = new Set()
+      const taken = this.#count(wanted).then(this.#arrange)
       this.#underWay = taken.catch(() => {}) // its caller handles the error
       return taken
     })
     return this.#next
   }
 
-  async #count(): Promise<Counted<Marks>[]> {
+  async #count(wanted: ReadonlySet<string> | undefined): Promise<Counted<Marks>[]> {
     const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
     const there = new Set(pids)
-    for (const pid of this.#unmarked.keys()) if (!there.has(pid)) this.#unmarked.delete(pid)
+    for (const known of [this.#unmarked, this.#marked])
+      for (const pid of known.keys()) if (!there.has(pid)) known.delete(pid)
     const counted: Counted<Marks>[] = []
     let looks = 0
-    await mapBounded(pids, READ_CONCURRENCY, async (pid) => {
+    // Without a promise for each of a thousand processes that are known.
+    const now = performance.now()
+    const due = pids.filter((pid) => {
+      const marked = this.#marked.get(pid)
+      const isWanted = marked && (!wanted || wanted.has(this.#ownerOf(marked.marks)))
+      const known = isWanted ? undefined : (marked ?? this.#unmarked.get(pid))
+      if (!known || now - known.seenAt >= TRUST_MS) return true
+      if (marked) counted.push(marked)
+      return false
+    })
+    await mapBounded(due, READ_CONCURRENCY, async (pid) => {
       const known = this.#unmarked.get(pid)
-      if (known && performance.now() - known.seenAt < TRUST_MS) return
       if (++looks % SLICE === 0) await nextTurn()
       const entry = findProcess(pid)
       if (!entry || entry.isZombie || entry.isKernelThread || this.#hanging.has(pid)) return
       if (known && known.startTime === entry.startTime) return void (known.seenAt = performance.now())
       const marks = await this.#marksOf(entry)
-      if (marks) counted.push({ entry, marks })
+      if (!marks) return
+      counted.push({ entry, marks })
+      this.#marked.set(pid, { entry, marks, seenAt: performance.now() })
     })
     return counted
   }
 
   async #marksOf({ pid, startTime }: ProcessEntry): Promise<Marks | undefined> {
     this.#unmarked.delete(pid)
+    this.#marked.delete(pid)
     this.#hanging.add(pid)
     const reading = readFile(`/proc/${pid}/environ`, 'utf8')
       .catch(() => undefined)

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import { ProcessCensus } from '../../../src/shell/processes/process-census.ts'
+import { type Counted, ProcessCensus } from '../../../src/shell/processes/process-census.ts'
 import { isAlive } from '../../../src/shell/processes/process-table.ts'
 
 const MARK = `CENSUS_TEST=${randomUUID()}`
@@ -17,7 +17,8 @@ function setCensus() {
     foreignReads++
     return undefined
   }
-  const census = new ProcessCensus(read, (all) => all.map(({ entry }) => entry))
+  const entriesOf = (all: readonly Counted<string>[]) => all.map(({ entry }) => entry)
+  const census = new ProcessCensus(read, entriesOf, (owner) => owner)
   return { census, reads: () => reads, foreignReads: () => foreignReads }
 }
 
@@ -61,6 +62,21 @@ test('the environment of a process without marks is read once', async () => {
   await new Promise((resolve) => setTimeout(resolve, 300)) // until pids are not trusted any more
   await census.take()
   expect(foreignReads() - first, 'none but what other tests have started').toBeLessThan(50)
+})
+
+test('processes of others are not read again for a search of one owner, and those of the owner always are', async () => {
+  const { census, reads, foreignReads } = setCensus()
+  const pids = await Promise.all(Array.from({ length: 50 }, () => start(MARK)))
+  const readIn = async (owner?: string) => {
+    const before = reads() - foreignReads()
+    expect(new Set((await census.take(owner)).map((entry) => entry.pid))).toEqual(new Set(pids))
+    return reads() - foreignReads() - before
+  }
+  expect(await readIn()).toBe(50)
+  // On a machine that is so slow that what is known has become old, they are read.
+  await expect.poll(() => readIn('another'), { interval: 0 }).toBe(0)
+  expect(await readIn('ours')).toBe(50)
+  expect(await readIn()).toBe(50)
 })
 
 test('a process that ended is not in the next look', async () => {
