@@ -4,21 +4,46 @@
  */
 import { LF } from './event-line.ts'
 
-/** Reads bytes of the file; see LogFile. */
-export type Source = { read(position: number, length: number): Promise<Buffer> }
+/** Reads bytes of the file, into `memory` if it has room; see LogFile. */
+export type Source = { read(position: number, length: number, memory?: Buffer): Promise<Buffer> }
 
 /** The first read is small, because most readers want one page; readers that continue get larger and fewer blocks. */
 const FIRST_BLOCK_BYTES = 64 * 1024
 const MAX_BLOCK_BYTES = 1024 * 1024
 
-/** Line `i` is `bytes[starts[i] … ends[i]]` without its LF; `offset` is the block's position in the file. */
+/**
+ * For the large blocks of a scan, and then of the next one: the kernel would clear new memory for each of them, which
+ * takes longer than to read the file. A scan that begins during another one has memory of its own.
+ */
+let spare: Buffer | undefined
+
+class BlockMemory implements Disposable {
+  #memory: Buffer | undefined
+
+  for(size: number): Buffer | undefined {
+    if (size !== MAX_BLOCK_BYTES || this.#memory) return this.#memory
+    this.#memory = spare ?? Buffer.allocUnsafeSlow(MAX_BLOCK_BYTES)
+    spare = undefined
+    return this.#memory
+  }
+
+  [Symbol.dispose](): void {
+    spare ??= this.#memory
+  }
+}
+
+/**
+ * Line `i` is `bytes[starts[i] … ends[i]]` without its LF; `offset` is the block's position in the file. Valid until the
+ * next block is asked for.
+ */
 export type Block = { bytes: Buffer; offset: number; starts: readonly number[]; ends: readonly number[] }
 
 /** Yields blocks from `from`, where a line begins, to `to`, where one ends. */
 export async function* blocksForward(source: Source, from: number, to: number): AsyncGenerator<Block> {
+  using memory = new BlockMemory()
   let size = FIRST_BLOCK_BYTES
   while (from < to) {
-    const bytes = await source.read(from, Math.min(size, to - from))
+    const bytes = await source.read(from, Math.min(size, to - from), memory.for(size))
     const end = bytes.lastIndexOf(LF) + 1
     if (end > 0) {
       yield block(bytes.subarray(0, end), from)
@@ -35,10 +60,11 @@ export async function* blocksForward(source: Source, from: number, to: number): 
 
 /** Yields blocks backwards from `to`, where a line ends, to `from`, where one begins. */
 export async function* blocksBackward(source: Source, from: number, to: number): AsyncGenerator<Block> {
+  using memory = new BlockMemory()
   let size = FIRST_BLOCK_BYTES
   while (to > from) {
     const position = Math.max(from, to - size)
-    const bytes = await source.read(position, to - position)
+    const bytes = await source.read(position, to - position, memory.for(size))
     // Anywhere except at `from`, the first line may be incomplete: it belongs to the next block.
     const start = position === from ? 0 : bytes.indexOf(LF) + 1
     if (start < bytes.length && (start > 0 || position === from)) {

@@ -59,10 +59,13 @@ export class LogFile {
     return this.#use(async (fd) => (await fstat(fd)).size)
   }
 
-  /** Reads exactly `length` bytes; a file that ends earlier is damaged, because only durable bytes are read. */
-  read(position: number, length: number): Promise<Buffer> {
+  /**
+   * Reads exactly `length` bytes, into `memory` if it has room; a file that ends earlier is damaged, because only durable
+   * bytes are read.
+   */
+  read(position: number, length: number, memory?: Buffer): Promise<Buffer> {
     return this.#use(async (fd) => {
-      const bytes = Buffer.allocUnsafeSlow(length)
+      const bytes = memory && memory.length >= length ? memory.subarray(0, length) : Buffer.allocUnsafeSlow(length)
       let done = 0
       while (done < length) {
         const count = await read(fd, bytes, done, position + done)
