@@ -13,7 +13,7 @@ const MAX_BLOCK_BYTES = 1024 * 1024
 
 /**
  * For the large blocks of a scan, and then of the next one: the kernel would clear new memory for each of them, which
- * takes longer than to read the file. A scan that begins during another one has memory of its own.
+ * takes longer than to read the file. A scan that begins during another one takes new memory.
  */
 let spare: Buffer | undefined
 
