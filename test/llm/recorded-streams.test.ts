@@ -130,6 +130,8 @@ const FAILURES: Record<string, Recording> = {
     event({ choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error', ...BUSY }] }),
   ),
   'Cloudflare’s list': recording(...plain.slice(0, 2), event({ success: false, errors: [BUSY.error] })),
+  'a message': recording(...plain.slice(0, 2), event({ message: 'The engine has burst.' })),
+  'a message and nothing else': recording(JSON.stringify({ message: 'The engine has burst.' })),
   'a detail': recording(...plain.slice(0, 2), event({ detail: 'The engine has burst.' })),
   'a bare document after events': recording(...plain.slice(0, 2), JSON.stringify(BUSY, undefined, 2)),
   'a bare document, a list': recording(JSON.stringify([BUSY], undefined, 2)),

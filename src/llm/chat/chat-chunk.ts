@@ -51,13 +51,14 @@ function readWords(words: Fields, indexAt: (place: number) => number | undefined
 
 /**
  * Returns the error of a document, which may be inside a list, a list itself, or be the error itself: Gemini, Cloudflare,
- * FastAPI and older vLLM send these.
+ * FastAPI, older vLLM, and gateways such as Kong send these.
  */
 function errorIn(json: unknown): unknown {
   const body = fields(Array.isArray(json) ? json[0] : json)
   if (body['error']) return body['error']
   if (list(body['errors']).length > 0 && !Array.isArray(body['choices'])) return body['errors']
-  const isError = Boolean(body['detail']) || body['object'] === 'error' || body['type'] === 'error'
+  const isError =
+    ['detail', 'message'].some((name) => Boolean(body[name])) || body['object'] === 'error' || body['type'] === 'error'
   return isError && !Array.isArray(body['choices']) ? body : undefined
 }
 
