@@ -57,8 +57,9 @@ function errorIn(json: unknown): unknown {
   const body = fields(Array.isArray(json) ? json[0] : json)
   if (body['error']) return body['error']
   if (list(body['errors']).length > 0 && !Array.isArray(body['choices'])) return body['errors']
-  const isError =
-    ['detail', 'message'].some((name) => Boolean(body[name])) || body['object'] === 'error' || body['type'] === 'error'
+  // In Ollama's own API the message is an object, and part of an answer.
+  const isTold = Boolean(body['detail']) || string(body['message']) !== ''
+  const isError = isTold || body['object'] === 'error' || body['type'] === 'error'
   return isError && !Array.isArray(body['choices']) ? body : undefined
 }
 
