@@ -37,11 +37,10 @@ export class RealBash implements Disposable {
   harmOf(line: string, mayChange: (path: string) => boolean): string | undefined {
     fs.writeFileSync(join(this.#root, 'script'), line)
     const start = `ulimit -t 2 -f 4096; shopt -s expand_aliases; cd ${this.workdir}; . ${join(this.#root, 'script')}`
-    const { stdout, stderr } = spawnSync('bash', ['--noprofile', '--norc', '-c', start], {
+    // It ends also the programs that bash waits for: `fold <(…)` can wait for itself.
+    const { stdout, stderr } = spawnSync('timeout', ['-s', 'KILL', '3', 'bash', '--noprofile', '--norc', '-c', start], {
       env: { PATH: this.#bin, HOME: this.home, OLDPWD: this.workdir, LC_ALL: 'C.UTF-8', empty: '' },
       input: '',
-      timeout: 3000,
-      killSignal: 'SIGKILL',
     })
     const harms = fs.existsSync(this.#ran) ? [`it ran ${fs.readFileSync(this.#ran, 'utf8')}`] : []
     if (`${String(stdout)}${String(stderr)}`.includes(CANARY)) harms.push('it showed what is outside')
