@@ -1,4 +1,4 @@
-/** What the agent loop gets: its conversation, and where its events go. */
+/** The input of the agent loop: what it knows of its conversation, and how it stores and publishes events. */
 import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { Llm } from '../llm/llm.ts'

@@ -16,7 +16,7 @@ export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended>
   readonly #kept = new Map<string, Ended>()
   /** Those whose write has failed. */
   readonly #failed = new Map<string, Call>()
-  /** Exists while there are such. */
+  /** Exists while writes are retried. */
   #retrying: { readonly retrier: Retrier; readonly unsubscribe: () => void } | undefined
 
   constructor(deps: UnstoredResultsDeps<Call>) {
@@ -35,13 +35,13 @@ export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended>
     this.#kept.set(toolUseId, ended)
   }
 
-  /** It is stored. */
+  /** Call it when the result is stored. */
   forget(toolUseId: string): void {
     this.#kept.delete(toolUseId)
     if (this.#retrying) this.#stored(toolUseId)
   }
 
-  /** Its write has failed, or that of a result before it: it is retried. */
+  /** Call it when the write of this result, or of one before it, has failed. */
   tryLater(call: Call): void {
     this.#failed.set(call.toolUseId, call)
     this.#retrying ??= this.#begin()

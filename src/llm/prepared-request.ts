@@ -1,4 +1,4 @@
-/** Builds the requests of an SDK in its place. */
+/** Replaces how the client of an SDK builds its requests. */
 type Asked = {
   readonly method: string
   readonly body?: unknown

@@ -69,7 +69,7 @@ export class BashProcess {
   readonly ended: Promise<BashExit>
   readonly #end = Promise.withResolvers<BashExit>()
   exit: BashExit | undefined
-  /** A script that restores the state after the last command; after an earlier one, if the shell was killed before it had written it. */
+  /** A script that restores the last state that the shell has written: after the last command, if `isStateCurrent`. */
   savedState: Buffer | undefined
   isStateCurrent = true
 

@@ -76,7 +76,7 @@ export function tellEnd(exit: BashExit, { cwd, endedBackground }: { cwd: string;
 export function tellEndBetween({ code, signal }: BashExit, { isStateCurrent }: { isStateCurrent: boolean }): string {
   const lost = isStateCurrent
     ? ''
-    : ' as they were before that command, because it ended before it had written the new ones'
+    : ' as they were before that command, because the shell ended before it had saved the new ones'
   return `The shell had ended since the last command (${signal ?? `exit code ${code}`}); a new one was started with its exports and functions${lost}.`
 }
 

@@ -187,7 +187,9 @@ test('a shell that is killed before it has written its state continues with the 
   await expect.poll(() => shells.list()).toMatchObject([{ id: 'agent', status: 'suspended' }])
   const next = await run('echo $A')
   expect(next.stdout).toBe('1\n')
-  expect(next.note).toMatch(/as they were before that command, because it ended before it had written the new ones/)
+  expect(next.note).toMatch(
+    /as they were before that command, because the shell ended before it had saved the new ones/,
+  )
 })
 
 describe('a deleted working directory', () => {

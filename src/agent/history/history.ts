@@ -52,7 +52,7 @@ export interface History {
 export type HistoryOptions = {
   /** Absent for the main agent. */
   readonly agentId?: string | undefined
-  /** If answers and results that were forgotten are not added. */
+  /** Set it if forgotten answers and results are not added. */
   readonly forgotten?: Forgotten | undefined
 }
 

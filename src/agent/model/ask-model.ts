@@ -9,7 +9,7 @@ import type { RequestAhead } from './request-ahead.ts'
 import type { Turn } from './turn.ts'
 import { takeTurn } from './turn.ts'
 
-/** What `takeTurn` throws. A model that turns out not to support tools is asked again without them. */
+/** Throws what `takeTurn` throws. A model that turns out not to support tools is asked again without them. */
 export async function askModel(
   context: AgentContext,
   ahead: RequestAhead,

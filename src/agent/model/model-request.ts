@@ -13,7 +13,7 @@ export const NO_TOOLS: readonly ModelTool[] = []
 export const toolsFor = ({ withoutTools, toolCalls }: AgentContext, { model }: Llm): readonly ModelTool[] =>
   withoutTools.has(model) ? NO_TOOLS : toolCalls.descriptions
 
-/** What else is in a request, whatever its messages. */
+/** The fields of a request besides its prompt, messages and tools. */
 export const restOf = ({ output, history: { callIds } }: Pick<AgentContext, 'output' | 'history'>) => {
   return { takenIds: callIds, ...(output && { outputSchema: output.schema }) }
 }

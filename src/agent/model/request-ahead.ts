@@ -1,7 +1,7 @@
 /**
  * Sends the next request while the last result of a turn is being written to the disk, so that the model does not wait
- * for the disk. Nothing of the answer is read before the result is stored. If the loop then does anything else than ask
- * just that, the request is aborted.
+ * for the disk. Nothing of the answer is read before the result is stored. If the loop then does
+ * something else, the request is aborted.
  */
 import type { AnswerStream, Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../llm/llm.ts'
 import { leaveAnswer } from '../../llm/llm.ts'
@@ -44,7 +44,7 @@ export class RequestAhead implements Disposable {
     const request = requestOf(context, toolsFor(context, llm))
     const stream = llm.stream(request, this.#abort.signal)
     const first = stream.next()
-    // It is read later, or never.
+    // `take` passes it on, or `drop` discards it.
     first.catch(() => {})
     this.#sent = { llm, request, count: request.messages.length, stream, first }
   }
@@ -72,7 +72,7 @@ export class RequestAhead implements Disposable {
     this.drop()
   }
 
-  /** Call it before anything that comes between the result and the request for its answer. */
+  /** Aborts the request. Call it before work that comes between the result and the next request. */
   drop(): void {
     const sent = this.#sent
     if (!sent) return
@@ -85,8 +85,8 @@ export class RequestAhead implements Disposable {
 }
 
 /**
- * False if something else than the messages decides what comes next: a hook, a limit, or a schema. A call that failed may
- * have been one too many.
+ * Returns false if the run may not ask the model next: after the result is stored, hooks, limits and an output schema can
+ * decide otherwise. A failed call can be the one that makes the run stuck.
  */
 function isFollowedByRequest(context: AgentContext, result: ResultDraft): boolean {
   const [open, ...others] = context.openCalls()

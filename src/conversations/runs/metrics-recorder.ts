@@ -10,7 +10,7 @@ export class MetricsRecorder {
   readonly #metrics: Metrics
   readonly #toolNames: Map<string, string>
   #runId: string | undefined
-  /** When the last stored answer of the active run ended; undefined if there is none that counts. */
+  /** When the model finished the last stored answer of the active run. Undefined before the first one. */
   #answeredAt: number | undefined
   /** When the model was asked last, and when it last answered: not each answer is stored. */
   #requestedAt = 0
@@ -69,7 +69,7 @@ export class MetricsRecorder {
     }
   }
 
-  /** Only now all results that the request was about are stored: it may have been sent before the last of them was. */
+  /** Records the overhead now, because the request may have been sent before the last tool result was stored. */
   #stored({ parent_tool_use_id }: EventOf<'AssistantMessage' | 'Condensation'>): void {
     if (parent_tool_use_id !== undefined) return
     const since = this.#answeredAt

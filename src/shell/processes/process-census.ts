@@ -41,7 +41,7 @@ export class ProcessCensus<Marks, Arranged> {
   readonly #hanging = new Set<number>()
   #underWay: Promise<unknown> = Promise.resolve()
   #next: Promise<Arranged> | undefined
-  /** Of the next scan; undefined is everything. */
+  /** The owners whose processes the next scan must read again; undefined: all of them. */
   #wanted: Set<string> | undefined = new Set()
 
   constructor(
@@ -55,8 +55,8 @@ export class ProcessCensus<Marks, Arranged> {
   }
 
   /**
-   * Returns a scan that began after the call, without zombies and inaccessible processes. With an `owner` it may be a
-   * moment old for the processes of others.
+   * Returns a scan that began after the call, without zombies and inaccessible processes. With an `owner`,
+   * what it says of the processes of other owners may be `TRUST_MS` old.
    */
   take(owner?: string): Promise<Arranged> {
     if (owner === undefined) this.#wanted = undefined
@@ -80,7 +80,7 @@ export class ProcessCensus<Marks, Arranged> {
       for (const pid of known.keys()) if (!there.has(pid)) known.delete(pid)
     const counted: Counted<Marks>[] = []
     let looks = 0
-    // Without a promise for each of a thousand processes that are known.
+    // Filter first: a promise for each known process would cost more than the check.
     const now = performance.now()
     const due = pids.filter((pid) => {
       const marked = this.#marked.get(pid)

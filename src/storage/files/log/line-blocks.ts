@@ -12,8 +12,8 @@ const FIRST_BLOCK_BYTES = 64 * 1024
 const MAX_BLOCK_BYTES = 1024 * 1024
 
 /**
- * For the large blocks of a scan, and then of the next one: the kernel would clear new memory for each of them, which
- * takes longer than to read the file. A scan that begins during another one takes new memory.
+ * A scan uses this memory for all of its large blocks, and leaves it to the next scan. New memory for each block would take
+ * longer than reading the file, because the kernel clears it. A scan that begins during another one takes new memory.
  */
 let spare: Buffer | undefined
 
