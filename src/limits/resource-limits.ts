@@ -6,7 +6,7 @@ import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 import type { RequestedLimits, ResourceLimits } from '../contract/limits/resource-limits.ts'
 import { Problem } from '../contract/problem.ts'
-import { readIfAny } from './cgroup-roots.ts'
+import { ownLimit } from './own-limits.ts'
 import { createCgroupFactory } from './cgroup-factory.ts'
 import type { ConversationLimitsOptions, LimitMeans } from './conversation-limits.ts'
 import { ConversationLimits } from './conversation-limits.ts'
@@ -53,7 +53,7 @@ export async function createResourceLimiter({
     watch: new LimitWatch(onError),
     programs: findPrograms(),
     nice: findSystemProgram('nice'),
-    maxOpenFiles: Math.min(MAX_OPEN_FILES, ownOpenFiles()),
+    maxOpenFiles: Math.min(MAX_OPEN_FILES, ownLimit('Max open files') ?? MAX_OPEN_FILES),
   }
   return {
     ended: means.factory.ended,
@@ -105,10 +105,4 @@ function findSystemProgram(name: string): string | undefined {
       return false
     }
   })
-}
-
-/** Returns the soft limit, which Node has raised to the hard one. */
-function ownOpenFiles(): number {
-  const limit = Number(/^Max open files\s+(\d+)/m.exec(readIfAny('/proc/self/limits'))?.[1])
-  return Number.isInteger(limit) ? limit : MAX_OPEN_FILES
 }

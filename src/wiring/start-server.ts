@@ -15,6 +15,7 @@ import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
 import { createBodyHash } from '../security/body-hash.ts'
+import { warningsOfOwnLimits } from '../limits/own-limits.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createManager } from './create-manager.ts'
 import { countByStatus, infoOf } from './server-info.ts'
@@ -60,6 +61,7 @@ export async function startServer(
   { listen, credential }: Pick<App['local'], 'credential'> & { readonly listen: () => Promise<Listening | undefined> },
 ): Promise<App> {
   const { logger, missingSandbox } = services
+  for (const warning of warningsOfOwnLimits()) logger.warn(warning)
   const { manager, firehose } = await createManager(config, services)
   const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
   watchMetrics(services, manager, progress)

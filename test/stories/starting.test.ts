@@ -129,6 +129,14 @@ test('a second signal, of any kind, ends a start whose disk does not answer', as
   expect(child.exitCode).toBe(1)
 })
 
+test('a server with too few descriptors or too little address space says so, and what to do', async () => {
+  const limited = { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_DATA_DIR: join(home, 'limited') }
+  const wrapper = ['bash', '-c', 'ulimit -v 3900000 -n 2048; exec "$@"', 'bash']
+  await using server = await startServer({ env: limited, wrapper })
+  expect(server.output()).toContain('the limit \\"Max address space\\" of the server is 3993600000')
+  expect(server.output()).toMatch(/\\"Max open files\\" of the server is 2048; .*LimitNOFILE=/)
+})
+
 /** Resolves as soon as the port is open. */
 async function firstConnection(port: number): Promise<Socket> {
   for (;;) {
