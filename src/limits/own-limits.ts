@@ -27,9 +27,11 @@ const NEEDED: readonly OwnLimit[] = [
 
 /** Returns the limit in force of this process, or undefined if there is none. */
 export function ownLimit(name: string): number | undefined {
+  const lines = readIfAny('/proc/self/limits').split('\n')
+  const values = lines.find((line) => line.startsWith(name))?.slice(name.length)
   // The soft limit, which Node has raised to the hard one for open files.
-  const limit = new RegExp(String.raw`^${name}\s+(\d+)`, 'm').exec(readIfAny('/proc/self/limits'))?.[1]
-  return limit === undefined ? undefined : Number(limit)
+  const limit = Number.parseInt(values ?? '', 10)
+  return Number.isNaN(limit) ? undefined : limit
 }
 
 /** Returns a text for each limit that is too low: what it is, what it causes, and what to do. */
