@@ -45,7 +45,8 @@ export const VARIABLES = {
     default: '50%',
   },
   OPENHANDS_LIMIT_PROCESSES: {
-    about: 'Processes and threads of one conversation at the same time, or `none`.',
+    about:
+      'Processes and threads of one conversation at the same time, or `none`. At most half of those that the server may have.',
     default: '2048',
   },
   OPENHANDS_LIMIT_CPU: {

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { keyEnded } from '../access/access.ts'
 import { describeIssue, Problem } from '../contract/problem.ts'
 import type { ProblemCode } from '../contract/problem.ts'
+import { isStartRefused } from '../lib/start-process.ts'
 import { codeOf, isOutOfRoom } from '../lib/error-code.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
 import { dropConnection, wantsEventStream } from './streams/lasting-streams.ts'
@@ -56,6 +57,10 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
     return new Problem('storage_full', 'The disk is full. Free some space and try again.', {
       cause: error,
     })
+  if (isStartRefused(error)) {
+    request.log.error({ err: error }, 'a process could not be started')
+    return new Problem('unavailable', error.message, { cause: error })
+  }
   const code = codeOf(error) ?? ''
   if (OUT_OF_DESCRIPTORS.has(code)) {
     request.log.error({ err: error }, 'there are no file descriptors left')

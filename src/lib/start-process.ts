@@ -1,5 +1,6 @@
 /** Starts processes, also while no descriptor is free, and says why one could not be started. */
-import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
+import { execFile, spawn, type ChildProcess, type ExecFileOptions, type SpawnOptions } from 'node:child_process'
+import { promisify } from 'node:util'
 import { codeOf } from './error-code.ts'
 
 /**
@@ -13,6 +14,23 @@ export function startProcess(file: string, args: readonly string[], options: Spa
   if (stdio) return child.prependOnceListener('error', (error) => explain(error, file))
   child.on('error', () => {}) // thrown here instead
   throw explain(Object.assign(new Error(), { code: 'EMFILE', syscall: 'spawn' }), file)
+}
+
+const execute = promisify(execFile)
+
+/** Runs a program to its end. Rejects as the promise of `execFile` does. */
+export async function runProgram(file: string, args: readonly string[], options: ExecFileOptions): Promise<void> {
+  try {
+    await execute(file, args, options)
+  } catch (error) {
+    throw error instanceof Error ? explain(error, file) : error
+  }
+}
+
+/** Returns true for the error of a process that could not be started because the machine lacks something. */
+export function isStartRefused(error: unknown): boolean {
+  const syscall = error instanceof Error && 'syscall' in error ? String(error.syscall) : ''
+  return syscall.startsWith('spawn') && (codeOf(error) ?? '') in LACKS
 }
 
 function attempt(file: string, args: readonly string[], options: SpawnOptions): ChildProcess {

@@ -48,6 +48,34 @@ export function findRootsV1(files: Files = readFiles()): CgroupRoot[] {
   })
 }
 
+/**
+ * Returns the lowest `pids.max` of the groups that this process is in: its own, and those above it as far as they are
+ * mounted. Undefined if none has a limit.
+ */
+export function lowestPidsMax(files: Files = readFiles()): number | undefined {
+  const mounts = mountsIn(files.mountinfo)
+  const limits = files.cgroup.split('\n').flatMap((line) => {
+    const [, hierarchy, names = '', own = ''] = /^(\d+):([^:]*):(.*)$/.exec(line) ?? []
+    const mount = mounts.find(({ type, options }) =>
+      hierarchy === '0' ? type === 'cgroup2' : names.split(',').includes('pids') && options.includes('pids'),
+    )
+    return mount ? groupsAbove(mount, own).map((group) => Number.parseInt(readIfAny(join(group, 'pids.max')), 10)) : []
+  })
+  // `max` is no number.
+  const known = limits.filter((limit) => !Number.isNaN(limit))
+  return known.length === 0 ? undefined : Math.min(...known)
+}
+
+/** Returns the directory of the group `own` and those of the groups that contain it. */
+function groupsAbove(mount: Mount, own: string): string[] {
+  const groups: string[] = []
+  for (let group = locate(mount, own); group?.startsWith(mount.at); group = dirname(group)) {
+    groups.push(group)
+    if (group === mount.at || group === dirname(group)) break
+  }
+  return groups
+}
+
 function readFiles(): Files {
   return { cgroup: readIfAny('/proc/self/cgroup'), mountinfo: readIfAny('/proc/self/mountinfo') }
 }

@@ -27,6 +27,8 @@ export type LimitMeans = {
   readonly nice: string | undefined
   /** Maximum number of open files of a process. */
   readonly maxOpenFiles: number
+  /** How many processes and threads the server and all conversations may have together; undefined without a limit. */
+  readonly ownProcesses: number | undefined
 }
 
 export type ConversationLimitsOptions = LimitMeans & {
@@ -87,6 +89,7 @@ export class ConversationLimits {
       })
     this.#running = new RunningCommands({
       limits,
+      ownProcesses: options.ownProcesses,
       events: () => this.#group?.events ?? NO_EVENTS,
       usedDiskBytes: () => this.quota?.usedBytes ?? 0,
     })

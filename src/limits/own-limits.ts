@@ -1,9 +1,10 @@
-/** The limits that the operating system sets to the server itself, and those of them that are too low. */
-import { readIfAny } from './cgroup-roots.ts'
+/** The limits that the operating system or the container sets to the server itself, and those that are too low. */
+import { lowestPidsMax, readIfAny } from './cgroup-roots.ts'
 
 type OwnLimit = {
-  /** In `/proc/self/limits`. */
-  readonly name: string
+  /** What is counted. */
+  readonly what: string
+  readonly read: () => number | undefined
   readonly least: number
   readonly advice: string
 }
@@ -12,32 +13,53 @@ const GIB = 1024 ** 3
 
 const NEEDED: readonly OwnLimit[] = [
   {
-    name: 'Max address space',
+    what: 'bytes of address space',
+    read: () => readLimit('Max address space'),
     least: 4 * GIB,
     advice:
       'Node reserves more than it uses and ends without notice when it gets no more: set it to unlimited (ulimit -v, LimitAS=), and limit the memory with a cgroup (MemoryMax=)',
   },
   {
-    name: 'Max open files',
+    what: 'open files',
+    read: ownOpenFiles,
     least: 4096,
     advice:
       'a conversation with a running shell takes up to 13: set the hard limit to 16384 or more (ulimit -Hn, LimitNOFILE=)',
   },
+  {
+    what: 'processes and threads',
+    read: ownProcesses,
+    least: 512,
+    advice:
+      'the server takes 24, and each running shell 3 and its commands: set it to 4096 or more (--pids-limit, TasksMax=, ulimit -u)',
+  },
 ]
 
-/** Returns the limit in force of this process, or undefined if there is none. */
-export function ownLimit(name: string): number | undefined {
-  const lines = readIfAny('/proc/self/limits').split('\n')
-  const values = lines.find((line) => line.startsWith(name))?.slice(name.length)
-  // The soft limit, which Node has raised to the hard one for open files.
-  const limit = Number.parseInt(values ?? '', 10)
-  return Number.isNaN(limit) ? undefined : limit
+/** Returns undefined without a limit. */
+export function ownOpenFiles(): number | undefined {
+  return readLimit('Max open files')
+}
+
+/** Returns the limit of processes and threads of the server with all conversations; undefined without one. */
+export function ownProcesses(): number | undefined {
+  // The kernel does not count those of root.
+  const ofUser = process.getuid?.() === 0 ? undefined : readLimit('Max processes')
+  const limit = Math.min(lowestPidsMax() ?? Infinity, ofUser ?? Infinity)
+  return Number.isFinite(limit) ? limit : undefined
 }
 
 /** Returns a text for each limit that is too low: what it is, what it causes, and what to do. */
 export function warningsOfOwnLimits(): string[] {
-  return NEEDED.flatMap(({ name, least, advice }) => {
-    const limit = ownLimit(name)
-    return limit === undefined || limit >= least ? [] : [`the limit "${name}" of the server is ${limit}; ${advice}`]
+  return NEEDED.flatMap(({ what, read, least, advice }) => {
+    const limit = read()
+    return limit === undefined || limit >= least ? [] : [`the server may have ${limit} ${what}; ${advice}`]
   })
+}
+
+/** The soft limit, which Node has raised to the hard one for open files. */
+function readLimit(name: string): number | undefined {
+  const lines = readIfAny('/proc/self/limits').split('\n')
+  const values = lines.find((line) => line.startsWith(name))?.slice(name.length)
+  const limit = Number.parseInt(values ?? '', 10)
+  return Number.isNaN(limit) ? undefined : limit
 }

@@ -6,7 +6,7 @@ import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 import type { RequestedLimits, ResourceLimits } from '../contract/limits/resource-limits.ts'
 import { Problem } from '../contract/problem.ts'
-import { ownLimit } from './own-limits.ts'
+import { ownOpenFiles, ownProcesses } from './own-limits.ts'
 import { createCgroupFactory } from './cgroup-factory.ts'
 import type { ConversationLimitsOptions, LimitMeans } from './conversation-limits.ts'
 import { ConversationLimits } from './conversation-limits.ts'
@@ -17,6 +17,8 @@ import { limitsAbove, lowerLimits } from '../shell/limit-values.ts'
 
 /** Maximum open files of a process, whatever the server's own limit. */
 const MAX_OPEN_FILES = 65_536
+/** A shell does not start with less. */
+const MIN_PROCESSES = 16
 /** Instead of the shells' search path, which may begin with a directory that agents can write to. */
 const SYSTEM_DIRECTORIES = ['/usr/local/bin', '/usr/bin', '/bin', '/run/current-system/sw/bin']
 
@@ -44,16 +46,19 @@ export type ResourceLimiterOptions = {
 
 /** Detects what can be limited on this host, and how; removes what a killed server has left. */
 export async function createResourceLimiter({
-  limits,
+  limits: asked,
   dataDir,
   onError,
 }: ResourceLimiterOptions): Promise<ResourceLimiter> {
+  const ownLimit = ownProcesses()
+  const limits = leavingProcesses(asked, ownLimit)
   const means: LimitMeans = {
     factory: await createCgroupFactory(dataDir),
     watch: new LimitWatch(onError),
     programs: findPrograms(),
     nice: findSystemProgram('nice'),
-    maxOpenFiles: Math.min(MAX_OPEN_FILES, ownLimit('Max open files') ?? MAX_OPEN_FILES),
+    ownProcesses: ownLimit,
+    maxOpenFiles: Math.min(MAX_OPEN_FILES, ownOpenFiles() ?? MAX_OPEN_FILES),
   }
   return {
     ended: means.factory.ended,
@@ -66,6 +71,12 @@ export async function createResourceLimiter({
     limit: ({ requested, ...options }) =>
       new ConversationLimits({ ...means, ...options, limits: lowerLimits(limits, requested) }),
   }
+}
+
+/** One conversation gets at most half of the processes that the server may have, so that the others can work. */
+function leavingProcesses(limits: LimitValues, own: number | undefined): LimitValues {
+  if (own === undefined || limits.processes === undefined) return limits
+  return { ...limits, processes: Math.min(limits.processes, Math.max(MIN_PROCESSES, Math.floor(own / 2))) }
 }
 
 function describe({ memoryBytes, processes, cpus, diskBytes }: LimitValues, means: LimitMeans): ResourceLimits {

@@ -26,6 +26,8 @@ type Running = {
 
 export type RunningCommandsOptions = {
   readonly limits: LimitValues
+  /** See `LimitMeans`. */
+  readonly ownProcesses: number | undefined
   readonly events: () => CgroupEvents
   readonly usedDiskBytes: () => number
 }
@@ -103,12 +105,13 @@ export class RunningCommands {
 
   #eventsSince(before: CgroupEvents | undefined): Exceeded[] {
     if (!before) return []
-    const { limits, events } = this.#options
+    const { limits, ownProcesses, events } = this.#options
     const now = events()
     const met: Exceeded[] = []
     if (now.memoryKills > before.memoryKills)
       met.push({ resource: 'memory', message: tellMemory(limits, now.memoryKills - before.memoryKills) })
-    if (now.forksRefused > before.forksRefused) met.push({ resource: 'processes', message: tellForks(limits) })
+    if (now.forksRefused > before.forksRefused)
+      met.push({ resource: 'processes', message: tellForks(limits, ownProcesses) })
     return met
   }
 }
@@ -116,5 +119,8 @@ export class RunningCommands {
 const tellMemory = ({ memoryBytes = 0 }: LimitValues, killed: number) =>
   `The processes of this conversation used more memory than its limit of ${tellBytes(memoryBytes)}: ${killed} of them ${killed === 1 ? 'was' : 'were'} killed.`
 
-const tellForks = ({ processes }: LimitValues) =>
-  `This conversation is at its limit of ${processes} processes and threads: some could not be started.`
+/** The kernel does not say which of the limits it was. */
+function tellForks({ processes }: LimitValues, ownProcesses: number | undefined): string {
+  const own = ownProcesses === undefined ? '' : `, or all of them and the server are at theirs of ${ownProcesses}`
+  return `This conversation is at its limit of ${processes} processes and threads${own}: some could not be started.`
+}

@@ -1,11 +1,10 @@
 /** The server's files of one shell session: the command to run, the output pipes, the saved state. */
-import { execFile } from 'node:child_process'
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { makeDirectoriesSync } from '../files/make-directories.ts'
 import { replaceFile } from '../lib/durable-file.ts'
+import { runProgram } from '../lib/start-process.ts'
 import { OutputFifo } from './output/output-fifo.ts'
 import type { OutputFilter } from './shell.ts'
 
@@ -13,8 +12,6 @@ const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/ru
 
 /** Name of the saved state in a session's directory. */
 export const STATE_FILE = 'state'
-
-const run = promisify(execFile)
 
 export type OutputPipes = { readonly stdout: OutputFifo; readonly stderr: OutputFifo }
 
@@ -137,5 +134,5 @@ export class ShellFiles {
 
 /** Does not use the shells' search path, which may begin with a directory that agents can write to. */
 async function makeFifos(paths: readonly string[]): Promise<void> {
-  await run('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
+  await runProgram('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
 }

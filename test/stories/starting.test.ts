@@ -133,8 +133,8 @@ test('a server with too few descriptors or too little address space says so, and
   const limited = { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_DATA_DIR: join(home, 'limited') }
   const wrapper = ['bash', '-c', 'ulimit -v 3900000 -n 2048; exec "$@"', 'bash']
   await using server = await startServer({ env: limited, wrapper })
-  expect(server.output()).toContain('the limit \\"Max address space\\" of the server is 3993600000')
-  expect(server.output()).toMatch(/\\"Max open files\\" of the server is 2048; .*LimitNOFILE=/)
+  expect(server.output()).toContain('the server may have 3993600000 bytes of address space; ')
+  expect(server.output()).toMatch(/the server may have 2048 open files; .*LimitNOFILE=/)
 })
 
 /** Resolves as soon as the port is open. */

@@ -1,10 +1,15 @@
-/** Runs with no process left that its user may start, and prints how a start and a search are refused, as JSON. */
+/**
+ * Runs with no process left that its user may start, and prints as JSON how a start, a search and a program are refused,
+ * and how a request that needs one is answered.
+ */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { promisify } from 'node:util'
 import { openDirectory } from '../../../src/files/opened-path.ts'
 import { largeFiles } from '../../../src/files/search/ripgrep.ts'
-import { startProcess } from '../../../src/lib/start-process.ts'
+import { runProgram, startProcess } from '../../../src/lib/start-process.ts'
+import fastify from 'fastify'
+import { handleError } from '../../../src/http/problem-handler.ts'
 
 // Before the limit: this starts the threads for files.
 await using directory = await openDirectory('/dev')
@@ -15,4 +20,12 @@ const searched = await Array.fromAsync(search).then(
   () => 'found nothing',
   (error: Error) => error.message,
 )
-console.log(JSON.stringify([started.message, searched]))
+const ran = await runProgram('/bin/true', [], {}).then(
+  () => 'ran',
+  (error: Error) => error.message,
+)
+const app = fastify()
+app.setErrorHandler((error: Error, request, reply) => handleError(error, request, reply))
+app.get('/', () => runProgram('/bin/true', [], {}))
+const { statusCode, body } = await app.inject('/')
+console.log(JSON.stringify([started.message, searched, ran, statusCode, body]))
