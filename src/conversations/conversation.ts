@@ -248,6 +248,11 @@ export class Conversation {
     await this.#actor.settle()
   }
 
+  /** Ends its shells that have been idle for `ms`; the next command starts them with their state. */
+  async closeIdleShells(ms: number): Promise<void> {
+    await this.#inner.shells.closeIdle(ms)
+  }
+
   /** True if closing it would end or lose nothing: no run, command, process, question or due delivery. */
   async isAtRest(): Promise<boolean> {
     const { network, deliveries, shells, hooks } = this.#inner

@@ -48,22 +48,30 @@ export function findRootsV1(files: Files = readFiles()): CgroupRoot[] {
   })
 }
 
+/** How many processes and threads a group may have, and has. */
+export type PidsLimit = { readonly max: number; readonly current: number }
+
 /**
- * Returns the lowest `pids.max` of the groups that this process is in: its own, and those above it as far as they are
- * mounted. Undefined if none has a limit.
+ * Returns the limits of processes of the groups that this process is in: its own, and those above it as far as they are
+ * mounted. Groups without a limit are left out.
  */
-export function lowestPidsMax(files: Files = readFiles()): number | undefined {
+export function pidsLimits(files: Files = readFiles()): PidsLimit[] {
   const mounts = mountsIn(files.mountinfo)
-  const limits = files.cgroup.split('\n').flatMap((line) => {
+  return files.cgroup.split('\n').flatMap((line) => {
     const [, hierarchy, names = '', own = ''] = /^(\d+):([^:]*):(.*)$/.exec(line) ?? []
     const mount = mounts.find(({ type, options }) =>
       hierarchy === '0' ? type === 'cgroup2' : names.split(',').includes('pids') && options.includes('pids'),
     )
-    return mount ? groupsAbove(mount, own).map((group) => Number.parseInt(readIfAny(join(group, 'pids.max')), 10)) : []
+    return mount ? groupsAbove(mount, own).flatMap(readPidsLimit) : []
   })
-  // `max` is no number.
-  const known = limits.filter((limit) => !Number.isNaN(limit))
-  return known.length === 0 ? undefined : Math.min(...known)
+}
+
+function readPidsLimit(group: string): PidsLimit[] {
+  const [max = NaN, current = NaN] = ['pids.max', 'pids.current'].map((file) =>
+    Number.parseInt(readIfAny(join(group, file)), 10),
+  )
+  // `max` is not a number.
+  return Number.isNaN(max) ? [] : [{ max, current }]
 }
 
 /** Returns the directory of the group `own` and those of the groups that contain it. */

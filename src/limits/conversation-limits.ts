@@ -136,6 +136,7 @@ export class ConversationLimits {
       endFork: (id) => shells.endFork(id),
       startProgram: (options) => shells.startProgram(options),
       list: () => shells.list(),
+      closeIdle: (ms) => shells.closeIdle(ms),
       end: (sessionId) => shells.end(sessionId),
       processes: () => shells.processes(),
       close,

@@ -1,5 +1,5 @@
 /** The limits that the operating system or the container sets to the server itself, and those that are too low. */
-import { lowestPidsMax, readIfAny } from './cgroup-roots.ts'
+import { pidsLimits, readIfAny } from './cgroup-roots.ts'
 
 type OwnLimit = {
   /** What is counted. */
@@ -44,8 +44,16 @@ export function ownOpenFiles(): number | undefined {
 export function ownProcesses(): number | undefined {
   // The kernel does not count those of root.
   const ofUser = process.getuid?.() === 0 ? undefined : readLimit('Max processes')
-  const limit = Math.min(lowestPidsMax() ?? Infinity, ofUser ?? Infinity)
+  const limit = Math.min(...pidsLimits().map(({ max }) => max), ofUser ?? Infinity)
   return Number.isFinite(limit) ? limit : undefined
+}
+
+/** The part of a limit above which processes are short. */
+const HIGH_PROCESSES = 0.8
+
+/** Returns true if the server and all conversations have nearly as many processes as a control group permits. */
+export function areProcessesShort(limits = pidsLimits()): boolean {
+  return limits.some(({ max, current }) => current >= max * HIGH_PROCESSES)
 }
 
 /** Returns a text for each limit that is too low: what it is, what it causes, and what to do. */

@@ -1,6 +1,7 @@
 /** One persistent shell session: runs commands one at a time, and keeps a state that outlives the bash process. */
 import { Queue } from '../lib/queue.ts'
 import { BackgroundOutputs } from './output/background-output.ts'
+import { IdleClose } from './idle-close.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import type { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
@@ -42,7 +43,8 @@ export class BashSession implements Shell {
   #commands = 0
   #isRunning = false
   #restartsAsked = 0
-  #idleTimer: NodeJS.Timeout | undefined
+  /** If the state cannot be saved, the shell stays open, and closing is tried again later. */
+  readonly #idle = new IdleClose(() => this.#turns.run(() => this.#closeIdle()))
   /** Events since the last result, for the note of the next one. */
   #news: string[] = []
 
@@ -121,6 +123,11 @@ export class BashSession implements Shell {
     })
   }
 
+  /** Ends the bash if it has been idle for `ms`. The next command starts one with its state. */
+  async closeIdle(ms: number): Promise<void> {
+    if (this.bash) await this.#idle.closeAfter(ms)
+  }
+
   /** Ends the session, its processes and its state. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
@@ -129,7 +136,7 @@ export class BashSession implements Shell {
   /** Ends the shell, but not processes that left its process tree. A later session continues from the state. */
   async suspend(): Promise<void> {
     this.#isClosed = true
-    clearTimeout(this.#idleTimer)
+    this.#idle.end()
     this.#state.stop()
     if (this.#isRunning) void this.#kill()
     await this.#turns.run(async () => {
@@ -169,13 +176,13 @@ export class BashSession implements Shell {
 
   async #runInTurn(command: string, options: CommandOptions): Promise<ShellResult> {
     if (options.signal.aborted || this.#endedBy) return notStarted(this.#cwd)
-    clearTimeout(this.#idleTimer)
+    this.#idle.stop()
     this.#isRunning = true
     try {
       return await this.#runNow(command, options)
     } finally {
       this.#isRunning = false
-      this.#closeWhenIdle(this.#options.isForOne ? 0 : this.#options.limits.idleMs)
+      this.#idle.begin(this.#options.isForOne ? 0 : this.#options.limits.idleMs)
     }
   }
 
@@ -261,18 +268,10 @@ export class BashSession implements Shell {
     return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 
-  #closeWhenIdle(ms: number): void {
-    clearTimeout(this.#idleTimer)
-    if (this.#isClosed) return
-    // If the state cannot be saved, the shell stays open, and closing is tried again later.
-    const close = () => void this.#turns.run(() => this.#closeIdle()).catch(() => this.#closeWhenIdle(LAST_CHECK_MS))
-    this.#idleTimer = setTimeout(close, ms).unref()
-  }
-
   async #closeIdle(): Promise<void> {
     const { isForOne, limits } = this.#options
     const isInUse = (this.bash?.descendants().length ?? 0) > 0 || !this.#background.isEmpty
-    if (isInUse) return this.#closeWhenIdle(isForOne ? LAST_CHECK_MS : limits.idleMs)
+    if (isInUse) return this.#idle.begin(isForOne ? LAST_CHECK_MS : limits.idleMs)
     if (isForOne) return void this.#retire().catch(() => {}) // not awaited: it runs in a later turn
     if (!this.bash) return
     await this.#state.save(this.#bash)

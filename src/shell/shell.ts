@@ -133,6 +133,8 @@ export interface Shells extends AsyncDisposable {
   /** Ends such a shell with its processes, if it still exists. */
   endFork(id: string): Promise<void>
   list(): Promise<SessionFacts[]>
+  /** Ends the shells that have been idle for `ms`, except those with background processes. Their state is kept. */
+  closeIdle(ms: number): Promise<void>
   /** Ends a session, its processes and its state; returns true if it existed. */
   end(sessionId: string): Promise<boolean>
   /** Returns the processes of the conversation, except the shells of its sessions. */

@@ -138,6 +138,10 @@ export class BashShells implements Shells {
     return [...open, ...kept.map((id): SessionFacts => ({ id, status: 'suspended' }))].sort(byId)
   }
 
+  async closeIdle(ms: number): Promise<void> {
+    await Promise.all(this.#open().map((session) => session.closeIdle(ms)))
+  }
+
   async end(sessionId: string): Promise<boolean> {
     const { stateDir } = this.#options
     const session = this.#sessions.get(sessionId)

@@ -5,6 +5,7 @@ import { makeDirectories } from '../files/make-directories.ts'
 import type { Config } from '../config/config.ts'
 import type { ConversationDeps, Execution, ModelAccess } from '../conversations/dependencies.ts'
 import { isMemoryShort } from '../conversations/idle/memory-pressure.ts'
+import { areProcessesShort } from '../limits/own-limits.ts'
 import { KnownConversations } from '../conversations/registry/known-conversations.ts'
 import { ConversationManager } from '../conversations/registry/manager.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
@@ -99,7 +100,7 @@ export async function createManager(
     known,
     endOrphans: endLeftProcesses,
     onDeleted: (owner) => firehose.announceDeleted(owner),
-    idle: { afterMs: config.idleSeconds * 1000, isMemoryShort },
+    idle: { afterMs: config.idleSeconds * 1000, isShort: () => isMemoryShort() || areProcessesShort() },
     endProcesses: async () => (await endAllMarked(dataDir)).map(({ pid }) => pid),
   })
   return { manager, firehose }

@@ -17,8 +17,8 @@ const AFTER_MS = 20
 /** Of each writer. */
 const MESSAGES = effort(40, 3000)
 
-const setIdle = (options: BenchOptions = {}, isMemoryShort = () => false) =>
-  setBench({ manager: { idle: { afterMs: AFTER_MS, isMemoryShort } }, ...options })
+const setIdle = (options: BenchOptions = {}, isShort = () => false) =>
+  setBench({ manager: { idle: { afterMs: AFTER_MS, isShort } }, ...options })
 
 const closed = (conversation: Conversation) => expect.poll(() => conversation.log.ended).toBe('closing')
 
@@ -203,13 +203,31 @@ describe('stays open', () => {
 test('while memory is short, conversations are closed sooner', async () => {
   let isShort = false
   await using bench = await setBench({
-    manager: { idle: { afterMs: 3_600_000, shortMs: AFTER_MS, isMemoryShort: () => isShort } },
+    manager: { idle: { afterMs: 3_600_000, shortMs: AFTER_MS, isShort: () => isShort } },
   })
   const conversation = await bench.converse()
   await looks()
   expect(conversation.log.ended).toBeUndefined()
   isShort = true
   await closed(conversation)
+})
+
+test('while the server is short, idle shells end, also of a conversation in use, and continue with their state', async () => {
+  let isShort = false
+  const idle = { afterMs: 3_600_000, shortMs: AFTER_MS, isShort: () => isShort }
+  await using bench = await setBench({ manager: { idle }, deps: { createShells: realShells() } })
+  const conversation = await bench.converse()
+  using _ = { [Symbol.dispose]: bench.manager.hold(conversation.id) }
+  const { commands, shells } = conversation.exec
+  const request = { session_id: 'x', background: false, kill_on_disconnect: false }
+  const run = (command: string) => commands.run({ ...request, command })
+  await run('export kept=1; cd /')
+  const sessions = async () => (await shells.list()).map(({ status }) => status)
+  await looks()
+  expect(await sessions()).toEqual(['idle'])
+  isShort = true
+  await expect.poll(sessions).toEqual(['suspended'])
+  expect(await run('echo $kept; pwd')).toMatchObject({ stdout: '1\n/\n' })
 })
 
 test('one that is deleted while it is closed is gone, with its data', async () => {
@@ -224,7 +242,7 @@ test('one that is deleted while it is closed is gone, with its data', async () =
 test('requests that arrive while it is being closed all succeed, each event stored and followed once', async () => {
   const random = createRandom(Date.now() % 1_000_000)
   const pause = () => new Promise((resolve) => setTimeout(resolve, random.below(12)))
-  await using bench = await setBench({ manager: { idle: { afterMs: 2, isMemoryShort: () => false } } })
+  await using bench = await setBench({ manager: { idle: { afterMs: 2, isShort: () => false } } })
   const id = await bench.create()
   const objects = new Set<Conversation>()
   const texts: string[] = []

@@ -58,7 +58,7 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
       names.length > 0 ? [act, createTask(subagents)] : [],
   }
   // At rest, it is closed at once.
-  const idle = { afterMs: 4, isMemoryShort: () => false }
+  const idle = { afterMs: 4, isShort: () => false }
   // One slot: nobody may wait for a subagent that waits for the slot.
   const { script, asked } = numbered(createScript())
   await using bench = await setBench({ logs: store, script, deps, maxRuns: 1, manager: { idle } })

@@ -8,7 +8,7 @@ const AFTER_MS = 20
 const headers = { authorization: `Bearer ${KEY}` }
 const looks = () => sleep(10 * AFTER_MS)
 
-const setIdle = () => setHttp({ manager: { idle: { afterMs: AFTER_MS, isMemoryShort: () => false } } })
+const setIdle = () => setHttp({ manager: { idle: { afterMs: AFTER_MS, isShort: () => false } } })
 
 test.each(['a stream', 'a socket'])('%s keeps its conversation open, and lets it close when it ends', async (kind) => {
   await using http = await setIdle()

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { findRootsV1, findRootV2, lowestPidsMax, SERVER_LEAF } from '../../src/limits/cgroup-roots.ts'
+import { findRootsV1, findRootV2, pidsLimits, SERVER_LEAF } from '../../src/limits/cgroup-roots.ts'
 
 /** Directories in place of control groups: of version 2 where there are controllers. */
 async function makeGroup(path: string, controllers = ''): Promise<void> {
@@ -74,20 +74,24 @@ test.skipIf(process.getuid!() === 0)('without write permission there is no root'
   expect(findRootV2({ cgroup: '0::/\n', mountinfo: mountOf('cgroup2', '/', root, 'rw') })).toBeUndefined()
 })
 
-test('the limit of processes is the lowest of the own group and those above it, in either version', async () => {
+test('the limits of processes are those of the own group and those above it, in either version', async () => {
   const root = await makeRoot()
   const limits = { '.': '500', 'docker/0123': '100', 'docker/0123/inner': 'max', 'docker/0123/other': '7' }
   for (const [group, limit] of Object.entries(limits)) {
     await mkdir(join(root, group), { recursive: true })
     await writeFile(join(root, group, 'pids.max'), `${limit}\n`)
+    await writeFile(join(root, group, 'pids.current'), '12\n')
   }
   const [v2, v1] = [mountOf('cgroup2', '/', root, 'rw'), mountOf('cgroup', '/', root, 'rw,pids')]
-  const inner = '/docker/0123/inner\n'
-  expect(lowestPidsMax({ cgroup: `0::${inner}`, mountinfo: v2 })).toBe(100)
-  expect(lowestPidsMax({ cgroup: `3:cpu:/\n8:pids:${inner}`, mountinfo: v1 })).toBe(100)
-  expect(lowestPidsMax({ cgroup: '0::/docker\n', mountinfo: v2 })).toBe(500)
+  const [inner, outer] = [
+    { max: 100, current: 12 },
+    { max: 500, current: 12 },
+  ]
+  expect(pidsLimits({ cgroup: '0::/docker/0123/inner\n', mountinfo: v2 })).toEqual([inner, outer])
+  expect(pidsLimits({ cgroup: '3:cpu:/\n8:pids:/docker/0123/inner\n', mountinfo: v1 })).toEqual([inner, outer])
+  expect(pidsLimits({ cgroup: '0::/docker\n', mountinfo: v2 })).toEqual([outer])
   // Where nothing above the container is mounted.
   const container = mountOf('cgroup2', '/docker/0123/inner', join(root, 'docker/0123/inner'), 'rw')
-  expect(lowestPidsMax({ cgroup: `0::${inner}`, mountinfo: container })).toBeUndefined()
-  expect(lowestPidsMax({ cgroup: `0::${inner}`, mountinfo: '' })).toBeUndefined()
+  expect(pidsLimits({ cgroup: '0::/docker/0123/inner\n', mountinfo: container })).toEqual([])
+  expect(pidsLimits({ cgroup: '0::/docker/0123/inner\n', mountinfo: '' })).toEqual([])
 })

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { areProcessesShort } from '../../src/limits/own-limits.ts'
 import { runAsNobody } from '../support/unprivileged.ts'
 
 /** The limit does not hold for root. */
 test.runIf(process.getuid?.() === 0)(
-  'a conversation gets at most half of the processes that the server may have, and the operator hears that these are few',
+  'a conversation gets at most half of the processes that the server may have, and the log warns if these are few',
   async () => {
     expect(await runAsNobody(join(import.meta.dirname, 'children/with-few-processes.ts'))).toEqual([
       150,
@@ -13,3 +14,10 @@ test.runIf(process.getuid?.() === 0)(
     ])
   },
 )
+
+test('processes are short when a control group has four fifths of those it may have', () => {
+  const outer = { max: 5000, current: 90 }
+  expect(areProcessesShort([{ max: 100, current: 79 }, outer])).toBe(false)
+  expect(areProcessesShort([{ max: 100, current: 80 }, outer])).toBe(true)
+  expect(areProcessesShort([])).toBe(false)
+})

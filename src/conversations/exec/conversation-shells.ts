@@ -73,6 +73,11 @@ export class ConversationShells {
     return sessions.some(({ status }) => status !== 'suspended') || (await this.#shells.processes()).length > 0
   }
 
+  /** Ends the shells that have been idle for `ms`, and keeps their state. */
+  async closeIdle(ms: number): Promise<void> {
+    await this.#shells?.closeIdle(ms)
+  }
+
   /**
    * Ends a session with its processes and its state. Throws a `Problem` if it does not exist or the agent is using it.
    */

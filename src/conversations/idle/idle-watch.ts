@@ -1,12 +1,16 @@
-/** Looks regularly for conversations that have been idle for long and closes them. Decides when, not how. */
+/**
+ * Looks regularly for conversations that have been idle for long and closes them, and their idle shells before that
+ * while the server is short of memory or processes. Decides when, not how.
+ */
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { Uses } from './uses.ts'
 
 export type IdleOptions = {
   /** An idle conversation is closed after this many milliseconds without use. */
   readonly afterMs: number
-  readonly isMemoryShort: () => boolean
-  /** The same while memory is short. Default: long enough for a client that sends one request after another. */
+  /** Returns true if the server is short of memory or processes. */
+  readonly isShort: () => boolean
+  /** The same for conversations and shells while it is short. Default: long enough for a client that sends one request after another. */
   readonly shortMs?: number
 }
 
@@ -15,6 +19,8 @@ export type IdleWatchDeps = IdleOptions & {
   readonly openIds: () => Iterable<string>
   /** Closes the conversation if it is idle. Must not reject. */
   readonly close: (id: string) => Promise<void>
+  /** Closes the shells of the conversation that have been idle for `ms`. Must not reject. */
+  readonly closeShells: (id: string, ms: number) => Promise<void>
 }
 
 const SHORT_MS = 10_000
@@ -37,9 +43,12 @@ export function watchIdle(deps: IdleWatchDeps): () => void {
 }
 
 async function closeIdle(deps: IdleWatchDeps): Promise<void> {
-  const { uses, openIds, close, afterMs, isMemoryShort, shortMs = SHORT_MS } = deps
+  const { uses, openIds, close, closeShells, afterMs, isShort, shortMs = SHORT_MS } = deps
   uses.forgetClosed()
-  const ms = isMemoryShort() ? Math.min(afterMs, shortMs) : afterMs
+  const short = isShort()
+  // Also those of conversations that somebody follows.
+  if (short) await mapBounded([...openIds()], CONCURRENCY, (id) => closeShells(id, shortMs))
+  const ms = short ? Math.min(afterMs, shortMs) : afterMs
   const idle = [...openIds()].filter((id) => uses.idleMs(id) >= ms)
   await mapBounded(idle, CONCURRENCY, close)
 }

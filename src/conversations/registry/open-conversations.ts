@@ -49,6 +49,7 @@ export class OpenConversations {
         uses: this.#uses,
         openIds: () => this.#openings.keys(),
         close: (id) => this.#closeAtRest(id),
+        closeShells: (id, ms) => this.#closeIdleShells(id, ms),
       })
   }
 
@@ -187,6 +188,15 @@ export class OpenConversations {
       const reported = isKnown && isNotFound(error) ? logIsGone(error) : error
       if (isKnown && reported instanceof Problem && reported.code === 'conversation_damaged') known.setDamaged(id)
       throw reported
+    }
+  }
+
+  /** Never rejects. */
+  async #closeIdleShells(id: string, ms: number): Promise<void> {
+    try {
+      await (await this.ifOpen(id))?.closeIdleShells(ms)
+    } catch (error) {
+      this.#deps.conversations.logger.error({ err: error, conversation_id: id }, 'idle shells could not be closed')
     }
   }
 
