@@ -43,7 +43,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     return response.write(`data: ${JSON.stringify({ object: 'chat.completion.chunk', choices })}\n\n`)
   }
   if (taken < (plan.steps ?? 0)) {
-    const call = { name: 'Bash', arguments: '{"command":"true"}' }
+    // Another command each time: an agent that repeats one without end is stopped.
+    const call = { name: 'Bash', arguments: JSON.stringify({ command: `true ${taken}` }) }
     say({
       role: 'assistant',
       tool_calls: [{ index: 0, id: `call_${start}_${taken}`, type: 'function', function: call }],

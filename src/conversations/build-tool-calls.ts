@@ -1,5 +1,5 @@
 /** Builds the tools of a conversation and the calls of its agent. */
-import { adviceFor } from '../agent/repeats.ts'
+import { adviceFor } from '../agent/repeats/habits.ts'
 import type { ChangingTools } from '../agent/describe-tool.ts'
 import type { CallHooks, ToolCalls } from '../agent/tool-calls.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'

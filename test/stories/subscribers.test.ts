@@ -42,8 +42,8 @@ const megabytesOf = async (pid: number) =>
 const seqsIn = (text: string) => [...text.matchAll(/^id: (\d+)\nevent:/gm)].map((match) => Number(match[1]))
 
 test(`${READERS} subscribers and ${STALLED} that never read hold up neither the agent nor each other, in bounded memory`, async () => {
-  const step = bash(`head -c ${OUTPUT_BYTES} /dev/zero | tr '\\0' x`)
-  const turns = [...Array.from({ length: STEPS }, () => step), { text: 'Done with all of it.' }]
+  const step = (n: number) => bash(`head -c ${OUTPUT_BYTES} /dev/zero | tr '\\0' x # ${n}`)
+  const turns = [...Array.from({ length: STEPS }, (_, n) => step(n)), { text: 'Done with all of it.' }]
   await using stage = await setStage({ replies: [{ turns }] }, { env: { OPENHANDS_STREAM_BUFFER_BYTES: '65536' } })
   const { server } = stage
   await stage.say(await stage.create(), 'go')

@@ -6,7 +6,6 @@
 import type { AnswerStream, Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../llm/llm.ts'
 import { leaveAnswer } from '../../llm/llm.ts'
 import type { AgentContext } from '../loop-context.ts'
-import { hasFailed } from '../failed-result.ts'
 import { metLimit } from '../loop-ends.ts'
 import type { ResultDraft } from '../tool-messages.ts'
 import { requestOf, toolsFor } from './model-request.ts'
@@ -86,12 +85,12 @@ export class RequestAhead implements Disposable {
 
 /**
  * Returns false if the run may not ask the model next: after the result is stored, hooks, limits and an output schema can
- * decide otherwise. A failed call can be the one that makes the run stuck.
+ * decide otherwise, and the call can be one repetition too many.
  */
 function isFollowedByRequest(context: AgentContext, result: ResultDraft): boolean {
   const [open, ...others] = context.openCalls()
-  if (hasFailed(result) || open?.toolUseId !== result.tool_use_id || others.length > 0) return false
-  return !context.hooks() && !context.output && context.steps() > 0 && !metLimit(context)
+  if (open?.toolUseId !== result.tool_use_id || others.length > 0) return false
+  return !context.hooks() && !context.output && context.steps() > 0 && !context.isNearlyStuck() && !metLimit(context)
 }
 
 function isSame({ llm, request, count }: Sent, nextLlm: Llm, next: LlmRequest): boolean {

@@ -4,7 +4,7 @@
  */
 import type { CompactionAdvice, CompactionCall } from '../../agent/compaction/compactor.ts'
 import type { LoopHooks } from '../../agent/loop-hooks.ts'
-import { adviceOnTexts } from '../../agent/repeats.ts'
+import { adviceOnTexts } from '../../agent/repeats/habits.ts'
 import type { UserPart } from '../../contract/message.ts'
 import { textOfParts } from '../../contract/message.ts'
 import type { AskedToolUse } from '../../contract/permission.ts'

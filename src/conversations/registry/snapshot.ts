@@ -13,6 +13,9 @@ import { UsageByModel } from '../../contract/message.ts'
 import { TaskProgress } from '../../contract/task.ts'
 import type { Storage } from '../../storage/storage.ts'
 import type { Forgotten as ForgottenEvents } from '../../agent/history/history-types.ts'
+import type { Cycle as CycleState, Streak as StreakState } from '../../agent/repeats/cycle.ts'
+import { MAX_DIFFERENT } from '../../agent/repeats/cycle.ts'
+import type { Repeats as RepeatsState } from '../../agent/repeats/repeats.ts'
 import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { OpenRequest } from '../approvals/open-request.ts'
 import { Answered } from '../state/answered.ts'
@@ -92,14 +95,40 @@ const OpenCall = z.object({
 
 const Forgotten = z.object({ seq: z.number(), throughSeq: z.number() } satisfies Fields<ForgottenEvents>)
 
+const Cycle = z.object({
+  recent: z.array(z.string()),
+  lengths: z.array(z.number()).length(MAX_DIFFERENT),
+} satisfies Fields<CycleState>)
+
+const Streak = z.object({ recent: z.array(z.string()), times: z.number() } satisfies Fields<StreakState>)
+
+const InCommon = z.object({ hash: z.string(), times: z.number() })
+
+const Turn = z.object({
+  print: z.number(),
+  ms: z.number(),
+  results: z.array(z.string()),
+  failed: z.object({ calls: z.array(z.string()), error: z.string(), kind: z.string() }).optional(),
+} satisfies Fields<NonNullable<RepeatsState['turn']>>)
+
+const Failures = z.object({
+  times: z.number(),
+  same: Cycle,
+  alike: Cycle,
+  error: InCommon.optional(),
+  kind: InCommon.optional(),
+} satisfies Fields<NonNullable<RepeatsState['failures']>>)
+
 const Repeats = z
   .object({
-    failures: z.array(z.string()),
-    open: z.array(z.string()).optional(),
-    error: z.object({ hash: z.string(), times: z.number() }).optional(),
+    calls: Streak.optional(),
+    unchanged: Streak.optional(),
+    // In files of earlier versions a list of hashes: such a run counts from there.
+    failures: Failures.optional().catch(undefined),
     texts: z.number().optional(),
-  })
-  .default({ failures: [] })
+    turn: Turn.optional(),
+  } satisfies Fields<RepeatsState>)
+  .default({})
 
 const OpenSubagent = z.object({
   toolUseId: z.string(),

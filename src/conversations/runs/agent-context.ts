@@ -3,7 +3,7 @@ import { Compactor } from '../../agent/compaction/compactor.ts'
 import type { AgentContext, Output } from '../../agent/loop-context.ts'
 import type { RunLimits } from '../../agent/loop-ends.ts'
 import type { History } from '../../agent/history/history.ts'
-import { stuckIn } from '../../agent/repeats.ts'
+import { isNearlyStuck, stuckIn } from '../../agent/repeats/habits.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { Llm } from '../../llm/llm.ts'
@@ -64,6 +64,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     waitsForSubagents,
     steps: () => state.current.run?.steps ?? 0,
     stuckIn: () => stuckIn(state.current.repeats),
+    isNearlyStuck: () => isNearlyStuck(state.current.repeats),
     limits: () => limitsOf(state),
     spent,
   }

@@ -1,7 +1,7 @@
 /** The shape of a conversation's state, which is a fold of its log: what belongs to one agent, and what to all. */
 import type { Forgotten } from '../../agent/history/history-types.ts'
-import type { Repeats } from '../../agent/repeats.ts'
-import { NO_REPEATS } from '../../agent/repeats.ts'
+import type { Repeats } from '../../agent/repeats/repeats.ts'
+import { NO_REPEATS } from '../../agent/repeats/repeats.ts'
 import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
@@ -31,7 +31,7 @@ export type AgentState = {
   readonly granted: PermissionRules | undefined
   /** Seq of the last event that the model had read at its last answer. */
   readonly readThrough: number
-  /** Failing calls of this run that were repeated. */
+  /** What the agent repeated in this run, and in those before it that ended paused. */
   readonly repeats: Repeats
   /** The answer that its run has not ended with yet. */
   readonly answered: Answered | undefined

@@ -3,7 +3,7 @@
  * status.
  */
 import { z } from 'zod'
-import { NO_REPEATS, repeatsAfter } from '../../agent/repeats.ts'
+import { NO_REPEATS, repeatsAfter } from '../../agent/repeats/repeats.ts'
 import type { GateRules } from '../../policy/gated-call.ts'
 import type { GatedCall } from '../../policy/permissions.ts'
 import { hashInput } from '../../policy/permissions.ts'
@@ -193,7 +193,9 @@ function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
   const { status, reason } = event
   const run = runAfter(state.run, state.status, event)
   const request = status === 'running' ? releasedRequest(state.request) : state.request
-  const repeats = run?.id === state.run?.id ? state.repeats : NO_REPEATS
+  // A pause, a restart of the server and `max_steps` change nothing about what the agent repeats.
+  const continues = run?.id === state.run?.id || status === 'paused' || state.status === 'paused'
+  const repeats = continues ? state.repeats : NO_REPEATS
   const holdsCalls = status === 'waiting_for_input' || (state.holdsCalls && status !== 'running')
   const granted = run || !state.run ? state.granted : undefined
   const tasks = tasksInRun(state.tasks, run?.id)

@@ -1,0 +1,180 @@
+/** Runs that end because the agent repeats itself, over HTTP with a scripted model. */
+import { describe, expect, test } from 'vitest'
+import type { Habit } from '../../../src/agent/repeats/habits.ts'
+import { HABITS } from '../../../src/agent/repeats/habits.ts'
+import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
+import type { Conversation } from '../../../src/conversations/conversation.ts'
+import { call, endOf, eventsOf, only, say, setBench, tool, until, userText } from '../../conversations/fixtures.ts'
+
+const { adviceAt: ADVICE_AT, stuckAt: STUCK_AT } = HABITS.same
+
+const failing = (n: number) => ({ output: `no ${n}`, error: { type: 'failed' as const, message: 'no' } })
+
+async function setStuck(script: (step: number) => ScriptedTurn, fields: object = {}) {
+  const bench = await setBench({
+    tools: [tool('Fail', ({ n }) => failing(n as number)), tool('Work', () => ({ output: 'done' }))],
+    script: ({ body }) => script(body.messages.filter(({ role }) => role === 'assistant').length),
+  })
+  return { bench, conversation: await bench.converse(fields) }
+}
+
+test('a run in which the same call fails again and again gets advice, and then ends as stuck', async () => {
+  const { bench, conversation } = await setStuck(() => ({ calls: [call('Fail', { n: 1 })] }))
+  await using _ = bench
+  expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps: STUCK_AT })
+  expect(conversation.state.status).toBe('error')
+  const events = await eventsOf(conversation)
+  expect(only(events, 'ToolResult').map(({ advice }) => advice !== undefined)).toEqual(
+    [1, 2, 3, 4, 5, 6].map((count) => count >= ADVICE_AT && count < STUCK_AT),
+  )
+  expect(only(events, 'ErrorEvent')).toMatchObject([{ error_type: 'tool', retryable: false }])
+  const read = bench.model.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
+  expect(read.map(({ content }) => String(content).includes('Do something else'))).toEqual([
+    false,
+    false,
+    false,
+    true,
+    true,
+  ])
+  expect(await say(conversation), 'the next one counts from the start').toMatchObject({ steps: STUCK_AT })
+})
+
+test('a run in which the same call fails with another result each time is advised later, and then ends as stuck', async () => {
+  let pid = 0
+  await using bench = await setBench({
+    tools: [tool('Fail', () => failing(pid++))],
+    script: () => ({ calls: [call('Fail')] }),
+  })
+  const conversation = await bench.converse()
+  const steps = HABITS.alike.stuckAt
+  expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps })
+  const advice = only(await eventsOf(conversation), 'ToolResult').map((event) => event.advice)
+  expect(advice.findIndex((each) => each !== undefined)).toBe(HABITS.alike.adviceAt - 1)
+  expect(advice.at(-2)).toMatch(new RegExp(`calls ${steps - 1} times in a row\\. .* After ${steps} times`))
+})
+
+test('a run in which two failing calls alternate ends as stuck', async () => {
+  const { bench, conversation } = await setStuck((step) => ({ calls: [call('Fail', { n: step % 2 })] }))
+  await using _ = bench
+  expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps: 2 * STUCK_AT })
+})
+
+test('a run in which different calls fail with the same error is advised, and then ends as stuck', async () => {
+  const fails = () => ({ output: '', error: { type: 'failed' as const, message: 'no route to host' } })
+  await using bench = await setBench({
+    tools: [tool('Fail', fails)],
+    script: ({ messages }) => ({ calls: [call('Fail', { n: messages.length })] }),
+  })
+  const conversation = await bench.converse()
+  const steps = HABITS.alike.stuckAt
+  expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps })
+  const events = await eventsOf(conversation)
+  const advice = only(events, 'ToolResult').map((event) => event.advice)
+  expect(advice.findIndex((each) => each?.includes('same error'))).toBe(HABITS.alike.adviceAt - 1)
+  expect(only(events, 'ErrorEvent').at(-1)?.message).toContain('same error again and again')
+})
+
+test('a run that follows the advice continues', async () => {
+  const { bench, conversation } = await setStuck((step) => {
+    if (step > ADVICE_AT) return { text: 'Done.' }
+    return { calls: [call(step === ADVICE_AT ? 'Work' : 'Fail', { n: 1 })] }
+  })
+  await using _ = bench
+  expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
+})
+
+test('a run whose calls needed approval is counted over its waits and over restarts', async () => {
+  const { bench, conversation: first } = await setStuck(() => ({ calls: [call('Fail', { n: 1 })] }), {
+    confirmation_mode: true,
+  })
+  await using _ = bench
+  const { run_id } = await first.post(userText('go', true))
+  for (let step = 1; step <= STUCK_AT; step++) {
+    const conversation = await bench.manager.open(first.id)
+    await until(conversation, 'StatusUpdate', ({ seq, status }) => {
+      return status === 'waiting_for_confirmation' && seq === conversation.log.head
+    })
+    if (step === 3) await bench.restart()
+    const { approvals } = await bench.manager.open(first.id)
+    await approvals.approve(approvals.pending().items[0]!.request_id)
+  }
+  expect(await endOf(await bench.manager.open(first.id), run_id!)).toMatchObject({ stop_reason: 'stuck' })
+})
+
+describe('each habit ends a run, after advice that the model reads', () => {
+  const NAMES = ['left', 'right', 'up', 'down', 'in', 'out', 'over', 'under']
+  const name = (n: number) => NAMES[n % NAMES.length]!
+  const fails = (message: string) => ({ output: message, error: { type: 'failed' as const, message } })
+
+  test.each<[string, Habit, number, (n: number) => ScriptedTurn, string]>([
+    [
+      'three failing answers in turn',
+      'same',
+      18,
+      (n) => ({ calls: [call('Say', { is: n % 3 })] }),
+      'same failing calls',
+    ],
+    [
+      'errors that differ in a path',
+      'kind',
+      24,
+      (n) => ({ calls: [call('Open', { path: `/${name(n)}/${n}` })] }),
+      'same kind of error',
+    ],
+    ['different failing calls', 'failures', 60, (n) => ({ calls: [call('Say', { is: n })] }), 'All calls of your last'],
+    [
+      'a call that succeeds without any change',
+      'unchanged',
+      30,
+      () => ({ calls: [call('Read', { path: '/a' })] }),
+      'did not change',
+    ],
+    [
+      'calls without arguments, together',
+      'unchanged',
+      30,
+      () => ({ calls: [call('Read'), call('Read')] }),
+      'did not change',
+    ],
+  ])('%s', async (_, habit, steps, turn, advice) => {
+    let count = 0
+    await using bench = await setBench({
+      tools: [
+        tool('Say', ({ is }) => fails(`${name(Number(is))} ${name(Number(is) >> 3)}`)),
+        tool('Open', ({ path }) => fails(`No such file: ${String(path)}`)),
+        tool('Read', () => ({ output: 'text' }), { readOnly: true }),
+      ],
+      script: () => turn(count++),
+    })
+    const conversation = await bench.converse()
+    expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps })
+    const results = only(await eventsOf(conversation), 'ToolResult')
+    const advised = results.findIndex((result) => result.advice?.includes(advice))
+    const { adviceAt, stuckAt } = HABITS[habit]
+    expect((advised + 1) / results.length).toBeCloseTo(adviceAt / stuckAt, 1)
+    expect(bench.model.requests.at(-1)!.text).toContain(advice)
+    expect(bench.model.requests, 'none is asked in vain').toHaveLength(steps)
+  })
+})
+
+describe('what comes in between', () => {
+  const read = tool('Read', () => ({ output: 'text' }))
+  const stays = () => ({ calls: [call('Read', { path: '/a' })] })
+  const countOf = (conversation: Conversation) => HABITS.unchanged.count(conversation.state.repeats)
+
+  test('pauses and restarts of the server do not begin the count again', async () => {
+    await using bench = await setBench({ tools: [read], script: stays })
+    const { id } = await bench.converse()
+    for (const kill of [false, true, false]) {
+      const conversation = await bench.manager.open(id)
+      const end = await endOf(conversation, await conversation.run({ max_steps: 7 }))
+      expect(end).toMatchObject({ stop_reason: 'max_steps', steps: 7 })
+      await bench.restart({ kill })
+    }
+    const conversation = await bench.manager.open(id)
+    expect(countOf(conversation)).toBe(21)
+    expect(await endOf(conversation, await conversation.run())).toMatchObject({ stop_reason: 'stuck', steps: 9 })
+    const { run_id } = await conversation.post(userText('go on', true))
+    expect(await endOf(conversation, run_id!), 'counts from the start').toMatchObject({ steps: 30 })
+  })
+})
