@@ -15,7 +15,6 @@ import type {
 } from '../../../events/event-store.ts'
 import { createGroupCommit } from './group-commit.ts'
 import type { LogFile } from './log-file.ts'
-import { isFailedOpen } from './log-file.ts'
 import { countEvents, findEvent, readPage } from './log-scan.ts'
 import type { Snapshot } from './log-scan.ts'
 import type { SeqIndex } from './seq-index.ts'
@@ -170,7 +169,10 @@ export class JsonlLog implements StoredLog {
     this.#end += bytes.length
   }
 
-  /** The file was closed while idle, and is reopened by name. If it was changed meanwhile, it is not written. */
+  /**
+   * The file was closed while idle, and is reopened by name. If it was changed meanwhile, it is not written. Afterwards the
+   * caller writes without waiting for anything else: only a timer or a later step closes the file again.
+   */
   async #requireUnchanged(): Promise<void> {
     if (this.#file.opening !== undefined && this.#file.opening === this.#checkedOpening) return
     const size = await this.#file.size().catch((cause: NodeJS.ErrnoException) => {
@@ -184,13 +186,12 @@ export class JsonlLog implements StoredLog {
 
   /**
    * A write that failed to reach the disk is never repeated: the kernel may have dropped its pages and marked them
-   * clean.
+   * clean. The file is open: `#requireUnchanged` has seen to it, and nothing closes it before the write begins.
    */
   async #write(bytes: Buffer): Promise<void> {
     try {
       await this.#file.write(bytes, this.#end)
     } catch (error) {
-      if (isFailedOpen(error)) throw notOpened(error)
       // Truncate first: otherwise a later, shorter write would leave the end of this one behind it, as lines of the
       // log; and bytes that are not certainly durable must not be read as events when the log is reopened.
       await this.#file.truncate(this.#end).catch((cause) => this.#failForGood(cause))

@@ -150,11 +150,6 @@ export class LogFile {
   }
 }
 
-/** The file could not be opened, so nothing was read or written. A retry may succeed. */
-export function isFailedOpen(error: unknown): error is Error & { readonly code?: string } {
-  return error instanceof Error && 'syscall' in error && error.syscall === 'open'
-}
-
 function endsEarly(at: number): Problem {
   return new Problem('conversation_damaged', `The event log of this conversation ends early, at byte ${at}.`, {
     details: { offset: at },
