@@ -15,7 +15,7 @@ import type { Address } from './address.ts'
 import { readAddress } from './address.ts'
 import type { Read } from './environment.ts'
 import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths } from './environment.ts'
-import { readLlmKey, readLlmUrl, readMasterKeys, readWebSearch } from './keys.ts'
+import { readLlmKey, readLlmUrl, readMasterKeys, readSecretKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
 import {
@@ -27,7 +27,7 @@ import {
   readProxies,
   readPublicUrl,
 } from './network.ts'
-import { defaultDataDir, readPath, readPaths, readReadable, readWorkdirBase, settingsFileIfAny } from './paths.ts'
+import { dataDirOf, readPath, readPaths, readReadable, readWorkdirBase, settingsFileIfAny } from './paths.ts'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as LogLevel[]
@@ -96,9 +96,8 @@ export type Config = Address & {
 /** `overrides` come from the command line and take precedence over the environment. Throws a `ConfigError`. */
 export function readConfig(overrides: Partial<Record<Name, string>> = {}): Config {
   const read = createReader(overrides)
-  const dataDir = resolve(read('OPENHANDS_DATA_DIR') ?? defaultDataDir())
+  const dataDir = dataDirOf(read)
   const masterKeys = readMasterKeys(read('OPENHANDS_MASTER_KEY'))
-  const secretKey = read('OPENHANDS_SECRET_KEY')
   const defaultLlm = {
     model: read('LLM_MODEL'),
     api_key: readLlmKey(read('LLM_API_KEY')),
@@ -110,21 +109,21 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
     logFormat: readLogFormat(read),
     dataDir,
-    workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
+    workdirBase: readWorkdirBase(read, dataDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
     userSettingsDir: readPath('OPENHANDS_USER_SETTINGS_DIR', read),
     sandboxReadable: readReadable(read),
     isolation: checked('OPENHANDS_ISOLATION', z.enum(ISOLATIONS), read),
     limits: readLimits(read),
     masterKeys,
-    secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
+    secretKeys: readSecretKeys(read('OPENHANDS_SECRET_KEY'), masterKeys),
     secretFiles: [DOT_ENV, ...secretFilePaths(), ...settingsFileIfAny()].map((path) => resolve(path)),
     hiddenFiles: hiddenFilesIn(dataDir),
     publicUrl: readPublicUrl(read('OPENHANDS_PUBLIC_URL')),
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
     maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),
-    idleSeconds: checked('OPENHANDS_IDLE_SECONDS', z.coerce.number().min(0.1).max(31_536_000), read),
+    idleSeconds: checked('OPENHANDS_IDLE_SECONDS', seconds(0.1, 31_536_000), read),
     maxStreamsPerConversation: checked('OPENHANDS_MAX_STREAMS_PER_CONVERSATION', wholeNumber(1, 100_000), read),
     maxFirehoseStreams: checked('OPENHANDS_MAX_FIREHOSE_STREAMS', wholeNumber(1, 100_000), read),
     maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', wholeNumber(1024), read),
@@ -157,6 +156,11 @@ function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
       ? `give a whole number of at least ${least}`
       : `give a whole number from ${least} to ${most}`
   return z.coerce.number({ error }).refine((n) => Number.isInteger(n) && n >= least && n <= most, { error })
+}
+
+function seconds(least: number, most: number) {
+  const error = `give a number of seconds from ${least} to ${most}`
+  return z.coerce.number({ error }).min(least, { error }).max(most, { error })
 }
 
 /** Creates the directory and checks that it is writable. */

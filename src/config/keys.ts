@@ -1,6 +1,6 @@
 /** Reads the keys of the server, and where and with which key other services are asked. */
 import { z } from 'zod'
-import { faultOfHeaderValue } from '../contract/http-header.ts'
+import { faultOfHeaderValue, hasUserInfo } from '../contract/http-header.ts'
 
 import type { Read } from './environment.ts'
 import { checked, ConfigError } from './environment.ts'
@@ -30,6 +30,19 @@ export function faultOfMasterKey(key: string): string | undefined {
   return /^[\x21-\x7e]+$/.test(key) ? undefined : 'may contain visible ASCII characters only, and no spaces'
 }
 
+type Keys = readonly [string, ...string[]]
+
+/**
+ * Several, separated by commas, while the key changes. A key may contain commas itself, so the whole text is one, too.
+ * Everything that a master key has encrypted stays readable.
+ */
+export function readSecretKeys(value: string | undefined, masterKeys: Keys): Keys {
+  if (value === undefined) return masterKeys
+  const [first, ...others] = value.split(',').flatMap((key) => key.trim() || [])
+  if (first === undefined || others.length === 0) return [value, ...masterKeys]
+  return [first, ...others, value, ...masterKeys]
+}
+
 /** The key is sent in a header. */
 export const readLlmKey = (key: string | undefined) => readHeaderKey('LLM_API_KEY', key)
 
@@ -44,9 +57,15 @@ export function readLlmUrl(read: Read): string | undefined {
   throw new ConfigError(`LLM_BASE_URL ends with /${added}, which the server adds itself. Leave that part out.`)
 }
 
-function readUrl(name: Name, read: Read): string | undefined {
+function readUrl(name: 'LLM_BASE_URL' | 'TAVILY_BASE_URL', read: Read): string | undefined {
   const error = 'give a URL that begins with http:// or https://, such as https://api.example.com/v1'
-  return checked(name, z.url({ protocol: /^https?$/, error }).optional(), read)
+  const url = checked(name, z.url({ protocol: /^https?$/, error }).optional(), read)
+  // They would not be sent, and every client would see the URL.
+  if (url !== undefined && hasUserInfo(url))
+    throw new ConfigError(
+      `${name} contains a user name or password. Leave them out, and set ${name.replace('BASE_URL', 'API_KEY')}.`,
+    )
+  return url
 }
 
 /** Undefined without a key. */

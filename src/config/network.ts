@@ -1,6 +1,7 @@
 /** Reads the settings for hosts: of browsers, proxies, callbacks, commands and model requests. */
 import { isIP } from 'node:net'
 import type { Name } from './variables.ts'
+import { hasUserInfo } from '../contract/http-header.ts'
 import type { NetworkPolicy } from '../contract/network.ts'
 import { findExcess } from '../network/policy.ts'
 import type { PrivateRule } from '../network/private-hosts.ts'
@@ -17,21 +18,21 @@ export function readOrigins(value: string | undefined): string[] {
   const origins = listOf(value)
   const wrong = origins.find((origin) => origin !== '*' && !isOrigin(origin))
   if (wrong === undefined) return origins
-  throw new ConfigError('OPENHANDS_CORS_ORIGINS takes origins such as https://app.example.com, or *.')
+  throw new ConfigError('OPENHANDS_CORS_ORIGINS takes origins such as https://app.example.com without wildcards, or *.')
 }
 
 /** Without a slash at the end; it may have a path. */
 export function readPublicUrl(value: string | undefined): string | undefined {
   if (value === undefined) return undefined
   const url = URL.parse(value)
-  const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && !/[?#]/.test(value)
+  const isPlain = url !== null && /^https?:$/.test(url.protocol) && !hasUserInfo(value) && !/[?#]/.test(value)
   if (!isPlain) throw new ConfigError('OPENHANDS_PUBLIC_URL takes a URL such as https://agents.example.com.')
   return url.href.replace(/(?<!\/)\/+$/, '')
 }
 
 function isOrigin(text: string): boolean {
   const url = URL.parse(text)
-  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text && !text.includes('*')
 }
 
 /**
@@ -40,14 +41,17 @@ function isOrigin(text: string): boolean {
 export function readProxies(value: string | undefined): string[] {
   const proxies = listOf(value)
   if (proxies.every(isNetwork)) return proxies
-  throw new ConfigError('OPENHANDS_TRUST_PROXY takes addresses and networks, such as 127.0.0.1,10.0.0.0/8.')
+  throw new ConfigError(
+    'OPENHANDS_TRUST_PROXY takes addresses and networks, such as 127.0.0.1,10.0.0.0/8, and not all addresses.',
+  )
 }
 
 function isNetwork(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/')
   const version = isIP(address)
   if (version === 0 || rest.length > 0) return false
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128))
+  if (prefix === undefined) return true
+  return /^\d{1,3}$/.test(prefix) && Number(prefix) > 0 && Number(prefix) <= (version === 4 ? 32 : 128)
 }
 
 function listOf(value: string | undefined): string[] {
@@ -93,7 +97,9 @@ export function readPrivateRules(value: string | undefined): PrivateRule[] {
 /** The server's own endpoint is always included. */
 export function readLlmAllow(value: string | undefined, ownUrl: string | undefined): string[] {
   const allowed = listOf(value)
-  if (!allowed.every(isEndpointRule)) {
+  // Without an entry every endpoint would be allowed.
+  const isEmpty = value !== undefined && allowed.length === 0
+  if (isEmpty || !allowed.every(isEndpointRule)) {
     throw new ConfigError(
       'OPENHANDS_LLM_ALLOW takes origins such as https://api.example.com, wildcard hosts such as *.example.com, and public.',
     )

@@ -7,16 +7,41 @@ import type { Name } from './variables.ts'
 import type { Read } from './environment.ts'
 import { ConfigError, createReader } from './environment.ts'
 
-export function readWorkdirBase(value: string | undefined, dataDir: string): string {
-  const base = resolve(value ?? join(dataDir, 'work'))
+/** The directories that the server makes in the data directory for itself. */
+export const OWN_DIRECTORIES = ['active', 'deleted', 'due', 'local', 'sessions', 'shared-workdirs', 'unfinished']
+
+/** Returns the data directory, which may contain a generated key that is needed for the `Config`. */
+export const readDataDir = (overrides: Partial<Record<Name, string>> = {}): string => dataDirOf(createReader(overrides))
+
+export function dataDirOf(read: Read): string {
+  return resolve(wholePath('OPENHANDS_DATA_DIR', read) ?? defaultDataDir())
+}
+
+export function readWorkdirBase(read: Read, dataDir: string): string {
+  const base = resolve(wholePath('OPENHANDS_WORKDIR_BASE', read) ?? join(dataDir, 'work'))
   // No workdir may be inside the server's own files, so none would be possible.
   if (base === dataDir)
     throw new ConfigError('OPENHANDS_WORKDIR_BASE must be another directory than OPENHANDS_DATA_DIR.')
+  // Agents could change the logs there, and a workdir would look like a mark of the conversation with its name.
+  const own = OWN_DIRECTORIES.find((name) => `${base}/`.startsWith(`${join(dataDir, name)}/`))
+  if (own !== undefined)
+    throw new ConfigError(`OPENHANDS_WORKDIR_BASE is in ${join(dataDir, own)}, where the server keeps its own files.`)
   return base
 }
 
+/** Only a shell expands `~`, and `.env` and unit files have none: a directory with that name would be made. */
+function wholePath(name: Name, read: Read): string | undefined {
+  const path = read(name)
+  if (path === undefined || !/^~[^/]*(\/|$)/.test(path)) return path
+  throw new ConfigError(`${name}: ~ is not expanded here; write the whole path.`)
+}
+
+/** Empty if it is not set. A value without a path is refused: a list that limits something would limit nothing. */
 export function readPaths(name: Name, read: Read): string[] {
-  const paths = (read(name) ?? '').split(':').filter(Boolean)
+  const value = read(name)
+  const paths = (value ?? '').split(':').filter(Boolean)
+  if (value !== undefined && paths.length === 0)
+    throw new ConfigError(`${name} has no path in it; leave it out, or list paths separated by colons.`)
   const relative = paths.find((path) => !isAbsolute(path))
   if (relative) throw new ConfigError(`${name}: ${relative} is not an absolute path.`)
   return paths.map((path) => resolve(path))
@@ -36,11 +61,6 @@ export function readReadable(read: Read): string[] | undefined {
   return paths.length > 0 ? paths : undefined
 }
 
-/** Returns the data directory, which may contain a generated key that is needed for the `Config`. */
-export function readDataDir(overrides: Partial<Record<Name, string>> = {}): string {
-  return resolve(createReader(overrides)('OPENHANDS_DATA_DIR') ?? defaultDataDir())
-}
-
 export function defaultDataDir(): string {
   if (process.platform === 'darwin') return join(homeDirectory(), 'Library', 'Application Support', 'agent-server')
   const { XDG_DATA_HOME: base = '' } = process.env
@@ -48,7 +68,13 @@ export function defaultDataDir(): string {
 }
 
 /** That of the user if HOME is empty or relative: it would be a directory of the project that the process was started in. */
-export const homeDirectory = (): string => (isAbsolute(homedir()) ? homedir() : userInfo().homedir)
+export function homeDirectory(): string {
+  try {
+    return isAbsolute(homedir()) ? homedir() : userInfo().homedir
+  } catch {
+    return '/' // the user has no entry in the list of users; containers set HOME to this then
+  }
+}
 
 /** The settings file of the command line. It can contain the key of a model. */
 export const defaultSettingsPath = (): string => join(homeDirectory(), '.openhands', 'settings_sdk.json')

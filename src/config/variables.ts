@@ -34,7 +34,11 @@ export const VARIABLES = {
     about:
       'Directory with settings, instructions, skills and slash commands for conversations with the setting source `user`; it is trusted. Default: none.',
   },
-  OPENHANDS_SECRET_KEY: { about: 'Encrypts secrets at rest. Default: derived from the master key.', secret: true },
+  OPENHANDS_SECRET_KEY: {
+    about:
+      'Encrypts secrets at rest. Several, separated by commas, while the key changes: the first encrypts. Default: derived from the master key.',
+    secret: true,
+  },
   OPENHANDS_ISOLATION: {
     about: 'How commands are isolated: `bubblewrap`, required; `auto`, bubblewrap where it works; or `none`.',
     default: 'auto',

@@ -3,7 +3,7 @@
  */
 import { z } from 'zod'
 import { Event, EventTypeName } from './events/event.ts'
-import { HEADER_NAMES, faultOfHeaderName } from './http-header.ts'
+import { HEADER_NAMES, faultOfHeaderName, hasUserInfo } from './http-header.ts'
 import { MASK } from './llm-config.ts'
 import { OnlyPage, PageLimit } from './page.ts'
 
@@ -21,7 +21,7 @@ const RESERVED_HEADER =
 export const CallbackUrl = z
   .url({ protocol: /^https?$/, error: 'must be an absolute http or https URL' })
   .max(MAX_URL_LENGTH)
-  .refine((url) => !hasCredentials(url), { error: 'must not contain credentials; send them in headers' })
+  .refine((url) => !hasUserInfo(url), { error: 'must not contain credentials; send them in headers' })
   .describe('An http or https URL without credentials; put credentials in `headers`. The URL is not masked.')
 
 const EventTypes = z.array(EventTypeName).min(1).describe('Event types to deliver. Default: all.')
@@ -217,11 +217,6 @@ export const WebhookHeaders = z.object({
 
 /** Returns the configured headers with masked values. */
 export const maskHeaders = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, MASK]))
-
-function hasCredentials(url: string): boolean {
-  const parsed = URL.parse(url)
-  return parsed !== null && (parsed.username !== '' || parsed.password !== '')
-}
 
 function faultOfHeader(name: string, value: string): string | undefined {
   if (RESERVED_HEADER.test(name)) return `${name.toLowerCase()} is set by the server or the connection`

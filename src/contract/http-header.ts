@@ -1,4 +1,4 @@
-/** Validates names and values of HTTP headers (RFC 9110, 5.1 and 5.5). The messages quote neither. */
+/** Validates names and values of HTTP headers (RFC 9110, 5.1 and 5.5), and finds credentials in URLs. The messages quote none of them. */
 
 const MAX_NAME_LENGTH = 128
 
@@ -30,4 +30,10 @@ export function faultOfHeaderValue(value: string): string | undefined {
     return 'a value contains a character that cannot be sent in an HTTP header; use visible ASCII characters'
   if (value.trim() !== value) return 'a value begins or ends with whitespace'
   return undefined
+}
+
+/** True for `http://user:password@host` and the like: everyone who sees the URL sees the credentials. */
+export function hasUserInfo(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && (url.username !== '' || url.password !== '')
 }

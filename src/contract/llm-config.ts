@@ -1,6 +1,6 @@
 /** The model configuration of a conversation: `llm_config` in requests and responses. */
 import { z } from 'zod'
-import { HEADER_NAMES, faultOfHeaderName, faultOfHeaderValue } from './http-header.ts'
+import { HEADER_NAMES, faultOfHeaderName, faultOfHeaderValue, hasUserInfo } from './http-header.ts'
 
 /** Shown in place of a secret value; sent back, it means "unchanged". */
 export const MASK = '**********'
@@ -104,8 +104,14 @@ const NewExtraBody = z
   })
   .pipe(ExtraBody)
 
-/** The configuration in a request. Stored ones stay readable, whatever their size. */
+/** The configuration in a request. Stored ones stay readable. The URL is shown to all clients, and never sent with its credentials. */
 export const NewLlmConfig = LlmConfig.extend({
+  base_url: LlmConfig.shape.base_url
+    .unwrap()
+    .refine((url) => !hasUserInfo(url), {
+      error: 'must not contain credentials; send them in api_key or extra_headers',
+    })
+    .optional(),
   extra_body: NewExtraBody.optional(),
   api_version: z.string().max(200).optional(),
   custom_llm_provider: z.string().max(200).optional(),

@@ -45,7 +45,7 @@ export type App = {
 const DRAIN_TIMEOUT_MS = 1000
 
 const SECRETS_WITHOUT_KEY =
-  'some stored secrets were encrypted with another master key and cannot be decrypted; they are kept: start with OPENHANDS_MASTER_KEY=new,old once, or set OPENHANDS_SECRET_KEY to the value it had then'
+  'some stored secrets were encrypted with another key and cannot be decrypted; they are kept: start once with the old key too, as OPENHANDS_MASTER_KEY=new,old or OPENHANDS_SECRET_KEY=new,old'
 
 /** The server's progress. Conversations are available when it `isLoaded`. */
 type Progress = {

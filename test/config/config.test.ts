@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { VARIABLES } from '../../src/config/variables.ts'
 import { ensureWritable, readConfig } from '../../src/config/config.ts'
@@ -115,6 +117,12 @@ test('every setting is read', () => {
   })
 })
 
+test('a list of secret keys is tried in its order, then as one key, then the master keys', () => {
+  setEnv({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_SECRET_KEY: 'new-secret-key, old-secret-key' })
+  const whole = 'new-secret-key, old-secret-key'
+  expect(readConfig().secretKeys).toEqual(['new-secret-key', 'old-secret-key', whole, KEY])
+})
+
 test('the network of conversations without a policy is the ceiling, unless it is set', () => {
   setEnv({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_NETWORK_CEILING: 'allowlist:a.example, *.b.example:443' })
   const ceiling = { mode: 'allowlist', allow: ['a.example', '*.b.example:443'] }
@@ -203,6 +211,14 @@ test('the settings file of the command line is a secret file if there is one', a
   expect(readConfig().secretFiles).toContain(path)
 })
 
+test.skipIf(process.platform !== 'linux')('a user without an entry in the list of users has the home /', async () => {
+  const path = join(import.meta.dirname, '../../src/config/paths.ts')
+  const program = `import(${JSON.stringify(path)}).then(({ defaultDataDir }) => console.log(defaultDataDir()))`
+  const asNobodyKnown = ['--user', '--map-user=54321', '--map-group=54321', process.execPath, '--no-warnings']
+  const { stdout } = await promisify(execFile)('unshare', [...asNobodyKnown, '-e', program], { env: {} })
+  expect(stdout).toBe('/.local/share/agent-server\n')
+})
+
 describe('is refused in one sentence that names the variable:', () => {
   test.each<[string, Record<string, string>, RegExp]>([
     [
@@ -258,6 +274,34 @@ describe('is refused in one sentence that names the variable:', () => {
       { OPENHANDS_DATA_DIR: '/srv/x', OPENHANDS_WORKDIR_BASE: '/srv/x' },
       /^OPENHANDS_WORKDIR_BASE .*OPENHANDS_DATA_DIR/,
     ],
+    ...['sessions', 'deleted/x', 'local'].map((name): [string, Record<string, string>, RegExp] => [
+      `workdirs made among the server’s own files: ${name}`,
+      { OPENHANDS_DATA_DIR: '/srv/x', OPENHANDS_WORKDIR_BASE: `/srv/x/${name}` },
+      /^OPENHANDS_WORKDIR_BASE is in \/srv\/x\/\w+, where the server keeps its own files\.$/,
+    ]),
+    ...['~', '~/hunter2', '~hunter2/data'].map((path): [string, Record<string, string>, RegExp] => [
+      `a home that nobody expands: ${path}`,
+      path.endsWith('data') ? { OPENHANDS_WORKDIR_BASE: path } : { OPENHANDS_DATA_DIR: path },
+      /^OPENHANDS_\w+: ~ is not expanded here; write the whole path\.$/,
+    ]),
+    ...['OPENHANDS_WORKDIR_ROOTS', 'OPENHANDS_SANDBOX_READABLE'].map(
+      (name): [string, Record<string, string>, RegExp] => [
+        `a list of no paths, which would limit nothing: ${name}`,
+        { [name]: '::' },
+        new RegExp(`^${name} has no path in it`),
+      ],
+    ),
+    ['a list of no endpoints, which would limit nothing', { OPENHANDS_LLM_ALLOW: ' , ' }, /^OPENHANDS_LLM_ALLOW takes/],
+    ...['0', '10m', ' '].map((value): [string, Record<string, string>, RegExp] => [
+      `idle seconds of ${JSON.stringify(value)}`,
+      { OPENHANDS_IDLE_SECONDS: value },
+      /^OPENHANDS_IDLE_SECONDS is not valid: give a number of seconds from 0\.1 to 31536000\.$/,
+    ]),
+    ...['LLM', 'TAVILY'].map((name): [string, Record<string, string>, RegExp] => [
+      `a password in a URL that is shown, and that is not sent: ${name}`,
+      { [`${name}_BASE_URL`]: 'https://me:hunter2@models.example/v1' },
+      new RegExp(`^${name}_BASE_URL contains a user name or password\\. Leave them out, and set ${name}_API_KEY\\.$`),
+    ]),
     [
       'a body that may hold nothing',
       { OPENHANDS_MAX_BODY_BYTES: '1' },
@@ -291,12 +335,13 @@ describe('is refused in one sentence that names the variable:', () => {
       'HTTPS://hunter2.example.com',
       'null',
       'ftp://x.example.com',
+      'https://*.example.com',
     ].map((origin): [string, Record<string, string>, RegExp] => [
       `an origin that no browser would send: ${origin}`,
       { OPENHANDS_CORS_ORIGINS: origin },
       /^OPENHANDS_CORS_ORIGINS takes origins such as/,
     ]),
-    ...['true', '1', '10.0.0.0/33', 'proxy.example.com', '127.0.0.1/8/9', '1,2'].map(
+    ...['true', '1', '0.0.0.0/0', '::/0', '10.0.0.0/33', 'proxy.example.com', '127.0.0.1/8/9', '1,2'].map(
       (proxy): [string, Record<string, string>, RegExp] => [
         `a proxy that is none: ${proxy}`,
         { OPENHANDS_TRUST_PROXY: proxy },

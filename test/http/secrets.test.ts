@@ -161,6 +161,19 @@ describe('is refused, and nothing of it repeated:', () => {
   })
 })
 
+test('a password in the URL of a model is refused: all clients would see it, and it would not be sent', async () => {
+  await using it = await setUp()
+  const llm_config = { base_url: 'http://me:hunter2-hunter2@127.0.0.1/v1' }
+  for (const answer of [
+    await it.http.call('PUT', `/conversations/${it.id}/config`, { llm_config }),
+    await it.http.call('POST', '/conversations', { llm_config }),
+  ]) {
+    expectProblem(answer, 400, 'invalid_request')
+    expect(answer.body.message).toMatch(/base_url: must not contain credentials; send them in api_key or extra_headers/)
+    expect(answer.text).not.toContain('hunter2')
+  }
+})
+
 test.each(['GET', 'PUT', 'DELETE'])(
   '%s of a conversation that does not exist is 404, of a deleted one 410',
   async (method) => {

@@ -5,6 +5,8 @@ import { bash, setStage } from '../support/agent.ts'
 const OLD = 'the-old-master-key-0123'
 const NEW = 'the-new-master-key-4567'
 const SECRET = 'a-secret-worth-keeping'
+const FIRST = 'first-secret-key-8901'
+const SECOND = 'second-secret-key-2345'
 
 test('a new key takes the old one’s place without a client or a secret being lost', async () => {
   const script = {
@@ -34,5 +36,11 @@ test('a new key takes the old one’s place without a client or a secret being l
   await server.restart('SIGTERM', { OPENHANDS_MASTER_KEY: NEW })
   expect([await status(OLD), await status(NEW)]).toEqual([401, 200])
   await works(NEW)
-  expect(server.output()).not.toMatch(new RegExp(`${OLD}|${NEW}|${SECRET}`))
+
+  // The key of the secrets changes in the same way.
+  for (const key of [FIRST, `${SECOND},${FIRST}`, SECOND]) {
+    await server.restart('SIGTERM', { OPENHANDS_MASTER_KEY: NEW, OPENHANDS_SECRET_KEY: key })
+  }
+  await works(NEW)
+  expect(server.output()).not.toMatch(new RegExp(`${OLD}|${NEW}|${SECRET}|${FIRST}|${SECOND}`))
 })

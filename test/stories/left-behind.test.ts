@@ -5,6 +5,7 @@ import { mkdtempDisposable, readdir, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { OWN_DIRECTORIES } from '../../src/config/paths.ts'
 import { isDraftName } from '../../src/lib/durable-file.ts'
 import { markedProcesses } from '../support/marked.ts'
 import { KEY, launch, startServer } from '../support/server.ts'
@@ -67,6 +68,10 @@ test('what a killed server was doing is removed by the next start, without a req
   const others = (await readdir(dataDir)).filter((name) => /[.](new|old|ready|seccomp)/.test(name)).sort()
   // A program that starts at the same time may be writing the first one.
   expect(others).toEqual(['hidden-files.0123456789ab.new', ...OF_PEOPLE])
+  // A setting refuses workdirs in those of the server.
+  const entries = await readdir(dataDir, { withFileTypes: true })
+  const made = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  expect([...OWN_DIRECTORIES, 'work']).toEqual(expect.arrayContaining(made))
   expect(await readdir(home)).toEqual(['data'])
   expect(await call('GET', `/conversations/${id}`)).toMatchObject({ status: 200 })
 })

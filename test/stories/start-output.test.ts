@@ -98,7 +98,7 @@ test('`key` prints the key that the server uses, for scripts', async () => {
 })
 
 test('another master key causes no warning until something was encrypted; then one line tells how to read it again', async () => {
-  const locked = /encrypted with another master key[^\n]*OPENHANDS_MASTER_KEY=new,old/
+  const locked = /encrypted with another key[^\n]*OPENHANDS_MASTER_KEY=new,old or OPENHANDS_SECRET_KEY=new,old/
   await using stage = await setStage({ replies: [] }, { env: { OPENHANDS_MASTER_KEY: KEY } })
   const { server } = stage
   const authorization = (key: string) => ({ authorization: `Bearer ${key}` })

@@ -1,5 +1,6 @@
 /** The configuration of MCP servers on the wire: the forms that clients send, and the one that is stored and shown. */
 import { z } from 'zod'
+import { hasUserInfo } from '../http-header.ts'
 import { McpOauth } from './mcp-oauth.ts'
 
 export const MAX_MCP_SERVERS = 32
@@ -94,7 +95,7 @@ function faultsOf({ type, command: program, url: address, ...rest }: Fields): [s
 /** Secrets in it are named, and their values are not known yet. */
 function isAddress(text: string): boolean {
   const address = URL.parse(text)
-  return address !== null && /^https?:$/.test(address.protocol) && address.username === '' && address.password === ''
+  return address !== null && /^https?:$/.test(address.protocol) && !hasUserInfo(text)
 }
 
 const remote = {
