@@ -20,7 +20,9 @@ const finish = tool('Finish', () => ({ output: 'bye' }), { finishes: true })
 /** Real files, on a disk that takes the results of tools, and what is appended after one or after that text, only when it is let. */
 async function setHeldBench(options: BenchOptions, heldText = 'no such text') {
   const home = { directory: '' }
-  const real = createJsonlStore(home)
+  // The directory is known when there is a bench.
+  let store: EventStore | undefined
+  const real = () => (store ??= createJsonlStore(home))
   const hold = { reached: Promise.withResolvers<void>(), over: Promise.withResolvers<void>(), isFull: false }
   const held = (log: StoredLog): StoredLog => {
     const append = log.append.bind(log)
@@ -38,13 +40,13 @@ async function setHeldBench(options: BenchOptions, heldText = 'no such text') {
     return log
   }
   const logs: EventStore = {
-    create: async (...args) => held(await real.create(...args)),
-    copy: async (...args) => held(await real.copy(...args)),
+    create: async (...args) => held(await real().create(...args)),
+    copy: async (...args) => held(await real().copy(...args)),
     open: async (...args) => {
-      const opened = await real.open(...args)
+      const opened = await real().open(...args)
       return { ...opened, log: held(opened.log) }
     },
-    delete: (id) => real.delete(id),
+    delete: (id) => real().delete(id),
   }
   const bench = await setBench({ tools: [echo, fail, exit, finish], ...options, logs })
   home.directory = join(bench.dataDir, 'sessions')
