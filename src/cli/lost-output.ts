@@ -33,6 +33,17 @@ export function endWithoutReader(): void {
   })
 }
 
+/** Longer than a reader needs that reads; in milliseconds. */
+const LOG_PATIENCE_MS = 1000
+
+/** Resolves to false if the reader of the log does not read: a server does not wait for it to end. */
+export async function flushLog(): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, LOG_PATIENCE_MS, false)
+  void flushOutput().then(() => resolve(true))
+  return await promise.finally(() => clearTimeout(timer))
+}
+
 /** Resolves when everything was written, or could not be: an error is reported after that of the write. */
 export function flushOutput(): Promise<void> {
   return new Promise((resolve) => {

@@ -10,7 +10,7 @@ import { withoutUndefined } from '../lib/without-undefined.ts'
 import { endPreparation } from '../process-settings.ts'
 import { loadConfig, loadServices } from '../wiring/load-server.ts'
 import { exitNow } from './exit.ts'
-import { flushOutput } from './lost-output.ts'
+import { flushLog } from './lost-output.ts'
 import type { Started } from './start-summary.ts'
 
 export type ServeOptions = {
@@ -56,6 +56,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     if (!(await app.close())) process.exitCode = 1
   }
   if (process.exitCode === 1) await exitUnfinished()
+  if (!(await flushLog())) exitNow(0)
 }
 
 async function keptKey(): Promise<GeneratedKey> {
@@ -94,7 +95,7 @@ function settingsOf(
 
 /** What has not ended may wait for a file system. */
 async function exitUnfinished(): Promise<never> {
-  await flushOutput()
+  await flushLog()
   return exitNow(1)
 }
 

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import type { Logger } from 'pino'
 import type { LogLevel } from './log-levels.ts'
 import { LOG_LEVELS } from './log-levels.ts'
+import { LogOutput } from './log-output.ts'
 
 export type { Logger }
 
@@ -13,9 +14,12 @@ export type LoggerOptions = {
   readonly render?: ((line: string) => string) | undefined
 }
 
-// Written synchronously and without a transport: transports are worker files, which a single executable does not have.
+// Without a transport: transports are worker files, which a single executable does not have.
 export function createLogger({ level, redact, render = (line) => line }: LoggerOptions): Logger {
-  return pino(
+  const output = new LogOutput(process.stdout, (dropped) =>
+    logger.warn({ dropped }, 'log lines were dropped, because the output was not read'),
+  )
+  const logger: Logger = pino(
     {
       level: LOG_LEVELS[level],
       base: null,
@@ -23,8 +27,9 @@ export function createLogger({ level, redact, render = (line) => line }: LoggerO
       formatters: { level: (label) => ({ level: label }) },
       redact: ['req.headers.authorization', 'headers.authorization'],
     },
-    { write: (line: string) => void process.stdout.write(render(redact(line))) },
+    { write: (line: string) => output.write(() => render(redact(line))) },
   )
+  return logger
 }
 
 type Lines = { write(line: string): void }

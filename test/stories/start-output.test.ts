@@ -1,4 +1,5 @@
 /** What a person sees who starts the server at a terminal, and what a supervisor gets who starts it without one. */
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,6 +63,25 @@ test('without one every line is JSON', async () => {
   expect(await exited).toBe(0)
   for (const line of output().trim().split('\n'))
     expect(JSON.parse(line)).toMatchObject({ level: 'info', msg: expect.any(String) })
+})
+
+test('a server whose log is not read continues, and stops in time with exit code 0', async () => {
+  const port = String(await freePort())
+  const { child, exited, output } = launch(['serve', '--host', '127.0.0.1', '--port', port], {
+    env: { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: join(home, 'unread') },
+    cwd: home,
+  })
+  await expect.poll(output).toContain('"msg":"ready"')
+  child.stdout?.pause()
+  const ask = () => fetch(`http://127.0.0.1:${port}/info`, { headers: { authorization: `Bearer ${KEY}` } })
+  // More than the pipe and its two ends hold.
+  for (let round = 0; round < 40; round++)
+    await Promise.all(Array.from({ length: 50 }, async () => await (await ask()).text()))
+  child.kill('SIGTERM')
+  const stopped = once(child, 'exit')
+  expect(await stopped).toEqual([0, null])
+  child.stdout?.resume()
+  await exited
 })
 
 test('a server whose log cannot be written says so once, and continues', async () => {
