@@ -90,6 +90,14 @@ export const StreamNewConversation = StreamEvents.omit({ after_seq: true, hook_c
 })
 export type StreamNewConversation = z.infer<typeof StreamNewConversation>
 
+/** Headers of both streams. */
+export const ResumeHeaders = z.object({
+  'last-event-id': z
+    .string()
+    .optional()
+    .describe('The last `id` that the client received. The stream continues after it.'),
+})
+
 const MAX_CONVERSATIONS = 100
 
 export const StreamFirehose = StreamEvents.omit({ after_seq: true, hook_client: true }).extend({

@@ -1,7 +1,6 @@
 /** The live stream of the events of a conversation (SSE). */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { z } from 'zod'
-import { StreamEvents } from '../../../contract/events/events-api.ts'
+import { ResumeHeaders, StreamEvents } from '../../../contract/events/events-api.ts'
 import { StreamEvent } from '../../../contract/events/stream-frames.ts'
 import type { ConversationManager } from '../../../conversations/registry/manager.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
@@ -40,12 +39,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
         ]),
         params: ById,
         querystring: StreamEvents,
-        headers: z.object({
-          'last-event-id': z
-            .string()
-            .optional()
-            .describe('The last `id` that the client received. The stream continues after it.'),
-        }),
+        headers: ResumeHeaders,
         response: {
           200: {
             description:

@@ -1,7 +1,6 @@
 /** The firehose: the events of all conversations, as an event stream and as a WebSocket. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { z } from 'zod'
-import { StreamFirehose } from '../../../contract/events/events-api.ts'
+import { ResumeHeaders, StreamFirehose } from '../../../contract/events/events-api.ts'
 import { FirehoseStreamEvent } from '../../../contract/events/stream-frames.ts'
 import { Problem } from '../../../contract/problem.ts'
 import type { Firehose, FirehoseReader } from '../../../events/firehose/firehose.ts'
@@ -79,12 +78,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
     schema: {
       ...describe('streamFirehose', 'Follow the events of all conversations live (SSE; also a WebSocket)', PROBLEMS),
       querystring: StreamFirehose,
-      headers: z.object({
-        'last-event-id': z
-          .string()
-          .optional()
-          .describe('The last `id` that the client received. The stream continues after it.'),
-      }),
+      headers: ResumeHeaders,
       response: {
         200: {
           description:
