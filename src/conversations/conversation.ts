@@ -248,9 +248,12 @@ export class Conversation {
     await this.#actor.settle()
   }
 
-  /** Ends its shells that have been idle for `ms`; the next command starts them with their state. */
+  /**
+   * Ends its shells that have been idle for `ms`; the next command starts them with their state. During a run they stay:
+   * the agent goes on with what it has set, and not all of that is in the state.
+   */
   async closeIdleShells(ms: number): Promise<void> {
-    await this.#inner.shells.closeIdle(ms)
+    if (this.state.status !== 'running') await this.#inner.shells.closeIdle(ms)
   }
 
   /** True if closing it would end or lose nothing: no run, command, process, question or due delivery. */

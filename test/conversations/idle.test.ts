@@ -212,10 +212,13 @@ test('while memory is short, conversations are closed sooner', async () => {
   await closed(conversation)
 })
 
-test('while the server is short, idle shells end, also of a conversation in use, and continue with their state', async () => {
+test('while the server is short, idle shells end, but not during a run, and continue with their state', async () => {
+  const slow = gate('Slow')
   let isShort = false
   const idle = { afterMs: 3_600_000, shortMs: AFTER_MS, isShort: () => isShort }
-  await using bench = await setBench({ manager: { idle }, deps: { createShells: realShells() } })
+  const script = [{ calls: [call('Slow')] }, { text: 'Done.' }]
+  const deps = { createShells: realShells() }
+  await using bench = await setBench({ manager: { idle }, deps, tools: [slow.tool], script })
   const conversation = await bench.converse()
   using _ = { [Symbol.dispose]: bench.manager.hold(conversation.id) }
   const { commands, shells } = conversation.exec
@@ -223,9 +226,12 @@ test('while the server is short, idle shells end, also of a conversation in use,
   const run = (command: string) => commands.run({ ...request, command })
   await run('export kept=1; cd /')
   const sessions = async () => (await shells.list()).map(({ status }) => status)
+  await conversation.post(userText('go', true))
+  await slow.entered
+  isShort = true
   await looks()
   expect(await sessions()).toEqual(['idle'])
-  isShort = true
+  slow.open()
   await expect.poll(sessions).toEqual(['suspended'])
   expect(await run('echo $kept; pwd')).toMatchObject({ stdout: '1\n/\n' })
 })
