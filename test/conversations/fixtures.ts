@@ -62,7 +62,7 @@ export type BenchOptions = {
   /** How callbacks are delivered; receivers are on this machine unless `fetch` says otherwise. */
   readonly callbacks?: Partial<DispatcherOptions>
   /** Conversations at rest are closed when it says so; by default never. */
-  readonly manager?: Partial<Pick<ManagerDeps, 'idle' | 'endOrphans' | 'endProcesses'>>
+  readonly manager?: Partial<Pick<ManagerDeps, 'idle' | 'endOrphans' | 'endProcesses' | 'closeTimeoutMs'>>
 }
 
 export type Bench = AsyncDisposable & {

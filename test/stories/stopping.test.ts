@@ -1,10 +1,5 @@
 /** A stop of a server whose conversations have many shells: all of it is ended in time, and the exit code says so. */
-import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { setStage, type Stage } from '../support/agent.ts'
 import { markedProcesses } from '../support/marked.ts'
 import { effort, PATIENCE_MS } from '../support/patience.ts'
@@ -36,47 +31,5 @@ test(
     expect(markedProcesses(ids[0]!).length).toBeGreaterThan(2)
     expect(await stage.server.stop('SIGTERM'), stage.server.output()).toBe(0)
     expect(ids.filter((id) => markedProcesses(id).length > 0)).toEqual([])
-  },
-)
-
-const execute = promisify(execFile)
-const canFreeze =
-  process.getuid?.() === 0 &&
-  (await execute('losetup', ['-f']).then(
-    () => true,
-    () => false,
-  ))
-
-/** It takes as long as a stop may. */
-test.runIf(canFreeze && effort(0, 1) > 0)(
-  'a process that the kernel does not end makes the exit code 1, and is named',
-  async () => {
-    const root = await mkdtemp(join(tmpdir(), 'stopping-'))
-    const [image, disk] = [join(root, 'image'), join(root, 'disk')]
-    await mkdir(disk)
-    await execute('truncate', ['-s', '16M', image])
-    await execute('mkfs.ext4', ['-q', image])
-    await execute('mount', ['-o', 'loop', image, disk])
-    onTestFinished(async () => {
-      await execute('umount', ['-l', disk])
-      await rm(root, { recursive: true, force: true })
-    })
-    await using stage = await stageOf()
-    const workdir = join(disk, 'workdir')
-    await mkdir(workdir)
-    const id = await stage.create({ workdir })
-    await stage.server.call('POST', `/conversations/${id}/commands`, { command: 'echo there >file; sync' })
-    await execute('fsfreeze', ['-f', disk])
-    try {
-      stage.server.call('POST', `/conversations/${id}/commands`, { command: 'echo stuck >stuck' }).catch(() => {})
-      await expect.poll(() => markedProcesses(id).some(({ state }) => state === 'D')).toBe(true)
-      expect(await stage.server.stop('SIGTERM')).toBe(1)
-      const stuck = markedProcesses(id).map(({ pid }) => pid)
-      expect(stage.server.output()).toMatch(
-        new RegExp(`"pids":\\[.*${stuck[0]}.*processes of conversations could not be ended`),
-      )
-    } finally {
-      await execute('fsfreeze', ['-u', disk])
-    }
   },
 )

@@ -32,6 +32,7 @@ import { removeData, stateOnDisk } from './removal.ts'
 import { damaged } from './resting-views.ts'
 import { readSnapshot } from './snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
+import { reportLeftProcesses, reportUnclosed } from './stop-report.ts'
 
 /** Conversations viewed concurrently. */
 const VIEW_CONCURRENCY = 64
@@ -54,6 +55,8 @@ export type ManagerDeps = Omit<OpenConversationsDeps, 'isBusy'> &
     readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId'>) => void
     /** Ends the remaining processes of all conversations; returns the pids of those that could not be ended. */
     readonly endProcesses: () => Promise<readonly number[]>
+    /** Instead of `CLOSE_TIMEOUT_MS`. */
+    readonly closeTimeoutMs?: number
   }
 
 export class ConversationManager {
@@ -205,12 +208,10 @@ export class ConversationManager {
     const { logger, storage } = conversations
     this.#open.stop()
     await this.#starting?.catch(() => {}) // reported to the caller that started it
-    const isInTime = await settlesWithin(CLOSE_TIMEOUT_MS, this.#open.closeAll())
-    if (!isInTime) logger.warn('some conversations did not close in time')
+    await settlesWithin(this.#deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS, this.#open.closeAll())
+    const areClosed = reportUnclosed(logger, this.#open.unclosed())
     await storage.settled()
-    const left = await endProcesses()
-    if (left.length > 0) logger.error({ pids: left }, 'processes of conversations could not be ended')
-    return isInTime && left.length === 0
+    return reportLeftProcesses(logger, await endProcesses()) && areClosed
   }
 
   async #once(idempotency: Idempotency | undefined, make: () => Promise<ConversationView>): Promise<ConversationView> {

@@ -28,6 +28,8 @@ export class OpenConversations {
   readonly #openings = new Map<string, Promise<Conversation>>()
   /** Conversations that are being deleted, or closed because they are idle. */
   readonly #endings = new Map<string, Promise<void>>()
+  /** While the server stops. */
+  readonly #unclosed = new Set<string>()
   readonly #stopping = new AbortController()
   readonly #recovery: Recovery
   readonly #uses = new Uses((id) => this.#openings.has(id))
@@ -153,8 +155,25 @@ export class OpenConversations {
 
   /** Closes all, after `stop`. Never rejects. */
   async closeAll(): Promise<void> {
-    const closing = [...this.#openings.values()].map(async (opening) => (await opening).dispose('closing'))
-    await Promise.allSettled([...closing, ...this.#endings.values()])
+    const closing = [...this.#openings].map(([id, opening]) => this.#closeAtStop(id, opening))
+    await Promise.all([...closing, ...this.#endings.values()])
+  }
+
+  /** The ids of those that `closeAll` has not closed yet, or could not close. */
+  unclosed(): readonly string[] {
+    return [...new Set([...this.#unclosed, ...this.#endings.keys()])]
+  }
+
+  /** Never rejects. */
+  async #closeAtStop(id: string, opening: Promise<Conversation>): Promise<void> {
+    this.#unclosed.add(id)
+    const conversation = await opening.catch(() => undefined) // reported to the caller that opened it
+    try {
+      await conversation?.dispose('closing')
+      this.#unclosed.delete(id)
+    } catch (error) {
+      this.#deps.conversations.logger.error({ err: error, conversation_id: id }, 'a conversation could not be closed')
+    }
   }
 
   async #rest(conversation: Conversation): Promise<void> {

@@ -647,6 +647,42 @@ describe('closing', () => {
     expect(await bench.manager.close()).toBe(true)
   })
 
+  test('does not wait forever for a conversation, and names those that were not closed', async () => {
+    const home = { directory: '' }
+    // The directory is known when there is a bench.
+    let store: EventStore | undefined
+    const real = () => (store ??= createJsonlStore(home))
+    const [hung, broken] = [uuid7(), uuid7()]
+    const over = Promise.withResolvers<void>()
+    const logs: EventStore = {
+      copy: (...args) => real().copy(...args),
+      open: (id) => real().open(id),
+      delete: (id) => real().delete(id),
+      async create(id) {
+        const log = await real().create(id)
+        const close = log.close.bind(log)
+        log.close = async () => {
+          if (id === hung) await over.promise
+          await close()
+          if (id === broken) throw new Error('the disk is gone')
+        }
+        return log
+      },
+    }
+    await using bench = await setBench({ logs, manager: { closeTimeoutMs: 200 } })
+    home.directory = join(bench.dataDir, 'sessions')
+    for (const id of [hung, broken, uuid7()]) await bench.create({ id })
+    expect(await bench.manager.close()).toBe(false)
+    const lines = bench.logged.map((line) => JSON.parse(line))
+    expect(lines.find(({ msg }) => msg === 'a conversation could not be closed')).toMatchObject({
+      conversation_id: broken,
+    })
+    const named = lines.find(({ msg }) => msg.startsWith('these conversations were not closed'))
+    expect(named).toMatchObject({ level: 50, count: 2, conversation_ids: [hung, broken] })
+    over.resolve()
+    await expect.poll(() => bench.manager.close()).toBe(true)
+  })
+
   test('waits for a conversation that is just being made', async () => {
     await using bench = await setBench()
     const creating = Promise.allSettled([bench.create()])
