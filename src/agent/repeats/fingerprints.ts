@@ -73,15 +73,15 @@ function comparable({ output, error_type, error_message, truncated }: Output): s
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g
 const STARTED = /"background_(?:pid":\d+|id":"[^"]{0,100}")/
 
-/** Characters of an error, and of the input of its call, that are compared. */
+/** Characters of an error, and of its call, that are compared. */
 const KIND_LENGTH = 4000
 
 /**
  * Returns what errors of one kind have in common: the text without paths, numbers, ids and times, without names of files,
- * and without the words of the call's input.
+ * and without the words of the call.
  */
-export function kindOfError(text: string, { input }: Call): string {
-  const named = new Set(canonicalJson(input).slice(0, KIND_LENGTH).split(NO_WORD))
+export function kindOfError(text: string, { name, input }: Call): string {
+  const named = new Set(canonicalJson([name, input]).slice(0, KIND_LENGTH).split(NO_WORD))
   const words = text.slice(0, KIND_LENGTH).split(/\s+/)
   const common = words.map((word) =>
     VARYING.test(word) || word.split(NO_WORD).some((part) => part !== '' && named.has(part)) ? '#' : word,

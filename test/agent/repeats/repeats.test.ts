@@ -300,6 +300,22 @@ test('work in which something is new now and then never ends', () => {
   )
 })
 
+test('the count is the same when it is stored and read in between', () => {
+  const made = fc.record({ input: fc.nat(2), output: fc.nat(1), fails: fc.boolean(), ms: fc.constantFrom(1, 2000) })
+  const work = fc.array(fc.array(made, { minLength: 1, maxLength: 3 }), { minLength: 20, maxLength: 40 })
+  fc.assert(
+    fc.property(work, fc.nat(5), (answers, every) => {
+      const drafts = answers.flatMap((calls) => turn(...calls))
+      const through = drafts.reduce((state, draft, at) => {
+        const next = folded([draft], state)
+        return at % (every + 1) === 0 ? { ...next, repeats: JSON.parse(JSON.stringify(next.repeats)) } : next
+      }, folded([]))
+      expect(through.repeats).toEqual(repeatsOf(drafts))
+    }),
+    { numRuns: 30 },
+  )
+})
+
 test('polling with results that change never ends', () => {
   const polled = fc.array(fc.record({ at: fc.nat(4), stays: fc.integer({ min: 1, max: 9 }) }), {
     minLength: 60,

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import type { Habit } from '../../../src/agent/repeats/habits.ts'
 import { HABITS } from '../../../src/agent/repeats/habits.ts'
 import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
-import type { Conversation } from '../../../src/conversations/conversation.ts'
 import { call, endOf, eventsOf, only, say, setBench, tool, until, userText } from '../../conversations/fixtures.ts'
 
 const { adviceAt: ADVICE_AT, stuckAt: STUCK_AT } = HABITS.same
@@ -157,24 +156,31 @@ describe('each habit ends a run, after advice that the model reads', () => {
   })
 })
 
-describe('what comes in between', () => {
-  const read = tool('Read', () => ({ output: 'text' }))
-  const stays = () => ({ calls: [call('Read', { path: '/a' })] })
-  const countOf = (conversation: Conversation) => HABITS.unchanged.count(conversation.state.repeats)
-
-  test('pauses and restarts of the server do not begin the count again', async () => {
-    await using bench = await setBench({ tools: [read], script: stays })
-    const { id } = await bench.converse()
-    for (const kill of [false, true, false]) {
-      const conversation = await bench.manager.open(id)
-      const end = await endOf(conversation, await conversation.run({ max_steps: 7 }))
-      expect(end).toMatchObject({ stop_reason: 'max_steps', steps: 7 })
-      await bench.restart({ kill })
+test('pauses, `max_steps` and restarts of the server do not begin the count again; a message does', async () => {
+  const stop = { at: 24, reached: Promise.withResolvers<void>(), over: Promise.withResolvers<void>() }
+  const read = tool('Read', async () => {
+    if (--stop.at === 0) {
+      stop.reached.resolve()
+      await stop.over.promise
     }
-    const conversation = await bench.manager.open(id)
-    expect(countOf(conversation)).toBe(21)
-    expect(await endOf(conversation, await conversation.run())).toMatchObject({ stop_reason: 'stuck', steps: 9 })
-    const { run_id } = await conversation.post(userText('go on', true))
-    expect(await endOf(conversation, run_id!), 'counts from the start').toMatchObject({ steps: 30 })
+    return { output: 'text' }
   })
+  await using bench = await setBench({ tools: [read], script: () => ({ calls: [call('Read', { path: '/a' })] }) })
+  const { id } = await bench.converse()
+  for (const kill of [false, true, false]) {
+    const conversation = await bench.manager.open(id)
+    const end = await endOf(conversation, await conversation.run({ max_steps: 7 }))
+    expect(end).toMatchObject({ stop_reason: 'max_steps', steps: 7 })
+    await bench.restart({ kill })
+  }
+  const conversation = await bench.manager.open(id)
+  expect(HABITS.unchanged.count(conversation.state.repeats)).toBe(21)
+  const paused = await conversation.run()
+  await stop.reached.promise
+  await conversation.pause({ interrupt: false })
+  stop.over.resolve()
+  expect(await endOf(conversation, paused)).toMatchObject({ stop_reason: 'paused', steps: 3 })
+  expect(await endOf(conversation, await conversation.run())).toMatchObject({ stop_reason: 'stuck', steps: 6 })
+  const { run_id } = await conversation.post(userText('go on', true))
+  expect(await endOf(conversation, run_id!), 'counts from the start').toMatchObject({ steps: 30 })
 })

@@ -39,3 +39,17 @@ test('permission rules survive an older server, whose snapshot does not contain 
   })
   expect((await bench.manager.open(ruled)).rules.current).toEqual(RULES)
 })
+
+test('the snapshot of a version that counted repetitions in another way is read, and the count begins again', async () => {
+  await using bench = await setBench()
+  const id = await bench.create()
+  const path = join(bench.sessionOf(id), 'meta.json')
+  const repeats = { failures: ['0123456789abcdef'.repeat(2)], open: [], error: { hash: '0123456789abcdef', times: 1 } }
+  await bench.restart({
+    between: async () => {
+      const meta = JSON.parse(await readFile(path, 'utf8'))
+      await writeFile(path, JSON.stringify({ ...meta, repeats, preview: 'from the snapshot' }))
+    },
+  })
+  expect((await bench.manager.open(id)).state).toMatchObject({ preview: 'from the snapshot', repeats: {} })
+})

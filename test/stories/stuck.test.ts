@@ -1,0 +1,131 @@
+/** A strange model that repeats itself with real tools, rules, hooks and subagents: every run of it ends, and says why. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { asksForSummary } from '../support/chat-requests.ts'
+import { subscribe } from '../support/stream.ts'
+import { ofMain, ofSubagents, task } from '../support/subagents.ts'
+
+type Loop = (n: number) => ScriptedTurn
+
+const calling = (name: string, args: Record<string, unknown> | string = {}) => ({ name, arguments: args })
+const word = (n: number) => Array.from(String(n), (digit) => 'abcdefghij'[Number(digit)]).join('')
+
+/** What the model does after a message with this text, without end. */
+const LOOPS: Record<string, Loop> = {
+  'say hi': () => bash('echo hi'),
+  'read a file': () => ({ calls: [calling('Read', { file_path: 'same.txt' })] }),
+  'read two files': (n) => ({
+    calls: [
+      calling('Read', { file_path: n % 2 ? 'same.txt' : 'no.txt' }),
+      calling('Read', { file_path: n % 2 ? 'no.txt' : 'same.txt' }),
+    ],
+  }),
+  'write much': () => bash('seq 1 60000'),
+  'start programs': () => bash('sleep 100 &'),
+  'no JSON': () => ({ calls: [calling('Bash', '{ "command": ')] }),
+  'no arguments': (n) => ({ calls: [calling(n % 2 ? 'Bash' : 'Read')] }),
+  'no such tool': (n) => ({ calls: [calling(`Tool${word(n)}`, { n })] }),
+  'no such file': (n) => ({ calls: [calling('Read', { file_path: `src/${word(n + 10)}.ts` })] }),
+  'no such program': (n) => bash(`${word(n + 10)}x --version`),
+  'three errors in turn': (n) => bash(['cat nowhere', 'ls --wrong', 'false'][n % 3]!),
+  'do what rules deny': (n) => bash(`rm ${word(n)}`),
+  'do what a hook denies': (n) => bash(`touch ${word(n)}`),
+  'forget everything': (n) => bash(`head -c 4000 /dev/zero | tr '\\0' ${'xyz'[n % 3]}`),
+  'ask the client': () => ({ calls: [calling('job_status')] }),
+  'call for help': () => ({ calls: [task('never help')] }),
+  'never help': () => bash('cat nowhere'),
+}
+
+const endOf = (events: readonly any[]) => events.find(({ type }) => type === 'Result') // eslint-disable-line typescript/no-explicit-any
+
+const steps = new Map<string, number>()
+
+const stage = await setStage((question) => {
+  if (asksForSummary(question)) return { text: 'Nothing was done.' }
+  const text = question.messages.map(({ content }) => JSON.stringify(content)).join('\n')
+  const key = text.includes('You are a subagent')
+    ? 'never help'
+    : Object.keys(LOOPS).find((each) => text.includes(each))!
+  const n = steps.get(key) ?? 0
+  steps.set(key, n + 1)
+  return LOOPS[key]!(n)
+})
+afterAll(() => stage[Symbol.asyncDispose]())
+
+const DENY_TOUCH = `grep -q touch && { echo no touching >&2; exit 2; } || exit 0`
+const HOOKS = { PreToolUse: [{ hooks: [{ type: 'command', command: DENY_TOUCH }] }] }
+const tools = ['Bash', 'BashOutput', 'Read', 'Task']
+
+test.each<[string, number, object?]>([
+  ['say hi', 30],
+  ['read a file', 30],
+  ['read two files', 30],
+  ['write much', 30],
+  ['start programs', 30],
+  ['no JSON', 6],
+  ['no arguments', 12],
+  ['no such tool', 24],
+  ['no such file', 24],
+  ['no such program', 24],
+  ['three errors in turn', 18],
+  ['do what rules deny', 12, { disallowed_tools: ['Bash(rm:*)'] }],
+  ['do what a hook denies', 12, { hooks: HOOKS }],
+])('%s: the run ends after %i answers', async (text, after, fields = {}) => {
+  const id = await stage.create({ tools, ...fields })
+  const { body } = await stage.server.call('GET', `/conversations/${id}`)
+  await writeFile(join(body.workdir, 'same.txt'), 'The same.\n')
+  const events = await stage.say(id, text)
+  // A call that takes a second on a loaded machine begins the count of calls that succeed again.
+  expect(endOf(events)).toMatchObject({ stop_reason: 'stuck', steps: expect.toSatisfy((count) => count >= after) })
+})
+
+test('a subagent that is stuck fails, and so does an agent that calls it again and again', async () => {
+  const agents = { worker: { description: 'Works.', prompt: 'You work.' } }
+  const events = await stage.say(await stage.create({ tools, agents }), 'call for help')
+  expect(ofSubagents(events, 'Result')).toHaveLength(12)
+  expect(ofSubagents(events, 'Result').every(({ stop_reason, steps }) => stop_reason === 'stuck' && steps === 6)).toBe(
+    true,
+  )
+  expect(ofMain(events, 'Result')).toMatchObject([{ stop_reason: 'stuck', steps: 12 }])
+})
+
+test('compactions do not begin the count again', async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'any', context_window: 8000 }
+  const events = await stage.say(await stage.create({ tools, llm_config }), 'forget everything')
+  expect(events.filter(({ type }) => type === 'Condensation').length).toBeGreaterThan(3)
+  expect(endOf(events).stop_reason).toBe('stuck')
+})
+
+test('a client whose tool always answers the same ends the run', async () => {
+  const client_tools = [{ name: 'job_status', description: 'Returns it.', input_schema: { type: 'object' } }]
+  const id = await stage.create({ tools: [], client_tools })
+  const path = `/conversations/${id}`
+  const stream = await subscribe(stage.server.url, `${path}/events/stream?types=ClientToolCall,Result`)
+  const message = { role: 'user', content: 'ask the client' }
+  await stage.server.call('POST', `${path}/messages`, { message, run: true })
+  let answered = 0
+  for (let seen = 0; ;) {
+    const { event, data } = await stream.until((frame) => frame.data.seq > seen)
+    seen = data.seq
+    if (event === 'Result') expect(data.stop_reason).toBe('stuck')
+    if (event === 'Result') break
+    await stage.server.call('POST', `${path}/tool-results/${data.tool_use_id}`, { output: { status: 'waiting' } })
+    answered++
+  }
+  expect(answered).toBeGreaterThanOrEqual(30)
+  stream.close()
+})
+
+test('a run that continues after a kill of the server ends as well', async () => {
+  const id = await stage.create({ tools, resume_on_start: true })
+  const message = { role: 'user', content: 'say hi' }
+  await stage.server.call('POST', `/conversations/${id}/messages`, { message, run: true })
+  const answers = async () => (await stage.events(id, 'types=AssistantMessage')).length
+  await expect.poll(answers, { interval: 5 }).toBeGreaterThan(12)
+  await stage.server.restart('SIGKILL')
+  const results = () => stage.events(id, 'types=Result')
+  await expect.poll(async () => (await results()).at(-1)?.stop_reason).toBe('stuck')
+})
