@@ -46,6 +46,7 @@ import { viewOf } from './state/view.ts'
 import type { Tasks } from './tasks/tasks.ts'
 import type { CallbackSet } from './webhooks/callback-set.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
+import { followMoved } from './workdirs/moved-workdirs.ts'
 
 /** The parts that clients can reach. */
 export type ClientParts = {
@@ -239,6 +240,12 @@ export class Conversation {
    * was opened from its log.
    */
   async start(why: RecoveryReason | undefined): Promise<void> {
+    const { storage, workspace, logger } = this.#deps
+    const { settings } = this.state
+    await followMoved(
+      { storage, workdirBase: workspace.workdirRules.base, logger },
+      { id: this.id, log: this.log, settings },
+    )
     await this.#actor.recover(why)
     await this.#inner.deliveries.start()
   }

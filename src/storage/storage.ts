@@ -205,6 +205,8 @@ export interface SharedWorkdirs {
   /** Returns true if any conversation is recorded. */
   isShared(workdir: string): Promise<boolean>
   has(workdir: string, id: string): Promise<boolean>
+  /** Does nothing if none is recorded for the former path, or some are for the new one. */
+  move(workdir: string, to: string): Promise<void>
   /**
    * Removes this conversation, and all that no longer exist: an interrupted fork never worked there. Resolves to true
    * if none is recorded. Not durable: after a crash it may be recorded again, and is then removed the same way.

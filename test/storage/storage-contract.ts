@@ -276,6 +276,11 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
       const now = storage.sharedWorkdirs
       expect([await now.isShared('/work/a'), await now.isShared('/work')]).toEqual([true, false])
       expect([await now.has('/work/a', id), await now.has('/work/b', id)]).toEqual([true, false])
+      await now.move('/work/a', '/moved/a')
+      for (let again = 0; again < 2; again++) await now.move('/work/a', '/elsewhere/a')
+      expect([await now.has('/work/a', id), await now.has('/moved/a', guest.id)]).toEqual([false, true])
+      expect(await now.isShared('/elsewhere/a')).toBe(false)
+      await now.move('/moved/a', '/work/a')
       expect(await now.leave('/work/a', id)).toBe(false)
       expect(await now.has('/work/a', id)).toBe(false)
       expect(await now.leave('/work/a', guest.id)).toBe(true)

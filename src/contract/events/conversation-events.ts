@@ -66,7 +66,11 @@ export const StatusUpdate = Envelope.extend({
 }).meta({ id: 'StatusUpdate' })
 
 export const ConfigUpdate = Envelope.extend({
-  source: z.enum(['user', 'environment']).describe('`environment`: the server has generated a title.'),
+  source: z
+    .enum(['user', 'environment'])
+    .describe(
+      '`environment`: the server has generated a title, or found the workdir where the data directory was moved.',
+    ),
   type: z.literal('ConfigUpdate'),
   changes: z.record(z.string(), z.unknown()).describe('The changed fields; secret values are masked.'),
   model: z.string().optional().describe('The model that wrote the title.'),

@@ -1,7 +1,8 @@
 /** Removes the data of a deleted conversation: its workdir if the server created it, its marks, its data. */
 import type { Storage } from '../../storage/storage.ts'
-import type { GuestDeps } from '../workdirs/guest-workdirs.ts'
 import { leaveAsGuest } from '../workdirs/guest-workdirs.ts'
+import type { WorkdirDeps } from '../workdirs/moved-workdirs.ts'
+import { findMoved } from '../workdirs/moved-workdirs.ts'
 import { leaveWorkdir } from '../workdirs/shared-workdirs.ts'
 import { readSnapshot } from './snapshot.ts'
 import { readState } from '../state/read-state.ts'
@@ -16,11 +17,13 @@ export async function stateOnDisk(storage: Storage, id: string): Promise<State |
 }
 
 /** Removes the log last: until it is gone, the next start of the server knows that something is left to remove. */
-export async function removeData(deps: GuestDeps, id: string, state: State | undefined): Promise<void> {
+export async function removeData(deps: WorkdirDeps, id: string, state: State | undefined): Promise<void> {
   const { storage } = deps
-  const workdir = state?.settings.made_workdir
-  if (workdir !== undefined) await leaveWorkdir(storage.sharedWorkdirs, workdir, id)
-  if (state) await leaveAsGuest(deps, state.settings.workdir, id)
+  if (state) {
+    const { workdir, made_workdir: made } = { ...state.settings, ...(await findMoved(deps, id, state.settings)) }
+    if (made !== undefined) await leaveWorkdir(storage.sharedWorkdirs, made, id)
+    await leaveAsGuest(deps, workdir, id)
+  }
   await storage.active.clear(id)
   await storage.due.clear(id)
   await storage.conversation(id).remove()

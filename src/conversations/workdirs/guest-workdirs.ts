@@ -5,22 +5,29 @@
 import { realpath } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { z } from 'zod'
-import type { Storage } from '../../storage/storage.ts'
 import { readSnapshot } from '../registry/snapshot.ts'
+import type { State } from '../state/state.ts'
+import type { WorkdirDeps } from './moved-workdirs.ts'
+import { findMoved } from './moved-workdirs.ts'
 import { leaveIfShared } from './shared-workdirs.ts'
 
-export type GuestDeps = { readonly storage: Storage; readonly workdirBase: string }
-
 /** Records durably that the conversation works there, if it does. `workdir` is a real path. */
-export async function enterAsGuest({ storage, workdirBase }: GuestDeps, workdir: string, id: string): Promise<void> {
+export async function enterAsGuest(deps: WorkdirDeps, workdir: string, id: string): Promise<void> {
+  const { storage, workdirBase } = deps
   const made = await madeDirectoryOf(workdirBase, workdir)
   const owner = made && basename(made)
   if (made === undefined || owner === undefined || owner === id) return
   const state = await readSnapshot(storage, owner)
-  const isOwned = state ? state.settings.made_workdir === made : await storage.conversation(owner).exists()
+  const isOwned = state ? (await madeFor(deps, state)) === made : await storage.conversation(owner).exists()
   if (isOwned) await storage.sharedWorkdirs.add(made, [owner, id])
   // The owner is deleted; others still work there.
   else if (await storage.sharedWorkdirs.isShared(made)) await storage.sharedWorkdirs.add(made, [id])
+}
+
+/** An owner that was not opened since its workdir was moved still has the former path. */
+async function madeFor(deps: WorkdirDeps, { id, settings }: State): Promise<string | undefined> {
+  const { made_workdir = settings.made_workdir } = await findMoved(deps, id, settings)
+  return made_workdir
 }
 
 /**
@@ -28,7 +35,7 @@ export async function enterAsGuest({ storage, workdirBase }: GuestDeps, workdir:
  * of `now` is in the same directory.
  */
 export async function leaveAsGuest(
-  { storage, workdirBase }: GuestDeps,
+  { storage, workdirBase }: WorkdirDeps,
   workdir: string,
   id: string,
   now?: string,

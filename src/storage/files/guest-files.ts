@@ -4,7 +4,7 @@
  */
 import { codeOf } from '../../lib/error-code.ts'
 import { createHash } from 'node:crypto'
-import { readdir, rm, rmdir, writeFile } from 'node:fs/promises'
+import { readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
@@ -35,6 +35,15 @@ export class GuestFiles implements SharedWorkdirs {
 
   has(workdir: string, id: string): Promise<boolean> {
     return exists(join(this.#placeOf(workdir), id))
+  }
+
+  async move(workdir: string, to: string): Promise<void> {
+    try {
+      await rename(this.#placeOf(workdir), this.#placeOf(to))
+      await syncDirectory(this.#directory)
+    } catch (error) {
+      if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(codeOf(error) ?? '')) throw error
+    }
   }
 
   async leave(workdir: string, id: string): Promise<boolean> {
