@@ -22,8 +22,8 @@ const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z')
 const PREFIX_CHARS = 'ask_'.length + 4
 /** The resolution of `last_used_at`, so that requests do not write to disk. */
 const USE_RESOLUTION_MS = 60_000
-/** The longest timer of Node. */
-const MAX_TIMER_MS = 2 ** 31 - 1
+/** Timers do not run on while the machine is suspended, and do not follow a clock that is set. */
+const CLOCK_CHECK_MS = 60_000
 
 const Credential = z.object({ hash: z.string(), expires_at: z.iso.datetime().optional() })
 
@@ -195,9 +195,13 @@ export class ApiKeys implements AsyncDisposable {
     clearTimeout(this.#expiry)
     // Not as arguments of one call: there may be a hundred thousand.
     const next = this.#known.values().reduce((least, { until }) => Math.min(least, until), Infinity)
-    if (next === Infinity || this.#isClosed) return
-    const wait = Math.min(Math.max(next - this.#now(), 0), MAX_TIMER_MS)
-    this.#expiry = setTimeout(() => this.#learn(), wait).unref()
+    if (next !== Infinity && !this.#isClosed) this.#wait(next)
+  }
+
+  #wait(next: number): void {
+    const left = next - this.#now()
+    if (left <= 0) return this.#learn()
+    this.#expiry = setTimeout(() => this.#wait(next), Math.min(left, CLOCK_CHECK_MS)).unref()
   }
 
   #noteUse(id: string): void {

@@ -1,7 +1,7 @@
 /** API keys: made, found, rotated, revoked, and kept over a restart, in a real file. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ApiKeys } from '../../src/access/api-keys.ts'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -76,6 +76,20 @@ describe('an API key', () => {
     const { ended } = keys.find(key)!
     await new Promise((resolve) => ended.addEventListener('abort', resolve))
     expect(keys.find(key)).toBeUndefined()
+  })
+
+  test('ends its streams within a minute after the clock was set past expires_at, or the machine was suspended', async () => {
+    await using here = await bench()
+    const keys = await here.open()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    using _ = { [Symbol.dispose]: () => void vi.useRealTimers() }
+    const { key } = await keys.create({ ...READER, expires_at: '2026-02-28T12:00:00Z' })
+    const { ended } = keys.find(key)!
+    vi.advanceTimersByTime(120_000)
+    expect(ended.aborted).toBe(false)
+    here.pass(28 * 24 * 3600)
+    vi.advanceTimersByTime(60_000)
+    expect(ended.aborted).toBe(true)
   })
 
   test('stays valid together with its successors for the overlap of its rotation, also when that is repeated', async () => {
