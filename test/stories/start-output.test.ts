@@ -61,6 +61,8 @@ test('without one every line is JSON', async () => {
   await expect.poll(output).toContain('"msg":"ready"')
   child.kill('SIGTERM')
   expect(await exited).toBe(0)
+  // The path that other programs use, and not that of a descriptor of the server.
+  expect(output()).toMatch(/Server listening at unix:\/(?!proc\/self)/)
   for (const line of output().trim().split('\n'))
     expect(JSON.parse(line)).toMatchObject({ level: 'info', msg: expect.any(String) })
 })

@@ -65,7 +65,7 @@ async function listen(http: FastifyInstance, { dataDir, logger }: LocalAccessOpt
 
 async function listenOnSocket(http: FastifyInstance, place: SocketPlace): Promise<LocalAccess> {
   try {
-    await http.listen({ path: place.listenAt })
+    await http.listen({ path: place.listenAt, listenTextResolver: () => `Server listening at ${UNIX}${place.path}` })
   } catch (error) {
     await place[Symbol.asyncDispose]()
     throw error

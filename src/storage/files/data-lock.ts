@@ -90,7 +90,7 @@ function takeLock(directory: string): () => void {
     database?.close()
     if (!isBusy(cause))
       throw new DataDirectoryError(
-        `${directory} could not be locked (${cause instanceof Error ? cause.message : String(cause)}). Check that its disk has space, that this user may write there, and that files can be opened (ulimit -n).`,
+        `${directory} could not be locked (${cause instanceof Error ? cause.message : String(cause)}). ${adviceFor(cause, path)}`,
         { cause },
       )
     throw new DataDirectoryInUse(
@@ -115,9 +115,19 @@ function loadSqlite() {
 }
 
 const SQLITE_BUSY = 5
+const SQLITE_CORRUPT = 11
+const SQLITE_NOTADB = 26
 
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
+const isBusy = (error: unknown): boolean => hasCode(error, SQLITE_BUSY)
+
+function hasCode(error: unknown, ...codes: readonly unknown[]): boolean {
+  return error instanceof Error && 'errcode' in error && codes.includes(error.errcode)
+}
+
+function adviceFor(error: unknown, path: string): string {
+  return hasCode(error, SQLITE_CORRUPT, SQLITE_NOTADB)
+    ? `Remove ${path}: it is damaged, and holds only the lock.`
+    : 'Check that its disk has space, that this user may write there, and that files can be opened (ulimit -n).'
 }
 
 async function checkFormat(directory: string): Promise<void> {

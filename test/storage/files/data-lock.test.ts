@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DATA_FORMAT, DataDirectoryError, lockDataDirectory } from '../../../src/storage/files/data-lock.ts'
@@ -25,6 +25,15 @@ test('another process is kept out, and what it leaves behind after kill -9 does 
   await expect(lockDataDirectory(directory.path)).rejects.toThrow(/in use by another server/)
   server.kill('SIGKILL')
   await once(server, 'close')
+  await using _held = await lockDataDirectory(directory.path)
+})
+
+test('a damaged lock file can be removed, as the message says', async () => {
+  await using directory = await tempDirectory()
+  const path = join(directory.path, 'lock.db')
+  await writeFile(path, 'x'.repeat(4096))
+  await expect(lockDataDirectory(directory.path)).rejects.toThrow(`Remove ${path}: it is damaged`)
+  await rm(path)
   await using _held = await lockDataDirectory(directory.path)
 })
 
