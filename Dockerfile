@@ -8,7 +8,7 @@ WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
-RUN npm run build
+RUN npm run build -- --chunks
 
 # Run: the executable and what an agent's shell needs.
 FROM debian:bookworm-slim
@@ -21,6 +21,8 @@ RUN apt-get update \
 # So the executable is not readable by the user it runs as either: the kernel then hides its memory and environment from
 # that user's other processes, the agent's commands among them.
 COPY --from=build --chown=root:root --chmod=0711 /src/dist/agent-server /usr/local/bin/agent-server
+# Its code, which it cannot read from itself then.
+COPY --from=build --chown=root:root --chmod=0444 /src/dist/agent-server.chunks /usr/local/bin/agent-server.chunks
 USER agent
 WORKDIR /home/agent
 ENV OPENHANDS_DATA_DIR=/data

@@ -1,9 +1,13 @@
-/** Makes `dist/agent-server`, the single executable for this machine. */
+/**
+ * Makes `dist/agent-server`, the single executable for this machine. `--chunks` makes `dist/agent-server.chunks` as well, for users who
+ * can run the executable and not read it.
+ */
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { assemble, checkPdfProgram, publish, stripped } from './executable/assemble.ts'
 import { bundle, bundlePdfProgram, DIST, makeParts, PARTS } from './executable/bundle.ts'
 import { compile } from './executable/code-caches.ts'
+import { appendChunks } from './executable/load-chunks.ts'
 
 try {
   await build()
@@ -19,6 +23,8 @@ async function build(): Promise<void> {
   const executable = join(DIST, 'agent-server')
   publish(assemble({ node: stripped(process.execPath), chunks, pdfProgram }), executable)
   checkPdfProgram(executable)
+  rmSync(`${executable}.chunks`, { force: true })
+  if (process.argv.includes('--chunks')) appendChunks(`${executable}.chunks`, chunks)
   rmSync(PARTS, { recursive: true })
   const megabytes = (statSync(executable).size / 1e6).toFixed(0)
   process.stdout.write(`dist/agent-server: ${megabytes} MB, Node ${process.version}\n`)

@@ -4,9 +4,10 @@ import { setFlagsFromString } from 'node:v8'
 /**
  * Flags of Node, for the executable and for the scripts of package.json: a young generation of 12 MB at most. With V8's
  * own limit the server keeps 15 MB more after some hundred steps; a step takes as much processor time, within the
- * noise.
+ * noise. And no debugger, which SIGUSR1 would open at a port of this machine: commands without a sandbox can send signals
+ * to the server, and would read its memory.
  */
-export const NODE_FLAGS = ['--max-semi-space-size=4'] as const
+export const NODE_FLAGS = ['--max-semi-space-size=4', '--disable-sigusr1'] as const
 
 /**
  * More threads for files than libuv's four: one unresponsive file system would block those, and with them every log.

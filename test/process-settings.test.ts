@@ -11,6 +11,12 @@ test.each(['start', 'demo'] as const)('npm run %s starts Node with the flags of 
   expect(manifest.scripts[name]).toContain(`exec node ${NODE_FLAGS.join(' ')} src/main.ts`)
 })
 
+test('a signal opens no debugger, by which other programs of the user could read the keys', async () => {
+  const script = `process.kill(process.pid, 'SIGUSR1'); setTimeout(() => console.log(process.getBuiltinModule('node:inspector').url()), 200)`
+  const { stdout, stderr } = await execa(process.execPath, [...NODE_FLAGS, '--eval', script])
+  expect([stdout, stderr]).toEqual(['undefined', ''])
+})
+
 // Without types: Node cannot remove them under `--jitless`.
 const SETTINGS = stripTypeScriptTypes(readFileSync(join(import.meta.dirname, '../src/process-settings.ts'), 'utf8'))
 const HOT_LOOP = `${SETTINGS}

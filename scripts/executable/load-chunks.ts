@@ -41,7 +41,7 @@ export function runChunk(main: string, read: ReadChunk, onLoad?: OnLoad): void {
 export type ChunkFiles = { readonly name: string; readonly source: string; readonly cache: string | undefined }
 
 /**
- * Appends the chunks and their code caches to the executable, and an index of their lengths. Not as assets: those are
+ * Appends the chunks and their code caches to the executable or to another file, and an index of their lengths. Not as assets: those are
  * mapped, so all that is read once would count as resident from then on.
  */
 export function appendChunks(executable: string, chunks: readonly ChunkFiles[]): void {
@@ -57,11 +57,19 @@ export function appendChunks(executable: string, chunks: readonly ChunkFiles[]):
   for (const part of [index, length]) appendFileSync(executable, part)
 }
 
-/** Reads what `appendChunks` has appended. */
+/** Reads what `appendChunks` has appended: all places are counted from the end of the file. */
 export function appendedChunks(): ReadChunk {
   const { closeSync, fstatSync, openSync, readSync } = process.getBuiltinModule('node:fs')
-  // Also after another file has taken its name.
-  const open = () => openSync(process.platform === 'linux' ? '/proc/self/exe' : process.execPath, 'r')
+  const open = () => {
+    try {
+      // Also after another file has taken its name.
+      return openSync(process.platform === 'linux' ? '/proc/self/exe' : process.execPath, 'r')
+    } catch (error) {
+      // The user of the container image cannot read the executable: the chunks are in a file next to it.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EACCES')) throw error
+      return openSync(`${process.execPath}.chunks`, 'r')
+    }
+  }
   const readAt = (file: number, position: number, length: number) => {
     const bytes = Buffer.allocUnsafeSlow(length)
     readSync(file, bytes, 0, length, position)

@@ -1,0 +1,33 @@
+/** The code of the executable, where its user may run it and not read it, as in the container image. */
+import { execFile } from 'node:child_process'
+import { chmod, copyFile, mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { appendChunks, appendedChunks, runChunk } from '../../scripts/executable/load-chunks.ts'
+
+const MAIN = `const run = ${runChunk.toString()}; run('main.js', (${appendedChunks.toString()})())`
+
+test.skipIf(process.platform !== 'linux')(
+  'an executable that cannot be read takes its code from the file next to it',
+  async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'chunks-'))
+    const at = (name: string) => join(directory.path, name)
+    await writeFile(at('main.source'), `(function(exports,require,module){console.log(require('./other.js').said)})`)
+    await writeFile(at('other.source'), `(function(exports,require,module){exports.said='from the file'})`)
+    const chunks = ['main', 'other'].map((name) => ({
+      name: `${name}.js`,
+      source: at(`${name}.source`),
+      cache: undefined,
+    }))
+    const node = at('node')
+    await copyFile(process.execPath, node)
+    appendChunks(`${node}.chunks`, chunks)
+    await chmod(node, 0o111)
+    // Also where the tests run as root, who may read everything.
+    const asUser = ['--user', '--map-user=1000', '--map-group=1000', node, '--eval', MAIN]
+    const { stdout } = await promisify(execFile)('unshare', asUser)
+    expect(stdout).toBe('from the file\n')
+  },
+)
