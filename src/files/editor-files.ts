@@ -154,8 +154,25 @@ async function readFile({ handle, path }: OpenedPath, maxBytes: number): Promise
   await using reading = await open(`/proc/self/fd/${handle.fd}`, constants.O_RDONLY)
   const version = await reading.stat({ bigint: true })
   if (version.size > maxBytes) return { kind: 'large', path, size: Number(version.size) }
-  return { kind: 'file', path, bytes: await reading.readFile(), version, mode: Number(version.mode) & 0o777 }
+  const bytes = await readAtMost(reading, maxBytes)
+  if (!bytes) return { kind: 'large', path, size: Math.max(Number((await reading.stat()).size), maxBytes + 1) }
+  return { kind: 'file', path, bytes, version, mode: Number(version.mode) & 0o777 }
 }
+
+/** Returns undefined if there are more: a file can grow after its size was checked, up to more than fits into memory. */
+async function readAtMost(file: FileHandle, maxBytes: number): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = []
+  for (let length = 0; length <= maxBytes;) {
+    const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, maxBytes + 1 - length))
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, length)
+    if (bytesRead === 0) return Buffer.concat(pieces)
+    pieces.push(buffer.subarray(0, bytesRead))
+    length += bytesRead
+  }
+  return undefined
+}
+
+const PIECE_BYTES = 64 * 1024
 
 async function refuseChanged(target: string, { path, version }: FoundFile): Promise<BigIntStats> {
   const now = await lstat(target, { bigint: true })

@@ -22,7 +22,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { MAX_LISTED } from '../../src/files/directory-listing.ts'
 import { FileRefusal } from '../../src/files/file-refusal.ts'
-import { createEditorFiles } from '../../src/files/editor-files.ts'
+import { createEditorFiles, createFileViews } from '../../src/files/editor-files.ts'
 import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../src/files/editor-files.ts'
 import { UnfinishedFiles } from '../../src/files/unfinished-files.ts'
 import { makeDirectory } from './editor-fixture.ts'
@@ -63,6 +63,17 @@ const refusal = (message: RegExp) =>
 const forbidden = expect.objectContaining({ isForbidden: true })
 
 describe('the entry at a path is', () => {
+  test('a file that has more than its size says, such as one that grows meanwhile, is not read beyond the limit', async () => {
+    const files = createFileViews(() => ({ forbidden: [] }))
+    // The kernel says that it has no bytes.
+    const maps = '/proc/self/smaps'
+    expect((await stat(maps)).size).toBe(0)
+    expect((await readFile(maps)).length).toBeGreaterThan(MAX)
+    expect(await files.look(maps, MAX)).toMatchObject({ kind: 'large', size: MAX + 1 })
+    const whole = await files.look('/proc/version', MAX)
+    expect(whole.kind === 'file' && whole.bytes).toEqual(await readFile('/proc/version'))
+  })
+
   test('a file, with its bytes', async () => {
     const { home, files } = await setUp()
     await writeFile(join(home, 'a'), 'text')
