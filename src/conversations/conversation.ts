@@ -257,7 +257,7 @@ export class Conversation {
 
   /**
    * Ends its shells that have been idle for `ms`; the next command starts them with their state. During a run they stay:
-   * the agent goes on with what it has set, and not all of that is in the state.
+   * the agent uses what it has set, and not all of that is in the state.
    */
   async closeIdleShells(ms: number): Promise<void> {
     if (this.state.status !== 'running') await this.#inner.shells.closeIdle(ms)

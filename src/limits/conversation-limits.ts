@@ -13,6 +13,7 @@ import { enterArguments, SHELL, type Rlimits } from './enter-limits.ts'
 import type { Exceeded, LimitValues } from '../shell/limit-values.ts'
 import { tellBytes } from '../shell/limit-values.ts'
 import type { LimitWatch, Look } from './limit-watch.ts'
+import { withLimits } from './limited-shells.ts'
 import { memoryOf, sampleProcesses } from './process-usage.ts'
 import { RunningCommands } from './running-commands.ts'
 import { ShellTrees } from './shell-trees.ts'
@@ -129,19 +130,7 @@ export class ConversationLimits {
         await group?.end()
       }
     }
-    return {
-      get: (sessionId) => this.#limited(shells.get(sessionId)),
-      cwdOf: (sessionId) => shells.cwdOf(sessionId),
-      fork: async (sessionId, id) => this.#limited(await shells.fork(sessionId, id)),
-      endFork: (id) => shells.endFork(id),
-      startProgram: (options) => shells.startProgram(options),
-      list: () => shells.list(),
-      closeIdle: (ms) => shells.closeIdle(ms),
-      end: (sessionId) => shells.end(sessionId),
-      processes: () => shells.processes(),
-      close,
-      [Symbol.asyncDispose]: close,
-    }
+    return withLimits(shells, { limited: (shell) => this.#limited(shell), close })
   }
 
   /** Ends what has exceeded a limit for too long. */

@@ -70,8 +70,10 @@ export class BashSession implements Shell {
   }
 
   get facts(): SessionFacts {
-    const pid = this.bash?.entry?.pid
-    const status = this.#commands > 0 ? 'busy' : pid === undefined ? 'suspended' : 'idle'
+    const { bash } = this
+    const pid = bash?.entry?.pid
+    // A killed bash may still be there for a moment: the next command does not start another one before its end is known.
+    const status = this.#commands > 0 ? 'busy' : bash ? 'idle' : 'suspended'
     return { id: this.id, status, cwd: this.#cwd, ...(pid !== undefined && { pid }) }
   }
 

@@ -172,7 +172,7 @@ describe('after the shell has ended', () => {
     await writeFile(join(workdir, 'go'), '')
     await expect.poll(() => shells.list()).toMatchObject([{ id: 'agent', status: 'suspended' }])
     const next = await run('echo $A')
-    expect(next.stdout).toBe('1\n')
+    expect(next).toMatchObject({ stdout: '1\n' })
     expect(next.note).toMatch(new RegExp(`had ended since.*(${KILLED.source})`))
   })
 })

@@ -48,7 +48,8 @@ describe('the processes of a conversation', () => {
     await stage.say(id, 'sleep 301 >/dev/null 2>&1 &')
     const left = await run('sleep 302 >/dev/null & echo', { session_id: 'mine' })
     const inBackground = await run('sleep 303', { background: true })
-    await expect.poll(async () => linesOf(await list())).toContain('sleep 303')
+    const started = ['sleep 301', 'sleep 302', 'sleep 303']
+    await expect.poll(async () => linesOf(await list())).toEqual(expect.arrayContaining(started))
     const processes = await list()
     const find = (line: string) => processes.find(({ command_line }) => command_line === line)
     expect(find('sleep 301')).toEqual({
@@ -77,9 +78,9 @@ describe('the processes of a conversation', () => {
   })
 
   test('have those among them that left the tree of their shell, with what they start', async () => {
-    await run('(setsid sh -c "sleep 311; :" >/dev/null 2>&1 &); sleep 0.1')
+    await run('(setsid sh -c "sleep 311; :" >/dev/null 2>&1 &)')
+    await expect.poll(async () => linesOf(await list())).toEqual(['sh -c sleep 311; :', 'sleep 311'])
     const processes = await list()
-    expect(linesOf(processes)).toEqual(['sh -c sleep 311; :', 'sleep 311'])
     const { status, body } = await call('DELETE', `/processes/${processes[0]!.pid}`)
     expect(status).toBe(200)
     expect(linesOf(body.ended)).toEqual(['sh -c sleep 311; :', 'sleep 311'])
@@ -99,6 +100,8 @@ describe('the processes of a conversation', () => {
 
   test('are matched exactly by a pattern; without a match nothing ends', async () => {
     await run('sleep 331 >/dev/null & sleep 332 >/dev/null &')
+    // Until then they are copies of the shell.
+    await expect.poll(async () => linesOf(await list()).toSorted()).toEqual(['sleep 331', 'sleep 332'])
     expect((await call('DELETE', '/processes?pattern=sleep.*')).body).toEqual({ ended: [] })
     expect(await list()).toHaveLength(2)
     expect((await call('DELETE', '/processes?pattern=sleep%20332')).body.ended).toHaveLength(1)
@@ -135,7 +138,7 @@ describe('no client ends', () => {
     await refusePid(pid)
     expect((await call('DELETE', '/processes?pattern=352')).body.ended).toEqual([])
     expect(await list()).toEqual([])
-    expect(linesOf(await list(other))).toEqual(['sleep 352'])
+    await expect.poll(async () => linesOf(await list(other))).toEqual(['sleep 352'])
     expect((await call('DELETE', `/processes/${pid}`, undefined, other)).body.ended).toHaveLength(1)
   })
 

@@ -1,4 +1,4 @@
-/** A strange model that repeats itself with real tools, rules, hooks and subagents: every run of it ends, and says why. */
+/** A strange model that repeats itself with real tools, rules, hooks and subagents: it is advised, and its run ends if all fails. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -33,7 +33,7 @@ const LOOPS: Record<string, Loop> = {
   'three errors in turn': (n) => bash(['cat nowhere', 'ls --wrong', 'false'][n % 3]!),
   'do what rules deny': (n) => bash(`rm ${word(n)}`),
   'do what a hook denies': (n) => bash(`touch ${word(n)}`),
-  'forget everything': (n) => bash(`head -c 4000 /dev/zero | tr '\\0' ${'xyz'[n % 3]}`),
+  'forget everything': (n) => bash(`head -c 4000 /dev/zero | tr '\\0' ${'xyz'[n % 3]}; false`),
   'ask the client': () => ({ calls: [calling('job_status')] }),
   'call for help': () => ({ calls: [task('never help')] }),
   'never help': () => bash('cat nowhere'),
@@ -58,13 +58,10 @@ afterAll(() => stage[Symbol.asyncDispose]())
 const DENY_TOUCH = `grep -q touch && { echo no touching >&2; exit 2; } || exit 0`
 const HOOKS = { PreToolUse: [{ hooks: [{ type: 'command', command: DENY_TOUCH }] }] }
 const tools = ['Bash', 'BashOutput', 'Read', 'Task']
+/** More answers than advice needs, also where a call that takes a second on a loaded machine begins the count again. */
+const MANY = 35
 
 test.each<[string, number, object?]>([
-  ['say hi', 30],
-  ['read a file', 30],
-  ['read two files', 30],
-  ['write much', 30],
-  ['start programs', 30],
   ['no JSON', 6],
   ['no arguments', 12],
   ['no such tool', 24],
@@ -74,13 +71,22 @@ test.each<[string, number, object?]>([
   ['do what rules deny', 12, { disallowed_tools: ['Bash(rm:*)'] }],
   ['do what a hook denies', 12, { hooks: HOOKS }],
 ])('%s: the run ends after %i answers', async (text, after, fields = {}) => {
-  const id = await stage.create({ tools, ...fields })
-  const { body } = await stage.server.call('GET', `/conversations/${id}`)
-  await writeFile(join(body.workdir, 'same.txt'), 'The same.\n')
-  const events = await stage.say(id, text)
-  // A call that takes a second on a loaded machine begins the count of calls that succeed again.
-  expect(endOf(events)).toMatchObject({ stop_reason: 'stuck', steps: expect.toSatisfy((count) => count >= after) })
+  const events = await stage.say(await stage.create({ tools, ...fields }), text)
+  expect(endOf(events)).toMatchObject({ stop_reason: 'stuck', steps: after })
 })
+
+test.each(['say hi', 'read a file', 'read two files', 'write much', 'start programs'])(
+  '%s: without any change the model is advised, and may continue',
+  async (text) => {
+    const id = await stage.create({ tools, max_iteration_per_run: MANY })
+    const { body } = await stage.server.call('GET', `/conversations/${id}`)
+    await writeFile(join(body.workdir, 'same.txt'), 'The same.\n')
+    const events = await stage.say(id, text)
+    expect(endOf(events)).toMatchObject({ stop_reason: 'iteration_limit', steps: MANY })
+    const advised = events.filter(({ advice }) => advice !== undefined)
+    expect(advised).toMatchObject([{ advice: expect.stringContaining('their results did not change') }])
+  },
+)
 
 test('a subagent that is stuck fails, and so does an agent that calls it again and again', async () => {
   const agents = { worker: { description: 'Works.', prompt: 'You work.' } }
@@ -99,7 +105,7 @@ test('compactions do not begin the count again', async () => {
   expect(endOf(events).stop_reason).toBe('stuck')
 })
 
-test('a client whose tool always answers the same ends the run', async () => {
+test('a client whose tool always fails in the same way ends the run', async () => {
   const client_tools = [{ name: 'job_status', description: 'Returns it.', input_schema: { type: 'object' } }]
   const id = await stage.create({ tools: [], client_tools })
   const path = `/conversations/${id}`
@@ -112,16 +118,19 @@ test('a client whose tool always answers the same ends the run', async () => {
     seen = data.seq
     if (event === 'Result') expect(data.stop_reason).toBe('stuck')
     if (event === 'Result') break
-    await stage.server.call('POST', `${path}/tool-results/${data.tool_use_id}`, { output: { status: 'waiting' } })
+    await stage.server.call('POST', `${path}/tool-results/${data.tool_use_id}`, {
+      output: 'no such job',
+      is_error: true,
+    })
     answered++
   }
-  expect(answered).toBeGreaterThanOrEqual(30)
+  expect(answered).toBe(6)
   stream.close()
 })
 
 test('a run that continues after a kill of the server ends as well', async () => {
   const id = await stage.create({ tools, resume_on_start: true })
-  const message = { role: 'user', content: 'say hi' }
+  const message = { role: 'user', content: 'no such program' }
   await stage.server.call('POST', `/conversations/${id}/messages`, { message, run: true })
   const answers = async () => (await stage.events(id, 'types=AssistantMessage')).length
   await expect.poll(answers, { interval: 5 }).toBeGreaterThan(12)

@@ -4,15 +4,18 @@ import { roundsOf } from './cycle.ts'
 import type { Repeats, Result } from './repeats.ts'
 import { COMPARED_AFTER, repeatsAfterResult } from './repeats.ts'
 
-/** What an agent repeats; described in docs/runs.md. */
-export type Habit = 'same' | 'alike' | 'error' | 'kind' | 'unchanged' | 'failures' | 'texts'
+/** What an agent repeats until its run ends; described in docs/runs.md. */
+export type StuckHabit = 'same' | 'alike' | 'error' | 'kind' | 'failures' | 'texts'
+
+/** `unchanged`: a run that repeats what succeeds is advised, but does not end. */
+export type Habit = StuckHabit | 'unchanged'
 
 type Limits = {
   /** Grows by at most one with each answer. */
   readonly count: (repeats: Repeats) => number
   /** The count from which on the model gets advice. */
   readonly adviceAt: number
-  /** The count at which the run ends. */
+  /** The count at which the run ends; Infinity if it does not. */
   readonly stuckAt: number
 }
 
@@ -23,11 +26,11 @@ export const HABITS: Readonly<Record<Habit, Limits>> = {
   alike: { count: ({ failures }) => roundsOf(failures?.alike), adviceAt: 8, stuckAt: 12 },
   error: { count: ({ failures }) => failures?.error?.times ?? 0, adviceAt: 8, stuckAt: 12 },
   kind: { count: ({ failures }) => failures?.kind?.times ?? 0, adviceAt: 16, stuckAt: 24 },
-  // Later than failures: many calls without a wait in between may still be polling.
+  // Nothing fails, and many calls without a wait in between may still be polling.
   unchanged: {
     count: ({ unchanged }) => (unchanged ? COMPARED_AFTER + unchanged.times : 0),
     adviceAt: 20,
-    stuckAt: 30,
+    stuckAt: Infinity,
   },
   // Searches that find nothing are failures, too.
   failures: { count: ({ failures }) => failures?.times ?? 0, adviceAt: 40, stuckAt: 60 },
@@ -36,24 +39,32 @@ export const HABITS: Readonly<Record<Habit, Limits>> = {
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table above
 const NAMES = Object.keys(HABITS) as Habit[]
+const STUCK_NAMES = NAMES.filter((name) => name !== 'unchanged')
 
 /** Returns what the agent repeats so often that its run ends. */
-export const stuckIn = (repeats: Repeats): Habit | undefined =>
-  NAMES.find((habit) => HABITS[habit].count(repeats) >= HABITS[habit].stuckAt)
+export const stuckIn = (repeats: Repeats): StuckHabit | undefined =>
+  STUCK_NAMES.find((habit) => HABITS[habit].count(repeats) >= HABITS[habit].stuckAt)
 
 /** Returns true if one more answer can be too many. */
 export const isNearlyStuck = (repeats: Repeats): boolean =>
-  NAMES.some((habit) => HABITS[habit].count(repeats) >= HABITS[habit].stuckAt - 1)
+  STUCK_NAMES.some((habit) => HABITS[habit].count(repeats) >= HABITS[habit].stuckAt - 1)
 
 /** Returns the advice for the model with the result that completes one repetition too many. */
 export function adviceFor(repeats: Repeats, result: Result, openCalls: readonly ToolCall[]): string | undefined {
   // What follows hashes: almost always it is known without it that there is no advice.
-  if (!NAMES.some((habit) => HABITS[habit].count(repeats) >= HABITS[habit].adviceAt - 1)) return undefined
+  const mayGet = (habit: Habit, count: number) => isAdvised(habit, count) || isAdvised(habit, count + 1)
+  if (!NAMES.some((habit) => mayGet(habit, HABITS[habit].count(repeats)))) return undefined
   if (openCalls.length !== 1) return undefined
   const after = repeatsAfterResult(repeats, result, openCalls)
   if (stuckIn(after)) return undefined
-  const habit = NAMES.find((each) => HABITS[each].count(after) >= HABITS[each].adviceAt)
+  const habit = NAMES.find((each) => isAdvised(each, HABITS[each].count(after)))
   return habit && adviceOn(habit, HABITS[habit].count(after))
+}
+
+/** With each answer before the end. Without an end only at first, and whenever the count has doubled. */
+function isAdvised(habit: Habit, count: number): boolean {
+  const { adviceAt, stuckAt } = HABITS[habit]
+  return count >= adviceAt && (stuckAt !== Infinity || Number.isInteger(Math.log2(count / adviceAt)))
 }
 
 /** Returns the advice for a model that continues without calling a tool. */
@@ -64,6 +75,7 @@ export function adviceOnTexts(repeats: Repeats): string | undefined {
 }
 
 function adviceOn(habit: Habit, times: number): string {
+  if (habit === 'unchanged') return done(habit, times)
   const unit = habit === 'same' || habit === 'alike' || habit === 'texts' ? 'times' : 'such answers'
   return `${done(habit, times)} After ${HABITS[habit].stuckAt} ${unit} the run ends.`
 }

@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Habit } from '../../../src/agent/repeats/habits.ts'
 import { HABITS, adviceFor, adviceOnTexts, stuckIn } from '../../../src/agent/repeats/habits.ts'
+import type { Repeats } from '../../../src/agent/repeats/repeats.ts'
 import { NO_REPEATS, WAIT_MS, repeatsAfter } from '../../../src/agent/repeats/repeats.ts'
 import type { EventDraft } from '../../../src/contract/events/event.ts'
 import {
@@ -68,15 +69,30 @@ const times = <T>(count: number, make: (n: number) => T[]): T[] =>
 const repeatsOf = (drafts: readonly EventDraft[]) => folded(drafts).repeats
 const countOf = (drafts: readonly EventDraft[], habit: Habit = 'same') => HABITS[habit].count(repeatsOf(drafts))
 
-/** After how many of these answers the run ends, and why; undefined if it does not in `limit` answers. */
-function endOf(make: (n: number) => readonly EventDraft[], limit = 500): [Habit, number] | undefined {
+/** After how many of these answers `find` finds a habit, and which; undefined if it finds none in `limit`. */
+function firstOf(
+  make: (n: number) => readonly EventDraft[],
+  find: (repeats: Repeats) => Habit | undefined,
+  limit = 500,
+): [Habit, number] | undefined {
   let state = folded([])
   for (let n = 0; n < limit; n++) {
     state = folded(make(n), state)
-    const habit = stuckIn(state.repeats)
+    const habit = find(state.repeats)
     if (habit) return [habit, n + 1]
   }
   return undefined
+}
+
+/** Why the run ends. */
+const endOf = (make: (n: number) => readonly EventDraft[]) => firstOf(make, stuckIn)
+
+/** What the model is advised about first, if the calls succeed. */
+const noticedIn = (make: (n: number) => readonly EventDraft[], limit?: number) => firstOf(make, isNoticed, limit)
+
+function isNoticed(repeats: Repeats): Habit | undefined {
+  const isUnchanged = HABITS.unchanged.count(repeats) >= HABITS.unchanged.adviceAt
+  return stuckIn(repeats) ?? (isUnchanged ? 'unchanged' : undefined)
 }
 
 const STUCK_AT = HABITS.same.stuckAt
@@ -192,7 +208,7 @@ describe('the same error of varying calls', () => {
 })
 
 describe('calls that succeed', () => {
-  const { adviceAt, stuckAt } = HABITS.unchanged
+  const { adviceAt } = HABITS.unchanged
   const ok = { fails: false }
 
   test.each<[string, (n: number) => Made[]]>([
@@ -227,24 +243,25 @@ describe('calls that succeed', () => {
     ],
     ['what the user denies', () => [{ why: 'denied', by: 'user' }]],
     ['what is interrupted', () => [{ why: 'interrupted' }]],
-  ])('without any change end the run, much later: %s', (_, make) => {
-    const [habit, after] = endOf((n) => turn(...make(n))) ?? []
+  ])('without any change are noticed much later: %s', (_, make) => {
+    const [habit, after] = noticedIn((n) => turn(...make(n))) ?? []
     expect(habit).toBe('unchanged')
     // Each of up to five has to be seen once before it repeats.
-    expect(after).toBeGreaterThanOrEqual(stuckAt)
-    expect(after).toBeLessThanOrEqual(stuckAt + 10)
+    expect(after).toBeGreaterThanOrEqual(adviceAt)
+    expect(after).toBeLessThanOrEqual(adviceAt + 10)
   })
 
-  test('without any change are advised against before', () => {
+  test('without any change are advised against now and then, and do not end the run', () => {
     const at = (count: number) => {
       const before = folded(times(count - 1, () => turn({ ...ok, input: 1 })))
       const [answer, use, result] = turn({ ...ok, input: 1 })
       const open = folded([answer!, use!], before)
       return adviceFor(open.repeats, stored(result!, open.lastSeq + 1) as never, open.openCalls)
     }
-    expect(at(adviceAt - 1)).toBeUndefined()
-    expect(at(adviceAt)).toContain('make one call that waits longer')
-    expect(at(stuckAt)).toBeUndefined()
+    const advised = Array.from({ length: 5 * adviceAt }, (_, n) => n).filter((n) => at(n) !== undefined)
+    expect(advised).toEqual([adviceAt, 2 * adviceAt, 4 * adviceAt])
+    expect(at(adviceAt)).toMatch(/make one call that waits longer\.$/)
+    expect(stuckIn(folded(times(500, () => turn({ ...ok, input: 1 }))).repeats)).toBeUndefined()
   })
 
   test.each<[string, (n: number) => Made[] | 'text']>([
@@ -271,7 +288,7 @@ describe('calls that succeed', () => {
       (n) => [{ ...ok, input: `${'x'.repeat(99)}${1000 + n}${'y'.repeat(99)}` }],
     ],
   ])('are legitimate with %s', (_, make) => {
-    expect(endOf((n) => turn(...(make(n) as Made[])))).toBeUndefined()
+    expect(noticedIn((n) => turn(...(make(n) as Made[])))).toBeUndefined()
   })
 
   test('are hashed only when the same calls are made again and again', () => {
@@ -294,7 +311,7 @@ test('work in which something is new now and then never ends', () => {
     fc.property(work, (answers) => {
       // A new call that succeeds, often enough.
       const make = (n: number) => turn(...(n % 5 === 0 ? [{ input: `new ${n}`, fails: false }] : answers[n]!))
-      expect(endOf(make, answers.length)).toBeUndefined()
+      expect(noticedIn(make, answers.length)).toBeUndefined()
     }),
     { numRuns: 30 },
   )
@@ -327,7 +344,7 @@ test('polling with results that change never ends', () => {
       const answers = polls.flatMap(({ at, stays }, poll) =>
         Array.from({ length: stays }, () => ({ input: `curl ${(n++ % (at + 1)) + 1}`, output: poll, fails: false })),
       )
-      expect(endOf((each) => turn(answers[each]!), answers.length)).toBeUndefined()
+      expect(noticedIn((each) => turn(answers[each]!), answers.length)).toBeUndefined()
     }),
     { numRuns: 30 },
   )

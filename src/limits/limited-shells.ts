@@ -1,0 +1,20 @@
+/** The same shells as others, with limits on what runs in them and another end. */
+import type { Shell, Shells } from '../shell/shell.ts'
+
+type Limiting = { readonly limited: (shell: Shell) => Shell; readonly close: () => Promise<void> }
+
+export function withLimits(shells: Shells, { limited, close }: Limiting): Shells {
+  return {
+    get: (sessionId) => limited(shells.get(sessionId)),
+    cwdOf: (sessionId) => shells.cwdOf(sessionId),
+    fork: async (sessionId, id) => limited(await shells.fork(sessionId, id)),
+    endFork: (id) => shells.endFork(id),
+    startProgram: (options) => shells.startProgram(options),
+    list: () => shells.list(),
+    closeIdle: (ms) => shells.closeIdle(ms),
+    end: (sessionId) => shells.end(sessionId),
+    processes: () => shells.processes(),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
