@@ -106,11 +106,14 @@ function stopSignal(): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>()
   let isStopping = false
   const stop = (name: NodeJS.Signals) => {
+    // A closed terminal sends its signal twice: the kernel does, and the shell.
+    if (isStopping && name === 'SIGHUP') return
     if (isStopping) exitNow(1)
     isStopping = true
     limitStop()
     resolve(name)
   }
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, stop)
+  // Node does not inherit from `nohup` that SIGHUP is ignored.
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, stop)
   return promise
 }

@@ -59,8 +59,10 @@ test('without one every line is JSON', async () => {
     cwd: home,
   })
   await expect.poll(output).toContain('"msg":"ready"')
-  child.kill('SIGTERM')
+  // As a closed terminal does.
+  for (let times = 0; times < 2; times++) child.kill('SIGHUP')
   expect(await exited).toBe(0)
+  expect(output()).toContain('"signal":"SIGHUP"')
   // The path that other programs use, and not that of a descriptor of the server.
   expect(output()).toMatch(/Server listening at unix:\/(?!proc\/self)/)
   for (const line of output().trim().split('\n'))
