@@ -8,6 +8,7 @@ import type {
   FastifyBaseLogger,
   FastifyError,
   FastifyInstance,
+  FastifyReply,
   FastifyRequest,
   FastifySchemaCompiler,
   FastifyHttpOptions,
@@ -16,6 +17,7 @@ import Fastify, { LogController } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
+import { withinTime } from '../lib/bounded-wait.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -27,7 +29,7 @@ import { originRule, registerCors } from './guards/cors.ts'
 import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
-import { waitForStart, wantsEventStream } from './streams/lasting-streams.ts'
+import { waitToStream, wantsEventStream } from './streams/lasting-streams.ts'
 import { createRouteTable } from './route-table.ts'
 import { acceptJsonOnly } from './json-bodies.ts'
 import { keepConversationsOpen } from './keep-conversation-open.ts'
@@ -37,6 +39,7 @@ import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
 import { logChange, logRead, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
 import { refuseUnknown } from './unknown-route.ts'
+import { closeSignal } from './close-signal.ts'
 import type { BodyTimes } from './guards/slow-bodies.ts'
 import { BODY_TIMES, hasBody, watchBodies } from './guards/slow-bodies.ts'
 import type { CheckKey } from './socket/first-frame-key.ts'
@@ -69,6 +72,8 @@ export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'authorize'> & {
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustProxy: readonly string[]
   readonly times?: RequestTimes
+  /** How long a request waits while the server starts, in milliseconds. */
+  readonly startWaitMs?: number
   readonly logger: Logger
 }
 
@@ -82,6 +87,7 @@ export type RequestTimes = BodyTimes & {
 }
 
 const REQUEST_TIMES: RequestTimes = { ...BODY_TIMES, headersMs: 20_000, stallMs: 60_000, checkMs: 5000 }
+const START_WAIT_MS = 5000
 /** Longer than the usual 60 s of proxies, so that the proxy ends an idle connection first. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
@@ -125,8 +131,9 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     if (request.is404) refuseUnknown(request.url, routes)
     const { config } = request.routeOptions
     if (deps.isStarting() && !config.public && !config.early) {
-      if (!wantsEventStream(request) || app.upgrades.has(request)) throw starting()
-      await waitForStart(reply, deps.untilStarted)
+      if (app.upgrades.has(request)) throw starting()
+      if (wantsEventStream(request)) await waitToStream(reply, deps.untilStarted)
+      else await waitForStart(reply, deps)
       if (reply.sent) return
     }
     // A WebSocket whose key is in its first frame is checked then.
@@ -204,6 +211,14 @@ function watchAnswers(app: FastifyInstance, { stallMs }: RequestTimes, metrics: 
 export function cutConnections(app: FastifyInstance): void {
   app.server.closeAllConnections()
   app.upgrades.cut()
+}
+
+/** Most starts take less than a second, and not every client tries again. */
+async function waitForStart(reply: FastifyReply, deps: HttpDeps): Promise<void> {
+  const { untilStarted, startWaitMs = START_WAIT_MS } = deps
+  await withinTime(startWaitMs, closeSignal(reply), untilStarted).catch(() => {
+    throw starting()
+  })
 }
 
 const starting = () =>

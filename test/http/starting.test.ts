@@ -1,4 +1,4 @@
-/** While the server reads which conversations there are: what needs them is refused, and nothing else. */
+/** While the server reads which conversations there are: what needs them waits, and is refused in the end, and nothing else. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -12,7 +12,7 @@ const document = JSON.parse(readFileSync(join(import.meta.dirname, '../../openap
 const NEEDS_NONE = new Set(['/info', '/metrics'])
 const NEEDS_QUERY = new Set(['/mcp/oauth/callback'])
 
-const http = await setHttp()
+const http = await setHttp({ http: { startWaitMs: 20 } })
 const listening = await http.listen()
 afterAll(() => http[Symbol.asyncDispose]())
 http.readiness.isStarting = true
@@ -29,6 +29,17 @@ test.each(operations)('$method $path', async ({ method, path, isPublic }) => {
   expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
   // HEAD has no body.
   if (method !== 'head') expect(answer.body).toMatchObject({ error: 'unavailable', details: { reason: 'starting' } })
+})
+
+test('a request that comes shortly before the start is over is answered', async () => {
+  await using patient = await setHttp()
+  patient.readiness.isStarting = true
+  const created = patient.call('POST', '/conversations', { llm_config: { model: 'none' } })
+  const listed = patient.call('GET', '/conversations')
+  expect(await Promise.race([created, listed, new Promise((resolve) => setTimeout(resolve, 50))])).toBeUndefined()
+  patient.readiness.isStarting = false
+  expect((await created).status).toBe(201)
+  expect((await listed).status).toBe(200)
 })
 
 test('without a key the response reveals nothing more', async () => {

@@ -15,7 +15,7 @@ export const wantsEventStream = ({ routeOptions, headers }: FastifyRequest): boo
   routeOptions.config.takesTicket === true && /text\/event-stream/i.test(headers.accept ?? '')
 
 /** Resolves when the server has started, or the client has disconnected. */
-export async function waitForStart(
+export async function waitToStream(
   reply: FastifyReply,
   untilStarted: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
