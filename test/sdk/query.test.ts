@@ -19,6 +19,10 @@ const textsIn = (events: readonly QueryEvent[]) =>
   events.flatMap((event) => (event.type === 'AssistantMessage' ? [event.text] : []))
 const typesIn = (events: readonly QueryEvent[]) => events.map(({ type }) => type)
 
+/** Programs without types can pass anything. */
+const hooked = (fields: object) =>
+  ({ ...options, hooks: { PreToolUse: [{ hooks: [() => ({})], ...fields }] } }) as QueryOptions
+
 const CIRCULAR: Record<string, unknown> = {}
 CIRCULAR['self'] = CIRCULAR
 
@@ -142,6 +146,9 @@ describe('a query', () => {
     ['text for a list', { ...options, allowedTools: 'Bash' as never }, 'allowedTools must be a list of texts'],
     ['a schema of zod 3', { ...options, outputSchema: { _def: {} } }, 'must be a schema of zod 4'],
     ['a list for a matcher', { ...options, hooks: { Stop: {} as never } }, 'hooks.Stop must be a list'],
+    ['a misspelt failure of a hook', hooked({ onFailure: 'blok' }), 'hooks.PreToolUse: onFailure: Invalid option'],
+    ['milliseconds for a hook', hooked({ timeout: 30_000 }), 'hooks.PreToolUse: timeout: Too big'],
+    ['an expression for a matcher', hooked({ matcher: /Bash/ }), 'hooks.PreToolUse: matcher: Invalid input'],
     ['an address without http', { server: { baseUrl: 'localhost:8000' } }, 'must be an http or https URL'],
     ['an unknown tool', { ...options, tools: ['Hammer'] }, 'is not a tool of this server'],
   ])('with %s is an error that says what to do', async (_what, wrong, message) => {
@@ -170,6 +177,7 @@ describe('permissions', () => {
         'no approver today',
       ],
       [() => ({}) as never, 'it returned neither'],
+      [() => ({ behavior: 'deny', message: 'x'.repeat(10_001) }) as never, 'a wrong message: Too big'],
       [() => ({ behavior: 'allow', updatedInput: CIRCULAR }) as never, 'circular'],
       [() => ({ behavior: 'allow', updatedInput: { no: 'command' } }) as never, 'do not fit Bash'],
     ]

@@ -80,13 +80,16 @@ export class ApprovalResponder implements Responder {
       return verdict
     } catch (error) {
       signal.throwIfAborted()
-      const why =
-        error instanceof z.ZodError
-          ? 'it returned neither { behavior: "allow" } nor { behavior: "deny" }'
-          : messageOf(error)
-      return failed(why)
+      return failed(error instanceof z.ZodError ? faultOf(error) : messageOf(error))
     }
   }
+}
+
+function faultOf({ issues: [fault] }: z.ZodError): string {
+  const field = fault?.path.join('.') ?? ''
+  return field === '' || field === 'behavior'
+    ? 'it returned neither { behavior: "allow" } nor { behavior: "deny" }'
+    : `what it returned has a wrong ${field}: ${fault?.message}`
 }
 
 const failed = (why: string): PermissionVerdict => ({

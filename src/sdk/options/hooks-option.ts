@@ -1,7 +1,9 @@
 /** The option `hooks`: commands and URLs, which the server calls, and functions of this program. */
+import { z } from 'zod'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
 import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
 import type { Hook, Hooks } from '../../contract/hooks/hooks.ts'
+import { OfEachHook } from '../../contract/hooks/hooks.ts'
 import { readMatcher } from '../../contract/hooks/matcher.ts'
 import { readAnswer } from '../../hooks/hook-answer.ts'
 import type { CallbackHook } from '../../hooks/select-hooks.ts'
@@ -83,9 +85,18 @@ function refuseShape(point: HookPoint, given: unknown): void {
   const isMatcher = typeof given === 'object' && given !== null && 'hooks' in given && Array.isArray(given.hooks)
   if (!isMatcher) throw invalid(`hooks.${point} must be a list of { matcher, hooks: [function] }.`)
   const unknown = Object.keys(given).find((name) => !['matcher', 'hooks', 'timeout', 'onFailure'].includes(name))
-  if (unknown === undefined) return
-  throw invalid(`hooks.${point}: ${unknown} is not a field; they are matcher, hooks, timeout and onFailure.`)
+  if (unknown !== undefined)
+    throw invalid(`hooks.${point}: ${unknown} is not a field; they are matcher, hooks, timeout and onFailure.`)
+  const fault = Fields.safeParse(given).error?.issues[0]
+  if (fault) throw invalid(`hooks.${point}: ${fault.path.join('.')}: ${fault.message}.`)
 }
+
+/** As a server checks them. A server in this process is not asked: it would take a misspelt `block` for `continue`. */
+const Fields = z.object({
+  matcher: z.string().optional(),
+  timeout: OfEachHook.timeout,
+  onFailure: OfEachHook.on_failure,
+})
 
 function refuseMatcher(point: HookPoint, matcher: string | undefined): void {
   const read = matcher === undefined ? undefined : readMatcher(matcher)
