@@ -35,6 +35,16 @@ describe('a delivery is refused', () => {
     await expect(verifyWebhook(received, secret)).rejects.toMatchObject({ code: 'invalid_signature' })
   })
 
+  test.each([
+    ['with parsed JSON', { body: JSON.parse(body), headers }, secret],
+    ['with bytes', { body: Buffer.from(body), headers }, secret],
+    ['without the headers', { body }, secret],
+    ['without anything', undefined, secret],
+    ['without a secret', { body, headers }, undefined],
+  ])('%s, as a mistake of the program', async (_, received, given) => {
+    await expect(verifyWebhook(received as never, given as never)).rejects.toMatchObject({ code: 'invalid_argument' })
+  })
+
   test('with a secret that is not one, as a mistake of the program', async () => {
     for (const each of ['', 'whsec_', 'whsec_!', secret.slice(6)])
       await expect(verifyWebhook({ body, headers }, each), each).rejects.toMatchObject({ code: 'invalid_argument' })

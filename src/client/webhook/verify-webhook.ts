@@ -21,9 +21,11 @@ const PREFIX = 'whsec_'
 
 /**
  * Returns what was delivered. Throws an `AgentServerError` with the code `invalid_signature` if the server did not send
- * it: answer 401 then. `secret` is the one that `callbacks.create` returned.
+ * it: answer 401 then; and one with `invalid_argument` for a mistake of the program. `secret` is the one that `callbacks.create` returned.
  */
-export async function verifyWebhook({ body, headers }: ReceivedWebhook, secret: string): Promise<WebhookDelivery> {
+export async function verifyWebhook(received: ReceivedWebhook, secret: string): Promise<WebhookDelivery> {
+  refuseMistakes(received, secret)
+  const { body, headers } = received
   const [id, time, signatures] = ['id', 'timestamp', 'signature'].map((name) => headerOf(headers, `webhook-${name}`))
   if (!id || !time || !signatures) throw refusal('it has no signature')
   if (!(Math.abs(Date.now() - Number(time) * 1000) <= TOLERANCE_MS)) throw refusal('its time is not that of this clock')
@@ -36,6 +38,15 @@ export async function verifyWebhook({ body, headers }: ReceivedWebhook, secret: 
   throw refusal('its signature is not one of this secret')
 }
 
+/** Programs without types can pass anything: a body that was parsed would be refused as if somebody else had sent it. */
+function refuseMistakes(received: unknown, secret: unknown): void {
+  const { body, headers }: { body?: unknown; headers?: unknown } = Object(received)
+  if (typeof body !== 'string')
+    throw mistake('body must be the text of the request as it was received: neither parsed JSON nor bytes.')
+  if (typeof headers !== 'object' || headers === null) throw mistake('headers must be the headers of the request.')
+  if (typeof secret !== 'string') throw mistake('secret must be the one that callbacks.create returned.')
+}
+
 function headerOf(headers: ReceivedWebhook['headers'], name: string): string | undefined {
   const value = headers instanceof Headers ? headers.get(name) : headers[name]
   return typeof value === 'string' ? value : undefined
@@ -43,7 +54,7 @@ function headerOf(headers: ReceivedWebhook['headers'], name: string): string | u
 
 async function importKey(secret: string): Promise<CryptoKey> {
   const bytes = secret.startsWith(PREFIX) ? bytesOf(secret.slice(PREFIX.length)) : undefined
-  if (!bytes?.length) throw new AgentServerError('invalid_argument', `The secret of a callback begins with ${PREFIX}.`)
+  if (!bytes?.length) throw mistake(`The secret of a callback begins with ${PREFIX}.`)
   return await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 }
 
@@ -60,6 +71,8 @@ function parse(body: string): WebhookDelivery {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- signed, so that it is what the server has sent
   return JSON.parse(body) as WebhookDelivery
 }
+
+const mistake = (what: string) => new AgentServerError('invalid_argument', what)
 
 const refusal = (why: string) =>
   new AgentServerError('invalid_signature', `The webhook was not sent by the server: ${why}. Answer 401.`)
