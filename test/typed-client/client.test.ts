@@ -1,4 +1,5 @@
 /** The client against a real server and a scripted model. */
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AgentServerError } from '../../src/client/agent-server-error.ts'
 import type { AgentServerClient } from '../../src/client/client.ts'
@@ -126,6 +127,44 @@ test('throws errors with the code, the status and the sentence of the server', a
 test.each(['..', '.', ''])('a path parameter cannot lead to another route: %o', async (id) => {
   await expect(async () => client.conversation(id).delete()).rejects.toMatchObject({ code: 'invalid_argument' })
   await expect(async () => client.conversation('x').files.get(id)).rejects.toMatchObject({ code: 'invalid_argument' })
+})
+
+/** Programs without types can pass anything. `fetch` reports these as if the server could not be reached, with their values. */
+test('what cannot be sent is a mistake of the program at once, and the error does not quote it', async () => {
+  const { files } = await create()
+  const { url } = stage.server
+  const patient = (options: object) => createClient({ baseUrl: url, apiKey: KEY, ...options })
+  const mistakes: (() => unknown)[] = [
+    () => patient({ baseUrl: url.replace('//', '//user:hush@') }),
+    () => patient({ baseUrl: `${url}/?hush` }),
+    () => patient({ apiKey: 17 }),
+    () => patient({ headers: { 'x-name': 'hush\nx' } }),
+    () => patient({}).conversations.create({}, { idempotencyKey: 'hush\u20ac' }),
+    () => patient({}).alive({ signal: new AbortController() as never }),
+    () =>
+      patient({})
+        .firehose({ signal: new AbortController() as never })
+        .next(),
+    () => files.put('x', { text: 'hush' } as never),
+    () => files.put('x', undefined as never),
+    () => files.put('x', Readable.from('hush') as never),
+    () => files.upload([{ name: 'x', content: new Blob(['hush']).stream() as never }]),
+  ]
+  for (const make of mistakes) {
+    const error: unknown = await Promise.resolve()
+      .then(make)
+      .catch((reason: unknown) => reason)
+    expect(error, String(make)).toMatchObject({
+      code: 'invalid_argument',
+      message: expect.not.stringContaining('hush'),
+    })
+  }
+  await expect(files.info('x')).rejects.toMatchObject({ code: 'file_not_found' })
+})
+
+test('a header of the program replaces that of the client, whatever its case', async () => {
+  const headers = { Authorization: `Bearer ${KEY}` }
+  await createClient({ baseUrl: stage.server.url, apiKey: 'another-key', headers, maxRetries: 0 }).info()
 })
 
 test('a path outside of the workdir reaches the server, which refuses it', async () => {

@@ -2,6 +2,7 @@
 import type { QueryFor, ReplyOf } from '../operations/operations.ts'
 import type { Api, CallOptions } from '../request/api.ts'
 import { listOf } from '../request/list.ts'
+import { requireContent } from '../request/sendable.ts'
 
 /** What a file can be written from. A stream is sent as it is read; browsers other than Chromium need a `Blob`. */
 export type FileContent = BlobPart | ReadableStream<Uint8Array>
@@ -49,17 +50,20 @@ export class FilesClient {
   }
 
   /** Writes a file, and creates missing directories. */
-  put(path: string, content: FileContent, options: FileOptions = {}): Promise<ReplyOf<'putFile'>> {
+  async put(path: string, content: FileContent, options: FileOptions = {}): Promise<ReplyOf<'putFile'>> {
+    requireContent(content, { canStream: true })
     const headers = { 'content-type': 'application/octet-stream', ...options.headers }
-    return this.#api.callRaw('putFile', { params: { id: this.#id, path }, content }, { ...options, headers })
+    return await this.#api.callRaw('putFile', { params: { id: this.#id, path }, content }, { ...options, headers })
   }
 
   /** Uploads all files or none. `path` is their directory. */
-  upload(files: readonly NewFile[], query?: QueryFor<'uploadFiles'>, options?: CallOptions) {
+  async upload(files: readonly NewFile[], query?: QueryFor<'uploadFiles'>, options?: CallOptions) {
     const form = new FormData()
-    for (const { name, content } of files)
+    for (const { name, content } of files) {
+      requireContent(content)
       form.append('file', content instanceof Blob ? content : new Blob([content]), name)
-    return this.#api.callRaw('uploadFiles', { params: { id: this.#id }, query, content: form }, options)
+    }
+    return await this.#api.callRaw('uploadFiles', { params: { id: this.#id }, query, content: form }, options)
   }
 
   delete(path: string, query?: QueryFor<'deleteFile'>, options: FileOptions = {}) {

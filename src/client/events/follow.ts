@@ -2,6 +2,7 @@
 import type { ErrorBody } from '../../contract/problem.ts'
 import { AgentServerError } from '../agent-server-error.ts'
 import { delayAfter, MAX_DELAY_MS, sleep } from '../request/backoff.ts'
+import { requireSignal } from '../request/sendable.ts'
 import type { StreamFrame, StreamRequest, StreamSource } from './stream-source.ts'
 
 export type FollowRequest = Pick<StreamRequest, 'path' | 'cursor' | 'query'> & {
@@ -25,7 +26,9 @@ export type FollowedFrame = { readonly cursor: string | undefined; readonly data
  * another attempt would not change, or after `giveUpAfterMs` without a connection; and the reason of the signal.
  */
 export async function* follow(source: StreamSource, request: FollowRequest): AsyncGenerator<FollowedFrame> {
-  const { path, query, signal = new AbortController().signal, onDisconnect } = request
+  requireSignal(request.signal)
+  const { path, query, onDisconnect } = request
+  const signal = request.signal ?? new AbortController().signal
   const outage = new Outage(request.giveUpAfterMs ?? GIVE_UP_AFTER_MS)
   let { cursor } = request
   for (;;) {

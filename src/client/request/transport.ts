@@ -6,6 +6,7 @@ import { faultOfHeaderValue } from '../../contract/http-header.ts'
 import { AgentServerError } from '../agent-server-error.ts'
 import { delayAfter, MAX_DELAY_MS, sleep } from './backoff.ts'
 import { connectionError, errorOf, redirected } from './response-error.ts'
+import { mistake, requireSignal, sendableHeaders } from './sendable.ts'
 
 export type TransportOptions = {
   /** URL of the server, such as `https://agents.example.com`; can have a path. */
@@ -52,10 +53,11 @@ export class Transport {
 
   constructor({ baseUrl, apiKey, fetch: own, headers = {}, maxRetries = DEFAULT_RETRIES }: TransportOptions) {
     // Errors of `fetch` about a header quote it.
+    if (apiKey !== undefined && typeof apiKey !== 'string') throw mistake('apiKey must be a text.')
     if (apiKey !== undefined && faultOfHeaderValue(apiKey) !== undefined)
-      throw new AgentServerError('invalid_argument', 'apiKey has a character that cannot be sent in an HTTP header.')
+      throw mistake('apiKey has a character that cannot be sent in an HTTP header.')
     this.#baseUrl = checkedUrl(String(baseUrl)).replace(/(?<!\/)\/+$/, '')
-    this.#headers = { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers }
+    this.#headers = sendableHeaders(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }, headers)
     // Called without a receiver: browsers refuse to call `fetch` as a method of something else.
     this.#fetch = own ?? ((...args) => fetch(...args))
     this.maxRetries = maxRetries
@@ -67,9 +69,11 @@ export class Transport {
    */
   async send<T>(request: ApiRequest, read: (response: Response) => T | Promise<T>): Promise<T> {
     const { signal, maxRetries = this.maxRetries } = request
+    requireSignal(signal)
+    const sent = { ...request, headers: sendableHeaders(this.#headers, request.headers) }
     for (let failures = 1; ; failures++) {
       try {
-        return await this.#sendOnce(request, read)
+        return await this.#sendOnce(sent, read)
       } catch (error) {
         signal?.throwIfAborted()
         if (!(error instanceof AgentServerError) || failures > maxRetries || !mayRepeat(error, request, failures))
@@ -86,7 +90,7 @@ export class Transport {
     const url = this.#baseUrl + path
     const response = await this.#fetch(url, {
       method,
-      headers: { ...this.#headers, ...headers },
+      ...(headers && { headers }),
       // A redirected POST would become a GET, and succeed without having done anything.
       redirect: 'manual',
       ...(body !== undefined && { body }),
@@ -105,8 +109,14 @@ export class Transport {
 function checkedUrl(url: string): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only browsers have it
   const { location } = globalThis as { location?: { readonly href: string } }
-  if (URL.canParse(url, location?.href) && /^https?:$/.test(new URL(url, location?.href).protocol)) return url
-  throw new AgentServerError('invalid_argument', `baseUrl must be an http or https URL, and it is "${url}".`)
+  const parsed = URL.canParse(url, location?.href) ? new URL(url, location?.href) : undefined
+  if (parsed && parsed.username + parsed.password !== '')
+    throw mistake('baseUrl must not have a user or a password. Pass apiKey.')
+  if (!parsed || !/^https?:$/.test(parsed.protocol))
+    throw mistake(`baseUrl must be an http or https URL, and it is "${url}".`)
+  // The path of each request would become a part of it.
+  if (/[?#]/.test(url)) throw mistake('baseUrl must end with a host or a path: leave out what begins with ? or #.')
+  return url
 }
 
 function mayRepeat(error: AgentServerError, { body, isRepeatable }: ApiRequest, failures: number): boolean {

@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { WebhookBody } from '../../contract/callback.ts'
 import { AgentServerError } from '../agent-server-error.ts'
+import { mistake } from '../request/sendable.ts'
 
 /** The body of a delivery. */
 export type WebhookDelivery = z.output<typeof WebhookBody>
@@ -71,8 +72,6 @@ function parse(body: string): WebhookDelivery {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- signed, so that it is what the server has sent
   return JSON.parse(body) as WebhookDelivery
 }
-
-const mistake = (what: string) => new AgentServerError('invalid_argument', what)
 
 const refusal = (why: string) =>
   new AgentServerError('invalid_signature', `The webhook was not sent by the server: ${why}. Answer 401.`)
