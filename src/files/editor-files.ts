@@ -155,7 +155,7 @@ async function readFile({ handle, path }: OpenedPath, maxBytes: number): Promise
   const version = await reading.stat({ bigint: true })
   if (version.size > maxBytes) return { kind: 'large', path, size: Number(version.size) }
   const bytes = await readAtMost(reading, maxBytes)
-  if (!bytes) return { kind: 'large', path, size: Math.max(Number((await reading.stat()).size), maxBytes + 1) }
+  if (!bytes) return { kind: 'large', path, size: Math.max((await reading.stat()).size, maxBytes + 1) }
   return { kind: 'file', path, bytes, version, mode: Number(version.mode) & 0o777 }
 }
 
