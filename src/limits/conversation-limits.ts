@@ -107,9 +107,11 @@ export class ConversationLimits {
         await this.#ending
         const doors = this.#openGroup()?.doors ?? []
         const { inside, outside } = this.#rlimits(launcher)
-        const limited = inside ? [SHELL, ...enterArguments({ rlimits: inside }, argv)] : argv
-        const launch = await launcher.launch(limited, options)
         const nice = this.#isEnforced('cpu') ? undefined : this.#options.nice
+        const own = { ...(inside && { rlimits: inside }), isPoliteSession: nice !== undefined }
+        // The session is that of the sandbox.
+        const limited = inside || nice !== undefined ? [SHELL, ...enterArguments(own, argv)] : argv
+        const launch = await launcher.launch(limited, options)
         const entering = [SHELL, ...enterArguments({ doors, rlimits: outside, nice }, launch.argv)]
         return this.#followed(launch, entering)
       },

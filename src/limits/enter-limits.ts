@@ -12,6 +12,11 @@ export type EnterOptions = {
   readonly rlimits?: Rlimits
   /** Absolute path of nice(1), for a lower priority than the server's if there is no control group. */
   readonly nice?: string | undefined
+  /**
+   * Lowers the priority of the session that the program is in, where the kernel divides processor time between sessions
+   * (autogroup): there, a nice value counts within one session only.
+   */
+  readonly isPoliteSession?: boolean
 }
 
 /** Soft and hard limits. Missing ones are inherited from the server. */
@@ -34,6 +39,7 @@ const SCRIPT = `ulimit -c 0
 while [ "$1" != -- ]; do
   case $1 in
     /*) echo 0 >"$1" || exit 125 ;;
+    g=*) { echo "\${1#*=}" >/proc/self/autogroup; } 2>/dev/null ;;
     u=*) ulimit -u "\${1#*=}" 2>/dev/null || ulimit -p "\${1#*=}" ;;
     *) ulimit "-\${1%%=*}" "\${1#*=}" ;;
   esac
@@ -44,13 +50,17 @@ shift
 exec "$@"`
 
 /** Returns the arguments of `SHELL`. */
-export function enterArguments({ doors = [], rlimits = {}, nice }: EnterOptions, argv: readonly string[]): string[] {
+export function enterArguments(
+  { doors = [], rlimits = {}, nice, isPoliteSession = false }: EnterOptions,
+  argv: readonly string[],
+): string[] {
   const { data, fileSize, openFiles, processes } = rlimits
   const limits = [
     data !== undefined && `d=${Math.ceil(data / 1024)}`,
     fileSize !== undefined && `f=${Math.ceil(fileSize / BLOCK)}`,
     openFiles !== undefined && `n=${openFiles}`,
     processes !== undefined && `u=${processes}`,
+    isPoliteSession && `g=${NICENESS}`,
   ].filter((limit) => limit !== false)
   const polite = nice === undefined ? [] : [nice, '-n', NICENESS]
   return ['-c', SCRIPT, 'enter-limits', ...limits, ...doors, '--', ...polite, ...argv]

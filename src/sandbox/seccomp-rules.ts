@@ -47,9 +47,10 @@ const NETLINK_ROUTE = 0
 const PERSONALITIES = [0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff]
 
 /**
- * F_SETLEASE: opening the file then blocks for up to 45 seconds, also for the server and other conversations' shells.
+ * F_SETLEASE, and F_SETDELEG of Linux 6.19: opening the file, or changing the directory, then blocks for up to 45 seconds,
+ * also for the server and other conversations' shells.
  */
-const SET_LEASE = [1024]
+const SET_LEASE = [1024, 1040]
 
 export const RULES: readonly Rule[] = [
   // Keyrings belong to a user, not to a sandbox: all conversations would share them.

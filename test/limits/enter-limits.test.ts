@@ -1,5 +1,6 @@
 /** The command that a shell is started by, executed. */
 import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,4 +32,13 @@ test('a program that cannot enter its group does not start', () => {
   const { status, stdout } = run({ doors: ['/proc/none/cgroup.procs'] }, 'echo', 'started')
   expect(status).toBe(125)
   expect(stdout).toBe('')
+})
+
+test.runIf(existsSync('/proc/self/autogroup'))('its session gets less of the processor than others', async () => {
+  const inOwnSession = () => {
+    const argv = [SHELL, ...enterArguments({ isPoliteSession: true }, ['cat', '/proc/self/autogroup'])]
+    return spawnSync(SHELL, ['-c', 'exec setsid -w "$@"', 'sh', ...argv], { encoding: 'utf8' }).stdout
+  }
+  // The kernel takes ten changes a second, of all users other than root together.
+  await expect.poll(inOwnSession).toMatch(/ nice 10\n$/)
 })

@@ -48,6 +48,8 @@ describe.each(['x64', 'arm64'] as const)('on %s', (architecture: Architecture) =
 
   test.each<[Syscall, number[], number]>([
     ['keyctl', [0], 1],
+    ['fcntl', [3, 1024], 1],
+    ['fcntl', [3, 1040], 1],
     ['bpf', [5], 1],
     ['mount', [], 1],
     ['clone3', [], 38],
