@@ -67,6 +67,19 @@ describe('a command that only reads in the workdir needs no question', () => {
     (command) => expect(behaviorOf(command)).toBe('ask'),
   )
 
+  test.each([
+    'test -e /etc/shadow',
+    '[ ! -s ../x ]',
+    '[ README.md -nt /etc/shadow ]',
+    'test /etc/shadow -ef x',
+    'strings @x',
+  ])('but not what says something about a file elsewhere: %s', (command) => expect(behaviorOf(command)).toBe('ask'))
+
+  test.each(['[ -d src ]', '[ src -nt README.md ]', '[ x = /etc ]', '[ -n /etc ]', 'strings src/a@b'])(
+    'and what compares texts or names files in it does: %s',
+    (command) => expect(behaviorOf(command)).toBe('allow'),
+  )
+
   test('but not where the shell stands outside of it', () => {
     expect(behaviorOf('ls', { cwd: '/etc' })).toBe('ask')
     expect(behaviorOf('git status', { cwd: '/work/project/src' })).toBe('ask')

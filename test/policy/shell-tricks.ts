@@ -292,6 +292,8 @@ export const TRICKS: Readonly<Record<string, readonly string[]>> = {
     'sort --compress-program=./x y',
     'uniq a x',
     'rg -e -- --pre=./x .',
+    'strings @arguments',
+    "strings -n4 -- '@arguments'",
     'grep -e -- -f/etc/passwd x',
     'git blame -L -- --contents=/etc/passwd x',
     'diff -r src sub',

@@ -26,6 +26,8 @@ type Spec = {
   readonly walks?: true
   /** What is in a directory is compared, wherever its links lead. */
   readonly followsLinks?: true
+  /** `@file` stands for the arguments in that file, which may name any other file. */
+  readonly takesArgumentFiles?: true
 }
 
 const NONE = /(?!)/
@@ -96,7 +98,7 @@ const SPECS: Readonly<Record<string, Spec>> = {
   sleep: { options: NONE, takesText: true },
   sort: { options: /^(-[bdfghinrRsuVzM]+|-[kt].*|--(reverse|unique|numeric-sort|version-sort|human-numeric-sort))$/ },
   stat: { options: /^(-[Lft]+|-c|--(format|printf)=.*)$/, takesGlobs: true },
-  strings: { options: /^(-[a0-9]+|-n\d*)$/ },
+  strings: { options: /^(-[a0-9]+|-n\d*)$/, takesArgumentFiles: true },
   tac: { options: NONE },
   tail: { options: COUNT },
   tr: { options: /^-[cCdst]+$/, takesText: true },
@@ -137,6 +139,7 @@ function readingBy(spec: Spec, name: string, words: readonly ShellWord[]): Readi
     return undefined
   const operands = words.filter((word) => !isOption(word))
   if (operands.length > (spec.maxOperands ?? Infinity)) return undefined
+  if (spec.takesArgumentFiles && operands.some((word) => startOf(word).startsWith('@'))) return undefined
   // `date 01020304` and `date -s` set the clock.
   if (name === 'date' && !operands.every((word) => startOf(word).startsWith('+'))) return undefined
   return spec.takesText
@@ -175,5 +178,17 @@ function readingSed(words: readonly ShellWord[]): Reading | undefined {
 /** `-v` evaluates the index of an array, which may run commands. */
 function readingTest(words: readonly ShellWord[]): Reading | undefined {
   const isReading = words.every((word) => isKnown(word) && !/^-[vR]$/.test(startOf(word)))
-  return isReading ? { paths: [], readsDirectory: false } : undefined
+  return isReading ? { paths: words.filter(isTestedFile), readsDirectory: false } : undefined
 }
+
+/** Whether a file exists is a fact about it. A text that looks like an operator makes its neighbours paths, too. */
+function isTestedFile(_word: ShellWord, at: number, words: readonly ShellWord[]): boolean {
+  const isNextTo = (place: number, operator: RegExp) => {
+    const word = words[place]
+    return word !== undefined && operator.test(startOf(word))
+  }
+  return isNextTo(at - 1, FILE_TEST) || isNextTo(at - 1, FILE_COMPARISON) || isNextTo(at + 1, FILE_COMPARISON)
+}
+
+const FILE_TEST = /^-[abcdefghkprsuwxGLNOS]$/
+const FILE_COMPARISON = /^-(nt|ot|ef)$/
