@@ -23,6 +23,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Authenticate } from './guards/auth.ts'
 import { addAccess, createAuthorize } from './guards/authorize.ts'
+import { MAX_KEYLESS, limitKeyless } from './guards/keyless-connections.ts'
 import { createKeyCheck, requireKey } from './guards/require-key.ts'
 import { MAX_HEADER_BYTES, answerClientError } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
@@ -74,6 +75,8 @@ export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'authorize'> & {
   readonly times?: RequestTimes
   /** How long a request waits while the server starts, in milliseconds. */
   readonly startWaitMs?: number
+  /** Connections without a valid key at a time. */
+  readonly maxKeyless?: number
   readonly logger: Logger
 }
 
@@ -121,7 +124,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   checkHeadFirst(app)
   // Register before the key check: preflights have no key.
   await registerCors(app, deps.corsOrigins)
-  const checkKey = createKeyCheck(deps)
+  const checkKey = limitKeyless(app, deps.maxKeyless ?? MAX_KEYLESS, createKeyCheck(deps))
   const authorize = createAuthorize((id) => deps.manager.ownerOf(id))
   requireKey(app, checkKey)
   refuseBadUpgrades(app, deps.corsOrigins)

@@ -11,11 +11,12 @@ import { createAuthenticator } from '../http/guards/auth.ts'
 import type { Listening } from '../http/listen.ts'
 import { openLocalAccess } from '../http/local/local-access.ts'
 import { createReadiness } from '../http/readiness.ts'
+import { keylessLimit } from '../http/guards/keyless-connections.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
 import { createBodyHash } from '../security/body-hash.ts'
-import { warningsOfOwnLimits } from '../limits/own-limits.ts'
+import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createManager } from './create-manager.ts'
 import { countByStatus, infoOf } from './server-info.ts'
@@ -146,6 +147,7 @@ async function createHttp(config: Config, services: Services, { manager, firehos
     firehoseSlots: createFirehoseSlots(config.maxFirehoseStreams),
     corsOrigins: config.corsOrigins,
     trustProxy: config.trustProxy,
+    maxKeyless: keylessLimit(ownOpenFiles()),
     logger,
   })
   await http.register(pageRoutes)
