@@ -125,7 +125,8 @@ test('more than a thousand that wait are refused', async () => {
   const url = await listen()
   const sockets = await Promise.all(Array.from({ length: 1001 }, () => open(url)))
   const late = await open(url, 'GET /x HTTP/1.1\r\nhost: a\r\n\r\n')
-  expect(await text(late).catch((error: NodeJS.ErrnoException) => error.code)).toBe('ECONNRESET')
+  // A reset, or an end if the server closes it before the request has arrived.
+  expect(await text(late).catch((error: NodeJS.ErrnoException) => error.code)).toMatch(/^(ECONNRESET)?$/)
   for (const socket of sockets) socket.destroy()
 })
 
