@@ -21,6 +21,9 @@ export class EarlyConnections {
   }
 
   add(socket: Socket): void {
+    // For its whole life: a client may reset it at any time, also when it has its answer, and an error that nobody
+    // listens for would end the server.
+    socket.on('error', () => {})
     if (this.#server) pass(socket, this.#server)
     else if (this.#waiting.size < MAX_WAITING) this.#hold(socket)
     else socket.destroy()

@@ -110,6 +110,18 @@ test('a client that leaves meanwhile leaves nothing behind, and one that says no
   expect(await promise).toBe(0)
 })
 
+test('clients that reset their connections, before or with the answer, end nothing else', async () => {
+  const url = await listen()
+  for (let n = 0; n < 20; n++) {
+    const hasty = await open(url, `${ALIVE}\r\n`)
+    const patient = await open(url, `${ALIVE}\r\n`)
+    hasty.resetAndDestroy()
+    await once(patient, 'data')
+    patient.resetAndDestroy()
+  }
+  expect(await sayTo(url, `${ALIVE}\r\n`)).toContain('200 OK')
+})
+
 test('a start that fails ends the connections that wait, on each address', async () => {
   const url = await listen('localhost')
   const { port } = new URL(url)

@@ -22,6 +22,8 @@ export function endGracefully(socket: Socket, lastWords = ''): void {
   // The parser is one of these listeners. After the first new listener Node passes it nothing more.
   socket.removeAllListeners('data')
   socket.on('data', () => {})
+  // The client may reset it now.
+  socket.on('error', () => {})
   socket.resume()
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   socket.once('close', () => clearTimeout(timer))

@@ -1,0 +1,9 @@
+/** Throws an error that nobody catches while a thread waits for the other end of the pipe that is its argument. */
+import { open } from 'node:fs/promises'
+import { endDespiteThreads } from '../../../src/cli/exit.ts'
+
+endDespiteThreads()
+void open(process.argv[2] ?? '')
+setTimeout(() => {
+  throw new Error('a mistake in the program')
+}, 10)
