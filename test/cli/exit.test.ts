@@ -9,7 +9,7 @@ test('an error that nobody catches is written also while a thread waits for a di
   onTestFinished(() => rm(directory, { recursive: true }))
   const fifo = join(directory, 'fifo')
   execFileSync('mkfifo', [fifo])
-  const child = join(import.meta.dirname, 'support/throw-while-a-thread-hangs.ts')
+  const child = join(import.meta.dirname, 'children/throw-while-a-thread-hangs.ts')
   const { promise, resolve } = Promise.withResolvers<{ code: unknown; stderr: string }>()
   execFile(process.execPath, [child, fifo], (error, _, stderr) => resolve({ code: error?.code, stderr }))
   expect(await promise).toMatchObject({ code: 1, stderr: expect.stringContaining('Error: a mistake in the program') })
