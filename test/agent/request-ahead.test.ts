@@ -203,7 +203,7 @@ test('a retry whose event cannot be stored ends the request', async () => {
 test.each<[string, object, Script]>([
   ['the limit of the run is reached', { max_iteration_per_run: 1 }, SCRIPT],
   ['the failing call was one too many', {}, Array.from({ length: 6 }, () => ({ calls: [call('False')] }))],
-  ['the call was one repetition too many', {}, Array.from({ length: 30 }, () => ({ calls: [call('Echo')] }))],
+  ['the call was one repetition too many', {}, Array.from({ length: 6 }, () => ({ calls: [call('Fail')] }))],
   ['the run is to end with a call', {}, [{ calls: [call('Echo'), call('Finish')] }]],
   ['another call follows', {}, [{ calls: [call('Echo'), call('Echo')] }, { text: 'Done.' }]],
 ])('nothing is asked ahead when %s', async (_, settings, script) => {

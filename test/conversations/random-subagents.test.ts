@@ -114,8 +114,9 @@ test('property: whatever happens, each call has one result, each subagent one en
         if (event.stop_reason === 'completed') seen.completed += 1
       }
     }),
-    { numRuns: effort(10, 300) },
+    // First without any deed: of few random plans, each may cut all subagents off.
+    { numRuns: effort(10, 300), examples: [[[]]] },
   )
-  // Few random plans may have no kill at the right time.
+  // They may have no kill at the right time.
   expect(Math.min(seen.background, seen.completed), JSON.stringify(seen)).toBeGreaterThan(0)
 })

@@ -73,7 +73,7 @@ async function callOne(target: object, name: string): Promise<void> {
   // A text where an id is expected, a list where files are, and an object anywhere else.
   const first = name === 'upload' ? [{ name: 'a', content: 'b' }] : Object.assign(new String('some-id'), {})
   const method = Reflect.get(target, name) as (...args: unknown[]) => unknown
-  for (const args of [[first, {}], [{ tool_uses: [], request_id: 'some-id' }], []]) {
+  for (const args of [[first, {}], [first, 'text'], [{ tool_uses: [], request_id: 'some-id' }], []]) {
     try {
       const result = method.apply(target, args)
       if (typeof result === 'object' && result !== null && Symbol.asyncIterator in result)
