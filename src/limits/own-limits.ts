@@ -4,7 +4,7 @@ import { pidsLimits, readIfAny } from './cgroup-roots.ts'
 type OwnLimit = {
   /** What is counted. */
   readonly what: string
-  readonly read: () => number | undefined
+  readonly read: (limits: string) => number | undefined
   readonly least: number
   readonly advice: string
 }
@@ -14,7 +14,7 @@ const GIB = 1024 ** 3
 const NEEDED: readonly OwnLimit[] = [
   {
     what: 'bytes of address space',
-    read: () => readLimit('Max address space'),
+    read: (limits) => readLimit(limits, 'Max address space'),
     least: 4 * GIB,
     advice:
       'Node reserves more than it uses and ends without notice when it gets no more: set it to unlimited (ulimit -v, LimitAS=), and limit the memory with a cgroup (MemoryMax=)',
@@ -36,14 +36,14 @@ const NEEDED: readonly OwnLimit[] = [
 ]
 
 /** Returns undefined without a limit. */
-export function ownOpenFiles(): number | undefined {
-  return readLimit('Max open files')
+export function ownOpenFiles(limits = readLimits()): number | undefined {
+  return readLimit(limits, 'Max open files')
 }
 
 /** Returns the limit of processes and threads of the server with all conversations; undefined without one. */
-export function ownProcesses(): number | undefined {
+export function ownProcesses(limits = readLimits()): number | undefined {
   // The kernel does not count those of root.
-  const ofUser = process.getuid?.() === 0 ? undefined : readLimit('Max processes')
+  const ofUser = process.getuid?.() === 0 ? undefined : readLimit(limits, 'Max processes')
   const limit = Math.min(...pidsLimits().map(({ max }) => max), ofUser ?? Infinity)
   return Number.isFinite(limit) ? limit : undefined
 }
@@ -56,18 +56,23 @@ export function areProcessesShort(limits = pidsLimits()): boolean {
   return limits.some(({ max, current }) => current >= max * HIGH_PROCESSES)
 }
 
-/** Returns a text for each limit that is too low: what it is, what it causes, and what to do. */
-export function warningsOfOwnLimits(): string[] {
+/**
+ * Returns a text for each limit that is too low: what it is, what it causes, and what to do. `limits` is the text of
+ * `/proc/self/limits`.
+ */
+export function warningsOfOwnLimits(limits = readLimits()): string[] {
   return NEEDED.flatMap(({ what, read, least, advice }) => {
-    const limit = read()
+    const limit = read(limits)
     return limit === undefined || limit >= least ? [] : [`the server may have ${limit} ${what}; ${advice}`]
   })
 }
 
 /** The soft limit, which Node has raised to the hard one for open files. */
-function readLimit(name: string): number | undefined {
-  const lines = readIfAny('/proc/self/limits').split('\n')
+function readLimit(limits: string, name: string): number | undefined {
+  const lines = limits.split('\n')
   const values = lines.find((line) => line.startsWith(name))?.slice(name.length)
   const limit = Number.parseInt(values ?? '', 10)
   return Number.isNaN(limit) ? undefined : limit
 }
+
+const readLimits = () => readIfAny('/proc/self/limits')

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { areProcessesShort } from '../../src/limits/own-limits.ts'
+import { areProcessesShort, warningsOfOwnLimits } from '../../src/limits/own-limits.ts'
 import { runAsNobody } from '../support/unprivileged.ts'
 
 /** The limit does not hold for root. */
@@ -20,4 +20,22 @@ test('processes are short when a control group has four fifths of those it may h
   expect(areProcessesShort([{ max: 100, current: 79 }, outer])).toBe(false)
   expect(areProcessesShort([{ max: 100, current: 80 }, outer])).toBe(true)
   expect(areProcessesShort([])).toBe(false)
+})
+
+test('little address space and few files are warned of, and no limit is none', () => {
+  const limitsWith = (
+    space: string,
+    files: string,
+  ) => `Limit                     Soft Limit           Hard Limit           Units
+Max address space         ${space}           unlimited            bytes
+Max open files            ${files}                 524288               files
+`
+  // The machine of the test may limit processes, too.
+  const warnings = (space: string, files: string) =>
+    warningsOfOwnLimits(limitsWith(space, files)).filter((text) => !text.includes('processes and threads'))
+  expect(warnings('unlimited', '4096')).toEqual([])
+  expect(warnings('4000000000', '1024')).toEqual([
+    expect.stringMatching(/^the server may have 4000000000 bytes of address space; .*LimitAS=/),
+    expect.stringMatching(/^the server may have 1024 open files; .*LimitNOFILE=/),
+  ])
 })
