@@ -22,7 +22,7 @@ test('processes are short when a control group has four fifths of those it may h
   expect(areProcessesShort([])).toBe(false)
 })
 
-test('little address space and few files are warned of, and no limit is none', () => {
+test('the log warns of little address space and of few files, and of nothing without a limit', () => {
   const limitsWith = (
     space: string,
     files: string,
