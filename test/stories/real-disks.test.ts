@@ -1,13 +1,19 @@
 /** File systems that really are full or read-only: small ones, that the server alone sees. */
 import { execFile } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
 import { readFile, rm, statfs, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
 import { KEY, launch } from '../support/server.ts'
 
 const SIZE_BYTES = 1024 * 1024
-const MOUNT = '/srv'
+/** Over a directory of this file: the clone, or what else the tests need, may be anywhere else. */
+const MOUNT = mkdtempSync(join(tmpdir(), 'disk-'))
+afterAll(() => rm(MOUNT, { recursive: true }))
+
 const OWN_DISK = [
   'bwrap',
   '--die-with-parent',

@@ -161,7 +161,7 @@ test('a stream survives error pages and streams that are cut in the middle of an
 test('a proxy that buffers the stream is reported, instead of waiting forever', async () => {
   answers = [(_, response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()]
   const transport = new Transport({ baseUrl: url, apiKey: KEY })
-  const client = createClient({ baseUrl: url, streamSource: httpStreamSource(transport, 50) })
+  const client = createClient({ baseUrl: url, streamSource: httpStreamSource(transport, { maxSilenceMs: 50 }) })
   expect(await failureOf(client.conversation('x').events().next())).toMatchObject({
     code: 'unexpected_response',
     message: expect.stringMatching(/a proxy buffers it/),
@@ -171,7 +171,8 @@ test('a proxy that buffers the stream is reported, instead of waiting forever', 
 test('a server that accepts connections and does nothing is reported, instead of waiting forever', async () => {
   answers = [() => {}]
   const transport = new Transport({ baseUrl: url, apiKey: KEY, maxRetries: 0 })
-  const client = createClient({ baseUrl: url, maxRetries: 0, streamSource: httpStreamSource(transport, 50) })
+  const streamSource = httpStreamSource(transport, { maxAnswerMs: 50 })
+  const client = createClient({ baseUrl: url, maxRetries: 0, streamSource })
   expect(await failureOf(client.conversation('x').events().next())).toMatchObject({
     code: 'connection_failed',
     message: expect.stringMatching(/did not answer in time/),

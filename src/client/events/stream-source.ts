@@ -33,7 +33,11 @@ const MAX_SILENCE_MS = 45_000
 /** Where the firehose begins; absent from the streams of conversations. */
 const CURSOR_HEADER = 'x-firehose-cursor'
 
-export function httpStreamSource(transport: Transport, maxSilenceMs = MAX_SILENCE_MS): StreamSource {
+/** The limits are in milliseconds: for the head of the response, and for each piece of its body. */
+export function httpStreamSource(
+  transport: Transport,
+  { maxAnswerMs = MAX_SILENCE_MS, maxSilenceMs = MAX_SILENCE_MS } = {},
+): StreamSource {
   return async function* ({ path, cursor, query, signal, maxRetries }) {
     const abort = new AbortController()
     const request = {
@@ -46,7 +50,8 @@ export function httpStreamSource(transport: Transport, maxSilenceMs = MAX_SILENC
     }
     try {
       const reading = { signal, maxSilenceMs }
-      const response = await withoutSilence(transport.send(request, requireStream), reading, unanswered)
+      const opening = { signal, maxSilenceMs: maxAnswerMs }
+      const response = await withoutSilence(transport.send(request, requireStream), opening, unanswered)
       yield { cursor: cursor ?? response.headers.get(CURSOR_HEADER) ?? undefined }
       if (response.body) yield* framesIn(response.body, reading)
     } catch (error) {
