@@ -66,11 +66,9 @@ describe('an endpoint that accepts and stays silent', () => {
     const stopped = new Error('stopped')
     const asked = createPooledFetch()(`${scheme}://127.0.0.1:${endpoint.port}/`, post({}, stop.signal))
     await endpoint.connected
-    const before = performance.now()
     stop.abort(stopped)
-    await expect(asked).rejects.toThrow()
-    // The handshake itself is given up after ten seconds.
-    expect(performance.now() - before).toBeLessThan(8000)
+    // Waiting for the handshake, which is given up after ten seconds, would end in another error.
+    await expect(asked).rejects.toBe(stopped)
   })
 
   test.each(['http', 'https'])('%s: llm_config.timeout holds', async (scheme) => {

@@ -45,7 +45,7 @@ describe('arguments', () => {
 })
 
 test('a text with many marks is read in linear time', () => {
-  const before = performance.now()
-  for (const mark of ['!`', '@', '"', "'", '$', '`', ' @a']) commandParts(mark.repeat(100_000), mark.repeat(100_000))
-  expect(performance.now() - before, 'milliseconds').toBeLessThan(3000)
+  // A square of this length would take longer than a test may.
+  for (const mark of ['!`', '@', '"', "'", '$', '`', ' @a'])
+    commandParts(mark.repeat(1_000_000), mark.repeat(1_000_000))
 })

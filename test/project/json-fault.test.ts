@@ -40,16 +40,15 @@ test.each([
 })
 
 test('a long text is scanned in linear time', () => {
-  const before = performance.now()
+  // A square of these lengths would take longer than a test may.
   for (const text of [
-    '"'.repeat(250_000),
-    `"${'\\n'.repeat(120_000)}`,
-    `[${'1,'.repeat(120_000)}`,
-    `"${'a'.repeat(250_000)}`,
+    '"'.repeat(2_500_000),
+    `"${'\\n'.repeat(1_200_000)}`,
+    `[${'1,'.repeat(1_200_000)}`,
+    `"${'a'.repeat(2_500_000)}`,
     `"${'a'.repeat(30)}`,
-    ' '.repeat(250_000),
+    ' '.repeat(2_500_000),
   ])
     expect(findJsonFault(text)).toBeDefined()
-  expect(findJsonFault(`"${'a'.repeat(250_000)}"`)).toBeUndefined()
-  expect(performance.now() - before, 'milliseconds').toBeLessThan(3000)
+  expect(findJsonFault(`"${'a'.repeat(2_500_000)}"`)).toBeUndefined()
 })

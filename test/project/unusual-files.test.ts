@@ -65,7 +65,6 @@ describe('instructions and entries', () => {
       if (i < 300) writeFileSync(join(directory, 'SKILL.md'), markdown(`description: Number ${i}.`))
     }
     await mkdir(join(project.path, '.claude/commands', ...Array.from({ length: 50 }, () => 'd')), { recursive: true })
-    const before = performance.now()
     const { settings } = await project.load()
     expect(settings.skills).toHaveLength(100)
     expect(settings.skills[99]?.name).toBe('s00099')
@@ -73,7 +72,6 @@ describe('instructions and entries', () => {
       'more files of the kind skill',
       'more files of the kind slash command',
     ])
-    expect(performance.now() - before, 'milliseconds').toBeLessThan(20_000)
   })
 
   test('have at most 4 MiB in all, and the list of what was ignored is limited', async () => {

@@ -56,10 +56,8 @@ describe('a query', () => {
     await using _lock = await lockDataDirectory(dataDir)
     const abortController = new AbortController()
     const asking = run({ prompt: 'x', options: { ...options, persistDir: dataDir, abortController } })
-    const began = performance.now()
     setTimeout(() => abortController.abort(new Error('given up')), 200)
     await expect(asking).rejects.toThrow('given up')
-    expect(performance.now() - began).toBeLessThan(5000)
   })
 
   test('posts the messages of an iterable as they come; one without messages has no run', async () => {

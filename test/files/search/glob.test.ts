@@ -45,16 +45,13 @@ describe('a pattern', () => {
   })
 
   test('of brackets only is parsed once for all names', () => {
-    const started = process.cpuUsage().user
     const matches = compileGlob('['.repeat(999))
-    for (let at = 0; at < 40_000; at++) expect(matches(`name-${at}`)).toBe(false)
-    expect(process.cpuUsage().user - started).toBeLessThan(5_000_000)
+    // Parsing it for each of them would take longer than a test may.
+    for (let at = 0; at < 1_000_000; at++) if (matches(`name-${at}`)) expect.fail(`name-${at} matches`)
   })
 
   test('takes time proportional to its length, whatever it contains', () => {
-    const started = process.cpuUsage().user
     expect(compileGlob(`${'*a'.repeat(200)}b`)('a'.repeat(250))).toBe(false)
     expect(compileGlob(`${'**/a/'.repeat(190)}b`)('a/'.repeat(1000))).toBe(false)
-    expect(process.cpuUsage().user - started).toBeLessThan(2_000_000)
   })
 })
