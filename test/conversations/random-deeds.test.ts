@@ -12,6 +12,7 @@ import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
 import type { Deed } from './deeds.ts'
 import { askCall, carryOut, DEEDS } from './deeds.ts'
 import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
+import { deleteWhileOpening } from './gone.ts'
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
 
@@ -83,7 +84,10 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   }
   if (last.state.status === 'idle') expect(last.state.runRequestedAt).toBeLessThanOrEqual(last.state.readThrough)
   await last.pause({ interrupt: true })
-  return { events: await eventsOf(last), begun, asked }
+  const events = await eventsOf(last)
+  await bench.restart()
+  await deleteWhileOpening(bench, id)
+  return { events, begun, asked }
 }
 
 /** The mode, from the log alone, once the event of this seq was stored. */

@@ -18,6 +18,7 @@ import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
 import type { Deed } from './deeds.ts'
 import { askCall, carryOut, DEEDS } from './deeds.ts'
 import { call, only, setBench, tool, userText } from './fixtures.ts'
+import { deleteWhileOpening, expectGone } from './gone.ts'
 import type { Fault } from './mortal-store.ts'
 import { mortalStore } from './mortal-store.ts'
 
@@ -33,7 +34,8 @@ type Step =
   | { kind: 'deed'; at: number; deed: Deed }
   /** So many appends in a row are refused, or take their time. */
   | { kind: 'fault'; at: number; fault: Fault; times: number }
-  | { kind: 'crash' | 'stop' }
+  /** One conversation may be deleted afterwards, while it is opened again. */
+  | { kind: 'crash' | 'stop'; deleted: number | undefined }
 
 const at = fc.nat(CONVERSATIONS - 1)
 const faults = fc.constantFrom<Fault>('storage_full', 'storage_failed', 'stored_and_failed', 'unavailable', 'slow')
@@ -49,7 +51,13 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
         times: fc.integer({ min: 1, max: 3 }),
       }),
     },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop') }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constantFrom('crash', 'stop'),
+        deleted: fc.option(at, { nil: undefined, freq: 1 }),
+      }),
+    },
   ),
   { minLength: 15, maxLength: 40, size: 'max' },
 )
@@ -108,29 +116,36 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
   const ids: string[] = []
   for (let i = 0; i < CONVERSATIONS; i++) ids.push(await bench.create({ resume_on_start: i === 0 }))
   for (const id of ids) await (await bench.manager.open(id)).post(userText('begin', true))
+  const gone = new Set<string>()
   for (const step of plan) {
-    if (step.kind === 'crash') await bench.restart({ kill: true, between: store.die })
-    else if (step.kind === 'stop') await bench.restart()
-    else if (step.kind === 'fault') refusals.set(ids[step.at]!, { ...step })
+    if (step.kind === 'fault') refusals.set(ids[step.at]!, { ...step })
     else if (step.kind === 'deed') {
       const done = bench.manager.open(ids[step.at]!).then((conversation) => carryOut(conversation, step.deed))
       await done.catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
+    } else {
+      await bench.restart(step.kind === 'crash' ? { kill: true, between: store.die } : {})
+      const id = step.deleted === undefined ? undefined : ids[step.deleted]!
+      if (id === undefined || gone.has(id)) continue
+      await deleteWhileOpening(bench, id)
+      gone.add(id)
     }
   }
+  for (const id of gone) await expectGone(bench, id)
+  const left = ids.filter((id) => !gone.has(id))
   // From here on nobody asks for anything: what is stuck now is stuck for ever.
   const look = async (id: string): Promise<Outcome> => {
     await using log = await createJsonlStore(store.home).view(id)
     return { events: (await readAll(log)).map((stored) => stored.event), seen: reader.seen.get(id)!, asked }
   }
-  for (const id of ids)
+  for (const id of left)
     await expect.poll(async () => whatIsLeft(stateOf((await look(id)).events)), { interval: 10 }).toEqual([])
   refusals.clear()
   // The readers come back, also where a crash left nothing to do.
-  for (const id of ids) {
+  for (const id of left) {
     const { head } = (await bench.manager.open(id)).log
     await expect.poll(() => reader.seen.get(id)!.length, { interval: 10 }).toBeGreaterThanOrEqual(head)
   }
-  return await Promise.all(ids.map(look))
+  return await Promise.all(left.map(look))
 }
 
 const stateOf = (events: readonly Event[]): State => events.reduce(fold, EMPTY_STATE)

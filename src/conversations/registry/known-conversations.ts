@@ -44,15 +44,21 @@ export class KnownConversations {
     return this.#summaries.get(id)
   }
 
-  set(state: State): void {
+  /** Only `Phases` calls this and `delete`: it decides which conversations exist. */
+  add(state: State): void {
     this.#summaries.set(summarize(state))
+  }
+
+  /** Stores what was read from the log. Ignores unknown conversations. */
+  refresh(state: State): void {
+    if (this.has(state.id)) this.#summaries.set(summarize(state))
   }
 
   /** Stores a change in memory and in `meta.json`, which is only a cache. Ignores unknown conversations. */
   readonly update = (state: State): void => {
     const { storage, logger } = this.#deps
     if (!this.has(state.id)) return
-    this.set(state)
+    this.refresh(state)
     writeSnapshot(storage, state).catch(
       (error: unknown) =>
         this.has(state.id) && logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'),

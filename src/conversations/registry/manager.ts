@@ -9,7 +9,6 @@ import type {
   ForkConversation,
   ListConversations,
 } from '../../contract/conversation.ts'
-import { Problem } from '../../contract/problem.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
@@ -26,8 +25,10 @@ import { createInFlight } from '../idempotency/in-flight.ts'
 import { keyOf } from './known-conversations.ts'
 import type { Summary } from '../../storage/storage.ts'
 import type { IsVisible } from './listing.ts'
+import { summarize } from './listing.ts'
 import type { OpenConversationsDeps } from './open-conversations.ts'
-import { OpenConversations, deletedProblem } from './open-conversations.ts'
+import { OpenConversations } from './open-conversations.ts'
+import { deletedProblem } from './phases.ts'
 import { removeData, stateOnDisk } from './removal.ts'
 import { damaged } from './resting-views.ts'
 import { readSnapshot } from './snapshot.ts'
@@ -49,7 +50,7 @@ const DELETE_TIMEOUT_MS = 4500
  */
 const CLOSE_TIMEOUT_MS = 6000
 
-export type ManagerDeps = Omit<OpenConversationsDeps, 'isBusy'> &
+export type ManagerDeps = OpenConversationsDeps &
   Pick<StartUpDeps, 'endOrphans'> & {
     /** Called when a conversation is permanently deleted. */
     readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId'>) => void
@@ -64,13 +65,11 @@ export class ConversationManager {
   readonly #open: OpenConversations
   readonly #created = new CreatedKeys()
   readonly #inFlight = createInFlight()
-  /** Ids that are being created or deleted: no other operation may begin with them. */
-  readonly #busy = new Set<string>()
   #starting: Promise<void> | undefined
 
   constructor(deps: ManagerDeps) {
     this.#deps = deps
-    this.#open = new OpenConversations({ ...deps, isBusy: (id) => this.#busy.has(id) })
+    this.#open = new OpenConversations(deps)
   }
 
   /**
@@ -138,9 +137,12 @@ export class ConversationManager {
     const { signal } = this.#open
     return await this.#once(idempotency, async () => {
       const source = await this.open(sourceId)
-      return await this.#make(request.id, (id) =>
-        forkConversation(conversations, source, { id, request, idempotency, signal, onChange: known.update }),
-      )
+      const options = { request, idempotency, signal, onChange: known.update }
+      try {
+        return await this.#make(request.id, (id) => forkConversation(conversations, source, { id, ...options }))
+      } catch (error) {
+        throw known.has(sourceId) ? error : deletedProblem(sourceId)
+      }
     })
   }
 
@@ -181,22 +183,15 @@ export class ConversationManager {
     const { known, conversations } = this.#deps
     const { logger, storage } = conversations
     this.#open.refuseWhenClosing()
-    if (!known.has(id)) throw await this.#open.missingProblem(id)
-    // Known and busy: another request is already deleting it.
-    if (this.#busy.has(id)) throw deletedProblem(id)
-    this.#busy.add(id)
-    try {
-      // If this fails the conversation is unchanged; after it the conversation is gone, whatever fails.
-      // oxlint-disable-next-line typescript/no-non-null-assertion -- known, as checked above
-      const keys = keyOf(known.get(id)!)
-      await storage.deletions.mark(id, keys[0])
-      this.#created.remember(keys)
-      known.delete(id)
-    } catch (error) {
-      this.#busy.delete(id)
-      throw error
-    }
-    const removed = this.#open.endDuring(id, this.#removeMarked(id)).finally(() => this.#busy.delete(id))
+    const summary = known.get(id)
+    if (!summary) throw await this.#open.missingProblem(id)
+    const keys = keyOf(summary)
+    const { removed } = await this.#open.delete(
+      id,
+      () => storage.deletions.mark(id, keys[0]),
+      (opened) => this.#remove(summary, opened),
+    )
+    this.#created.remember(keys)
     if (await settlesWithin(DELETE_TIMEOUT_MS, removed)) return
     logger.warn({ conversation_id: id }, 'deleting a conversation takes long; it continues in the background')
     removed.catch((error: unknown) => logger.error({ err: error, conversation_id: id }, 'a delete failed'))
@@ -233,56 +228,47 @@ export class ConversationManager {
   async #make(wantedId: string | undefined, make: (id: string) => Promise<Created>): Promise<ConversationView> {
     const { known, conversations } = this.#deps
     const id = wantedId ?? uuid7()
-    if (known.has(id) || this.#busy.has(id))
-      throw new Problem('conversation_exists', `Conversation ${id} already exists.`)
-    this.#busy.add(id)
-    try {
+    let warnings: readonly string[] = []
+    const conversation = await this.#open.create(id, async () => {
       if (wantedId !== undefined && (await conversations.storage.deletions.has(id))) throw deletedProblem(id)
       // A concurrent shutdown closes what was added before it, and nothing that is added later.
       this.#open.refuseWhenClosing()
-      const made = make(id)
-      const opening = made.then(({ conversation }) => conversation)
-      this.#open.add(id, opening)
-      const conversation = await opening
-      const { warnings } = await made
-      this.#open.complete(conversation)
-      // oxlint-disable-next-line typescript/no-non-null-assertion -- known since the line above
-      this.#created.remember(keyOf(known.get(id)!))
-      known.update(conversation.state)
-      return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
-    } catch (error) {
-      void this.#open.remove(id)
-      throw error
-    } finally {
-      this.#busy.delete(id)
-    }
+      const made = await make(id)
+      warnings = made.warnings
+      return made.conversation
+    })
+    this.#created.remember(keyOf(summarize(conversation.state)))
+    known.update(conversation.state)
+    return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
   }
 
-  async #removeMarked(id: string): Promise<void> {
+  /** Removes everything of a conversation that nobody can find any more. `opened`: it was open or being opened. */
+  async #remove({ id, userId }: Summary, opened: Promise<Conversation> | undefined): Promise<void> {
     const { conversations, known, endOrphans, onDeleted } = this.#deps
     const { logger, storage, workspace } = conversations
-    const opening = this.#open.remove(id)
-    await this.#open.ended(id)
-    const conversation = await opening?.catch((error: unknown) => {
+    const conversation = await opened?.catch((error: unknown) => {
       logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
       return undefined
     })
     const state = conversation?.state ?? (await stateOnDisk(storage, id))
-    await conversation?.dispose('deleted')
+    await conversation?.dispose('deleted').catch((error: unknown) => {
+      logger.error({ err: error, conversation_id: id }, 'a deleted conversation could not be closed')
+    })
+    onDeleted({ id, userId })
     // An opened conversation ends its own processes; those of the others were ended when the server started.
-    if (opening && !conversation) await endOrphans((each) => each === id)
+    if (opened && !conversation) await endOrphans((each) => each === id)
     await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)
     this.#open.forget(id)
     await known.forget(id)
-    onDeleted({ id, userId: state?.settings.user_id })
   }
 
   async #viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
     const { known, conversations } = this.#deps
     const conversation = await this.#open.ifOpen(id)
-    if (conversation) return conversation.view()
+    if (conversation && known.has(id)) return conversation.view()
     const view = await known.viewAtRest(id)
-    if (view || !known.has(id)) return view
+    if (!known.has(id)) return undefined
+    if (view) return view
     // `meta.json` was removed, or could not be written.
     const reopened = await this.open(id).catch(() => undefined)
     if (reopened) {

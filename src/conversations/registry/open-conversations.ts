@@ -8,6 +8,7 @@ import { watchIdle } from '../idle/idle-watch.ts'
 import { Uses } from '../idle/uses.ts'
 import { openConversation } from '../open.ts'
 import type { KnownConversations } from './known-conversations.ts'
+import { Phases, deletedProblem } from './phases.ts'
 import { Recovery } from './recovery.ts'
 import { writeSnapshot } from './snapshot.ts'
 
@@ -16,27 +17,26 @@ export type OpenConversationsDeps = {
   readonly known: KnownConversations
   /** When idle conversations are closed; without it they stay open. */
   readonly idle?: IdleOptions
-  /** Returns true while it is being created or deleted. */
-  readonly isBusy: (id: string) => boolean
 }
+
+type Deletion = Parameters<Phases['delete']> extends [string, ...infer Rest] ? Rest : never
 
 /** Conversations recovered concurrently. */
 const RECOVERY_CONCURRENCY = 64
 
 export class OpenConversations {
   readonly #deps: OpenConversationsDeps
-  readonly #openings = new Map<string, Promise<Conversation>>()
-  /** Conversations that are being deleted, or closed because they are idle. */
-  readonly #endings = new Map<string, Promise<void>>()
+  readonly #phases: Phases
   /** While the server stops. */
   readonly #unclosed = new Set<string>()
   readonly #stopping = new AbortController()
   readonly #recovery: Recovery
-  readonly #uses = new Uses((id) => this.#openings.has(id))
+  readonly #uses = new Uses((id) => this.#phases.openOf(id) !== undefined)
   readonly #stopIdleWatch: (() => void) | undefined
 
   constructor(deps: OpenConversationsDeps) {
     this.#deps = deps
+    this.#phases = new Phases(deps.known)
     this.#recovery = new Recovery({
       storage: deps.conversations.storage,
       logger: deps.conversations.logger,
@@ -49,7 +49,7 @@ export class OpenConversations {
       watchIdle({
         ...deps.idle,
         uses: this.#uses,
-        openIds: () => this.#openings.keys(),
+        openIds: () => this.#phases.openIds(),
         close: (id) => this.#closeAtRest(id),
         closeShells: (id, ms) => this.#closeIdleShells(id, ms),
       })
@@ -71,60 +71,38 @@ export class OpenConversations {
     for (;;) {
       this.refuseWhenClosing()
       if (!this.#deps.known.has(id)) throw await this.missingProblem(id)
-      // There is no `await` between the check of the known conversations and this line: a delete finds everything it
-      // must close in `#openings`.
-      const opening = this.#openings.get(id)
-      const ending = this.#endings.get(id)
-      if (!opening && ending) {
+      // There is no `await` between the check of the known conversations and a new phase: a delete finds everything
+      // that it must close.
+      const phase = this.#phases.of(id)
+      if (phase && 'ended' in phase) {
         // It is being closed as idle: two objects must not write to one log.
-        await ending
+        await Promise.allSettled([phase.ended])
         continue
       }
-      if (!opening) return await this.#reopen(id, undefined)
-      const conversation = await opening
-      if (!conversation.failed && this.#deps.known.has(id)) return conversation
+      const found = phase && (await phase.conversation)
       // The first caller reopens it; the others wait for the same promise.
-      if (conversation.failed && this.#openings.get(id) === opening) return await this.#reopen(id, conversation)
+      if (found?.failed && this.#phases.of(id) !== phase) continue
+      const conversation = found && !found.failed ? found : await this.#reopen(id, found)
+      // It may have been deleted while it was being opened.
+      if (this.#deps.known.has(id)) return conversation
     }
   }
 
   /** Returns undefined if it is not open or cannot be opened. */
   async ifOpen(id: string): Promise<Conversation | undefined> {
-    return await this.#openings.get(id)?.catch(() => undefined)
+    return await this.#phases.openOf(id)?.conversation.catch(() => undefined)
   }
 
-  /**
-   * Adds a conversation that is being created, immediately: a shutdown waits for it and closes it. Call `remove` if the
-   * creation fails.
-   */
-  add(id: string, opening: Promise<Conversation>): void {
-    this.#openings.set(id, opening)
+  /** A shutdown waits for it and closes it. Throws a `Problem` if the id is in use. */
+  async create(id: string, make: () => Promise<Conversation>): Promise<Conversation> {
+    const conversation = await this.#phases.create(id, make)
+    this.#watch(conversation)
+    return conversation
   }
 
-  /** Marks an added conversation as complete. */
-  complete(conversation: Conversation): void {
-    this.#deps.known.set(conversation.state)
-    this.#recovery.opened(conversation.id)
-    this.#recovery.watch(conversation)
-  }
-
-  /** Removes it from the open ones. Returns the conversation that was open or being opened. */
-  remove(id: string): Promise<Conversation> | undefined {
-    const opening = this.#openings.get(id)
-    this.#openings.delete(id)
-    return opening
-  }
-
-  /** Resolves when it is not being closed any more. */
-  async ended(id: string): Promise<void> {
-    await this.#endings.get(id)
-  }
-
-  /** Marks this conversation as being closed until the work has finished. */
-  endDuring<T>(id: string, work: Promise<T>): Promise<T> {
-    const ended = settled(work).finally(() => this.#endings.get(id) === ended && this.#endings.delete(id))
-    this.#endings.set(id, ended)
-    return work
+  /** As `Phases.delete`. */
+  async delete(id: string, ...deletion: Deletion): ReturnType<Phases['delete']> {
+    return await this.#phases.delete(id, ...deletion)
   }
 
   /** Forgets its recovery state. */
@@ -155,13 +133,16 @@ export class OpenConversations {
 
   /** Closes all, after `stop`. Never rejects. */
   async closeAll(): Promise<void> {
-    const closing = [...this.#openings].map(([id, opening]) => this.#closeAtStop(id, opening))
-    await Promise.all([...closing, ...this.#endings.values()])
+    const phases = await this.#phases.settled()
+    const closing = phases.map(([id, phase]) => 'conversation' in phase && this.#closeAtStop(id, phase.conversation))
+    const ended = phases.map(([, phase]) => 'ended' in phase && phase.ended)
+    await Promise.allSettled([...closing, ...ended])
   }
 
   /** The ids of those that `closeAll` has not closed yet, or could not close. */
   unclosed(): readonly string[] {
-    return [...new Set([...this.#unclosed, ...this.#endings.keys()])]
+    const ending = this.#phases.current().flatMap(([id, phase]) => ('ended' in phase ? [id] : []))
+    return [...new Set([...this.#unclosed, ...ending])]
   }
 
   /** Never rejects. */
@@ -182,9 +163,7 @@ export class OpenConversations {
   }
 
   #reopen(id: string, failed: Conversation | undefined): Promise<Conversation> {
-    const opening = this.#openFromDisk(id, failed)
-    this.#openings.set(id, opening)
-    return opening
+    return this.#phases.open(id, () => this.#openFromDisk(id, failed))
   }
 
   /** `failed` is the object whose log cannot be trusted any more; it is closed first. */
@@ -194,20 +173,26 @@ export class OpenConversations {
       await failed?.dispose('closing')
       const conversation = await openConversation(conversations, id, known.update)
       try {
-        await conversation.start(this.#recovery.reasonFor(id))
+        // A request that has deleted it meanwhile disposes of it.
+        if (known.has(id)) await conversation.start(this.#recovery.reasonFor(id))
       } catch (error) {
         await conversation.dispose('closing')
         throw error
       }
-      this.complete(conversation)
+      known.refresh(conversation.state)
+      this.#watch(conversation)
       return conversation
     } catch (error) {
-      this.#openings.delete(id)
       const isKnown = known.has(id)
       const reported = isKnown && isNotFound(error) ? logIsGone(error) : error
       if (isKnown && reported instanceof Problem && reported.code === 'conversation_damaged') known.setDamaged(id)
       throw reported
     }
+  }
+
+  #watch(conversation: Conversation): void {
+    this.#recovery.opened(conversation.id)
+    this.#recovery.watch(conversation)
   }
 
   /** Never rejects. */
@@ -222,34 +207,25 @@ export class OpenConversations {
   /** Closes it if it is idle, to free memory; the next request reopens it. Never rejects. */
   async #closeAtRest(id: string): Promise<void> {
     const { storage, logger } = this.#deps.conversations
-    const opening = this.#openings.get(id)
+    const phase = this.#phases.openOf(id)
     const isUnused = this.#uses.watch(id)
     try {
-      const conversation = await opening
-      if (!conversation || !(await conversation.isAtRest())) return
+      const conversation = await phase?.conversation
+      if (!phase || !conversation || !(await conversation.isAtRest())) return
       const { state } = conversation
+      // It may have been deleted: no snapshot may follow then.
+      if (this.#phases.of(id) !== phase) return
       // Lists read this file while it is closed.
       await writeSnapshot(storage, state)
-      if (!isUnused() || conversation.state !== state) return
-      if (this.#openings.get(id) !== opening || this.#deps.isBusy(id) || this.#stopping.signal.aborted) return
-      // There is no `await` between the checks and this line: later requests find it in `#endings`, and wait.
-      this.#openings.delete(id)
-      await this.endDuring(id, this.#rest(conversation))
+      if (!isUnused() || conversation.state !== state || this.#stopping.signal.aborted) return
+      await this.#phases.close(id, phase, () => this.#rest(conversation))
     } catch (error) {
       logger.error({ err: error, conversation_id: id }, 'an idle conversation could not be closed')
     }
   }
 }
 
-export const deletedProblem = (id: string) =>
-  new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)
-
 const stoppingProblem = () => new Problem('unavailable', 'The server is stopping; try again when it is running.')
-
-/** Resolves when the work has finished; its caller handles errors. */
-async function settled(work: Promise<unknown>): Promise<void> {
-  await Promise.allSettled([work])
-}
 
 const isNotFound = (error: unknown) => error instanceof Problem && error.code === 'conversation_not_found'
 
