@@ -362,6 +362,15 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         await Promise.all(appends)
       })
 
+      test('shows all events of a writer that is closing', async () => {
+        const log = await under.store.create(id)
+        const appended = append(log, message('a'), message('b'))
+        const closed = log.close()
+        await using view = await under.store.view(id)
+        expect((await readAll(view)).map(textOf)).toEqual(['a', 'b'])
+        await Promise.all([appended, closed])
+      })
+
       test('finds no log that was never made, or is deleted; one under which the writer closes says so', async () => {
         await expect(under.store.view(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
         const log = await under.store.create(id)

@@ -87,14 +87,15 @@ async function readOne({ store, onFault }: Backlog, id: string, options: ReadOpt
         onFault(error, id)
         return NOTHING
       }
-      // Its writer closed during the read, because the conversation was reopened or the server stops.
+      // Its writer closed during the read. A later view reads the file, or a writer that was opened meanwhile.
       if (code !== 'unavailable' || tries === MAX_TRIES) throw error
     }
   }
 }
 
 const NOTHING: LogPage = { events: [], scannedTo: undefined }
-const MAX_TRIES = 3
+/** Each try means that the conversation was closed once more. */
+const MAX_TRIES = 20
 
 const cannotAdvance = (position: number) =>
   new Problem('storage_failed', `The index of the firehose cannot be read after position ${position}.`)

@@ -86,6 +86,11 @@ export class FirehoseIndex {
     return this.#count
   }
 
+  /** Number of records in the file and not in the file yet. */
+  get added(): number {
+    return this.#added
+  }
+
   /** Number of records that are not in the file yet. */
   get waitingCount(): number {
     return this.#added - this.#count

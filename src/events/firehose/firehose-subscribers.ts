@@ -34,8 +34,8 @@ export class FirehoseSubscribers {
   }
 
   /** Queues an item for the next `show`. */
-  wait(one: Waiting): void {
-    this.#waiting.push(one)
+  wait(waiting: Waiting): void {
+    this.#waiting.push(waiting)
   }
 
   /** Publishes immediately. Call it only if nothing is queued. */
@@ -43,14 +43,21 @@ export class FirehoseSubscribers {
     this.#tellPassing(record, this.#shown++)
   }
 
-  /** Publishes the first `count` queued items; later ones arrived while these were being stored. */
-  async show(count: number, pagesOf: (gap: Gap) => AsyncIterable<readonly StoredEvent[]>): Promise<void> {
+  /**
+   * Publishes all events of these positions, with the first `count` queued items; later ones arrived while these were
+   * being stored. Events that were not queued are read with `pagesOf`.
+   */
+  async show(
+    count: number,
+    positions: Gap,
+    pagesOf: (gap: Gap) => AsyncIterable<readonly StoredEvent[]>,
+  ): Promise<void> {
     const before = this.#shown
     this.#shown += count
-    for (const { at, events, other } of runsOf(this.#waiting.splice(0, count))) {
-      if (events) this.#tellEvents(events)
-      else if ('to' in other) for await (const page of pagesOf(other)) this.#tellEvents(page)
-      else this.#tellPassing(other, before + at)
+    for (const run of runsOf(this.#waiting.splice(0, count), positions)) {
+      if (run.kind === 'events') this.#tellEvents(run.events)
+      else if (run.kind === 'gap') for await (const page of pagesOf(run.gap)) this.#tellEvents(page)
+      else this.#tellPassing(run.record, before + run.at)
     }
   }
 

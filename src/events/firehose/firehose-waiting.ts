@@ -1,28 +1,45 @@
-/** Groups queued firehose items for publishing: events in runs, everything else one by one. */
+/** Groups queued firehose items for publishing: events in runs, everything else one by one, and no position left out. */
 import type { FirehoseEvent, Notice } from './firehose-record.ts'
 import type { TransientRecord } from '../transient-record.ts'
 
-/**
- * Published in one order. A gap stands for events that a log contained before it reported them: they are read from the
- * log.
- */
-export type Waiting = FirehoseEvent | TransientRecord | Notice | Gap
+/** Published in one order. */
+export type Waiting = {
+  readonly one: FirehoseEvent | TransientRecord | Notice
+  /** Its own position if it is an event, otherwise that of the last event before it. */
+  readonly position: number
+}
 
+/** Positions that are published but have no queued event: their events are read from the logs. */
 export type Gap = { readonly after: number; readonly to: number }
 
-/** Consecutive events, or one item that is not an event; `at` is the index of the first. */
-type Run = { readonly at: number } & (
-  | { readonly events: FirehoseEvent[]; readonly other?: never }
-  | { readonly events?: never; readonly other: TransientRecord | Notice | Gap }
-)
+export type Run =
+  | { readonly kind: 'events'; readonly events: FirehoseEvent[] }
+  | { readonly kind: 'gap'; readonly gap: Gap }
+  /** `at` is its index among the items. */
+  | { readonly kind: 'passing'; readonly record: TransientRecord | Notice; readonly at: number }
 
-export function runsOf(waiting: readonly Waiting[]): Run[] {
+/**
+ * Covers each position after `after`, up to `to`, exactly once and in order. A log may contain events before it reports
+ * them, such as those of a fork: what is missing follows from the positions, independent of who reads at the time.
+ */
+export function runsOf(waiting: readonly Waiting[], { after, to }: Gap): Run[] {
   const runs: Run[] = []
-  for (const [at, one] of waiting.entries()) {
-    const last = runs.at(-1)
-    if ('to' in one || one.seq === undefined) runs.push({ at, other: one })
-    else if (last?.events) last.events.push(one)
-    else runs.push({ at, events: [one] })
+  let reached = after
+  const fill = (position: number) => {
+    if (position > reached) runs.push({ kind: 'gap', gap: { after: reached, to: position } })
+    reached = Math.max(reached, position)
   }
+  for (const [at, { one, position }] of waiting.entries()) {
+    fill(one.seq === undefined ? position : position - 1)
+    if (one.seq === undefined) {
+      runs.push({ kind: 'passing', record: one, at })
+      continue
+    }
+    const last = runs.at(-1)
+    if (last?.kind === 'events') last.events.push(one)
+    else runs.push({ kind: 'events', events: [one] })
+    reached = position
+  }
+  fill(to)
   return runs
 }

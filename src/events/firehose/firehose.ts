@@ -181,7 +181,10 @@ export class Firehose {
         if (!isGone(error)) this.#deps.onFault(error, id)
       }
     })
-    this.#isComplete = this.#index === index
+    if (isOver()) return
+    // A log that was copied meanwhile may be missing above, and its events were not reported.
+    for (const { conversationId: id, head } of this.#logs) if (head > index.headOf(id)) this.#agreeOn(index, id, head)
+    this.#isComplete = true
   }
 
   async #lookInto(index: FirehoseIndex, id: string): Promise<void> {
@@ -212,8 +215,7 @@ export class Firehose {
     // The log was restored from a backup, for example. Its next events are published, with seqs that were used before.
     if (head < known) return index.shorten(conversationId, head)
     if (head === known) return
-    const to = index.add(conversationId, head)
-    if (this.#subscribers.count > 0) this.#subscribers.wait({ after: to - (head - known), to })
+    index.add(conversationId, head)
     void this.#flush()
   }
 
@@ -226,14 +228,15 @@ export class Firehose {
     if (!first) return
     this.#agreeOn(index, conversationId, first.seq - 1)
     for (const stored of fresh) {
-      this.#subscribers.wait(firehoseEvent(index.add(conversationId, stored.seq), index.epoch, stored))
+      const position = index.add(conversationId, stored.seq)
+      this.#subscribers.wait({ one: firehoseEvent(position, index.epoch, stored), position })
     }
     void this.#flush()
   }
 
   #pass(record: TransientRecord | Notice): void {
     if (this.#subscribers.count === 0) return
-    if (this.#flushing) this.#subscribers.wait(record)
+    if (this.#flushing) this.#subscribers.wait({ one: record, position: this.#index?.added ?? 0 })
     else this.#subscribers.tellNow(record)
   }
 
@@ -250,8 +253,10 @@ export class Firehose {
         const count = this.#subscribers.waitingCount
         await this.#index?.write()
         if (this.#readers > 0) await this.#index?.sync()
-        this.#head = this.#index?.count ?? 0
-        await this.#subscribers.show(count, (gap) => this.#pagesOf(gap))
+        const positions = { after: this.#head, to: this.#index?.count ?? 0 }
+        // Readers that subscribe from here on have read up to this position.
+        this.#head = positions.to
+        await this.#subscribers.show(count, positions, (gap) => this.#pagesOf(gap))
         await this.#index?.saveHeads().catch(this.#deps.onFault)
       } while (this.#subscribers.waitingCount > 0 || (this.#index?.waitingCount ?? 0) > 0)
     } catch (error) {

@@ -1,5 +1,6 @@
 import { appendFile, open, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { follow } from '../../../src/events/event-feed.ts'
 import type { FollowOptions } from '../../../src/events/event-feed.ts'
@@ -9,6 +10,7 @@ import type { FirehoseEvent } from '../../../src/events/firehose/firehose-record
 import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
 import type { Published } from '../../../src/events/sse-frame.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
+import { effort } from '../../support/patience.ts'
 import { createRandom } from '../../support/random.ts'
 import type { TempDirectory } from '../fixtures.ts'
 import { delta, message, tempDirectory, toolResult } from '../fixtures.ts'
@@ -297,6 +299,129 @@ describe('the firehose', () => {
     await expect.poll(() => live.length).toBe(303)
     expect(live).toEqual((await take(life.firehose, 304, '0')).slice(1))
     expect(keysOf(live).filter((key) => key.startsWith(ids[0]!))).toEqual(keys(ids[0]!, 2, 302))
+  })
+
+  /** A log that contains events which it never reports, as that of a fork. */
+  const copy = async (id: string, count: number) => {
+    const { log } = await life.store.open(id).catch(async () => ({ log: await life.store.create(id) }))
+    for (let i = 0; i < count; i++) await log.append([message(`copied ${i}`)])
+    await log.close()
+    return await life.open(id)
+  }
+
+  test('a reader that begins to follow just after a fork was made gets its first events too', async () => {
+    const log = await life.create(ids[0]!)
+    await log.append([message('a')])
+    using reader = await life.firehose.open()
+    const feed = follow(reader, { afterSeq: 0 })
+    const seen: string[] = []
+    const read = async () => {
+      const { records } = (await feed.next()).value!
+      seen.push(...keysOf(records.map((record) => seenOf(record as FirehoseEvent))))
+    }
+    await read()
+    // The fork is on no disk of the firehose yet when the reader, who has read all there is, subscribes.
+    const fork = await copy(ids[1]!, 42)
+    expect(life.firehose.subscriberCount).toBe(0)
+    const reading = read()
+    expect(life.firehose.subscriberCount).toBe(1)
+    await fork.append([message('its first own event')])
+    for (await reading; seen.length < 44;) await read()
+    expect(seen).toEqual([...keys(ids[0]!, 1, 1), ...keys(ids[1]!, 1, 43)])
+    await feed.return()
+  })
+
+  test('a fork that is closed at once ends no stream, and its events are delivered', async () => {
+    const log = await life.create(ids[0]!)
+    await log.append([message('a')])
+    const reading = take(life.firehose, 302, '0')
+    await expect.poll(() => life.firehose.subscriberCount).toBe(1)
+    const fork = await copy(ids[1]!, 300)
+    const appended = fork.append([message('last')])
+    const closed = fork.close('closing')
+    expect(keysOf(await reading)).toEqual([...keys(ids[0]!, 1, 1), ...keys(ids[1]!, 1, 301)])
+    await Promise.all([appended, closed])
+    expect(life.faults).toEqual([])
+  })
+
+  type Step = { readonly kind: 'append' | 'fork' | 'copy' | 'close' | 'come' | 'leave' | 'wait'; readonly at: number }
+  const kinds = fc.constantFrom<Step['kind']>('append', 'append', 'fork', 'copy', 'close', 'come', 'leave', 'wait')
+  const steps = fc.array(fc.record({ kind: kinds, at: fc.nat(5) }), { minLength: 20, maxLength: 60, size: 'max' })
+
+  test('property: each reader gets each event of each conversation once and in order, whenever it comes and logs open and close', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (plan) => {
+        await using own = await tempDirectory()
+        await life.stop()
+        life = startLife(own.path, ids)
+        const logs = new Map<string, EventLog>()
+        const open = async (id: string) => {
+          const log = logs.get(id) ?? (await life.open(id))
+          logs.set(id, log)
+          return log
+        }
+        const made = [uuid7()]
+        logs.set(made[0]!, await life.create(made[0]!))
+        const readers = [0, 1, 2].map(() => ({ seen: [] as Seen[], leave: async () => {}, isHere: false }))
+        const come = async (one: (typeof readers)[number], signal: AbortSignal) => {
+          using reader = await life.firehose.open()
+          const afterSeq = reader.positionOf(one.seen.at(-1)?.cursor ?? '0')
+          for await (const { records, end } of follow(reader, {
+            afterSeq,
+            signal,
+            page: { limit: 7, maxBytes: 4096 },
+          })) {
+            for (const record of records) if (record.seq !== undefined) one.seen.push(seenOf(record as FirehoseEvent))
+            if (end !== undefined) expect(end, 'no stream ends by itself').toBe('aborted')
+          }
+        }
+        for (const { kind, at } of plan) {
+          const id = made[at % made.length]!
+          const reader = readers[at % 3]!
+          if (kind === 'wait') await new Promise((resolve) => setTimeout(resolve, at))
+          else if (kind === 'append') await (await open(id)).append([message('more')])
+          else if (kind === 'fork') {
+            const fork = uuid7()
+            made.push(fork)
+            logs.set(fork, await copy(fork, at * 5 + 1))
+            if (at % 2) void logs.get(fork)!.append([message('own')])
+          } else if (kind === 'copy') {
+            await logs.get(id)?.close('closing')
+            logs.set(id, await copy(id, at + 1))
+          } else if (kind === 'close') {
+            void logs.get(id)?.append([message('last')])
+            await logs.get(id)?.close('closing')
+            logs.delete(id)
+          } else if (kind === 'leave') await reader.leave()
+          else if (!reader.isHere) {
+            const controller = new AbortController()
+            const gone = come(reader, controller.signal)
+            reader.isHere = true
+            reader.leave = async () => {
+              controller.abort()
+              await gone
+              reader.isHere = false
+            }
+          }
+        }
+        await Promise.all(readers.map((reader) => reader.leave()))
+        for (const log of logs.values()) await log.append([message('the end')])
+        await life.stop()
+        life = startLife(own.path, made)
+        for (const { seen } of readers) {
+          using reader = await life.firehose.open()
+          const missing = reader.head - (seen.length > 0 ? reader.positionOf(seen.at(-1)!.cursor) : 0)
+          if (missing > 0) seen.push(...(await take(life.firehose, missing, seen.at(-1)?.cursor ?? '0')))
+          for (const id of made) {
+            const ofOne = keysOf(seen).filter((key) => key.startsWith(id))
+            expect(ofOne).toEqual(keys(id, 1, ofOne.length))
+          }
+          expect(seen).toHaveLength(reader.head)
+        }
+        expect(life.faults).toEqual([])
+      }),
+      { numRuns: effort(8, 300) },
+    )
   })
 
   test('leaves no subscriber behind, and does nothing without readers', async () => {

@@ -99,6 +99,13 @@ export class JsonlLog implements StoredLog {
     return isAll ? this.#snapshot().head : await countEvents(this.#snapshot(), filter)
   }
 
+  /** Resolves to true if it can be read; to false, after its last write, if it was closed. */
+  async isReadable(): Promise<boolean> {
+    if (!this.#over && !this.#isFenced) return true
+    await this.#commits.settled()
+    return false
+  }
+
   async close(): Promise<void> {
     this.#over ??= closed()
     await this.#commits.settled()

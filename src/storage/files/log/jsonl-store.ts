@@ -99,7 +99,8 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
       requireUuid(conversationId)
       return await inTurn(conversationId, async () => {
         const writer = current.get(conversationId)
-        return writer ? viewOf(writer) : await viewFile(fileOf(conversationId))
+        // A log that is being closed is there until its last events are written.
+        return writer && (await writer.isReadable()) ? viewOf(writer) : await viewFile(fileOf(conversationId))
       })
     },
 
