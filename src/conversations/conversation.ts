@@ -280,7 +280,7 @@ export class Conversation {
       network.close()
       const disconnected = this.mcp.close()
       // A deleted conversation need not end cleanly, and no command may delay the deletion.
-      if (outcome === 'deleted') await shells.close()
+      if (outcome === 'deleted') await shells.close('discarded')
       // Close the commands first: their ends are logged.
       await this.exec.commands.close()
       // A delivery in progress would delay the end of the log.

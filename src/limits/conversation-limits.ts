@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:os'
 import type { Launch, ShellLauncher } from '../sandbox/launch.ts'
-import type { CommandOptions, ShellResult, Shell, Shells } from '../shell/shell.ts'
+import type { CommandOptions, ShellResult, Shell, Shells, ShellsState } from '../shell/shell.ts'
 import type { Cgroup, CgroupEvents } from './cgroup.ts'
 import type { CgroupFactory } from './cgroup-factory.ts'
 import { DiskQuota } from './disk-quota.ts'
@@ -123,10 +123,10 @@ export class ConversationLimits {
    * control group.
    */
   limitShells(shells: Shells): Shells {
-    const close = async () => {
+    const close = async (state?: ShellsState) => {
       const group = this.#group
       try {
-        await shells.close()
+        await shells.close(state)
       } finally {
         this.#group = undefined
         await group?.end()

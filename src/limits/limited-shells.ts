@@ -1,7 +1,7 @@
 /** The same shells as others, with limits on what runs in them and another end. */
-import type { Shell, Shells } from '../shell/shell.ts'
+import type { Shell, Shells, ShellsState } from '../shell/shell.ts'
 
-type Limiting = { readonly limited: (shell: Shell) => Shell; readonly close: () => Promise<void> }
+type Limiting = { readonly limited: (shell: Shell) => Shell; readonly close: (state?: ShellsState) => Promise<void> }
 
 export function withLimits(shells: Shells, { limited, close }: Limiting): Shells {
   return {
@@ -15,6 +15,6 @@ export function withLimits(shells: Shells, { limited, close }: Limiting): Shells
     end: (sessionId) => shells.end(sessionId),
     processes: () => shells.processes(),
     close,
-    [Symbol.asyncDispose]: close,
+    [Symbol.asyncDispose]: () => close(),
   }
 }

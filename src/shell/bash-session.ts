@@ -147,6 +147,13 @@ export class BashSession implements Shell {
     })
   }
 
+  /** Ends the shell as `suspend` does, but kills it: it executes nothing more. */
+  async discard(): Promise<void> {
+    this.#isClosed = true
+    await this.#kill()
+    await this.suspend()
+  }
+
   /** Kills its shell and the running command, and a shell that is being started. Never rejects. */
   async #kill(): Promise<void> {
     this.#starter.abort()

@@ -113,10 +113,13 @@ export type SessionFacts = {
   readonly pid?: number
 }
 
+/** What becomes of the state of shells that are closed. If it is `discarded`, they are killed and execute nothing more. */
+export type ShellsState = 'kept' | 'discarded'
+
 /**
  * The shell sessions of one conversation. `get` creates a new session on demand (up to a limit: throws a `Problem`).
  * `close` ends all of the conversation's processes, including those that called `setsid`, and resolves when they are
- * dead.
+ * dead. By default it keeps the state of the sessions.
  */
 export interface Shells extends AsyncDisposable {
   get(sessionId: string): Shell
@@ -139,5 +142,5 @@ export interface Shells extends AsyncDisposable {
   end(sessionId: string): Promise<boolean>
   /** Returns the processes of the conversation, except the shells of its sessions. */
   processes(): Promise<ShellProcess[]>
-  close(): Promise<void>
+  close(state?: ShellsState): Promise<void>
 }

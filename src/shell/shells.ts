@@ -12,7 +12,7 @@ import { endMarkedProcesses } from './processes/marked-processes.ts'
 import type { ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
 import type { Program, ProgramOptions } from './program.ts'
 import { startProgram } from './program.ts'
-import type { OutputFilter, SessionFacts, Shell, Shells } from './shell.ts'
+import type { OutputFilter, SessionFacts, Shell, Shells, ShellsState } from './shell.ts'
 import { STATE_FILE } from './shell-files.ts'
 import { DEFAULT_SHELL_LIMITS, type ShellLimits } from './shell-limits.ts'
 import type { ShellProcess } from './processes/shell-processes.ts'
@@ -160,14 +160,17 @@ export class BashShells implements Shells {
     return listShellProcesses({ conversationId, stateDir, shells })
   }
 
-  async close(): Promise<void> {
+  async close(state: ShellsState = 'kept'): Promise<void> {
     const { conversationId, stateDir, outputDir } = this.#options
+    const isKept = state === 'kept'
     this.#isClosed = true
     try {
       // What is being started would not be found yet.
-      await settlesWithin(START_WAIT_MS, Promise.allSettled(this.#starting))
-      const programs = [...this.#programs].map((program) => program.end())
-      await Promise.all([...programs, ...this.#all().map((session) => session.suspend())])
+      const started = settlesWithin(START_WAIT_MS, Promise.allSettled(this.#starting))
+      if (isKept) await started
+      const programs = [...this.#programs].map((program) => (isKept ? program.end() : program.kill()))
+      const sessions = this.#all().map((session) => (isKept ? session.suspend() : session.discard()))
+      await Promise.all([started, ...programs, ...sessions])
     } finally {
       // These left the shells' process trees.
       if (this.#hadSessions) await endMarkedProcesses(conversationId)

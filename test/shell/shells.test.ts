@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
@@ -62,6 +62,18 @@ describe('sessions', () => {
     expect(() => shells.get('three')).toThrow(/at most 2/)
     await shell.close()
     expect(shells.get('three').id).toBe('three')
+  })
+
+  test('that are discarded execute nothing more; those whose state is kept end by themselves', async () => {
+    for (const [state, names] of [
+      ['kept', ['last-word']],
+      ['discarded', []],
+    ] as const) {
+      const { shells, run, workdir } = await openShells()
+      await run(`trap 'echo ran > last-word' EXIT; (trap '' HUP TERM; sleep 1000 &)`)
+      await shells.close(state)
+      expect(await readdir(workdir), state).toEqual(names)
+    }
   })
 
   test.each(['', '..', '.hidden', 'a/b', 'a b', 'x'.repeat(65), 'a\0'])('are not called %j', async (id) => {

@@ -4,7 +4,7 @@
  */
 import type { ShellSession } from '../../contract/command.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { Shell, Shells } from '../../shell/shell.ts'
+import type { Shell, Shells, ShellsState } from '../../shell/shell.ts'
 
 /** The shells of one agent. `close` ends them with their processes and their state. */
 export type ShellsOfAgent = Pick<Shells, 'get' | 'cwdOf' | 'fork' | 'endFork' | 'close'>
@@ -90,10 +90,10 @@ export class ConversationShells {
   }
 
   /** Ends all sessions and all processes of the conversation. */
-  async close(): Promise<void> {
+  async close(state: ShellsState = 'kept'): Promise<void> {
     const closing = this.#shells
     this.#shells = undefined
-    await closing?.close()
+    await closing?.close(state)
   }
 
   async #endAll(prefix: string, forks: ReadonlySet<string>): Promise<void> {

@@ -65,7 +65,7 @@ export class CommandRunner {
     await this.#deps.shells().endFork(commandId)
     await endTrees(this.#left.get(commandId) ?? [])
     this.#left.delete(commandId)
-    await endMarkedCommand(commandId)
+    await endMarkedCommand(this.#deps.conversationId, commandId)
   }
 
   /** Returns the command that started this background process, if known. */

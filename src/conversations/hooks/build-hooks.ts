@@ -49,7 +49,7 @@ export function buildHooks({ fetch, userAgent, callbacksOf }: HookDeps, parts: H
     shells: () => shells.current(),
     outputDirectory: join(directory, 'outputs'),
     // In a sandbox, all processes end with the shell.
-    endLeft: isolation === 'none' ? endMarkedCommand : undefined,
+    endLeft: isolation === 'none' ? (id) => endMarkedCommand(log.conversationId, id) : undefined,
     fetch,
     userAgent,
     credentialsOf: (url) => secrets.hookCredentials(url),

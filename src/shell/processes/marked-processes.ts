@@ -76,8 +76,10 @@ export async function endTrees(roots: readonly ProcessEntry[]): Promise<ProcessE
 }
 
 /** Ends all processes of a command, including those that left the process tree of its shell. */
-export async function endMarkedCommand(commandId: string): Promise<void> {
-  await endAll(async () => entriesOf((await census.take()).all.filter(({ marks }) => marks.commandId === commandId)))
+export async function endMarkedCommand(conversationId: string, commandId: string): Promise<void> {
+  await endAll(async () =>
+    entriesOf((await markedWith(conversationId)).filter(({ marks }) => marks.commandId === commandId)),
+  )
 }
 
 /** Ends all processes of a session, or of the whole conversation; resolves when none is left. */
