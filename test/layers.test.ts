@@ -100,6 +100,16 @@ describe('the rules find', () => {
       'which lives in storage',
     ],
     [
+      'a process that is started elsewhere',
+      'tools/a.ts',
+      "import { spawn } from 'node:child_process'",
+      'which lives in lib/start-process.ts',
+    ],
+    ['even beside the one that may', 'lib/a.ts', "const x = await import('node:child_process')", 'start-process.ts'],
+    ['by its name', 'http/a.ts', "const x = process.getBuiltinModule('node:child_process')", 'start-process.ts'],
+    ['a process that becomes another', 'http/a.ts', "process.execve('/bin/sh')", 'start-process.ts'],
+    ['a cluster', 'http/a.ts', "import cluster from 'node:cluster'", 'which lives in no file of src'],
+    [
       'the client reaching into the server',
       'client/client.ts',
       "import { x } from '../events/event-log.ts'",

@@ -24,7 +24,7 @@ export function publish(assembled: string, executable: string): void {
 
 /** Runs it as the server does. Throws if it does not recognise what is not a PDF. */
 export function checkPdfProgram(executable: string): void {
-  const env = { NODE_OPTIONS: PDF_NODE_OPTIONS.join(' ') }
+  const env = { NODE_OPTIONS: PDF_NODE_OPTIONS }
   const { stdout, stderr } = spawnSync(executable, [PDF_COMMAND, '1', '1', '0'], { env, input: 'x', encoding: 'utf8' })
   if (stdout !== '{"refusal":"broken"}') throw new Error(`The program for PDFs does not run: ${stdout}${stderr}`)
 }

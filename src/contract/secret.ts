@@ -18,6 +18,9 @@ const MAX_NAME_LENGTH = 128
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
+/** Returns true for a name that a shell can give a variable. */
+export const isVariableName = (name: string): boolean => NAME.test(name)
+
 /**
  * Variables that bash, the dynamic linker, git or this server use: setting them would break commands, or execute code.
  */
@@ -74,7 +77,7 @@ export const SecretNames = z
 export type SecretNames = z.infer<typeof SecretNames>
 
 function faultOfName(name: string): string | undefined {
-  if (name.length > MAX_NAME_LENGTH || !NAME.test(name)) {
+  if (name.length > MAX_NAME_LENGTH || !isVariableName(name)) {
     return `a name must be that of an environment variable: a letter or "_", then letters, digits and "_", at most ${MAX_NAME_LENGTH} characters`
   }
   if (RESERVED_NAMES.has(name)) return `the name ${name} is reserved`

@@ -1,13 +1,22 @@
-/** Starts processes, also while no descriptor is free, and says why one could not be started. */
+/**
+ * Starts processes outside of a sandbox, also while no descriptor is free, and says why one could not be started. The
+ * only file that does, so that each of them has an environment of the server alone.
+ */
 import { execFile, spawn, type ChildProcess, type ExecFileOptions, type SpawnOptions } from 'node:child_process'
 import { promisify } from 'node:util'
 import { codeOf } from './error-code.ts'
+import type { HostEnvironment } from './host-environment.ts'
+
+export type { ChildProcess } from 'node:child_process'
+
+/** Without `shell`, which would interpret the arguments. */
+type Own<Options> = Omit<Options, 'env' | 'shell'> & { readonly env: HostEnvironment }
 
 /**
  * Throws if the process cannot have its pipes. Node returns such a process without any stream, and emits an error on it
  * later, which would end the server if nothing listened. All other failures are thrown or emitted as by `spawn`.
  */
-export function startProcess(file: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+export function startProcess(file: string, args: readonly string[], options: Own<SpawnOptions>): ChildProcess {
   const child = attempt(file, args, options)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types do not know of such a process
   const stdio = child.stdio as ChildProcess['stdio'] | undefined
@@ -18,10 +27,14 @@ export function startProcess(file: string, args: readonly string[], options: Spa
 
 const execute = promisify(execFile)
 
-/** Runs a program to its end. Rejects as the promise of `execFile` does. */
-export async function runProgram(file: string, args: readonly string[], options: ExecFileOptions): Promise<void> {
+/** Runs a program to its end, and resolves with its output. Rejects as the promise of `execFile` does. */
+export async function runProgram(
+  file: string,
+  args: readonly string[],
+  { env, ...options }: Own<ExecFileOptions>,
+): Promise<{ stdout: string; stderr: string }> {
   try {
-    await execute(file, args, options)
+    return await execute(file, args, { ...options, encoding: 'utf8', env: env.variables })
   } catch (error) {
     throw error instanceof Error ? explain(error, file) : error
   }
@@ -33,9 +46,9 @@ export function isStartRefused(error: unknown): boolean {
   return syscall.startsWith('spawn') && (codeOf(error) ?? '') in LACKS
 }
 
-function attempt(file: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+function attempt(file: string, args: readonly string[], { env, ...options }: Own<SpawnOptions>): ChildProcess {
   try {
-    return spawn(file, args, options)
+    return spawn(file, args, { ...options, env: env.variables })
   } catch (error) {
     throw error instanceof Error ? explain(error, file) : error
   }

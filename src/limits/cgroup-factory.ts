@@ -2,11 +2,12 @@
  * Creates the control groups of conversations, after a test at startup that it can, and removes those of earlier
  * servers.
  */
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { HostEnvironment } from '../lib/host-environment.ts'
+import { runProgram } from '../lib/start-process.ts'
 import { makeDirectoriesSync } from '../files/make-directories.ts'
 import type { Bound } from '../contract/limits/resource-limits.ts'
 import { Cgroup, removeGroup } from './cgroup.ts'
@@ -146,9 +147,11 @@ async function canEnter(places: readonly CgroupRoot[], prefix: string): Promise<
 }
 
 function succeeds(args: readonly string[]): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  execFile(SHELL, args, { env: {}, timeout: TRIAL_TIMEOUT_MS }, (error) => resolve(!error))
-  return promise
+  const ran = runProgram(SHELL, args, { env: HostEnvironment.plain, timeout: TRIAL_TIMEOUT_MS })
+  return ran.then(
+    () => true,
+    () => false,
+  )
 }
 
 /**

@@ -4,7 +4,9 @@
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { HostEnvironment } from '../lib/host-environment.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
+import { runProgram } from '../lib/start-process.ts'
 
 const TIMEOUT_MS = 60_000
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2
@@ -79,20 +81,18 @@ async function hasUnreadable(find: string, roots: readonly string[]): Promise<bo
 
 /** Files vanish during the count, so the exit code is unreliable. Missing data is reported in `stderr`. */
 async function run(file: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
-  // Loaded on first use: a server starts faster without it, and few have a disk limit.
-  const { execa } = await import('execa')
-  const options = {
-    env: { LC_ALL: 'C' },
-    extendEnv: false,
-    timeout: TIMEOUT_MS,
-    maxBuffer: MAX_OUTPUT_BYTES,
-    killSignal: 'SIGKILL',
-    reject: false,
-    stripFinalNewline: false,
-  } as const
-  const result = await execa(file, args, options)
-  if (result.exitCode === undefined) throw result
-  return result
+  const bounds = { timeout: TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES, killSignal: 'SIGKILL' } as const
+  try {
+    // Without variables for languages, it writes English.
+    return await runProgram(file, args, { env: HostEnvironment.plain, ...bounds })
+  } catch (error) {
+    if (hasOutput(error)) return error
+    throw error
+  }
 }
+
+/** True for the error of a program that ended by itself, with an exit code. */
+const hasOutput = (error: unknown): error is { stdout: string; stderr: string } =>
+  error instanceof Error && 'stdout' in error && 'code' in error && typeof error.code === 'number'
 
 const sumOf = (output: string) => output.matchAll(/^(\d+)\t/gm).reduce((sum, [, size]) => sum + Number(size), 0)

@@ -78,7 +78,16 @@ export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
  */
 export function trialArguments(plan: SandboxPlan, features: SandboxFeatures, filter: number | undefined): string[] {
   const network = features.isolatesNetwork ? ['--unshare-net'] : []
-  return [...baseArguments(features), ...filterArguments(filter), ...mountArguments(plan), ...network, '--', 'true']
+  return [
+    ...baseArguments(features),
+    ...filterArguments(filter),
+    ...mountArguments(plan),
+    ...network,
+    '--',
+    '/bin/sh',
+    '-c',
+    ':',
+  ]
 }
 
 type Prepared = {
@@ -118,11 +127,12 @@ async function launchInSandbox(
   const filter = features.filter === undefined ? undefined : inherit(opened.use(await openAgain(features.filter)))
   const args = [...baseArguments(features), ...filterArguments(filter), ...mountArguments(sandbox, places)]
   const { env, stale, onChannel, ...own } = networkLaunch(network, argv, sandbox.readable !== undefined)
+  const inside = { HOME: home, TMPDIR: '/tmp', ...env }
   const held = opened.move()
   return {
-    argv: [sandbox.bwrap, ...args, ...own.arguments, '--chdir', workdir, '--', ...own.argv],
+    argv: [sandbox.bwrap, ...args, ...own.arguments, ...setArguments(inside), '--chdir', workdir, '--', ...own.argv],
     cwd: '/',
-    env: { HOME: home, TMPDIR: '/tmp', ...env },
+    env: inside,
     stale,
     ...(onChannel && { onChannel }),
     descriptors,
@@ -153,6 +163,10 @@ function baseArguments({ disablesUserNamespaces }: SandboxFeatures): string[] {
   // Its directory is not mounted.
   return [...NAMESPACES, ...rights, '--unsetenv', 'XDG_RUNTIME_DIR']
 }
+
+/** Set in the sandbox only: what starts it keeps the server's home. */
+const setArguments = (variables: Readonly<Record<string, string>>): string[] =>
+  Object.entries(variables).flatMap(([name, value]) => ['--setenv', name, value])
 
 const filterArguments = (descriptor: number | undefined): string[] =>
   descriptor === undefined ? [] : ['--seccomp', String(descriptor)]

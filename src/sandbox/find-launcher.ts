@@ -1,9 +1,10 @@
 /** Detects whether this host supports a sandbox, and which features, by creating an empty one. */
-import { execFile, spawn } from 'node:child_process'
 import { accessSync, closeSync, constants, openSync, rmSync, writeFileSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'
 import { isAbsolute, join } from 'node:path'
 import { makeDirectoriesSync } from '../files/make-directories.ts'
+import { HostEnvironment } from '../lib/host-environment.ts'
+import { startProcess, runProgram } from '../lib/start-process.ts'
 import { isOutOfRoom } from '../lib/error-code.ts'
 import { createBubblewrapLauncher, trialArguments, type SandboxFeatures } from './bubblewrap-launcher.ts'
 import { compileSeccompFilter } from './seccomp-filter.ts'
@@ -25,7 +26,7 @@ export async function findBubblewrap(plan: SandboxPlan): Promise<LauncherSearch>
   if (process.platform !== 'linux') return { missing: 'bubblewrap exists on Linux only' }
   const bwrap = findProgram('bwrap', plan.path)
   if (bwrap === undefined) return { missing: 'bubblewrap is not installed: there is no bwrap on PATH' }
-  const wanted = await featuresOf(bwrap, plan)
+  const wanted = await featuresOf(bwrap, plan.dataDir)
   const close = () => void (wanted.filter !== undefined && closeSync(wanted.filter))
   let complaint: string | undefined
   for (const features of lesserFeatures(wanted)) {
@@ -38,16 +39,15 @@ export async function findBubblewrap(plan: SandboxPlan): Promise<LauncherSearch>
 }
 
 /** Parses the features from bwrap's own help. Returns none if that fails: the trial then reports why. */
-async function featuresOf(bwrap: string, plan: SandboxPlan): Promise<SandboxFeatures> {
-  const { promise, resolve } = Promise.withResolvers<string>()
-  execFile(bwrap, ['--help'], { env: { PATH: plan.path }, timeout: TRIAL_TIMEOUT_MS }, (_, stdout) => resolve(stdout))
-  const help = await promise
+async function featuresOf(bwrap: string, dataDir: string): Promise<SandboxFeatures> {
+  const asked = runProgram(bwrap, ['--help'], { env: HostEnvironment.plain, timeout: TRIAL_TIMEOUT_MS })
+  const { stdout: help } = await asked.catch(() => ({ stdout: '' }))
   const program = /^ *--seccomp /m.test(help) ? compileSeccompFilter(process.arch) : undefined
   return {
     bindsDescriptors: /^ *--bind-fd /m.test(help),
     disablesUserNamespaces: /^ *--disable-userns /m.test(help),
     isolatesNetwork: true,
-    filter: program && holdFile(program, plan.dataDir),
+    filter: program && holdFile(program, dataDir),
   }
 }
 
@@ -92,8 +92,8 @@ function complaintOf(bwrap: string, plan: SandboxPlan, features: SandboxFeatures
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
   const filter = features.filter === undefined ? undefined : openSync(`/proc/self/fd/${features.filter}`, 'r')
   const args = trialArguments(plan, features, filter === undefined ? undefined : FILTER_DESCRIPTOR)
-  const child = spawn(bwrap, args, {
-    env: { PATH: plan.path },
+  const child = startProcess(bwrap, args, {
+    env: HostEnvironment.plain,
     timeout: TRIAL_TIMEOUT_MS,
     stdio: ['ignore', 'ignore', 'pipe', ...(filter === undefined ? [] : [filter])],
   })

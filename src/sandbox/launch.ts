@@ -1,8 +1,8 @@
 /** The interface of shell launchers: how a shell's process is started, and in which sandbox. */
-import type { ChildProcess } from 'node:child_process'
 import type { Server } from 'node:net'
 import type { NetworkMode } from '../contract/network.ts'
 import type { Sandbox } from '../contract/sandbox.ts'
+import type { ChildProcess } from '../lib/start-process.ts'
 
 /** A shell's network access. */
 export type ShellNetwork = {
@@ -38,7 +38,7 @@ export type Launch = AsyncDisposable & {
   readonly argv: readonly string[]
   /** The working directory of the started program. The shell itself then changes to its workdir. */
   readonly cwd: string
-  /** Variables that override the shell's saved state. */
+  /** Variables that override the shell's saved state. The launch sets them itself, where the shell runs. */
   readonly env: Readonly<Record<string, string>>
   /**
    * Variables that a saved state may contain from a shell in another network mode: they are unset if they have these

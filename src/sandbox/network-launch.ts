@@ -1,5 +1,5 @@
 /** What a network mode adds to a sandboxed shell: its namespace, mounts, variables and proxy. */
-import type { ChildProcess } from 'node:child_process'
+import type { ChildProcess } from '../lib/start-process.ts'
 import { realpathSync } from 'node:fs'
 import { afterListener, listenerMount, takeListener } from './network-listener.ts'
 import { PROXY_VARIABLES } from './proxy-environment.ts'

@@ -3,9 +3,9 @@
  * creates the listening socket, passes it to the server and exits. The socket stays in its namespace, so the server
  * accepts connections of exactly that sandbox, and no process is left behind.
  */
-import type { ChildProcess } from 'node:child_process'
 import { Server } from 'node:net'
 import { isSea } from 'node:sea'
+import type { ChildProcess } from '../lib/start-process.ts'
 import { PROXY_PORT } from './proxy-environment.ts'
 
 /** The path of the server's executable in the sandbox; bwrap creates this directory for each sandbox. */

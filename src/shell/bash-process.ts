@@ -2,11 +2,11 @@
  * One running bash: sends lines, receives a report after each and the saved state, and reports how it ended. Knows
  * nothing about sessions.
  */
-import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
-import { startProcess } from '../lib/start-process.ts'
+import type { HostEnvironment } from '../lib/host-environment.ts'
+import { startProcess, type ChildProcess } from '../lib/start-process.ts'
 import type { Launch } from '../sandbox/launch.ts'
 import { readReports, type Report } from './bash-report.ts'
 import { ThrottledReader } from './output/throttled-reader.ts'
@@ -74,7 +74,7 @@ export class BashProcess {
   isStateCurrent = true
 
   /** Starts the process immediately. */
-  constructor(launch: Launch, env: Readonly<Record<string, string>>) {
+  constructor(launch: Launch, env: HostEnvironment) {
     const [file = '', ...args] = launch.argv
     // Use the process's exit: background children may hold the pipes forever.
     this.#child = startProcess(file, args, {

@@ -1,4 +1,5 @@
 /** The scripts that are sent to bash: set-up, running a command, and the report after each. */
+import { isVariableName } from '../contract/secret.ts'
 import { REPORT, STATE, STATE_END } from './bash-report.ts'
 
 /**
@@ -163,12 +164,12 @@ __agent_server_find_cwd() {
 
 function assign(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
-    .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+    .filter(([name]) => isVariableName(name))
     .map(([name, value]) => `${name}=${quote(value)}`)
     .join(' ')
 }
 
 /** Quotes any text as one word. NUL cannot be in a word, nor in anything that is passed to a process. */
-function quote(text: string): string {
+export function quote(text: string): string {
   return `'${text.replaceAll('\0', '').replaceAll("'", String.raw`'\''`)}'`
 }

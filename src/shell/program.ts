@@ -2,14 +2,15 @@
  * A program that runs in the sandbox of a conversation in addition to its shells, and that the server talks to over its
  * standard streams.
  */
-import type { ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { makeDirectories } from '../files/make-directories.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
-import { startProcess } from '../lib/start-process.ts'
+import type { HostEnvironment } from '../lib/host-environment.ts'
+import { startProcess, type ChildProcess } from '../lib/start-process.ts'
 import type { Launch, ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
 import { endMarkedProcesses, endTrees, shellMark } from './processes/marked-processes.ts'
 import { findProcess } from './processes/process-table.ts'
+import { programArgv, programScript, SCRIPT_STDIO_INDEX } from './program-script.ts'
 
 /** Distinguishes programs from all possible sessions. */
 const PROGRAM_PREFIX = '+'
@@ -23,38 +24,44 @@ const END_GRACE_MS = 500
 /** The last output of a process that has exited; its children may hold the pipe forever. */
 const LAST_OUTPUT_MS = 200
 
-/** Not started in the workdir by the server: changing there may hang. */
-const IN_WORKDIR = ['/bin/sh', '-c', 'cd -- "$1" && shift && exec "$@"', 'sh']
-
 export type ProgramOptions = {
   /** Unique among the running programs of the conversation. */
   readonly name: string
   readonly argv: readonly string[]
-  readonly env: Readonly<Record<string, string>>
+  /** Its variables in addition to those of a shell. Only the program itself gets them. */
+  readonly variables: Readonly<Record<string, string>>
 }
 
-export type ProgramPlan = ProgramOptions & {
+export type ProgramPlan = {
   readonly conversationId: string
   readonly workdir: string
   readonly stateDir: string
   readonly privateDir: string
   readonly launcher: ShellLauncher
   readonly network: () => ShellNetwork
+  /** What it inherits, and what starts it as well. */
+  readonly env: HostEnvironment
 }
 
 /** Why it ended, as a clause. */
 export type ProgramEnd = { readonly reason: string }
 
-/** Rejects if no sandbox is possible. A program that cannot be started ends at once. */
-export async function startProgram(plan: ProgramPlan): Promise<Program> {
-  const { conversationId, workdir, stateDir, privateDir, launcher, network, env } = plan
-  const id = PROGRAM_PREFIX + plan.name
+/**
+ * Rejects if no sandbox is possible, or no process can have this command and these variables. A program that cannot be
+ * started ends at once.
+ */
+export async function startProgram(plan: ProgramPlan, { name, argv, variables }: ProgramOptions): Promise<Program> {
+  const { conversationId, workdir, stateDir, privateDir, launcher, network } = plan
+  const id = PROGRAM_PREFIX + name
   await makeDirectories(stateDir, 0o700)
-  const argv = [...IN_WORKDIR, workdir, ...plan.argv]
-  await using launch = await launcher.launch(argv, { workdir, visible: [], privateDir, network: network() })
+  const places = { workdir, visible: [], privateDir }
+  await using launch = await launcher.launch(programArgv(workdir), { ...places, network: network() })
   const mark = shellMark(conversationId, id, `${stateDir}/${id}`)
-  const program = new Program(launch, { ...env, ...launch.env, ...mark }, () => endMarkedProcesses(conversationId, id))
+  // Its own variables come first: it can neither hide from the server nor leave the places of its conversation.
+  const script = programScript(argv, { ...variables, ...launch.env, ...mark })
+  const program = new Program(launch, plan.env.marked(mark), () => endMarkedProcesses(conversationId, id))
   if (program.pid !== undefined) await launch.onSpawned?.(program.pid)
+  program.begin(script)
   return program
 }
 
@@ -67,15 +74,15 @@ export class Program {
   #complaint = ''
   #ending: Promise<void> | undefined
 
-  constructor(launch: Launch, env: Readonly<Record<string, string>>, endMarked: () => Promise<void>) {
+  constructor(launch: Launch, env: HostEnvironment, endMarked: () => Promise<void>) {
     const [file = '', ...args] = launch.argv
     this.#endMarked = endMarked
     this.#child = startProcess(file, args, {
       cwd: launch.cwd,
       env,
       detached: true,
-      // The fourth is where a shell reports: descriptors of the launch follow it.
-      stdio: ['pipe', 'pipe', 'pipe', 'ignore', ...launch.descriptors, ...(launch.onChannel ? (['ipc'] as const) : [])],
+      // The fourth is for its script: descriptors of the launch follow it.
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...launch.descriptors, ...(launch.onChannel ? (['ipc'] as const) : [])],
     })
     launch.onChannel?.(this.#child)
     // oxlint-disable-next-line typescript/no-non-null-assertion -- `stdio` has pipes there
@@ -95,6 +102,14 @@ export class Program {
 
   get pid(): number | undefined {
     return this.#child.pid
+  }
+
+  /** Starts the program itself, by what `programScript` returned. Call it once. */
+  begin(script: string): void {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types do not know that a pipe at this index can be written
+    const pipe = this.#child.stdio[SCRIPT_STDIO_INDEX] as Writable
+    // Destroyed after the last byte: nothing is read from it, so it would never close by itself.
+    pipe.on('error', () => {}).end(script, () => pipe.destroy())
   }
 
   /** Resolves when the process has exited; what it started may still run until `end`. */

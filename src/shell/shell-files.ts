@@ -4,11 +4,10 @@ import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectoriesSync } from '../files/make-directories.ts'
 import { replaceFile } from '../lib/durable-file.ts'
+import { HostEnvironment } from '../lib/host-environment.ts'
 import { runProgram } from '../lib/start-process.ts'
 import { OutputFifo } from './output/output-fifo.ts'
 import type { OutputFilter } from './shell.ts'
-
-const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/run/current-system/profile/bin'
 
 /** Name of the saved state in a session's directory. */
 export const STATE_FILE = 'state'
@@ -134,5 +133,5 @@ export class ShellFiles {
 
 /** Does not use the shells' search path, which may begin with a directory that agents can write to. */
 async function makeFifos(paths: readonly string[]): Promise<void> {
-  await runProgram('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
+  await runProgram('mkfifo', ['-m', '600', ...paths], { env: HostEnvironment.plain })
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { makeDirectories } from '../files/make-directories.ts'
 import { Problem } from '../contract/problem.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
+import type { HostEnvironment } from '../lib/host-environment.ts'
 import { BACKGROUND_DIRECTORY } from './output/background-output.ts'
 import { BashSession, type BashSessionOptions } from './bash-session.ts'
 import { removeOldForks } from './left-shells.ts'
@@ -30,8 +31,8 @@ export type ShellsOptions = {
    * sandbox.
    */
   readonly privateDir: string
-  /** The complete environment of a new shell; see `shellEnvironment`. */
-  readonly env: Readonly<Record<string, string>>
+  /** What a new shell inherits. */
+  readonly env: HostEnvironment
   readonly launcher: ShellLauncher
   /** Called at each start of a bash. Default: the open network. */
   readonly network?: () => ShellNetwork
@@ -116,11 +117,10 @@ export class BashShells implements Shells {
   }
 
   async startProgram(options: ProgramOptions): Promise<Program> {
-    const { env, ...plan } = this.#options
     this.#refuseWhenClosed()
     this.#hadSessions = true
-    const network = plan.network ?? (() => OPEN_NETWORK)
-    const starting = startProgram({ ...plan, ...options, network, env: { ...env, ...options.env } })
+    const network = this.#options.network ?? (() => OPEN_NETWORK)
+    const starting = startProgram({ ...this.#options, network }, options)
     this.#starting.add(starting)
     const program = await starting.finally(() => this.#starting.delete(starting))
     this.#programs.add(program)

@@ -1,5 +1,6 @@
 /** Starts the bash of a session: with its directory, sandbox, variables, set-up and restored state. */
 import { makeDirectories } from '../files/make-directories.ts'
+import type { HostEnvironment } from '../lib/host-environment.ts'
 import { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { BASH_ARGV, beginScript, setUpScript } from './bash-script.ts'
@@ -16,7 +17,7 @@ export type BashPlan = {
   readonly outputDir: string
   /** See `LaunchOptions`. */
   readonly privateDir: string
-  readonly env: Readonly<Record<string, string>>
+  readonly env: HostEnvironment
   readonly launcher: ShellLauncher
   /** Called at each start of a bash. */
   readonly network: () => ShellNetwork
@@ -55,8 +56,9 @@ async function launchBash(
   await makeDirectories(outputDir)
   await makeDirectories(stateDir, 0o700)
   await using launch = await launchInTime(plan, signal)
-  const fixed = { ...launch.env, ...shellMark(plan.conversationId, plan.sessionId, stateDir) }
-  const bash = new BashProcess(launch, { ...env, ...fixed })
+  const mark = shellMark(plan.conversationId, plan.sessionId, stateDir)
+  const fixed = { ...launch.env, ...mark }
+  const bash = new BashProcess(launch, env.marked(mark))
   if (bash.launchedPid !== undefined) await launch.onSpawned?.(bash.launchedPid)
   return { bash, fixed, stale: launch.stale }
 }

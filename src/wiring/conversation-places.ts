@@ -3,6 +3,7 @@ import { homeDirectory } from '../config/paths.ts'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { FileRules } from '../files/file-gate.ts'
+import type { HostEnvironment } from '../lib/host-environment.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import { hiddenFromShells, readableByShells } from '../sandbox/mounts.ts'
 
@@ -42,9 +43,10 @@ export function fileRules(config: Config, { isolation }: ShellLauncher, conversa
 /** A shell in a sandbox has its own home directory; rules may also mean that of the server's user. */
 export function homesOf(
   { isolation }: Pick<ShellLauncher, 'isolation'>,
-  env: Readonly<Record<string, string>>,
+  env: HostEnvironment,
   conversationDirectory: string,
 ): string[] {
-  const own = isolation === 'none' ? (env['HOME'] ?? homeDirectory()) : join(privateOf(conversationDirectory), 'home')
+  const own =
+    isolation === 'none' ? (env.variables['HOME'] ?? homeDirectory()) : join(privateOf(conversationDirectory), 'home')
   return [...new Set([own, homeDirectory()])]
 }

@@ -11,6 +11,7 @@ import { ConversationManager } from '../conversations/registry/manager.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
 import type { CallbacksOf } from '../hooks/select-hooks.ts'
 import { UnfinishedFiles } from '../files/unfinished-files.ts'
+import { HostEnvironment } from '../lib/host-environment.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
@@ -30,7 +31,6 @@ import type { SafeFetch } from '../security/safe-fetch.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
 import { removeLeftShells } from '../shell/left-shells.ts'
 import { endAllMarked, endOrphans } from '../shell/processes/marked-processes.ts'
-import { shellEnvironment } from '../shell/shell-environment.ts'
 import { BashShells } from '../shell/shells.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -118,12 +118,11 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
   const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, unfinished, web } =
     parts
   const { callbackFetch, mcpFetch, pendingAuthorizations: pending } = parts
-  const env = shellEnvironment(config.environment)
+  const env = HostEnvironment.from(config.environment)
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
     unfinished,
-    // oxlint-disable-next-line typescript/no-non-null-assertion -- `shellEnvironment` always sets it
-    ripgrep: lazily(() => findProgram('rg', env['PATH']!)),
+    ripgrep: lazily(() => findProgram('rg', env.path)),
   }
   const hidden = [storage.directory, config.workdirBase, ...config.secretFiles.map(dirname)]
   return {
@@ -195,7 +194,7 @@ function modelAccess(config: Config, logger: Logger): ModelAccess {
 function execution(
   config: Config,
   launcher: ShellLauncher,
-  { env, ...shared }: SharedByTools & { readonly env: Readonly<Record<string, string>> },
+  { env, ...shared }: SharedByTools & { readonly env: HostEnvironment },
 ): Execution {
   return {
     ...toolsExecution(config, launcher, shared),

@@ -3,10 +3,10 @@ import { homeDirectory } from '../config/paths.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/environment.ts'
 import type { ServerNetwork } from '../contract/network.ts'
+import { HostEnvironment } from '../lib/host-environment.ts'
 import { findBubblewrap } from '../sandbox/find-launcher.ts'
 import { hostLauncher } from '../sandbox/host-launcher.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
-import { pathsNamedIn, shellEnvironment } from '../shell/shell-environment.ts'
 
 /** `missing` says why there is no sandbox, as a clause; undefined if there is one. */
 export type FoundSandbox = {
@@ -19,16 +19,15 @@ export type FoundSandbox = {
 /** Throws a `ConfigError` if a sandbox is required but not possible. */
 export async function findSandbox(config: Config): Promise<FoundSandbox> {
   if (config.isolation === 'none') return { launcher: hostLauncher, missing: 'OPENHANDS_ISOLATION has the value none' }
-  const env = shellEnvironment(config.environment)
+  const env = HostEnvironment.from(config.environment)
   const found = await findBubblewrap({
     dataDir: config.dataDir,
     workdirBase: config.workdirBase,
     keyFiles: config.secretFiles,
     otherKeyFiles: config.hiddenFiles,
     home: homeDirectory(),
-    // oxlint-disable-next-line typescript/no-non-null-assertion -- `shellEnvironment` always sets it
-    path: env['PATH']!,
-    named: pathsNamedIn(env),
+    path: env.path,
+    named: env.namedPaths,
     readable: config.sandboxReadable,
   })
   if ('launcher' in found) return found

@@ -36,7 +36,7 @@ import { createConnectionPermits } from '../../src/network/connection-permits.ts
 import { createOutboundConnector } from '../../src/network/outbound-connector.ts'
 import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
 import type { ShellLauncher } from '../../src/sandbox/launch.ts'
-import { shellEnvironment } from '../../src/shell/shell-environment.ts'
+import { HostEnvironment } from '../../src/lib/host-environment.ts'
 import { createResourceLimiter } from '../../src/limits/resource-limits.ts'
 import { BashShells } from '../../src/shell/shells.ts'
 import { readAll } from '../events/fixtures.ts'
@@ -303,7 +303,7 @@ export function realShells(launcher: ShellLauncher = hostLauncher): Execution['c
         stateDir: join(directory, 'shells'),
         outputDir: join(directory, 'outputs'),
         privateDir: join(directory, 'private'),
-        env: shellEnvironment(process.env),
+        env: HostEnvironment.from(process.env),
         launcher: limits.limitLauncher(launcher),
       }),
     )

@@ -60,7 +60,13 @@ function* descend(value: unknown): Generator<Node> {
   }
 }
 
-/** `import`, `export … from`, `import()`, `import('x').T`, `import x = require('x')`, `require('x')`. */
+const LOADERS = ['require', 'getBuiltinModule']
+
+/** The function, or the last part of its path. */
+const calleeOf = ({ callee }: Node): unknown =>
+  isNode(callee) && callee.type === 'MemberExpression' ? callee['property'] : callee
+
+/** `import`, `export … from`, `import()`, `import('x').T`, `import x = require('x')`, `require('x')`, `getBuiltinModule('x')`. */
 function specifierOf(node: Node): string[] {
   switch (node.type) {
     case 'ImportDeclaration':
@@ -75,7 +81,10 @@ function specifierOf(node: Node): string[] {
     case 'TSExternalModuleReference':
       return literal(node['expression'])
     case 'CallExpression':
-      return isNamed(node['callee'], 'require') ? literal((node['arguments'] as unknown[])[0]) : []
+      return LOADERS.some((name) => isNamed(calleeOf(node), name)) ? literal((node['arguments'] as unknown[])[0]) : []
+    case 'MemberExpression':
+      // It starts a program too, in the place of this one.
+      return isNamed(node['property'], 'execve') ? ['node:child_process'] : []
     default:
       return []
   }

@@ -22,7 +22,7 @@ export const LEVELS = [
   ['main.ts', 'index.ts'],
 ]
 
-/** The folder that each package lives in, or folders; a package that is not here has no home yet. `*`: any. */
+/** The folder that each package lives in, or folders, or the file; a package that is not here has no home yet. `*`: any. */
 const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   zod: '*',
   fastify: 'http',
@@ -36,7 +36,6 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   '@anthropic-ai/sdk': 'llm',
   ajv: 'agent',
   openai: 'llm',
-  execa: 'limits',
   htmlparser2: 'tools',
   unpdf: 'tools',
   undici: ['llm', 'security', 'sdk'],
@@ -48,6 +47,9 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'pino-pretty': 'telemetry',
   '@earendil-works/pi-tui': 'cli',
   'node:sqlite': 'storage',
+  // Each process outside of a sandbox is started there, with an environment of the server alone.
+  'node:child_process': 'lib/start-process.ts',
+  'node:cluster': [],
 }
 
 /** Names that say nothing of what is inside, so that anything ends up there. */
@@ -106,9 +108,9 @@ function breachOfPackage(from: string, name: string): string[] {
   if (unitOf(from) === 'contract' && name !== 'zod') return [`${from} imports ${name}; contract imports zod only`]
   const home = HOMES[name] ?? (name.startsWith('node:') ? '*' : undefined)
   if (home === undefined) return [`${from} imports ${name}, which has no home; add it to HOMES`]
-  return home === '*' || [home].flat().includes(unitOf(from))
+  return home === '*' || [home].flat().some((place) => place === unitOf(from) || place === from)
     ? []
-    : [`${from} imports ${name}, which lives in ${[home].flat().join(' and ')}`]
+    : [`${from} imports ${name}, which lives in ${[home].flat().join(' and ') || 'no file of src'}`]
 }
 
 /** The folder, or the file itself at the top of `src/`. */

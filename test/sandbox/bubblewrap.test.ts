@@ -20,7 +20,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { hiddenFilesIn, hideFiles } from '../../src/access/hidden-files.ts'
 import { findBubblewrap } from '../../src/sandbox/find-launcher.ts'
-import { shellEnvironment } from '../../src/shell/shell-environment.ts'
+import { HostEnvironment } from '../../src/lib/host-environment.ts'
 import type { ShellResult, Shells } from '../../src/shell/shell.ts'
 import { BashShells } from '../../src/shell/shells.ts'
 import { runAsNobody } from '../support/unprivileged.ts'
@@ -66,7 +66,7 @@ async function setPlace({ under = tmpdir() } = {}) {
       stateDir: join(session, 'shells'),
       outputDir: join(session, 'outputs'),
       privateDir: join(session, 'private'),
-      env: shellEnvironment({ PATH: path, HOME: home, TMPDIR: '/nowhere', XDG_RUNTIME_DIR: '/run/user/1' }),
+      env: HostEnvironment.from({ PATH: path, HOME: home, TMPDIR: '/nowhere', XDG_RUNTIME_DIR: '/run/user/1' }),
       launcher: await requireWall(whole),
     })
     opened.push(shells)
@@ -356,7 +356,7 @@ describe('what a shell leaves behind', () => {
       stateDir: join(session, 'shells'),
       outputDir: join(session, 'outputs'),
       privateDir: join(session, 'private'),
-      env: shellEnvironment({ PATH: process.env['PATH'] }),
+      env: HostEnvironment.from({ PATH: process.env['PATH'] }),
       launcher: await requireWall(place.whole),
       limits: { idleMs: 20 },
     })

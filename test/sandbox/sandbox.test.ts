@@ -19,7 +19,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { findProgram } from '../../src/sandbox/find-launcher.ts'
 import type { SandboxPlan } from '../../src/sandbox/mounts.ts'
 import { numberOf, type Syscall } from '../../src/sandbox/seccomp-syscalls.ts'
-import { shellEnvironment } from '../../src/shell/shell-environment.ts'
+import { HostEnvironment } from '../../src/lib/host-environment.ts'
 import type { ShellResult } from '../../src/shell/shell.ts'
 import { BashShells } from '../../src/shell/shells.ts'
 import { requireWall } from '../support/wall.ts'
@@ -49,7 +49,7 @@ async function setHost() {
       stateDir: join(session, 'shells'),
       outputDir: join(session, 'outputs'),
       privateDir: join(session, 'private'),
-      env: shellEnvironment({ PATH: plan.path ?? PATH }),
+      env: HostEnvironment.from({ PATH: plan.path ?? PATH }),
       launcher,
     })
     onTestFinished(() => shells.close())

@@ -13,7 +13,7 @@ import { findProcess } from '../../src/shell/processes/process-table.ts'
 import type { CommandOptions, ShellResult, Shell, Shells } from '../../src/shell/shell.ts'
 import { markedProcesses } from '../support/marked.ts'
 import { requireWall } from '../support/wall.ts'
-import { shellEnvironment } from '../../src/shell/shell-environment.ts'
+import { HostEnvironment } from '../../src/lib/host-environment.ts'
 import { BashShells, type ShellsOptions } from '../../src/shell/shells.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 
@@ -45,7 +45,7 @@ export async function openShells(overrides: Partial<ShellsOptions> = {}): Promis
   const [dataDir, workdirBase] = [join(root, 'data'), join(root, 'work')]
   const workdir = join(workdirBase, 'workdir')
   const outputDir = join(dataDir, 'outputs')
-  const env = shellEnvironment({ PATH: process.env['PATH'], HOME: root, LANG: 'C.UTF-8' })
+  const env = HostEnvironment.from({ PATH: process.env['PATH'], HOME: root, LANG: 'C.UTF-8' })
   const launcher = isWalled ? await requireWall({ dataDir, workdirBase }) : hostLauncher
   const [stateDir, privateDir] = [join(dataDir, 'state'), join(dataDir, 'private')]
   const base = { conversationId, workdir, outputDir, stateDir, privateDir, env, launcher }

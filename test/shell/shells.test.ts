@@ -1,31 +1,35 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { shellEnvironment } from '../../src/shell/shell-environment.ts'
+import { HostEnvironment } from '../../src/lib/host-environment.ts'
 import { isWalled, openShells, runIn } from './shell-fixture.ts'
 import { launcherOf } from '../support/launcher.ts'
 
 describe('the environment of a shell', () => {
   test('is what the allow-list passes on, and says that nobody is at a terminal', () => {
     const server = { PATH: '/bin', HOME: '/h', LC_ALL: 'C', TZ: 'UTC', TERM: 'xterm', AWS_SECRET_ACCESS_KEY: 'x' }
-    const env = shellEnvironment({ ...server, OPENHANDS_MASTER_KEY: 'k', LLM_API_KEY: 'k' }, { EXTRA: '1' })
-    expect(env).toMatchObject({ PATH: '/bin', HOME: '/h', LC_ALL: 'C', TZ: 'UTC', EXTRA: '1' })
+    const env = HostEnvironment.from({ ...server, OPENHANDS_MASTER_KEY: 'k', LLM_API_KEY: 'k' }).variables
+    expect(env).toMatchObject({ PATH: '/bin', HOME: '/h', LC_ALL: 'C', TZ: 'UTC' })
     expect(env).toMatchObject({ TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'cat', GIT_TERMINAL_PROMPT: '0' })
     expect(Object.keys(env).filter((name) => /AWS|OPENHANDS|LLM/.test(name))).toEqual([])
   })
 
-  test("never has the server's own variables, not even as extra ones", () => {
-    expect(shellEnvironment({}, { OPENHANDS_SECRET_KEY: 'k', LLM_MODEL: 'm', MINE: '1' })).not.toHaveProperty(
-      'LLM_MODEL',
-    )
+  test('takes marks of the server and no other variable', () => {
+    const env = HostEnvironment.from({})
+    expect(env.marked({ AGENT_SERVER_SHELL: 'a/b' }).variables).toMatchObject({ AGENT_SERVER_SHELL: 'a/b' })
+    for (const name of ['LD_PRELOAD', 'NODE_OPTIONS', 'PATH', 'MINE'])
+      expect(() => env.marked({ [name]: '1' })).toThrow(`${name} is not a mark`)
   })
 
   test('is all that a command sees', async () => {
-    const { run } = await openShells({ env: { PATH: process.env['PATH']!, ONLY: 'this' } })
+    const { run } = await openShells({
+      env: HostEnvironment.from({ PATH: process.env['PATH'], TZ: 'UTC', ONLY: 'this' }),
+    })
     const names = (await run('env')).stdout.split('\n').flatMap((line) => line.split('=')[0] || [])
     const marks = ['AGENT_SERVER_SHELL', 'AGENT_SERVER_STATE_DIR']
     const behindWall = isWalled ? ['HOME', 'TMPDIR'] : []
-    expect(names.sort()).toEqual([...marks, ...behindWall, 'ONLY', 'PATH', 'PWD', 'SHLVL', '_'].sort())
+    const unattended = Object.keys(HostEnvironment.from({}).variables)
+    expect(names.sort()).toEqual([...marks, ...behindWall, ...unattended, 'TZ', 'PWD', 'SHLVL', '_'].sort())
   })
 })
 

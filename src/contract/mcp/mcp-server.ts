@@ -1,6 +1,7 @@
 /** The configuration of MCP servers on the wire: the forms that clients send, and the one that is stored and shown. */
 import { z } from 'zod'
 import { hasUserInfo } from '../http-header.ts'
+import { isVariableName } from '../secret.ts'
 import { McpOauth } from './mcp-oauth.ts'
 
 export const MAX_MCP_SERVERS = 32
@@ -36,10 +37,20 @@ const Common = {
 
 const command = Text.describe('The program, found by PATH in the sandbox.')
 const args = z.array(z.string().max(8192)).max(200).describe('Its arguments.')
-const env = NamedTexts.describe(
+const env = NamedTexts.check(({ value, issues }) => {
+  // By position: a name may be a secret in the wrong place.
+  Object.entries(value).forEach(([name, text], at) => {
+    const fault = !isVariableName(name) ? VARIABLE_RULE : text.includes('\0') ? NO_NUL : undefined
+    if (fault !== undefined)
+      issues.push({ code: 'custom', input: undefined, path: [], message: `entry ${at + 1}: ${fault}` })
+  })
+}).describe(
   'Its environment variables, in addition to those of the shells. Secrets of the conversation are not among them: name them, as in `${GITHUB_TOKEN}`.',
 )
 const url = Text.describe('Its address: http or https.')
+const VARIABLE_RULE = 'a name must be a letter or "_", then letters, digits and "_"'
+const NO_NUL = 'a value must not contain a NUL character'
+
 /** The transport sets these, or they would make another request of it. */
 const RESERVED_HEADER =
   /^(host|connection|keep-alive|te|trailer|upgrade|expect|content-length|transfer-encoding|mcp-session-id|last-event-id)$/i

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { HostEnvironment } from '../../lib/host-environment.ts'
 import { startProcess } from '../../lib/start-process.ts'
 import { splitNulFields } from '../../lib/text/nul-fields.ts'
 import type { Needle } from './find-lines.ts'
@@ -205,7 +206,7 @@ function spawnLimited(
 ) {
   const child = startProcess('/bin/sh', ['-c', `ulimit -v ${MAX_MEMORY_KIB}; exec "$@"`, 'sh', ...command], {
     cwd: directory,
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+    env: HostEnvironment.plain,
     stdio: ['pipe', 'pipe', errors ?? 'ignore', ...descriptors],
     signal,
     killSignal: 'SIGKILL',

@@ -54,8 +54,8 @@ async function openProgram(
   server: McpServer,
   { startProgram, show }: TransportDeps,
 ): Promise<OpenTransport> {
-  const { command = '', args = [], env = {} } = server
-  const program = await startProgram({ name, argv: [command, ...args], env })
+  const { command = '', args = [], env: variables = {} } = server
+  const program = await startProgram({ name, argv: [command, ...args], variables })
   const transport = new ProgramTransport(program)
   const lastOutput = () =>
     program.complaint && `its last output: ${show(program.complaint, MAX_LAST_OUTPUT_CHARS, 'end')}`

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { isSea } from 'node:sea'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import { Queue } from '../../lib/queue.ts'
+import { HostEnvironment } from '../../lib/host-environment.ts'
 import { startProcess } from '../../lib/start-process.ts'
 import type { PageRange } from './pdf-answer.ts'
 import { MAX_PAGES_WITHOUT_RANGE, PdfAnswer } from './pdf-answer.ts'
@@ -29,12 +30,8 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 const LIMITS = 'echo 1000 >/proc/self/oom_score_adj; ulimit -c 0; ulimit -d 524288; ulimit -t 30; exec "$@"'
 
 /** In the environment, since an executable takes options of Node only there. */
-export const PDF_NODE_OPTIONS = [
-  '--permission',
-  '--jitless',
-  '--disallow-code-generation-from-strings',
-  '--max-old-space-size=256',
-]
+export const PDF_NODE_OPTIONS =
+  '--permission --jitless --disallow-code-generation-from-strings --max-old-space-size=256'
 
 /** Instead of an answer: it took too long, or the process ended without one. */
 export type PdfFailure = { readonly refusal: 'late' | 'crashed' }
@@ -82,7 +79,7 @@ function commandOf(program: string | undefined, args: readonly string[]): string
 async function run(command: readonly string[], pdf: Buffer, signal: AbortSignal): Promise<PdfAnswer | PdfFailure> {
   const child = startProcess('/bin/sh', ['-c', LIMITS, 'sh', ...command], {
     cwd: '/',
-    env: { NODE_OPTIONS: PDF_NODE_OPTIONS.join(' ') },
+    env: HostEnvironment.ofNode(PDF_NODE_OPTIONS),
     stdio: ['pipe', 'pipe', 'ignore'],
     signal,
     killSignal: 'SIGKILL',

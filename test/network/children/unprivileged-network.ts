@@ -9,7 +9,7 @@ import { createConnectionPermits } from '../../../src/network/connection-permits
 import { parsePrivateRule } from '../../../src/network/private-hosts.ts'
 import { NetworkProxy } from '../../../src/network/proxy.ts'
 import { createOutboundConnector } from '../../../src/network/outbound-connector.ts'
-import { shellEnvironment } from '../../../src/shell/shell-environment.ts'
+import { HostEnvironment } from '../../../src/lib/host-environment.ts'
 import { BashShells } from '../../../src/shell/shells.ts'
 import { requireWall } from '../../support/wall.ts'
 
@@ -39,7 +39,7 @@ async function seenIn(mode: 'open' | 'none' | 'allowlist') {
     stateDir: join(dataDir, mode),
     outputDir: join(dataDir, `${mode}-output`),
     privateDir: join(dataDir, `${mode}-private`),
-    env: shellEnvironment({ PATH: process.env['PATH'], HOME: home }),
+    env: HostEnvironment.from({ PATH: process.env['PATH'], HOME: home }),
     launcher,
     network: () => ({ mode, adopt: (listener) => proxy.adopt(listener) }),
   })

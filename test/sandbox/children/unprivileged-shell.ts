@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { removeTree } from '../../../src/files/trees/remove-tree.ts'
 import { findProcess } from '../../../src/shell/processes/process-table.ts'
-import { shellEnvironment } from '../../../src/shell/shell-environment.ts'
+import { HostEnvironment } from '../../../src/lib/host-environment.ts'
 import { BashShells } from '../../../src/shell/shells.ts'
 import { requireWall } from '../../support/wall.ts'
 import { PATIENCE_S } from '../../support/patience.ts'
@@ -22,7 +22,7 @@ const shells = new BashShells({
   stateDir: join(dataDir, 'state'),
   outputDir: join(dataDir, 'output'),
   privateDir: join(dataDir, 'private'),
-  env: shellEnvironment({ PATH: process.env['PATH'], HOME: home }),
+  env: HostEnvironment.from({ PATH: process.env['PATH'], HOME: home }),
   launcher: await requireWall({ dataDir, workdirBase, home, keyFiles: [keyFile] }),
 })
 const run = async (command: string) => {
