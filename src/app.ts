@@ -21,17 +21,18 @@ export type StartOptions = {
  * Resolves when the server listens, and continues to start in the background: see `ready`. Closes everything that was
  * started if a later step fails.
  */
-export async function startApp(given: Config, options: StartOptions = {}): Promise<App> {
-  const credential = makeCredential('asl_')
-  // It is accepted, and redacted in texts, as the master keys are. It encrypts nothing.
-  const config: Config = { ...given, masterKeys: [...given.masterKeys, credential] }
+export async function startApp(config: Config, options: StartOptions = {}): Promise<App> {
+  const localCredential = makeCredential('asl_')
   const started = new AsyncDisposableStack()
   const { isLocal = false, callbackHooksOf } = options
   let { listening } = options
   const listen = async () => (isLocal ? undefined : (listening ??= await listenOn(config)))
   try {
-    const [services, { startServer }] = await Promise.all([startServices(config, started), loadServer()])
-    return await startServer(config, started, { ...services, callbackHooksOf }, { listen, credential })
+    const [services, { startServer }] = await Promise.all([
+      startServices(config, localCredential, started),
+      loadServer(),
+    ])
+    return await startServer(config, started, { ...services, callbackHooksOf }, listen)
   } catch (error) {
     await listening?.close()
     await started.disposeAsync()

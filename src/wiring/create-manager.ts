@@ -45,6 +45,8 @@ import { USER_AGENT, VERSION } from './version.ts'
 const FILE_OPERATIONS = 8
 
 export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
+  /** For programs of the same user. It encrypts nothing. */
+  readonly localCredential: string
   readonly automataOf: AutomataOf
   readonly launcher: ShellLauncher
   readonly resources: ResourceLimiter
@@ -117,7 +119,7 @@ type SharedParts = ManagerParts & { readonly dataDir: string; readonly unfinishe
 function conversationDeps(config: Config, parts: SharedParts): Omit<ConversationDeps, 'onLogOpened'> {
   const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, unfinished, web } =
     parts
-  const { callbackFetch, mcpFetch, pendingAuthorizations: pending } = parts
+  const { callbackFetch, mcpFetch, pendingAuthorizations: pending, localCredential } = parts
   const env = HostEnvironment.from(config.environment)
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
@@ -171,7 +173,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     slots,
     metrics,
     logger,
-    createRedactor: () => createServerRedactor(config, automataOf),
+    createRedactor: () => createServerRedactor({ ...config, localCredential }, automataOf),
   }
 }
 

@@ -8,11 +8,11 @@ import type { Logger } from '../telemetry/logger.ts'
 
 /** Creates a redactor for each conversation, which adds its own secrets. */
 export function createServerRedactor(
-  { masterKeys, secretKeys, defaultLlm, webSearch }: Config,
+  { masterKeys, localCredential, secretKeys, defaultLlm, webSearch }: Config & { readonly localCredential: string },
   automataOf: AutomataOf,
 ): Redactor {
   const redactor = createRedactor(automataOf)
-  redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys)
+  redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys, localCredential)
   redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
   if (defaultLlm.api_key !== undefined) redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
   if (webSearch) redactor.setServerKey('TAVILY_API_KEY', webSearch.apiKey)

@@ -28,7 +28,11 @@ export type Services = ManagerParts & {
 }
 
 /** What must be closed is added to `started`. Throws if one of them cannot be opened. */
-export async function startServices(config: Config, started: AsyncDisposableStack): Promise<Services> {
+export async function startServices(
+  config: Config,
+  localCredential: string,
+  started: AsyncDisposableStack,
+): Promise<Services> {
   // It takes as long as the next steps together, in a separate process.
   const sandbox = findSandbox(config)
   sandbox.catch(() => {}) // reported where it is awaited
@@ -37,7 +41,7 @@ export async function startServices(config: Config, started: AsyncDisposableStac
   const automataOf = createSharedAutomata()
   const logger = createLogger({
     level: config.logLevel,
-    redact: createServerRedactor(config, automataOf).redact,
+    redact: createServerRedactor({ ...config, localCredential }, automataOf).redact,
     render: config.logFormat === 'pretty' ? await loadPrettyLines({ color: wantsColor() }) : undefined,
   })
   const storage = await openFileStorage({
@@ -67,6 +71,7 @@ export async function startServices(config: Config, started: AsyncDisposableStac
   const served: Services['served'] = { port: undefined }
   const slots = new Queue({ limit: config.maxConcurrentRuns })
   const shared = {
+    localCredential,
     storage,
     logger,
     automataOf,

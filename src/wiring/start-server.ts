@@ -9,6 +9,7 @@ import type { Firehose } from '../events/firehose/firehose.ts'
 import { pageRoutes } from '../http/docs.ts'
 import { createAuthenticator } from '../http/guards/auth.ts'
 import type { Listening } from '../http/listen.ts'
+import { LocalConnections } from '../http/local/local-connections.ts'
 import { openLocalAccess } from '../http/local/local-access.ts'
 import { createReadiness } from '../http/readiness.ts'
 import { keylessLimit } from '../http/guards/keyless-connections.ts'
@@ -59,14 +60,15 @@ export async function startServer(
   config: Config,
   started: AsyncDisposableStack,
   services: Services,
-  { listen, credential }: Pick<App['local'], 'credential'> & { readonly listen: () => Promise<Listening | undefined> },
+  listen: () => Promise<Listening | undefined>,
 ): Promise<App> {
-  const { logger, missingSandbox } = services
+  const { logger, missingSandbox, localCredential: credential } = services
   for (const warning of warningsOfOwnLimits()) logger.warn(warning)
   const { manager, firehose } = await createManager(config, services)
   const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
   watchMetrics(services, manager, progress)
-  const http = await createHttp(config, services, { manager, firehose, progress })
+  const connections = new LocalConnections()
+  const http = await createHttp(config, services, { manager, firehose, progress, connections })
   // Close it after the conversations: it also receives their last events.
   started.defer(() => firehose.close())
   let isComplete = true
@@ -75,7 +77,8 @@ export async function startServer(
   })
   const listening = await listen()
   const { dataDir } = config
-  const local = await openLocalAccess(http, started, { dataDir, credential, url: listening?.url, logger })
+  const access = { dataDir, credential, connections, url: listening?.url, logger }
+  const local = await openLocalAccess(http, started, access)
   if (listening) serveOn(listening, http.server, services)
   const ready = loadConversations(manager, progress, logger)
   if (services.storage.keys.locked > 0) void warnOfLockedSecrets(services)
@@ -126,14 +129,19 @@ function watchMetrics(
   })
 }
 
-type Served = { readonly manager: ConversationManager; readonly firehose: Firehose; readonly progress: Progress }
+type Served = {
+  readonly manager: ConversationManager
+  readonly firehose: Firehose
+  readonly progress: Progress
+  readonly connections: LocalConnections
+}
 
-async function createHttp(config: Config, services: Services, { manager, firehose, progress }: Served) {
-  const { storage, launcher, resources, apiKeys, metrics, logger } = services
+async function createHttp(config: Config, services: Services, { manager, firehose, progress, connections }: Served) {
+  const { storage, launcher, resources, apiKeys, metrics, logger, localCredential: credential } = services
   const http = await createHttpServer({
     manager,
     firehose,
-    authenticate: createAuthenticator(config.masterKeys, apiKeys),
+    authenticate: createAuthenticator(config.masterKeys, apiKeys, { credential, connections }),
     apiKeys,
     tickets: new StreamTickets(),
     pendingAuthorizations: services.pendingAuthorizations,

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
 import { EarlyConnections } from '../../src/http/early-connections.ts'
 import type { Listening } from '../../src/http/listen.ts'
+import { LocalConnections } from '../../src/http/local/local-connections.ts'
 import { listenOn } from '../../src/http/listen.ts'
 import { setHttp } from './fixtures.ts'
 import { openSocket, sayTo } from './raw.ts'
@@ -150,4 +151,20 @@ test('a connection that waits too long is closed, whatever it has said', async (
   const sockets = await Promise.all([open(url), open(url, 'GET /x HTTP/1.1\r\n')])
   await Promise.all(sockets.map((socket) => once(socket, 'close')))
   listener.close()
+})
+
+test('only a connection that the server has accepted itself is a local one, and none that was passed to it', async () => {
+  const url = await listen()
+  const asking = 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'
+  const early = await open(url, asking)
+  const connections = new LocalConnections()
+  server = createServer(({ socket }, response) => response.end(`local: ${connections.has(socket)}`))
+  connections.watch(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  listening.serve(server)
+  expect(await text(early)).toContain('local: false')
+  expect(await text(await open(url, asking))).toContain('local: false')
+  const { port } = server.address() as AddressInfo
+  expect(await text(await open(`http://127.0.0.1:${port}`, asking))).toContain('local: true')
 })

@@ -10,20 +10,33 @@ import { Problem } from '../../contract/problem.ts'
 /** The fingerprint of the key and its permissions. */
 export type Authenticated = { readonly fingerprint: string; readonly access: Access }
 
-/** Throws a `Problem` unless the header contains a master key or an API key. */
-export type Authenticate = (header: string | undefined) => Authenticated
+/** Throws a `Problem` unless the header contains a key that is valid on this connection. */
+export type Authenticate = (header: string | undefined, connection: object) => Authenticated
 
-export function createAuthenticator(keys: readonly string[], apiKeys?: Pick<ApiKeys, 'find'>): Authenticate {
+/** A credential that is accepted as a master key, and only on these connections. */
+export type LocalCredential = {
+  readonly credential: string
+  readonly connections: { readonly has: (connection: object) => boolean }
+}
+
+export function createAuthenticator(
+  keys: readonly string[],
+  apiKeys?: Pick<ApiKeys, 'find'>,
+  local?: LocalCredential,
+): Authenticate {
   // Digests under a random key have equal length and reveal nothing about how close a guess was.
   const salt = randomBytes(32)
   const digest = (text: string) => createHmac('sha256', salt).update(text).digest()
   const access = Access.master()
-  const known = keys.map((key) => ({ digest: digest(key), fingerprint: fingerprintOf(key) }))
+  const knownBy = (key: string) => ({ digest: digest(key), fingerprint: fingerprintOf(key) })
+  const everywhere = keys.map(knownBy)
+  const locally = local ? [...everywhere, knownBy(local.credential)] : everywhere
 
-  return (header) => {
+  return (header, connection) => {
     const token = tokenIn(header)
     if (token === undefined) throw !header ? noKey() : notBearer()
     const given = digest(token)
+    const known = local?.connections.has(connection) ? locally : everywhere
     // Compare with all keys, even after a match: the time reveals nothing about which key it was.
     const matches = known.filter((key) => timingSafeEqual(key.digest, given))
     if (matches[0]) return { fingerprint: matches[0].fingerprint, access }

@@ -1,9 +1,10 @@
 /**
  * Opens the server to programs of the same user that use the same data directory: a socket, a credential that is made at
- * each start and acts as the master key, and the record of both next to the lock.
+ * each start and acts as the master key on these connections only, and the record of both next to the lock.
  */
 import type { FastifyInstance } from 'fastify'
 import { readLocalRecord, removeLocalRecord, writeLocalRecord } from '../../access/local-record.ts'
+import type { LocalConnections } from './local-connections.ts'
 import type { SocketPlace } from './local-socket.ts'
 import { placeOfSocket, removeLeftSocket } from './local-socket.ts'
 import { isOutOfRoom } from '../../lib/error-code.ts'
@@ -13,6 +14,8 @@ export type LocalAccessOptions = {
   /** It is locked. */
   readonly dataDir: string
   readonly credential: string
+  /** Those on which the credential is accepted. */
+  readonly connections: LocalConnections
   /** Where the server listens for others; undefined: nowhere. */
   readonly url: string | undefined
   readonly logger: Logger
@@ -34,6 +37,7 @@ export async function openLocalAccess(
   const { dataDir, credential } = options
   const left = await readLocalRecord(dataDir)
   if (left && 'address' in left) await removeLeftSocket(pathOf(left.address))
+  options.connections.watch(http.server)
   const local = await listen(http, options)
   started.defer(async () => {
     await removeLocalRecord(dataDir)
