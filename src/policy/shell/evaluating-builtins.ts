@@ -6,7 +6,11 @@ import { hides, PLAIN } from './unwrapped.ts'
 
 /** Bash runs what these hold, or takes a function from them. */
 export const isEvaluated = (variable: string): boolean =>
-  /^(PS\d|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*)$/.test(variable)
+  /^(PS\d|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*)$/.test(variable) || isInteger(variable)
+
+/** Bash evaluates what is assigned to these as arithmetic. */
+export const isInteger = (variable: string): boolean =>
+  /^(S?RANDOM|SECONDS|HISTCMD|LINENO|OPTIND|BASHPID|E?UID|PPID)$/.test(variable)
 
 const EVALUATES = hides('it evaluates a text, which may run commands')
 
@@ -24,6 +28,7 @@ export function readEvaluating(name: string, words: readonly ShellWord[]): Unwra
     case 'declare':
     case 'typeset':
     case 'local':
+      return words.every((word) => isPlainDeclaration(word) && !mayBeList(word)) ? PLAIN : EVALUATES
     case 'export':
     case 'readonly':
       return words.every(isPlainDeclaration) ? PLAIN : EVALUATES
@@ -34,8 +39,10 @@ export function readEvaluating(name: string, words: readonly ShellWord[]): Unwra
     case 'mapfile':
     case 'readarray':
       return words.every(isPlainName) ? PLAIN : EVALUATES
+    case 'jobs':
+      return words.every((word) => /^(-[lnprs]+|%.*)$/.test(literalOf(word) ?? '')) ? PLAIN : EVALUATES
     case 'printf':
-      return words[0] === undefined || /^[^-]/.test(startOf(words[0])) ? PLAIN : EVALUATES
+      return isPlainFormat(words) ? PLAIN : EVALUATES
     case 'test':
     case '[':
       return mayEvaluateTest(words) ? EVALUATES : PLAIN
@@ -51,6 +58,21 @@ function isPlainDeclaration(word: ShellWord): boolean {
   const name = /^([A-Za-z_]\w*)(\+?=.*)?$/s.exec(start)
   const isWhole = name?.[2] !== undefined || literalOf(word) !== undefined
   return isWhole && !isEvaluated(name?.[1] ?? '') && name !== null
+}
+
+/** The value for a variable that is an array by now: `declare x='([index]=value)'` evaluates the index. */
+function mayBeList(word: ShellWord): boolean {
+  const value = /^\w+\+?=(.?)/s.exec(startOf(word))?.[1]
+  return value === '(' || (value === '' && literalOf(word) === undefined)
+}
+
+/** `-v` sets a variable, and so does `%n`: `printf 12%n PATH` makes `./2` the place of all programs. */
+function isPlainFormat(words: readonly ShellWord[]): boolean {
+  const [format, ...operands] = words
+  if (!format) return true
+  const text = literalOf(format)
+  if (!/^[^-]/.test(startOf(format)) || (text === undefined && (format.isMany || operands.length > 0))) return false
+  return !/%[-+ #0'*.\dhjlqtzL]*n/.test((text ?? '').replaceAll('%%', ''))
 }
 
 /** The name of a variable, a number or a harmless option: `-C` of `mapfile` runs a command. */

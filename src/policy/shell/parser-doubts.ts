@@ -8,6 +8,12 @@ export function doubtAbout(node: SyntaxNode): string | undefined {
       return hasExpansion(node.text) ? 'has an expansion that cannot be parsed' : undefined
     case 'Word':
       return !node.parts && hasExpansion(node.text) ? 'has an expansion that cannot be parsed' : undefined
+    case 'BraceExpansion':
+      return !node.parts && hasExpansion(node.text) ? 'has an expansion that cannot be parsed' : undefined
+    case 'HereDoc':
+      return !node.delimiter?.quoted && !node.body.parts && hasExpansion(node.body.text)
+        ? 'has an expansion that cannot be parsed'
+        : undefined
     case 'Assignment':
       // `x=(a)$(b)`: the parser drops what follows the list.
       return node.value.end === node.end ? undefined : 'has an assignment that cannot be parsed'

@@ -1,20 +1,22 @@
 /** Reads a command line into its commands and redirections, without running anything. Never throws. */
 import type * as Unbash from 'unbash'
-import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode, Word } from 'unbash'
+import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode } from 'unbash'
 import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
 import { isEvaluated } from './evaluating-builtins.ts'
 import { isSafeVariable } from './safe-variables.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, UNKNOWN_WORD } from './shell-word.ts'
+import { oddityOf } from './constructs.ts'
 import type { Directories } from './directories.ts'
 import { directoriesAfter } from './directories.ts'
 import { doubtAbout } from './parser-doubts.ts'
+import { childrenOf } from './understood.ts'
 import { readWord } from './words.ts'
 import type { Unwrapped } from './unwrapped.ts'
 import { unwrap } from './wrappers.ts'
 
 /** The parser, loaded when a command line is first read: most servers never need it. */
-export type ShellParser = typeof Unbash
+export type ShellParser = Pick<typeof Unbash, 'parse'>
 
 export type CommandContext = {
   readonly parser: ShellParser
@@ -91,79 +93,37 @@ class CommandLineReader {
   }
 
   #readChildren(node: SyntaxNode): void {
-    this.#context.parser.forEachChild(node, (child) => this.#read(child))
+    const children = childrenOf(node)
+    if (!children) return this.#hide('it has a construct that is not known')
+    for (const child of children) this.#read(child)
   }
 
   #read(node: SyntaxNode): void {
     const doubt = doubtAbout(node)
     if (doubt !== undefined) this.#hide(`it ${doubt}`)
+    const oddity = oddityOf(node)
+    if (oddity && 'hidden' in oddity) this.#hide(oddity.hidden)
+    else if (oddity) this.#unusual ??= oddity.unusual
     switch (node.type) {
       case 'Script':
         return this.#readScript(node)
       case 'Command':
-        return this.#readCommand(node.name, node.args, node)
+        return this.#readCommand(node)
       case 'Redirect':
         return this.#readRedirect(node)
       case 'For':
-      case 'While':
-        if (node.type === 'For') this.#setVariable(literalOf(readWord(node.name)) ?? '')
-        return this.#readRepeated(node)
-      case 'Function':
-        this.#unusual ??= 'it defines a function'
-        return this.#readRepeated(node)
-      default:
-        this.#checkConstruct(node)
-        this.#readChildren(node)
-    }
-  }
-
-  #checkConstruct(node: SyntaxNode): void {
-    switch (node.type) {
-      case 'Coproc':
       case 'Select':
-      case 'LocaleString':
-        this.#unusual ??= `it has a construct that is not looked into (${node.type})`
-        return
+        this.#setVariable(literalOf(readWord(node.name)) ?? '[')
+        return this.#readRepeated(node)
+      case 'FileDescriptorVariable':
+        return this.#setVariable(node.name)
+      case 'While':
       case 'ArithmeticFor':
-      case 'ArithmeticCommand':
-        return this.#hide('its arithmetic may run commands')
-      // An arithmetic expression evaluates the text of variables, which may run commands: `a[$(command)]`.
-      case 'ArithmeticExpansion':
-      case 'ArithmeticCommandExpansion':
-        if (!/^\$\(\([\d\s+*/%()-]*\)\)$/.test(node.text)) this.#hide('its arithmetic may run commands')
-        return
-      case 'ExtendedGlob':
-        return this.#hide('it has an extended glob, which bash parses only if an option is on')
-      case 'ParameterExpansion':
-        if (
-          node.prefix === '!' ||
-          node.index ||
-          node.operation?.type === 'Transform' ||
-          node.operation?.type === 'Unknown' ||
-          (node.operation?.type === 'Slice' &&
-            !/^[\d:\s-]*\}$/.test(node.text.slice(node.operation.operatorEnd - node.pos)))
-        )
-          this.#hide('it has an expansion that may run commands')
-        else if (node.operation) this.#unusual ??= 'it has an expansion that may set a variable'
-        return
-      case 'TestUnary':
-        if (['-v', '-R'].includes(node.operator)) this.#hide('its test may run commands')
-        return
-      case 'TestBinary':
-        if (/^-(eq|ne|lt|le|gt|ge)$/.test(node.operator)) this.#hide('its test may run commands')
-        return
-      case 'Assignment':
-        if (node.index) this.#hide('the index of an array may run commands')
-        if (isEvaluated(node.name)) this.#hide(`${node.name} may run commands`)
-        return
-      case 'HereDoc':
-        if (!node.closing) this.#hide('a here-document has no end')
-        return
-      case 'CommandExpansion':
-      case 'ProcessSubstitution':
-        if (!node.script) this.#hide('it has a substitution that cannot be parsed')
-        return
+      case 'Function':
+      case 'Coproc':
+        return this.#readRepeated(node)
       default:
+        return this.#readChildren(node)
     }
   }
 
@@ -174,18 +134,13 @@ class CommandLineReader {
   }
 
   /** What it substitutes runs before the command itself. */
-  #readCommand(name: Word | undefined, args: readonly CommandArgument[], node: SyntaxNode): void {
-    const unsafe: string[] = []
-    this.#context.parser.forEachChild(node, (child) => {
-      if (child.type === 'Assignment' && child.pos < (name?.pos ?? Infinity) && !isSafeVariable(child.name))
-        unsafe.push(child.name)
-      this.#read(child)
-    })
-    if (!name) {
-      if (unsafe.length) this.#unusual ??= `it sets ${unsafe[0]}`
-      return
-    }
-    this.#addCommand([readWord(name), ...args.map(readArgument)], unsafe[0])
+  #readCommand(node: Extract<SyntaxNode, { type: 'Command' }>): void {
+    const { name, args, prefix } = node
+    const unsafe = prefix.find((each) => each.type === 'Assignment' && !isSafeVariable(each.name))
+    const unsafeVariable = unsafe?.type === 'Assignment' ? unsafe.name : undefined
+    this.#readChildren(node)
+    if (name) this.#addCommand([readWord(name), ...args.map(readArgument)], unsafeVariable)
+    else if (unsafeVariable !== undefined) this.#unusual ??= `it sets ${unsafeVariable}`
   }
 
   #addCommand(words: readonly ShellWord[], unsafeVariable: string | undefined): void {
@@ -232,10 +187,9 @@ class CommandLineReader {
   }
 
   #readRedirect(node: Extract<RedirectionNode, { type: 'Redirect' }>): void {
-    const { descriptor, target, operator } = node
-    if (descriptor?.type === 'FileDescriptorVariable') this.#setVariable(descriptor.name)
+    const { target, operator } = node
     this.#readChildren(node)
-    if (!target) return this.#hide('it has a redirection without a target')
+    if (!target) return
     const word = readWord(target)
     // `2>&1`, `>&-`, `<&3-`: no file. But `&>1` is one.
     if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(literalOf(word) ?? '')) return

@@ -36,7 +36,7 @@ const WRAPPERS = [
 const BUILTINS =
   `let declare typeset export readonly local unset read mapfile alias unalias set shopt source . hash enable compgen pushd
   popd dirs wait getopts shift times umask caller bind printf\t-v test\t-v declare\t-i declare\t-a declare\t-n export\t-n
-  read\t-a unset\t-v type\t-a set\t-x ulimit return exit jobs`
+  read\t-a unset\t-v type\t-a set\t-x ulimit return exit jobs jobs\t-x printf\t12%n`
     .split(/ +|\n/)
     .filter(Boolean)
     .map((name) => name.replace('\t', ' '))
@@ -106,7 +106,24 @@ const OPTIONS = [
   '-z',
 ]
 const OPERATORS = ['; ', ' && ', ' || ', ' | ', ' |& ', ' & ', '\n', ';', '&&', '|', '&']
-const REDIRECTIONS = ['>', '>>', '<', '<>', '>|', '&>', '>&', '<&', '2>', '2>&1 >', '{fd}>', '<<<', '&>>', '3<']
+const REDIRECTIONS = [
+  '>',
+  '>>',
+  '<',
+  '<>',
+  '>|',
+  '&>',
+  '>&',
+  '<&',
+  '2>',
+  '2>&1 >',
+  '{fd}>',
+  '<<<',
+  '&>>',
+  '3<',
+  '{a[0]}>',
+  '{OPTIND}>',
+]
 
 /** Put anywhere into a line. */
 const INSERTS = [
@@ -273,8 +290,36 @@ export class CommandLines {
   }
 
   #assignment(depth: number): string {
-    const name = this.#pick(['x', 'x', 'y', 'a', 'IFS', 'PATH', 'LC_ALL', 'CDPATH', 'PS4', 'HOME', 'a[0]', 'x+'])
-    return `${name}=${this.#below(3) === 0 ? `(${this.#word(depth)})` : this.#word(depth)}`
+    const name = this.#pick([
+      'x',
+      'x',
+      'y',
+      'a',
+      'IFS',
+      'PATH',
+      'LC_ALL',
+      'CDPATH',
+      'PS4',
+      'HOME',
+      'a[0]',
+      'x+',
+      'RANDOM',
+      'OPTIND',
+    ])
+    return `${name}=${this.#below(3) === 0 ? `(${this.#element(depth)})` : this.#word(depth)}`
+  }
+
+  #element(depth: number): string {
+    const index = this.#pick(PAYLOADS)
+    const value = this.#word(depth)
+    return this.#pick([
+      value,
+      `[${index}]=${value}`,
+      `['${index.replaceAll("'", '')}']=1`,
+      `x [${value}]=1`,
+      '[ab]*',
+      `"[$x]"=1`,
+    ])
   }
 
   #redirection(depth: number): string {

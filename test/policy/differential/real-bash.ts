@@ -84,6 +84,9 @@ export class RealBash implements Disposable {
     }
     for (const [path, target] of Object.entries(links)) fs.symlinkSync(target, join(workdir, path))
     this.#script(join(workdir, 'run'))
+    // Found by `PATH=2`.
+    fs.mkdirSync(join(workdir, '2'))
+    for (const name of ['ls', 'cat']) this.#script(join(workdir, '2', name))
   }
 
   #look(): Map<string, string> {

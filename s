@@ -1,0 +1,2 @@
+evil() { echo R >> ran; }
+export PS0='$(evil)'

@@ -1,0 +1,148 @@
+/**
+ * What of a construct of bash needs a permission, besides the commands in it. The switch has a case for each node type of
+ * the parser, so that a new one does not compile until somebody has decided about it.
+ */
+import type { SyntaxNode } from 'unbash'
+import { isEvaluated, isInteger } from './evaluating-builtins.ts'
+
+/** `hidden`: it may run commands that cannot be seen. `unusual`: all is seen, but it is not for a rule to allow. */
+export type Oddity = { readonly hidden: string } | { readonly unusual: string }
+
+const hidden = (reason: string): Oddity => ({ hidden: reason })
+const ARITHMETIC = hidden('its arithmetic may run commands')
+
+export function oddityOf(node: SyntaxNode): Oddity | undefined {
+  switch (node.type) {
+    // Bash only joins these, and what they hold is looked into.
+    case 'AndOr':
+    case 'AnsiCQuoted':
+    case 'BraceExpansion':
+    case 'BraceGroup':
+    case 'Case':
+    case 'CaseItem':
+    case 'CaseModification':
+    case 'Command':
+    case 'CompoundList':
+    case 'Default':
+    case 'DoubleQuoted':
+    case 'Elif':
+    case 'FileDescriptor':
+    case 'FileDescriptorVariable':
+    case 'For':
+    case 'Glob':
+    case 'HereDocBody':
+    case 'HereDocDelimiter':
+    case 'If':
+    case 'Literal':
+    case 'Negation':
+    case 'Pipeline':
+    case 'Redirected':
+    case 'Remove':
+    case 'Replace':
+    case 'Script':
+    case 'SimpleExpansion':
+    case 'SingleQuoted':
+    case 'Statement':
+    case 'Subshell':
+    case 'TestCommand':
+    case 'TestGroup':
+    case 'TestLogical':
+    case 'TestNot':
+    case 'Time':
+    case 'While':
+    case 'Word':
+      return undefined
+    case 'Coproc':
+    case 'LocaleString':
+    case 'Select':
+      return { unusual: `it has a construct that is not looked into (${node.type})` }
+    case 'Function':
+      return { unusual: 'it defines a function' }
+    // Arithmetic evaluates the text of variables, which may run commands: `a[$(command)]`. Only plain numbers are free.
+    case 'ArithmeticExpansion':
+      return /^\$\(\([\d\s+*/%()-]*\)\)$/.test(node.text) ? undefined : ARITHMETIC
+    case 'ArithmeticBinary':
+    case 'ArithmeticGroup':
+    case 'ArithmeticUnary':
+      return undefined
+    case 'ArithmeticWord':
+      return /^\s*\d+\s*$/.test(node.value) ? undefined : ARITHMETIC
+    case 'ArithmeticCommand':
+    case 'ArithmeticCommandExpansion':
+    case 'ArithmeticFor':
+    case 'ArithmeticTernary':
+      return ARITHMETIC
+    case 'ExtendedGlob':
+      return hidden('it has an extended glob, which bash parses only if an option is on')
+    case 'ParameterExpansion':
+      return ofExpansion(node)
+    // `${x:offset:length}` is arithmetic, `${x@P}` expands what it finds, and `${!x*}` depends on how bash takes it.
+    case 'Slice':
+      return [node.offset, node.length].every((word) => /^[\d\s-]*$/.test(word?.text ?? '')) ? undefined : EXPANSION
+    case 'Names':
+    case 'Transform':
+    case 'Unknown':
+      return EXPANSION
+    case 'TestUnary':
+      return /^-[a-zA-Z]$/.test(node.operator) && !['-v', '-R'].includes(node.operator) ? undefined : TEST
+    case 'TestBinary':
+      return /^([=!]?=|=~|<|>|-(nt|ot|ef))$/.test(node.operator) ? undefined : TEST
+    case 'Assignment':
+      return ofAssignment(node)
+    case 'ArrayValue':
+      return node.elements.some(({ text }) => mayHaveIndex(text)) ? INDEX : undefined
+    case 'Redirect':
+    case 'HereString':
+      return node.target ? undefined : hidden('it has a redirection without a target')
+    case 'HereDoc':
+      return node.closing && node.delimiter ? undefined : hidden('a here-document has no end')
+    case 'CommandExpansion':
+    case 'ProcessSubstitution':
+      return node.script ? undefined : hidden('it has a substitution that cannot be parsed')
+    default:
+      node satisfies never
+      return hidden('it has a construct that is not known')
+  }
+}
+
+const EXPANSION = hidden('it has an expansion that may run commands')
+const TEST = hidden('its test may run commands')
+const INDEX = hidden('the index of an array may run commands')
+
+/** Texts that bash and the parser certainly take as the same, and that set nothing. */
+const PLAIN_OPERAND = /^(?:[\w./:@%+,=*?-]|\$[A-Za-z_]\w*)*$/
+
+function ofExpansion(node: Extract<SyntaxNode, { type: 'ParameterExpansion' }>): Oddity | undefined {
+  const { parameter, prefix, index, operation } = node
+  if (prefix === '!' || index || !/^(\w+|[@*#?$!-])$/.test(parameter)) return EXPANSION
+  switch (operation?.type) {
+    case undefined:
+    case 'Slice':
+      return undefined
+    case 'Default':
+      // `${x:=y}` sets it, and `${x:?y}` ends the shell.
+      return /^:?[-+]$/.test(operation.operator) ? plainOrUnusual(operation.operand.text) : MAY_SET
+    case 'Remove':
+      return plainOrUnusual(operation.operand.text)
+    case 'Replace':
+      return plainOrUnusual(operation.pattern.text + operation.replacement.text)
+    case 'CaseModification':
+      return plainOrUnusual(operation.operand?.text ?? '')
+    default:
+      return EXPANSION
+  }
+}
+
+const MAY_SET: Oddity = { unusual: 'it has an expansion that may set a variable' }
+
+const plainOrUnusual = (text: string): Oddity | undefined =>
+  PLAIN_OPERAND.test(text) ? undefined : { unusual: 'it has an expansion that is not plain' }
+
+function ofAssignment({ name, index, value }: Extract<SyntaxNode, { type: 'Assignment' }>): Oddity | undefined {
+  if (index) return INDEX
+  const isNumber = value.type === 'Word' && /^\d+$/.test(value.text)
+  return isEvaluated(name) && !(isInteger(name) && isNumber) ? hidden(`${name} may run commands`) : undefined
+}
+
+/** `x=([index]=value)`. What begins with another character is a value, or a glob with brackets in it. */
+const mayHaveIndex = (text: string): boolean => text.includes('[') && !/^[\w./"'-][^{\\]*$/.test(text)
