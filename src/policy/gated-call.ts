@@ -23,6 +23,8 @@ export type GateRules = {
   readonly confirmation: boolean
   /** In the mode `callback`, somebody else is asked about what needs a permission. */
   readonly hasApprover?: boolean
+  /** The command comes from a project that is not trusted: nothing is free, also reading needs a rule. */
+  readonly isStrangers?: boolean
   readonly rules: RuleSet
 }
 

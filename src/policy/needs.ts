@@ -51,7 +51,8 @@ type Given = { readonly places: Places; readonly rules: GateRules }
 function fileNeeds(kind: 'read' | 'edit', word: ShellWord, cwds: Redirection['cwds'], given: Given): Need[] {
   const { places, rules } = given
   const isInside = places.isInside(word, cwds)
-  const isFree = kind === 'read' || (rules.mode === 'accept_edits' && !places.isProtected(word, cwds))
+  const isFree =
+    (kind === 'read' && !rules.isStrangers) || (rules.mode === 'accept_edits' && !places.isProtected(word, cwds))
   if ((isInside && isFree) || isAllowedPath(kind, word, cwds, given)) return []
   const path = literalOf(word)
   const shown = path === undefined ? 'a path that is not known' : path
@@ -90,6 +91,8 @@ function exactPathRule(kind: 'read' | 'edit', path: string, places: Places): str
 function lineNeeds(line: CommandLine, given: Given): Need[] {
   const odd = line.hidden ?? line.unusual
   const needs = odd === undefined ? [] : [{ reason: `cannot be decided by rules: ${odd}`, changes: true }]
+  if (given.rules.isStrangers && line.commands.length === 0)
+    needs.push({ reason: 'changes the shell for a project that is not trusted', changes: true })
   const ofFiles = line.redirections
     .filter(({ target }) => !isStream(target))
     .flatMap(({ kind, target, cwds }) => fileNeeds(kind, target, cwds, given))
@@ -106,11 +109,12 @@ function commandNeeds(command: SimpleCommand, given: Given): Need[] {
   const inner = wraps?.commands ?? []
   if (wraps?.kind === 'constant') return inner.flatMap((each) => commandNeeds(each, given))
   if (rule) return wraps?.kind === 'also' ? inner.flatMap((each) => commandNeeds(each, given)) : []
-  const outside = wraps ? undefined : readingNeeds(command, given)
+  const outside = wraps || given.rules.isStrangers ? undefined : readingNeeds(command, given)
   if (outside) return outside
   const pattern = exactPattern(words)
   const named = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
-  return [{ reason: `runs ${shownCommand(words)}, which may change something`, changes: true, ...named }]
+  const why = given.rules.isStrangers ? 'for a project that is not trusted' : 'which may change something'
+  return [{ reason: `runs ${shownCommand(words)}, ${why}`, changes: true, ...named }]
 }
 
 function isAllowedBy(rule: PolicyRule, { words, wraps }: SimpleCommand, effort: Effort): boolean {
@@ -130,6 +134,9 @@ function readingNeeds({ words, cwds }: SimpleCommand, given: Given): Need[] | un
   if (reading.followsLinks && reading.paths.some((word) => places.mayBeDirectory(word, cwds)))
     return [{ reason: `runs ${shownCommand(words)}, which follows links in directories`, changes: false, ...named }]
   if (needs.length) return needs.map(({ reason }) => ({ reason, changes: false, ...named }))
+  const program = reading.isGit && places.isWorkdir(cwds) ? places.programOfGit : undefined
+  if (program !== undefined)
+    return [{ reason: `runs ${shownCommand(words)}, and git ${program}`, changes: true, ...named }]
   const isIn = reading.isGit ? places.isWorkdir(cwds) : places.isDirectoryInside(cwds)
   if (!reading.readsDirectory || isIn) return []
   return [{ reason: `runs ${shownCommand(words)} outside the workdir`, changes: Boolean(reading.isGit), ...named }]

@@ -5,6 +5,7 @@ import { canonicalJson } from '../lib/json/canonical-json.ts'
 import type { GateDecision } from './decide.ts'
 import { decide } from './decide.ts'
 import type { Deed, GateRules, HookVerdict } from './gated-call.ts'
+import { programOfGit } from './git/repository.ts'
 import { Places } from './places.ts'
 import { holdsLinks, isDirectory, realPath } from './real-path.ts'
 import type { ShellParser } from './shell/read-command-line.ts'
@@ -72,7 +73,7 @@ export class PermissionGate {
 
   verdictOn(tool: string, access: ToolAccess, rules: GateRules, isApproved: boolean, hook?: HookVerdict): GateDecision {
     const { workdir, homes } = this.#options
-    const places = new Places({ workdir: workdir(), homes, realPath, isDirectory, holdsLinks })
+    const places = new Places({ workdir: workdir(), homes, realPath, isDirectory, holdsLinks, programOfGit })
     return decide({ tool, deed: this.#read(access), places }, rules, { approved: isApproved, hook })
   }
 

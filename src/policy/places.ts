@@ -18,6 +18,8 @@ export type PlacesOptions = {
   readonly isDirectory: (path: string) => boolean
   /** Whether a link is among what is in the directory; also if that is not known. */
   readonly holdsLinks: (directory: string) => boolean
+  /** Why git may run a program in a directory, as the end of a sentence that begins with "git". */
+  readonly programOfGit: (directory: string) => string | undefined
 }
 
 const MAX_PATH_CHARS = 4096
@@ -111,6 +113,11 @@ export class Places {
   /** Whether that is where all commands run: in the workdir itself. */
   isWorkdir(cwds: readonly string[] | undefined): boolean {
     return cwds !== undefined && cwds.every((cwd) => this.#real(cwd) === this.#workdir)
+  }
+
+  /** Of the workdir, where git is allowed to read. */
+  get programOfGit(): string | undefined {
+    return this.#options.programOfGit(this.#workdir)
   }
 
   /** Whether an edit of it could make another program run something. */

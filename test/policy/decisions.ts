@@ -22,6 +22,9 @@ export type Given = {
   readonly approved?: boolean
   readonly hook?: HookVerdict
   readonly hasApprover?: boolean
+  readonly isStrangers?: boolean
+  /** Why git may run a program in the workdir. */
+  readonly gitProgram?: string
 }
 
 const WORKDIR = '/work/project'
@@ -36,18 +39,27 @@ export function decideAccess(tool: string, access: ToolAccess, given: Given = {}
     links = {},
     hook: _,
     hasApprover: __,
+    isStrangers = false,
+    gitProgram,
     ...lists
   } = given
   const realPath = (path: string) => follow(path, links)
   const isDirectory = (path: string) => /\/(src|sub|link)\/?$/.test(path)
   const holdsLinks = (directory: string) => Object.keys(links).some((link) => dirname(link) === directory)
-  const places = new Places({ workdir: WORKDIR, homes: [HOME], realPath, isDirectory, holdsLinks })
+  const places = new Places({
+    workdir: WORKDIR,
+    homes: [HOME],
+    realPath,
+    isDirectory,
+    holdsLinks,
+    programOfGit: () => gitProgram,
+  })
   const line = (command: string) => readCommandLine(command, { parser, cwd: cwd ?? WORKDIR, homes: [HOME] })
   const deed = access.kind === 'command' ? { kind: 'command' as const, line: line(access.command) } : access
   const rules = ruleSetOf(PermissionRules.parse(lists))
   return decide(
     { tool, deed, places },
-    { mode, confirmation, rules, hasApprover: given.hasApprover ?? false },
+    { mode, confirmation, rules, hasApprover: given.hasApprover ?? false, isStrangers },
     { approved, hook: given.hook },
   )
 }

@@ -25,6 +25,9 @@ const PROJECT = {
   '.mcp.json': '{"mcpServers": {"github": {"command": "x", "env": {"TOKEN": "mcp-credential"}}}}',
 }
 
+/** What the user has allowed the texts of the project to show. */
+const SHOWN = { allow: ['Bash(echo:*)', 'Bash(pwd)', 'Bash(wc:*)'] }
+
 /** What the model does next: set by each test, by the number of tool results since the last message. */
 let turns: object[] = []
 let stage: Stage
@@ -168,7 +171,7 @@ describe('an agent', () => {
   })
 
   test('uses a slash command: what needs a permission in it does not run', async () => {
-    const { id, workdir } = await create({ permission_mode: 'default' })
+    const { id, workdir } = await create({ permission_mode: 'default', permission_rules: SHOWN })
     const events = await say(id, 'Review.', call('SlashCommand', { command: '/review a.txt "b c"' }))
     const [{ output, is_error }] = results(events)
     expect(is_error).toBe(false)
@@ -179,6 +182,24 @@ describe('an agent', () => {
     expect(output).toMatch(/"touch made" .* has not run.* needs a permission/)
     expect(await readFile(join(workdir, 'src/a.txt'), 'utf8')).toBe('content of a')
   })
+
+  test.each(['bypass', 'accept_edits', 'default', 'plan', 'deny'])(
+    'in the mode %s, no command of a slash command runs without a permission if the project is not trusted',
+    async (mode) => {
+      const command = 'Log: !`echo x > log` !`cat src/a.txt` !`git status` !`> log` !`y=1` @src/a.txt'
+      const files = { ...PROJECT, '.claude/commands/log.md': command }
+      const { id, workdir } = await create({ permission_mode: mode }, files)
+      const [{ output }] = results(await say(id, '/log', call('SlashCommand', { command: '/log' })))
+      const [{ slash_command: posted }] = await stage.events(id, 'types=UserMessage')
+      for (const text of [output, posted.text]) {
+        expect(text.match(/of this text has not run/g)).toHaveLength(5)
+        expect(text).toContain('"cat src/a.txt" of this text has not run')
+        expect(text).toContain('for a project that is not trusted')
+        expect(text).toContain('[The content of src/a.txt:]')
+      }
+      await expect(readFile(join(workdir, 'log'))).rejects.toThrow('ENOENT')
+    },
+  )
 
   test('without a shell gets none by a slash command', async () => {
     const { id } = await create({ tools: ['Think'] })
@@ -426,7 +447,7 @@ describe('hooks of settings files', () => {
 
 describe('a message that begins with a slash command', () => {
   test('is stored as it was written, and the agent reads the text of the command', async () => {
-    const { id, workdir } = await create()
+    const { id, workdir } = await create({ permission_rules: SHOWN })
     await say(id, '/review a.txt')
     const [message] = await stage.events(id, 'types=UserMessage')
     expect(message.content).toEqual([{ type: 'text', text: '/review a.txt' }])
@@ -440,7 +461,7 @@ describe('a message that begins with a slash command', () => {
 
   test('runs the commands in it once for a key, and never what the mode would ask about', async () => {
     const files = { '.claude/commands/log.md': 'Log: !`echo x >> log` !`wc -l < log`' }
-    const { id, workdir } = await create({}, files)
+    const { id, workdir } = await create({ trust_project: true }, files)
     const message = { message: { role: 'user', content: '/log' } }
     const post = () => stage.server.call('POST', `/conversations/${id}/messages`, message, { 'idempotency-key': 'one' })
     const first = await post()

@@ -1,6 +1,7 @@
 /**
  * Fills in a slash command: runs its commands for the shell and reads its files, each only if the agent could do so
- * without a question. The text comes from the project: a use of it, also by a user, gives it no further rights.
+ * without a question. The text comes from the project: a use of it, also by a user, gives it no further rights. The
+ * commands of a project that is not trusted run only if a rule allows them.
  */
 import type { ProjectEntry } from '../../contract/project/project-settings.ts'
 import type { GateRules } from '../../policy/gated-call.ts'
@@ -67,7 +68,7 @@ async function run(part: ShellPart, { entry, gate, state, shells, session, signa
   if (command.length > MAX_COMMAND_CHARS) return notRun(part, `It has more than ${MAX_COMMAND_CHARS} characters.`)
   const { tools } = state.current.settings
   if (!tools.includes('Bash') && !tools.includes('shell_exec')) return notRun(part, 'The agent has no shell.')
-  const rules = withAllowed(rulesOf(state.current), entry)
+  const rules = rulesFor(entry, state)
   await gate.prepare(rules)
   const access = { kind: 'command', command, cwd: shells.current().cwdOf(session) } as const
   const verdict = gate.verdictOn('Bash', access, rules, false)
@@ -87,8 +88,11 @@ async function run(part: ShellPart, { entry, gate, state, shells, session, signa
   return shortened(lines.join('\n'))
 }
 
-/** In addition to the rules of the conversation, those of a trusted file. */
-function withAllowed(rules: GateRules, { allowed_tools: allowed }: ProjectEntry): GateRules {
+/** In addition to the rules of the conversation, those of a trusted file. Another file needs a rule for each command. */
+function rulesFor({ source, allowed_tools: allowed }: ProjectEntry, { current }: LiveState): GateRules {
+  const rules = rulesOf(current)
+  if (source === 'project' && !current.settings.project_settings?.trusted)
+    return { ...rules, isStrangers: true, mode: ['plan', 'deny'].includes(rules.mode) ? rules.mode : 'default' }
   if (!allowed) return rules
   const { allow } = ruleSetOf({ allow: allowed, ask: [], deny: [] })
   return { ...rules, rules: { ...rules.rules, allow: [...rules.rules.allow, ...allow] } }

@@ -110,7 +110,7 @@ const TEST = hidden('its test may run commands')
 const INDEX = hidden('the index of an array may run commands')
 
 /** Texts that bash and the parser certainly take as the same, and that set nothing. */
-const PLAIN_OPERAND = /^(?:[\w./:@%+,=*?-]|\$[A-Za-z_]\w*)*$/
+const PLAIN_OPERAND = /^[\w./:@%+,=*?$-]*$/
 
 function ofExpansion(node: Extract<SyntaxNode, { type: 'ParameterExpansion' }>): Oddity | undefined {
   const { parameter, prefix, index, operation } = node

@@ -1,0 +1,104 @@
+/** The only file that says which configuration of a repository certainly makes git run no program. */
+
+/** Of any section with these names. A `*` stands for the name in quotes: `[remote "origin"]`. */
+const HARMLESS = new Set(
+  `advice.* author.email author.name blame.coloring blame.date blame.ignorerevsfile
+  branch.autosetupmerge branch.autosetuprebase branch.sort
+  branch.*.description branch.*.gh-merge-base branch.*.github-pr-owner-number branch.*.merge branch.*.pushremote
+  branch.*.rebase branch.*.remote branch.*.vscode-merge-base
+  color.ui color.branch color.diff color.status color.interactive column.ui commit.gpgsign commit.verbose
+  committer.email committer.name
+  core.abbrev core.autocrlf core.bare core.bigfilethreshold core.checkstat core.commentchar core.commitgraph
+  core.compression core.deltabasecachelimit core.eol core.filemode core.fscache core.hidedotfiles core.ignorecase
+  core.logallrefupdates core.longpaths core.loosecompression core.multipackindex core.notesref core.packedgitlimit
+  core.precomposeunicode core.preloadindex core.protecthfs core.protectntfs core.quotepath core.repositoryformatversion
+  core.safecrlf core.sharedrepository core.sparsecheckout core.sparsecheckoutcone core.symlinks core.trustctime
+  core.untrackedcache core.usereplacerefs core.warnambiguousrefs core.whitespace
+  diff.algorithm diff.colormoved diff.colormovedws diff.context diff.indentheuristic diff.interhunkcontext
+  diff.mnemonicprefix diff.noprefix diff.relative diff.renamelimit diff.renames diff.statgraphwidth diff.wserrorhighlight
+  extensions.compatobjectformat extensions.noop extensions.objectformat extensions.preciousobjects
+  extensions.refstorage extensions.relativeworktrees extensions.worktreeconfig
+  feature.experimental feature.manyfiles fetch.fsckobjects fetch.parallel fetch.prune fetch.prunetags
+  fetch.writecommitgraph format.pretty gc.auto gc.autodetach gc.autopacklimit gc.pruneexpire gc.reflogexpire
+  gc.worktreepruneexpire gpg.format gui.* help.autocorrect http.extraheader http.postbuffer http.sslverify
+  http.*.extraheader http.*.sslverify i18n.commitencoding i18n.logoutputencoding index.threads index.version
+  init.defaultbranch lfs.repositoryformatversion lfs.*.access log.abbrevcommit log.date log.decorate log.follow
+  log.showroot maintenance.auto maintenance.strategy merge.conflictstyle merge.ff merge.log merge.renames
+  pack.threads pack.usebitmaps pull.ff pull.rebase push.autosetupremote push.default push.followtags
+  rebase.autosquash rebase.autostash rebase.updaterefs receive.denycurrentbranch receive.denynonfastforwards
+  remote.pushdefault remote.*.fetch remote.*.gh-resolved remote.*.mirror remote.*.prune remote.*.push remote.*.pushurl
+  remote.*.skipfetchall remote.*.tagopt remote.*.url rerere.autoupdate rerere.enabled
+  status.branch status.relativepaths status.short status.showstash status.showuntrackedfiles
+  submodule.active submodule.*.active submodule.*.branch submodule.*.ignore submodule.*.shallow submodule.*.url
+  tag.gpgsign tag.sort transfer.fsckobjects user.email user.name user.signingkey user.useconfigonly`.split(/\s+/),
+)
+
+/** What of a configuration `checkConfig` cannot decide by itself. */
+export type OpenSettings = { readonly hooks: readonly string[]; readonly worktrees: readonly string[] }
+
+/** Returns the reason why the text may make git run a program, as the end of "a configuration that". */
+export function checkConfig(text: string): string | OpenSettings {
+  const hooks: string[] = []
+  const worktrees: string[] = []
+  const settings = readConfig(text)
+  if (!settings) return 'cannot be read with certainty'
+  for (const { name, value } of settings) {
+    if (name === 'core.hookspath') hooks.push(value)
+    else if (name === 'core.worktree') worktrees.push(value)
+    else if (!isHarmless(name, value)) return `sets ${name.slice(0, MAX_SHOWN)}, which may run a program`
+  }
+  return { hooks, worktrees }
+}
+
+const MAX_SHOWN = 100
+
+function isHarmless(name: string, value: string): boolean {
+  if (name === 'core.fsmonitor') return /^(false|no|off|0)$/i.test(value)
+  const [section = '', ...rest] = name.split('.')
+  return HARMLESS.has(name) || (rest.length === 1 && HARMLESS.has(`${section}.*`))
+}
+
+type Setting = { readonly name: string; readonly value: string }
+
+const SECTION = /^\[([A-Za-z0-9-]+)([ \t.][^\]"\\]*(?:"(?:[^"\\\]]|\\["\\]){0,1000}")?)?\](.*)$/
+
+/** Only what git itself writes; undefined for all else, which git may take in another way. */
+function readConfig(given: string): readonly Setting[] | undefined {
+  const text = given.replaceAll('\r\n', '\n')
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  if (/[\0-\x08\x0b-\x1f\x7f]|^\xef/.test(text)) return undefined
+  const settings: Setting[] = []
+  let section: string | undefined
+  for (const line of text.split('\n').map(trimmed)) {
+    if (isComment(line)) continue
+    const header = SECTION.exec(line)
+    if (header) {
+      const [, name = '', subsection, rest = ''] = header
+      if (!isComment(trimmed(rest))) return undefined
+      section = `${name.toLowerCase()}${subsection === undefined ? '' : '.*'}`
+      continue
+    }
+    const equals = line.indexOf('=')
+    const name = trimmed(equals < 0 ? line : line.slice(0, equals))
+    const value = equals < 0 ? '' : trimmed(line.slice(equals + 1))
+    // A backslash at the end continues the line.
+    if (section === undefined || !/^[A-Za-z][A-Za-z0-9-]*$/.test(name) || value.endsWith('\\')) return undefined
+    settings.push({ name: `${section}.${name.toLowerCase()}`, value: unquoted(value) })
+  }
+  return settings
+}
+
+const isComment = (line: string): boolean => line === '' || /^[#;]/.test(line)
+
+/** Only the blanks of git: others belong to a value. */
+function trimmed(line: string): string {
+  let [start, end] = [0, line.length]
+  while (start < end && isBlank(line[start])) start += 1
+  while (end > start && isBlank(line[end - 1])) end -= 1
+  return line.slice(start, end)
+}
+
+const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'
+
+/** A value with anything unusual stays as it is written: no harmless value has that. */
+const unquoted = (value: string): string => (/^"[^"\\]*"$/.test(value) ? value.slice(1, -1) : value)

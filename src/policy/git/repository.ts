@@ -1,0 +1,152 @@
+/**
+ * Whether git by itself may run a program in a directory: by the configuration of its repository, by a hook, or by those
+ * of its submodules. It reads files only, and never starts git. Synchronous: all that it reads is bounded.
+ */
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { codeOf } from '../../lib/error-code.ts'
+import { checkConfig } from './harmless-config.ts'
+import { submodulesIn } from './index-file.ts'
+
+const MAX_CONFIG_BYTES = 256 * 1024
+const MAX_POINTER_BYTES = 4096
+/** Of some 160,000 files, which take some 20 ms. */
+const MAX_INDEX_BYTES = 16 * 1024 * 1024
+/** Together with submodules. */
+const MAX_REPOSITORIES = 20
+const MAX_PARENTS = 64
+
+/** The hooks that run when git only reads: it may store what it has seen of files. */
+const HOOKS = ['post-index-change']
+
+/** The end of a sentence that begins with "git"; undefined if git certainly runs nothing else there. */
+export function programOfGit(directory: string): string | undefined {
+  try {
+    new Repositories().enter(directory)
+    return undefined
+  } catch (error) {
+    if (error instanceof MayRun) return error.message
+    return 'cannot be checked there'
+  }
+}
+
+class MayRun extends Error {}
+
+class Repositories {
+  #left = MAX_REPOSITORIES
+
+  /** As git does, looks for a repository in the directory and in each one above it. */
+  enter(start: string): void {
+    let directory = start
+    for (let count = 0; count < MAX_PARENTS; count += 1) {
+      if (this.#enterAt(directory)) return
+      const parent = dirname(directory)
+      if (parent === directory) return
+      directory = parent
+    }
+    throw new MayRun('may find a repository above too many directories')
+  }
+
+  /** Returns true if git certainly looks no further. What it may pass over is checked, too. */
+  #enterAt(directory: string): boolean {
+    const dotGit = join(directory, '.git')
+    let isFound = false
+    if (exists(dotGit)) isFound = this.#check(pointedAt(dotGit), directory)
+    // The files of a directory can be a repository without a work tree.
+    const isBare = exists(join(directory, 'HEAD')) && BARE.some((name) => exists(join(directory, name)))
+    if (isBare) isFound = this.#check(directory, directory) || isFound
+    return isFound
+  }
+
+  #check(gitDirectory: string, worktree: string): boolean {
+    this.#left -= 1
+    if (this.#left < 0) throw new MayRun('finds too many repositories')
+    const common = commonOf(gitDirectory)
+    for (const file of [join(common, 'config'), join(gitDirectory, 'config.worktree')])
+      checkFile(file, { gitDirectory, worktree })
+    refuseHooks(join(common, 'hooks'))
+    for (const path of submodulesOf(join(gitDirectory, 'index'))) {
+      const submodule = join(worktree, path)
+      if (exists(join(submodule, '.git'))) this.#check(pointedAt(join(submodule, '.git')), submodule)
+    }
+    return exists(join(gitDirectory, 'HEAD'))
+  }
+}
+
+const BARE = ['objects', 'refs', 'commondir']
+
+/** `.git` may be a file that names the directory. */
+function pointedAt(dotGit: string): string {
+  const text = read(dotGit, MAX_POINTER_BYTES)
+  if (text === 'directory') return dotGit
+  const path = /^gitdir: ([^\n\0]+)\n?$/.exec(text?.toString('utf8') ?? '')?.[1]
+  if (path === undefined) throw new MayRun('finds a .git that cannot be read')
+  return resolve(dirname(dotGit), path)
+}
+
+/** Several work trees have one configuration. */
+function commonOf(gitDirectory: string): string {
+  const text = read(join(gitDirectory, 'commondir'), MAX_POINTER_BYTES)
+  if (text === undefined) return gitDirectory
+  const path = /^([^\n\0]+)\n?$/.exec(text.toString('utf8'))?.[1]
+  if (path === undefined || text === 'directory') throw new MayRun('finds a commondir that cannot be read')
+  return resolve(gitDirectory, path)
+}
+
+function checkFile(file: string, at: { readonly gitDirectory: string; readonly worktree: string }): void {
+  const text = read(file, MAX_CONFIG_BYTES)
+  if (text === undefined) return
+  const checked = text === 'directory' ? 'cannot be read' : checkConfig(text.toString('latin1'))
+  if (typeof checked === 'string') throw new MayRun(`has a configuration that ${checked}`)
+  if (checked.worktrees.some((path) => resolve(at.gitDirectory, path) !== at.worktree))
+    throw new MayRun('has a configuration that names another work tree')
+  for (const path of checked.hooks) {
+    if (!/^[\w./-]+$/.test(path))
+      throw new MayRun('has a configuration that sets core.hookspath, which may run a program')
+    for (const base of [at.gitDirectory, at.worktree]) refuseHooks(resolve(base, path))
+  }
+}
+
+function refuseHooks(directory: string): void {
+  const hook = HOOKS.find((name) => exists(join(directory, name)))
+  if (hook !== undefined) throw new MayRun(`has a hook ${hook}, which is a program`)
+}
+
+function submodulesOf(file: string): readonly string[] {
+  const bytes = read(file, MAX_INDEX_BYTES)
+  if (bytes === undefined) return []
+  const paths = bytes === 'directory' ? undefined : submodulesIn(bytes)
+  if (!paths) throw new MayRun('has an index that cannot be read with certainty')
+  return paths
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+/** Undefined if there is none. A pipe is not waited for. Throws for a file that is too long. */
+function read(path: string, maxBytes: number): Buffer | 'directory' | undefined {
+  const descriptor = open(path)
+  if (descriptor === undefined) return undefined
+  try {
+    const stats = fstatSync(descriptor)
+    if (stats.isDirectory()) return 'directory'
+    if (!stats.isFile() || stats.size > maxBytes) throw new MayRun('finds a file that is too large')
+    const bytes = Buffer.alloc(stats.size)
+    let length = 0
+    for (let count = 1; count > 0 && length < bytes.length; length += count)
+      count = readSync(descriptor, bytes, length, bytes.length - length, null)
+    return bytes.subarray(0, length)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function open(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined
+    throw error
+  }
+}
