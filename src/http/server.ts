@@ -25,7 +25,7 @@ import type { Authenticate } from './guards/auth.ts'
 import { addAccess, createAuthorize } from './guards/authorize.ts'
 import { MAX_KEYLESS, limitKeyless } from './guards/keyless-connections.ts'
 import { createKeyCheck, requireKey } from './guards/require-key.ts'
-import { MAX_HEADER_BYTES, answerClientError } from './guards/client-error.ts'
+import { MAX_HEADER_BYTES, answerClientError, refuseTunnels } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
 import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
@@ -37,6 +37,7 @@ import { keepConversationsOpen } from './keep-conversation-open.ts'
 import { handleError } from './problem-handler.ts'
 import { runInOrder } from './guards/pipelined-requests.ts'
 import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
+import { watchRequestLines } from './guards/request-line.ts'
 import { logChange, logRead, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
 import { refuseUnknown } from './unknown-route.ts'
@@ -186,10 +187,12 @@ function optionsOf(deps: HttpDeps, times: RequestTimes) {
 }
 
 function checkHeadFirst(app: FastifyInstance): void {
+  const isBadLine = watchRequestLines(app)
+  refuseTunnels(app)
   app.addHook('onRequest', async (request, reply) => {
     void reply.header('x-request-id', request.id)
     if (!request.routeOptions.config.page) void reply.headers(SECURITY_HEADERS)
-    refuseBadHead(request, reply)
+    refuseBadHead(request, reply, isBadLine(request.raw))
   })
 }
 

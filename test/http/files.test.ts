@@ -234,6 +234,31 @@ describe('an upload', () => {
     expect(await readdir(files.workdir)).toEqual([])
   })
 
+  test('with a long header, or with a part that is not understood, is refused whole', async () => {
+    await using files = await setFiles()
+    const disposition = 'Content-Disposition: form-data; name="file"; filename="b"'
+    const many = Array.from({ length: 300 }, (_, at) => `X-${at}: y\r\n`).join('')
+    const form = (head: string, { before = '', after = '' } = {}) =>
+      `${before}${formOf([{ filename: 'a', content: '1' }]).slice(0, -4)}\r\n${head}\r\n\r\n2\r\n--${BOUNDARY}--\r\n${after}`
+    const send = (body: string) =>
+      files.http.call('POST', `${files.base}/files/upload?path=.`, body, { 'content-type': FORM_TYPE })
+    const long = 'x'.repeat(20_000)
+    for (const body of [
+      form(`X: ${'x'.repeat(500_000)}\r\n${disposition}`),
+      form(`${disposition}\r\nX: ${long}`),
+      form(`Content-Disposition: form-data; name="${long}"; filename="b"`),
+      form(disposition, { before: `${long}\r\n` }),
+      form(disposition, { after: long }),
+      form('Content-Type: text/plain'),
+      form('Content-Disposition: attachment; filename="b"'),
+      form(`${disposition}\r\n--${BOUNDARY}\r\n${disposition}`),
+    ])
+      expectProblem(await send(body), 400, 'invalid_request')
+    expect(await readdir(files.workdir)).toEqual([])
+    expect((await send(form(many + disposition, { before: 'hello\r\n', after: 'bye' }))).status).toBe(201)
+    expect((await readdir(files.workdir)).toSorted()).toEqual(['a', 'b'])
+  })
+
   test('of two concurrent ones to one path: one of them, complete', async () => {
     await using files = await setFiles()
     const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000))

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ErrorBody } from '../../src/contract/problem.ts'
 import { KEY, OLD_KEY, setHttp } from './fixtures.ts'
 import { answersIn, drip, openSocket, sayTo } from './raw.ts'
@@ -87,6 +87,75 @@ describe('the head of a request', () => {
   test('of HTTP/1.0 needs no Host', async () => {
     await using http = await setHttp()
     expect(await sayTo(await http.listen(), 'GET /alive HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
+describe('the first line of a request', () => {
+  let http: Awaited<ReturnType<typeof setHttp>>
+  let url: string
+  beforeAll(async () => {
+    http = await setHttp()
+    url = await http.listen()
+  })
+  afterAll(() => http[Symbol.asyncDispose]())
+
+  test.each(['\r\nGET /info HTTP/1.1', 'GET http://a/info HTTP/1.1', 'GET HTTP://A/info?x HTTP/1.1'])(
+    'may begin with %j',
+    async (line) => {
+      const said = await sayTo(url, `${line}\r\nHost: a\r\nConnection: close\r\n${BEARER}\r\n\r\n`)
+      expect(said).toMatch(/^HTTP\/1\.1 200 /)
+    },
+  )
+
+  test.each([
+    'GET  /info HTTP/1.1',
+    'GET /info  HTTP/1.1',
+    'GET\t/info HTTP/1.1',
+    'GET /info\tHTTP/1.1',
+    'GET /info HTTP/1.1 ',
+    ' GET /info HTTP/1.1',
+    '\nGET /info HTTP/1.1',
+    '\r\n\r\nGET /info HTTP/1.1',
+    'GET /info',
+    'GET /info HTTP/0.9',
+    'GET /info HTTP/2.0',
+    'GET /info HTTP/1.10',
+    'GET /info RTSP/1.0',
+    'DESCRIBE /info RTSP/1.0',
+    'DESCRIBE /info HTTP/1.1',
+    'SOURCE /info ICE/1.0',
+    'get /info HTTP/1.1',
+    'CONNECT a:80 HTTP/1.1',
+    'GET /info#x HTTP/1.1',
+    'GET http://b/info HTTP/1.1',
+    'GET http://x@a/info HTTP/1.1',
+    'GET http:/info HTTP/1.1',
+    'GET ftp://a/info HTTP/1.1',
+    'GET info HTTP/1.1',
+  ])('may not begin with %j', async (line) => {
+    const [answer, ...more] = answersIn(await sayTo(url, `${line}\r\nHost: a\r\n${BEARER}\r\n\r\n`))
+    expect(more).toEqual([])
+    expect(answer).toMatchObject({ status: 400, head: expect.stringMatching(/^connection: close/im) })
+    expect(JSON.parse(answer!.body)).toMatchObject({ error: 'invalid_request' })
+  })
+
+  test('is checked on each request of a connection, wherever the bytes are cut', async () => {
+    const post = `POST /nothing HTTP/1.1\r\nHost: a\r\n${BEARER}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`
+    const get = `GET /info HTTP/1.1\r\nHost: a\r\n${BEARER}\r\n\r\n`
+    const bytes = `${post}\r\n${get}${post}${get.replace('GET ', 'GET  ')}`
+    const cuts = Array.from({ length: bytes.length / 5 }, (_, at) => at * 5)
+    const answers = await Promise.all(
+      cuts.map(async (at) => {
+        const socket = openSocket(url).setNoDelay()
+        const said = text(socket)
+        await once(socket, 'connect')
+        await new Promise((resolve) => socket.write(bytes.slice(0, at), resolve))
+        await new Promise(setImmediate)
+        socket.write(bytes.slice(at))
+        return answersIn(await said).map(({ status }) => status)
+      }),
+    )
+    expect(new Set(answers.map(String))).toEqual(new Set(['404,200,404,400']))
   })
 })
 

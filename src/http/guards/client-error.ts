@@ -5,6 +5,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
 import { endGracefully } from './graceful-end.ts'
 
@@ -27,6 +28,12 @@ export function answerAndClose(socket: Socket, problem: Problem): void {
     'Connection: close',
   ]
   endGracefully(socket, `${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** Node reports CONNECT with an event that is not the one of requests, and would close the connection without an answer. */
+export function refuseTunnels({ server }: Pick<FastifyInstance, 'server'>): void {
+  const problem = new Problem('invalid_request', 'This server is not a proxy. Send the request without CONNECT.')
+  server.on('connect', ({ socket }) => answerAndClose(socket, problem))
 }
 
 export function tooSlow(): Problem {

@@ -12,13 +12,29 @@ const ONCE_ONLY: ReadonlySet<string> = new Set(['host', 'authorization', 'conten
 /** Host and port in URL syntax (RFC 9110, section 7.2); empty if a URL has none. */
 const HOST = /^(?:\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/
 
-/** Throws a `Problem`. Call it before anything else is done for the request. */
-export function refuseBadHead({ raw }: FastifyRequest, reply: FastifyReply): void {
-  const fault = faultOf(raw)
+const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
+
+const BAD_LINE =
+  'The first line of the request is not valid. Send the method, the path and HTTP/1.1, with one space between them.'
+
+/**
+ * Throws a `Problem`. Call it before anything else is done for the request. `isBadLine`: its first line was not received
+ * as it has to be.
+ */
+export function refuseBadHead({ raw }: FastifyRequest, reply: FastifyReply, isBadLine: boolean): void {
+  const fault = isBadLine || !isTarget(raw) || !VERSIONS.has(raw.httpVersion) ? BAD_LINE : faultOf(raw)
   if (fault === undefined) return refuseEncoded(raw)
   // The next request on this connection may be a smuggled one.
   void reply.header('connection', 'close')
   throw new Problem('invalid_request', fault)
+}
+
+/** A path, or a URL with the host of the header: a proxy that checks one of the two must not see another. */
+function isTarget({ url = '', headers: { host = '' } }: IncomingMessage): boolean {
+  if (url.includes('#')) return false
+  if (url.startsWith('/') || url === '*') return true
+  const [, authority] = /^https?:\/\/([^/?]*)/i.exec(url) ?? []
+  return authority !== undefined && authority.toLowerCase() === host.toLowerCase()
 }
 
 /** The body would be read without decoding, whatever its headers claim. */

@@ -1,0 +1,53 @@
+/**
+ * Watches the bytes of a form between its files: preamble, headers of parts, and what follows the last one. The parser of
+ * forms cuts long headers and skips parts whose header it does not understand, both without an error.
+ */
+
+/** Names of files have at most 255 bytes, and their paths 4096. */
+export const MAX_HEAD_BYTES = 16 * 1024
+
+const END = Buffer.from('\r\n\r\n')
+
+export class PartHeads {
+  readonly #delimiter: Buffer
+  /** Bytes that may be the beginning of what is searched for. The first delimiter needs no line before it. */
+  #rest: Buffer = Buffer.from('\r\n')
+  #place: 'preamble' | 'head' | 'content' = 'preamble'
+  /** Bytes of the preamble or of the present header. */
+  #bytes = 0
+  #count = 0
+
+  constructor(boundary: string) {
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`)
+  }
+
+  /** The headers that have ended. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Returns false if there are too many bytes outside of the files, or a header has no end. */
+  add(chunk: Buffer): boolean {
+    let data = Buffer.concat([this.#rest, chunk])
+    for (;;) {
+      const delimiter = data.indexOf(this.#delimiter)
+      const at = this.#place === 'head' ? data.indexOf(END) : delimiter
+      if (delimiter !== -1 && (at === -1 || delimiter < at)) return false
+      const passed = at === -1 ? Math.max(0, data.length - this.#delimiter.length + 1) : at
+      if (this.#place !== 'content' && (this.#bytes += passed) > MAX_HEAD_BYTES) return false
+      if (at === -1) {
+        this.#rest = Buffer.from(data.subarray(passed))
+        return true
+      }
+      // The line break before a delimiter may be the last one of a header.
+      data = data.subarray(this.#place === 'head' ? at + 2 : at + this.#delimiter.length)
+      this.#turn()
+    }
+  }
+
+  #turn(): void {
+    if (this.#place === 'head') this.#count++
+    this.#place = this.#place === 'head' ? 'content' : 'head'
+    this.#bytes = 0
+  }
+}
