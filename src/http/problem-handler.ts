@@ -7,7 +7,7 @@ import { keyEnded } from '../access/access.ts'
 import { describeIssue, Problem } from '../contract/problem.ts'
 import type { ProblemCode } from '../contract/problem.ts'
 import { isStartRefused } from '../lib/start-process.ts'
-import { codeOf, isOutOfRoom } from '../lib/error-code.ts'
+import { codeOf, isOutOfDescriptors, isOutOfRoom } from '../lib/error-code.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
 import { dropConnection, wantsEventStream } from './streams/lasting-streams.ts'
 import { withRedaction } from '../telemetry/logger.ts'
@@ -62,7 +62,7 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
     return new Problem('unavailable', error.message, { cause: error })
   }
   const code = codeOf(error) ?? ''
-  if (OUT_OF_DESCRIPTORS.has(code)) {
+  if (isOutOfDescriptors(error)) {
     request.log.error({ err: error }, 'there are no file descriptors left')
     const message = `The server has too many files and connections open (${code}). Try again in a moment.`
     return new Problem('unavailable', message, { cause: error })
@@ -84,8 +84,6 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
     cause: error,
   })
 }
-
-const OUT_OF_DESCRIPTORS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
 
 /** System errors for files that cannot be written, a failing disk, and a network file system or a device that is gone. */
 const STORAGE_REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EIO', 'ESTALE', 'ENODEV', 'ENXIO'])

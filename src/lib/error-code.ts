@@ -18,3 +18,9 @@ export function isOutOfRoom(error: unknown): boolean {
   const code = codeOf(error)
   return code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG'
 }
+
+/** Returns true for errors about missing descriptors: of this process, or of the machine. */
+export function isOutOfDescriptors(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === 'EMFILE' || code === 'ENFILE'
+}

@@ -57,6 +57,7 @@ function attempt(file: string, args: readonly string[], { env, ...options }: Own
 /** What the machine lacks, by the code of the system. */
 const LACKS: Readonly<Record<string, string>> = {
   EMFILE: 'no file descriptors are free (EMFILE). Try again when fewer files and connections are open.',
+  ENFILE: 'the machine has no free file descriptor (ENFILE). Try again when fewer files and connections are open.',
   EAGAIN: 'the limit of processes is reached (EAGAIN). End some of them, or try again later.',
   ENOMEM: 'the memory is used up (ENOMEM). End some processes, or try again later.',
 }

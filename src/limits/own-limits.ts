@@ -1,4 +1,6 @@
 /** The limits that the operating system or the container sets to the server itself, and those that are too low. */
+import { readdirSync } from 'node:fs'
+import { isOutOfDescriptors } from '../lib/error-code.ts'
 import { pidsLimits, readIfAny } from './cgroup-roots.ts'
 
 type OwnLimit = {
@@ -54,6 +56,23 @@ const HIGH_PROCESSES = 0.8
 /** Returns true if the server and all conversations have nearly as many processes as a control group permits. */
 export function areProcessesShort(limits = pidsLimits()): boolean {
   return limits.some(({ max, current }) => current >= max * HIGH_PROCESSES)
+}
+
+/** The part of the limit of open files above which they are short. */
+const HIGH_FILES = 0.8
+
+/** Returns true if the server has nearly as many files and connections open as `limit`. */
+export function areFilesShort(limit: number | undefined): boolean {
+  return limit !== undefined && countOpenFiles() >= limit * HIGH_FILES
+}
+
+/** Returns infinity if no descriptor is free to count them, and 0 without `/proc`. */
+function countOpenFiles(): number {
+  try {
+    return readdirSync('/proc/self/fd').length
+  } catch (error) {
+    return isOutOfDescriptors(error) ? Infinity : 0
+  }
 }
 
 /**

@@ -12,6 +12,7 @@ import type { CommandOptions, ShellResult, OutputFilter, OutputFiles, SessionFac
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
 import { LAST_CHECK_MS, type ShellLimits } from './shell-limits.ts'
 import { BashStarter } from './bash-starter.ts'
+import { waitForDescriptors } from './wait-for-descriptors.ts'
 import type { BashPlan } from './start-bash.ts'
 
 export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
@@ -197,9 +198,8 @@ export class BashSession implements Shell {
 
   async #runNow(command: string, options: CommandOptions): Promise<ShellResult> {
     const startedAt = performance.now()
-    const bash = await this.#start()
-    const pipes = await this.#files.openPipes()
-    const stdin = options.input && (await this.#files.makeInputPipe())
+    const prepare = async () => ({ bash: await this.#start(), ...(await this.#files.openAll(options)) })
+    const { bash, pipes, stdin } = await waitForDescriptors(prepare, () => this.#endedBy !== undefined)
     // There is no `await` between this check and the first line sent, so the session cannot be ended unnoticed.
     if (!bash || this.#endedBy) return notStarted(this.#cwd)
     options.onStart?.(bash.pid)

@@ -50,8 +50,15 @@ export class ShellFiles {
     this.#scriptBytes = bytes.length
   }
 
+  /** Opens all that a command needs. If that fails, a later call continues. `input`: the command reads from a pipe. */
+  async openAll({ input }: { readonly input?: unknown }): Promise<{ pipes: OutputPipes; stdin: string | undefined }> {
+    const pipes = await this.#openPipes()
+    this.#scriptFd ??= this.#openScript()
+    return { pipes, stdin: input === undefined ? undefined : await this.#makeInputPipe() }
+  }
+
   /** Returns the same pipes until they are released, closed or spent. */
-  async openPipes(): Promise<OutputPipes> {
+  async #openPipes(): Promise<OutputPipes> {
     if (this.#pipes?.stdout.isSpent || this.#pipes?.stderr.isSpent) this.#closePipes()
     return (this.#pipes ??= await this.#makePipes())
   }
@@ -84,7 +91,7 @@ export class ShellFiles {
   }
 
   /** Creates a pipe for a command to read from; connecting to it removes its name. */
-  async makeInputPipe(): Promise<string> {
+  async #makeInputPipe(): Promise<string> {
     makeDirectoriesSync(this.#directory, 0o700)
     const path = join(this.#directory, `stdin-${++this.#pipesMade}`)
     await rm(path, { force: true })

@@ -5,7 +5,7 @@ import { makeDirectories } from '../files/make-directories.ts'
 import type { Config } from '../config/config.ts'
 import type { ConversationDeps, Execution, ModelAccess } from '../conversations/dependencies.ts'
 import { isMemoryShort } from '../conversations/idle/memory-pressure.ts'
-import { areProcessesShort } from '../limits/own-limits.ts'
+import { areFilesShort, areProcessesShort, ownOpenFiles } from '../limits/own-limits.ts'
 import { KnownConversations } from '../conversations/registry/known-conversations.ts'
 import { ConversationManager } from '../conversations/registry/manager.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
@@ -102,10 +102,16 @@ export async function createManager(
     known,
     endOrphans: endLeftProcesses,
     onDeleted: (owner) => firehose.announceDeleted(owner),
-    idle: { afterMs: config.idleSeconds * 1000, isShort: () => isMemoryShort() || areProcessesShort() },
+    idle: { afterMs: config.idleSeconds * 1000, isShort: createIsShort() },
     endProcesses: async () => (await endAllMarked(dataDir)).map(({ pid }) => pid),
   })
   return { manager, firehose }
+}
+
+/** The limit is read in advance: without a free descriptor it cannot be. */
+function createIsShort(): () => boolean {
+  const maxFiles = ownOpenFiles()
+  return () => isMemoryShort() || areProcessesShort() || areFilesShort(maxFiles)
 }
 
 async function removeLeft(storage: Storage, id: string): Promise<void> {

@@ -1,6 +1,8 @@
 /** Conversations that nobody uses are closed, and opened again by whoever asks next; nothing is lost in between. */
+import { execFile } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { CreateConversation, ListConversations } from '../../src/contract/conversation.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
@@ -234,6 +236,12 @@ test('while the server is short, idle shells end, but not during a run, and cont
   slow.open()
   await expect.poll(sessions).toEqual(['suspended'])
   expect(await run('echo $kept; pwd')).toMatchObject({ stdout: '1\n/\n' })
+})
+
+test('commands run also when idle shells hold the file descriptors: these end, and the commands wait for it', async () => {
+  const child = join(import.meta.dirname, 'children/with-few-descriptors.ts')
+  const { stdout } = await promisify(execFile)('bash', ['-c', 'ulimit -n 160; exec "$0" "$@"', process.execPath, child])
+  expect(JSON.parse(stdout)).toEqual({ limit: 160, outputs: Array.from({ length: 24 }, (_, n) => String(n)) })
 })
 
 test('one that is deleted while it is closed is gone, with its data', async () => {

@@ -1,6 +1,6 @@
 /**
  * Looks regularly for conversations that have been idle for long and closes them, and their idle shells before that
- * while the server is short of memory or processes. Decides when, not how.
+ * while the server is short of memory, processes or file descriptors. Decides when, not how.
  */
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { Uses } from './uses.ts'
@@ -8,7 +8,7 @@ import type { Uses } from './uses.ts'
 export type IdleOptions = {
   /** An idle conversation is closed after this many milliseconds without use. */
   readonly afterMs: number
-  /** Returns true if the server is short of memory or processes. */
+  /** Returns true if the server is short of memory, processes or file descriptors. */
   readonly isShort: () => boolean
   /** The same for conversations and shells while it is short. Default: long enough for a client that sends one request after another. */
   readonly shortMs?: number
