@@ -13,6 +13,7 @@ import { uuid7 } from '../lib/uuid7.ts'
 import { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
 import { codeOf } from '../lib/error-code.ts'
+import { timerMs } from '../lib/bounded-wait.ts'
 
 const MAX_KEYS = 10_000
 /** The valid one, and those of rotations whose overlap is not over. */
@@ -201,7 +202,7 @@ export class ApiKeys implements AsyncDisposable {
   #wait(next: number): void {
     const left = next - this.#now()
     if (left <= 0) return this.#learn()
-    this.#expiry = setTimeout(() => this.#wait(next), Math.min(left, CLOCK_CHECK_MS)).unref()
+    this.#expiry = setTimeout(() => this.#wait(next), timerMs(Math.min(left, CLOCK_CHECK_MS))).unref()
   }
 
   #noteUse(id: string): void {

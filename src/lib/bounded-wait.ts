@@ -1,6 +1,12 @@
 /** Limits waits by a time or a signal. */
 import { setTimeout as delay } from 'node:timers/promises'
 
+/** The longest timer, in milliseconds: about 25 days. Node sets longer ones to a millisecond. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** Returns the duration of a timer for any number: a computed one may be negative, not a number, or too long. */
+export const timerMs = (ms: number): number => Math.min(Math.max(ms || 0, 0), MAX_TIMER_MS)
+
 /**
  * The signal that the work receives is aborted with the reason of `signal`, or with a `TimeoutError`. `AbortSignal.any`
  * with `AbortSignal.timeout` does the same, but keeps both until the time is over: 2 kB each, ten times as slow.

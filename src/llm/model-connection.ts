@@ -1,7 +1,7 @@
 /**
  * One request on the network: sends it, yields the text of the answer as it arrives, and ends it after a time limit.
  */
-import { afterRead } from '../lib/bounded-wait.ts'
+import { afterRead, timerMs } from '../lib/bounded-wait.ts'
 import { NotAnAnswer } from './answer/answer-assembly.ts'
 import { OutOfTime, TimedOut } from './llm-errors.ts'
 
@@ -50,7 +50,7 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
   const deadline = setTimeout(() => {
     const message = `The model did not finish within ${timeoutMs / 1000} s: raise llm_config.timeout if it needs longer.`
     line.abort(new OutOfTime(message))
-  }, timeoutMs)
+  }, timerMs(timeoutMs))
   const limitMs = () => (isOver() ? Math.min(idleMs, AFTERWORD_MS) : idleMs)
   const silence = createSilenceTimer(limitMs, () => {
     line.abort(new TimedOut(`The model's stream was silent for ${idleMs / 1000} s.`))
@@ -109,7 +109,7 @@ function createSilenceTimer(limitMs: () => number, onSilence: () => void) {
   const look = () => {
     if (waitingSince !== undefined && performance.now() - waitingSince >= limitMs()) onSilence()
   }
-  const timer = setInterval(() => afterRead(look), Math.min(limitMs(), LOOK_EVERY_MS))
+  const timer = setInterval(() => afterRead(look), timerMs(Math.min(limitMs(), LOOK_EVERY_MS)))
   return {
     async during<T>(read: Promise<T>): Promise<T> {
       if (hasBegun) waitingSince = performance.now()

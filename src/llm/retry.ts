@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorType } from '../contract/events/status.ts'
 import { isCount, retryAfterMs } from '../lib/retry-after.ts'
+import { timerMs } from '../lib/bounded-wait.ts'
 
 /** First wait in milliseconds; it doubles each time. */
 export const RETRY_BASE_MS = 1000
@@ -43,7 +44,7 @@ function askedWaitMs(headers: ReplyHeaders): number | undefined {
 /** Throws the signal's reason as soon as it is aborted. */
 export async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
   try {
-    await sleep(ms, undefined, { signal })
+    await sleep(timerMs(ms), undefined, { signal })
   } catch (error) {
     signal.throwIfAborted()
     throw error

@@ -18,6 +18,7 @@ import type { OfferedTools } from './tools/offered-tools.ts'
 import { inFormerOrder, offerTools } from './tools/offered-tools.ts'
 import type { TransportDeps } from './transports/open-transport.ts'
 import { openTransport } from './transports/open-transport.ts'
+import { timerMs } from '../lib/bounded-wait.ts'
 
 /** Doubled with each attempt, in milliseconds. */
 const FIRST_WAIT_MS = 1000
@@ -175,7 +176,7 @@ export class McpConnection {
       if (signal.aborted || this.#attempts >= MAX_ATTEMPTS) break
       const ms =
         wasConnected && this.#attempts === 1 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (this.#attempts - 1), MAX_WAIT_MS)
-      await delay(ms, undefined, { signal, ref: false }).catch(() => {}) // the loop sees the signal
+      await delay(timerMs(ms), undefined, { signal, ref: false }).catch(() => {}) // the loop sees the signal
     }
     // A later run tries again.
     if (!signal.aborted) {

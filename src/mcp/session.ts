@@ -18,6 +18,7 @@ import type { Sdk } from './load-sdk.ts'
 import type { ShowText } from './shown-text.ts'
 import { MAX_TOOLS } from './tools/offered-tools.ts'
 import type { OpenTransport } from './transports/open-transport.ts'
+import { MAX_TIMER_MS } from '../lib/bounded-wait.ts'
 
 /** For the handshake and the first list of tools, in milliseconds. A program may first be downloaded. */
 const CONNECT_MS = 60_000
@@ -27,7 +28,7 @@ const MAX_PAGES = 50
 /** Of one list as JSON: its pages are in memory together. */
 const MAX_LIST_CHARS = 16 * 1024 ** 2
 /** Longer than any call: the caller limits the time, as a question to the user does not count. */
-const NO_TIMEOUT_MS = 2 ** 31 - 1
+const NO_TIMEOUT_MS = MAX_TIMER_MS
 
 export type SessionOptions = {
   readonly sdk: Sdk

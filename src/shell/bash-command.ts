@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterRead } from '../lib/bounded-wait.ts'
+import { afterRead, timerMs } from '../lib/bounded-wait.ts'
 import type { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { commandScript, exportScript } from './bash-script.ts'
@@ -125,7 +125,7 @@ async function stopWhenNeeded(
   const onAbort = () => reason.resolve('abort')
   const isTimed = Number.isFinite(options.timeout)
   const timer = isTimed
-    ? setTimeout(() => afterRead(() => reason.resolve('timeout')), options.timeout * 1000)
+    ? setTimeout(() => afterRead(() => reason.resolve('timeout')), timerMs(options.timeout * 1000))
     : undefined
   flood.addEventListener('abort', () => reason.resolve('flood'))
   options.signal.addEventListener('abort', onAbort)

@@ -1,4 +1,5 @@
 /** Retries writes after a failure, with exponential backoff. */
+import { timerMs } from '../lib/bounded-wait.ts'
 
 export type RetryTiming = { readonly firstWaitMs: number; readonly longestWaitMs: number }
 
@@ -39,7 +40,7 @@ export class Retrier {
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       void this.now()
-    }, waitMs).unref()
+    }, timerMs(waitMs)).unref()
   }
 
   /** Stops retrying; an attempt in progress finishes. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { getEventListeners, once } from 'node:events'
 import { expect, test } from 'vitest'
-import { orAborted, withinTime } from '../../src/lib/bounded-wait.ts'
+import { MAX_TIMER_MS, orAborted, timerMs, withinTime } from '../../src/lib/bounded-wait.ts'
 
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
@@ -24,4 +24,16 @@ test('work whose result came while the whole process was stopped is not late', a
   // As SIGSTOP and SIGCONT do, and timers are next.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300))
   expect(String(await result)).toBe('here\n')
+})
+
+test('the duration of a timer is one that Node can wait, whatever was computed', () => {
+  expect([-1, -Infinity, NaN, 0, 5.5, 2 ** 31, Infinity].map(timerMs)).toEqual([
+    0,
+    0,
+    0,
+    0,
+    5.5,
+    MAX_TIMER_MS,
+    MAX_TIMER_MS,
+  ])
 })

@@ -112,11 +112,18 @@ test('the linter knows the rules in src, and comments that have a reason', async
     `export const [a, b, c] = [/(?:a|b)*/, /=+$/, new RegExp(process.title)]
 // oxlint-disable-next-line regexp/time -- ten characters
 export const d = /=+$/
+export const far = (ms: number) => [setTimeout(() => {}, ms - 1), AbortSignal.timeout(-ms), setTimeout(() => {}, timerMs(-ms))]
 `,
   )
   const oxlint = promisify(execFile)(join(root, 'node_modules/.bin/oxlint'), ['--format=unix', 'src'], {
     cwd: directory,
   })
   const { stdout } = await oxlint.catch((error: { stdout: string }) => error)
-  expect(stdout.match(/regexp\(\w+\)/g)?.sort()).toEqual(['regexp(built)', 'regexp(stack)', 'regexp(time)'])
+  expect(stdout.match(/(?:regexp|timers)\(\w+\)/g)?.sort()).toEqual([
+    'regexp(built)',
+    'regexp(stack)',
+    'regexp(time)',
+    'timers(bounded)',
+    'timers(bounded)',
+  ])
 })

@@ -12,6 +12,7 @@ import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
 import { reduce } from './state/reduce.ts'
+import { timerMs } from '../../lib/bounded-wait.ts'
 
 type SessionOptions = {
   readonly client: AgentServerClient
@@ -179,7 +180,7 @@ export class ChatSession {
     this.dispatch({ type: 'Connection', isConnected: false, reason: reason.message })
     for (let attempt = 1; !this.#abort.signal.aborted; attempt++) {
       await sleep(PROBE_MS, undefined, { signal: this.#abort.signal }).catch(() => {})
-      const patience = AbortSignal.timeout(Math.min(attempt * FIRST_PATIENCE_MS, MAX_PATIENCE_MS))
+      const patience = AbortSignal.timeout(timerMs(Math.min(attempt * FIRST_PATIENCE_MS, MAX_PATIENCE_MS)))
       const signal = AbortSignal.any([this.#abort.signal, patience])
       const isAlive = await this.#options.client.alive({ signal }).then(
         () => true,

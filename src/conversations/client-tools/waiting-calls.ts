@@ -10,6 +10,7 @@ import type { ToolContext, ToolOutcome } from '../../tools/tool.ts'
 import { inSubagent } from '../state/drafts.ts'
 import type { State } from '../state/state.ts'
 import { callerOf } from '../state/subagents.ts'
+import { timerMs } from '../../lib/bounded-wait.ts'
 
 type PendingView = PendingToolCalls['items'][number]
 
@@ -52,7 +53,7 @@ export class WaitingCalls {
     const interrupt = () => call.giveUp('interrupted', 'The call was interrupted. The client may have executed it.')
     // Before it is stored: a client may answer at once.
     this.#calls.set(toolUseId, call)
-    const timer = setTimeout(expire, timeout * 1000)
+    const timer = setTimeout(expire, timerMs(timeout * 1000))
     signal.addEventListener('abort', interrupt, { once: true })
     try {
       if (signal.aborted) interrupt()

@@ -9,6 +9,7 @@ import { asLost, viewOf } from './command-record.ts'
 import type { CommandRecords } from './command-records.ts'
 import type { LiveCommand } from './live-command.ts'
 import { readOutputPiece } from './read-output.ts'
+import { timerMs } from '../../lib/bounded-wait.ts'
 
 export type CommandReaderDeps = {
   readonly records: CommandRecords
@@ -63,7 +64,7 @@ export class CommandReader {
     signal: AbortSignal,
   ): Promise<CommandOutput> {
     const path = this.#records.outputPath(id, stream)
-    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(wait * 1000))])
+    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(timerMs(Math.ceil(wait * 1000)))])
     for (;;) {
       const command = this.#live.get(id)
       const changes = command?.changes ?? 0

@@ -4,6 +4,7 @@
  */
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { Uses } from './uses.ts'
+import { timerMs } from '../../lib/bounded-wait.ts'
 
 export type IdleOptions = {
   /** An idle conversation is closed after this many milliseconds without use. */
@@ -38,7 +39,7 @@ export function watchIdle(deps: IdleWatchDeps): () => void {
     isLooking = true
     await closeIdle(deps).finally(() => (isLooking = false))
   }
-  const timer = setInterval(() => void look(), everyMs).unref()
+  const timer = setInterval(() => void look(), timerMs(everyMs)).unref()
   return () => clearInterval(timer)
 }
 

@@ -21,6 +21,7 @@ import type { AgentParts } from './agent-context.ts'
 import { createAgentContext } from './agent-context.ts'
 import { LentPlaces } from './lent-places.ts'
 import { LiveHistory } from './live-history.ts'
+import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
 
 /** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
 export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
@@ -37,9 +38,6 @@ export type ActiveRunDeps = Pick<AgentParts, 'gate' | 'createLlm' | 'withoutTool
   readonly onEnd: (run: ActiveRun, end: RunEnd) => Promise<boolean>
   readonly onError: (error: unknown) => void
 }
-
-/** The longest timer, in milliseconds: about 25 days. */
-const MAX_TIMER_MS = 2 ** 31 - 1
 
 const TIME_LIMIT = Symbol('time limit')
 
@@ -187,7 +185,7 @@ export class ActiveRun {
     if (seconds === undefined) return
     const left = this.#startedAt + seconds * 1000 - performance.now()
     const next = left > MAX_TIMER_MS ? () => this.#watchDeadline() : () => this.#endForTime()
-    this.#deadline = setTimeout(next, Math.min(left, MAX_TIMER_MS))
+    this.#deadline = setTimeout(next, timerMs(left))
   }
 
   #endForTime(): void {

@@ -1,6 +1,7 @@
 /** Runs tasks as background jobs outside the agent: commands and tickers. `tasks.ts` handles their log. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandTaskResult, Runnable, TaskProgress, TaskResult } from '../../contract/task.ts'
+import { timerMs } from '../../lib/bounded-wait.ts'
 
 export type Job = Exclude<Runnable, { type: 'AgentRun' }>
 
@@ -96,7 +97,7 @@ async function tick(
 ): Promise<JobEnd> {
   let ticks = 0
   while (ticks < count) {
-    await sleep(interval * 1000, undefined, { signal }).catch(() => {}) // an abort means that the job was stopped
+    await sleep(timerMs(interval * 1000), undefined, { signal }).catch(() => {}) // an abort means that the job was stopped
     if (signal.aborted) break
     ticks++
     if (ticks < count) onTick(ticks)

@@ -6,6 +6,7 @@ import type { ReplyHeaders } from '../retry.ts'
 import { MAX_WAIT_MS } from '../retry.ts'
 import { allowanceOf, tokenAllowanceOf } from './limit-headers.ts'
 import { TokenBucket } from './token-bucket.ts'
+import { timerMs } from '../../lib/bounded-wait.ts'
 
 /** Requests per second after the endpoint limited one. */
 const FIRST_RATE = 2
@@ -107,7 +108,7 @@ export class EndpointPace {
     clearTimeout(this.#timer)
     const now = performance.now()
     const [first = 0] = this.#waiting.values()
-    this.#timer = setTimeout(() => this.#release(), Math.max(0, this.#nextAt(now, first) - now))
+    this.#timer = setTimeout(() => this.#release(), timerMs(this.#nextAt(now, first) - now))
   }
 
   #release(): void {

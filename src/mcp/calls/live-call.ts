@@ -2,6 +2,7 @@
 import type { Progress } from '@modelcontextprotocol/client'
 import type { LiveQuestions, ToolContext } from '../../tools/tool.ts'
 import type { ShowText } from '../shown-text.ts'
+import { timerMs } from '../../lib/bounded-wait.ts'
 
 /** Progress that is shown of one call, in characters, and lines per second. */
 const MAX_PROGRESS_CHARS = 64 * 1024
@@ -87,12 +88,9 @@ export class LiveCall implements Disposable {
 
   #watch(): void {
     this.#since = performance.now()
-    this.#timer = setTimeout(
-      () => {
-        this.timedOut = true
-        this.#abort.abort(new Error('The call took too long.'))
-      },
-      Math.max(0, this.#leftMs),
-    )
+    this.#timer = setTimeout(() => {
+      this.timedOut = true
+      this.#abort.abort(new Error('The call took too long.'))
+    }, timerMs(this.#leftMs))
   }
 }

@@ -6,6 +6,7 @@ import { ComplexJson } from '../../lib/json/untrusted-json.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import { JsonGauge } from './json-gauge.ts'
 import { MAX_MESSAGE_BYTES, Pace } from './pace.ts'
+import { timerMs } from '../../lib/bounded-wait.ts'
 
 /** A server that pings makes this process answer: without limits, that would use up its sockets. */
 const MAX_OPEN_REQUESTS = 32
@@ -143,7 +144,7 @@ function limited(
 const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d]
 
 const wait = async (ms: number) => {
-  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, timerMs(ms)))
 }
 
 function once(work: () => void): () => void {

@@ -11,7 +11,7 @@ import type {
   TransportSendOptions,
 } from '@modelcontextprotocol/client'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
-import { settlesWithin } from '../../lib/bounded-wait.ts'
+import { settlesWithin, timerMs } from '../../lib/bounded-wait.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Sdk } from '../load-sdk.ts'
 import { createOauthFetch } from '../oauth/oauth-fetch.ts'
@@ -196,7 +196,7 @@ function createReopenings() {
     at = now
     const most = FIRST_REOPENING_MS * 2 ** Math.max(0, ++count - FREE_REOPENINGS)
     const ms = Math.max(asked, count > FREE_REOPENINGS ? Math.min(most, MAX_REOPENING_MS) : 0)
-    const timer = setTimeout(reopen, ms)
+    const timer = setTimeout(reopen, timerMs(ms))
     timer.unref()
     return () => clearTimeout(timer)
   }
