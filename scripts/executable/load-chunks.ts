@@ -75,7 +75,18 @@ export function appendedChunks(): ReadChunk {
     readSync(file, bytes, 0, length, position)
     return bytes
   }
-  const file = open()
+  const openFirst = () => {
+    try {
+      return open()
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      process.stderr.write(
+        `agent-server: its own program cannot be read (${reason}). It needs /proc: mount it, for example with mount -t proc proc /proc.\n`,
+      )
+      return process.exit(1)
+    }
+  }
+  const file = openFirst()
   let end = fstatSync(file).size - 4
   const length = readAt(file, end, 4).readUInt32LE()
   end -= length

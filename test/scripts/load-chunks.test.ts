@@ -31,3 +31,23 @@ test.skipIf(process.platform !== 'linux')(
     expect(stdout).toBe('from the file\n')
   },
 )
+
+test.skipIf(process.platform !== 'linux')('an executable without /proc says what it needs, in one line', async () => {
+  const script = 'mount -t tmpfs none /proc && exec "$0" --eval "$1"'
+  const run = promisify(execFile)('unshare', [
+    '--user',
+    '--map-root-user',
+    '--mount',
+    'sh',
+    '-c',
+    script,
+    process.execPath,
+    MAIN,
+  ])
+  await expect(run).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^agent-server: its own program cannot be read \(ENOENT.*\)\. It needs \/proc: .*\n$/,
+    ),
+  })
+})
