@@ -3,6 +3,7 @@
 import { isatty } from 'node:tty'
 import { readArguments } from './cli/command-line/read-arguments.ts'
 import { UsageError } from './cli/command-line/usage-error.ts'
+import { ignoreOtherSignals } from './cli/end-signals.ts'
 import { endDespiteThreads } from './cli/exit.ts'
 import { endWithoutReader, flushOutput, ignoreLostMessages, surviveLostOutput } from './cli/lost-output.ts'
 import { oneLine } from './cli/plain-text.ts'
@@ -16,10 +17,7 @@ const SERVERS: ReadonlySet<string> = new Set(['serve', 'scripted-model'])
 prepareProcess()
 endDespiteThreads()
 ignoreLostMessages()
-
-// Handle a file size limit like a full disk: the write fails, and the conversation reports it. By default the signal
-// would end the server.
-process.on('SIGXFSZ', () => {})
+ignoreOtherSignals()
 
 void main(process.argv.slice(2)).then(
   async (code) => {

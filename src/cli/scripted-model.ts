@@ -1,9 +1,9 @@
 /** `agent-server scripted-model`: runs a stand-in for a model until a signal stops it. */
-import { once } from 'node:events'
 import { loadScript } from '../llm/scripted/script.ts'
 import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
 import { endPreparation } from '../process-settings.ts'
 import { DEMO_SCRIPT } from './demo/demo-script.ts'
+import { onEndSignals } from './end-signals.ts'
 
 export type ScriptedModelOptions = {
   readonly port: string | undefined
@@ -20,5 +20,7 @@ export async function scriptedModel({ port, script }: ScriptedModelOptions): Pro
   process.stdout.write(
     `A scripted model listens on ${model.baseUrl}. Use it with LLM_MODEL=scripted LLM_BASE_URL=${model.baseUrl}\n`,
   )
-  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+  const stopped = Promise.withResolvers<void>()
+  using _signals = onEndSignals(() => stopped.resolve())
+  await stopped.promise
 }

@@ -9,6 +9,7 @@ import { listenOn } from '../http/listen.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { endPreparation } from '../process-settings.ts'
 import { loadConfig, loadServices } from '../wiring/load-server.ts'
+import { END_SIGNALS } from './end-signals.ts'
 import { exitNow } from './exit.ts'
 import { flushLog } from './lost-output.ts'
 import type { Started } from './start-summary.ts'
@@ -101,19 +102,22 @@ async function exitUnfinished(): Promise<never> {
 
 const limitStop = () => void setTimeout(() => exitNow(1), EXIT_TIMEOUT_MS).unref()
 
+/** Sent again, these end the server at once. */
+const REPEATED: ReadonlySet<NodeJS.Signals> = new Set(['SIGTERM', 'SIGINT', 'SIGQUIT'])
+
 /** Resolves with the first stop signal, from which a start, too, has limited time. A second one ends the process immediately. */
 function stopSignal(): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>()
   let isStopping = false
   const stop = (name: NodeJS.Signals) => {
-    // A closed terminal sends its signal twice: the kernel does, and the shell.
-    if (isStopping && name === 'SIGHUP') return
+    // A person repeats some signals. A closed terminal sends its own twice, and the kernel those of limits.
+    if (isStopping && !REPEATED.has(name)) return
     if (isStopping) exitNow(1)
     isStopping = true
     limitStop()
     resolve(name)
   }
   // Node does not inherit from `nohup` that SIGHUP is ignored.
-  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, stop)
+  for (const name of END_SIGNALS) process.on(name, stop)
   return promise
 }

@@ -1,4 +1,5 @@
 /** A stop of a server whose conversations have many shells: all of it is ended in time, and the exit code says so. */
+import { constants } from 'node:os'
 import { expect, inject, test } from 'vitest'
 import { setStage, type Stage } from '../support/agent.ts'
 import { markedProcesses } from '../support/marked.ts'
@@ -31,5 +32,41 @@ test(
     expect(markedProcesses(ids[0]!).length).toBeGreaterThan(2)
     expect(await stage.server.stop('SIGTERM'), stage.server.output()).toBe(0)
     expect(ids.filter((id) => markedProcesses(id).length > 0)).toEqual([])
+  },
+)
+
+const STOPPING: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGALRM', 'SIGXCPU', 'SIGPWR']
+const WITHOUT_EFFECT: readonly NodeJS.Signals[] = [
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGVTALRM',
+  'SIGPROF',
+  'SIGIO',
+  'SIGSTKFLT',
+  'SIGXFSZ',
+  'SIGPIPE',
+]
+/** Faults of the program, those that no program can handle, those of job control, and other names. */
+const LEFT_TO_THE_SYSTEM =
+  `SIGSEGV SIGBUS SIGFPE SIGILL SIGTRAP SIGABRT SIGIOT SIGSYS SIGKILL SIGSTOP SIGCONT SIGTSTP SIGTTIN
+  SIGTTOU SIGCHLD SIGURG SIGWINCH SIGPOLL`.split(/\s+/)
+
+test.runIf(inject('isolation') === 'none')(
+  'each signal stops the server as SIGTERM does, or has no effect, or is a fault of the program',
+  { timeout: 4 * PATIENCE_MS },
+  async () => {
+    expect([...STOPPING, ...WITHOUT_EFFECT, ...LEFT_TO_THE_SYSTEM].toSorted()).toEqual(
+      Object.keys(constants.signals).toSorted(),
+    )
+    await using stage = await stageOf()
+    const { server } = stage
+    for (const signal of WITHOUT_EFFECT) process.kill(server.pid, signal)
+    for (const [at, signal] of STOPPING.entries()) {
+      const id = await withShell(stage)
+      expect(await server.stop(signal), `${signal}: ${server.output()}`).toBe(0)
+      expect(markedProcesses(id), signal).toEqual([])
+      // Stopped already: this starts it again.
+      if (at < STOPPING.length - 1) await server.restart()
+    }
   },
 )
