@@ -52,7 +52,7 @@ const RuleText = z
   .string()
   .min(1)
   .max(1000)
-  .regex(/^\s*[A-Za-z_][A-Za-z0-9_-]*(\([\s\S]*\))?\s*$/, {
+  .regex(/^\s*[A-Za-z_*][A-Za-z0-9_*-]*(\([\s\S]*\))?\s*$/, {
     error: 'is not a rule; write Tool or Tool(pattern), for example Bash(git status:*)',
   })
   .meta({ id: 'PermissionRule', examples: ['Bash(git status:*)'] })

@@ -1,7 +1,7 @@
 /** Loads skills, slash commands and agents: each is a Markdown file with a name and a description in its frontmatter. */
 import { basename, dirname } from 'node:path/posix'
 import type { ProjectEntry } from '../contract/project/project-settings.ts'
-import { parseRule } from '../policy/rules/rule.ts'
+import { parseAllowRule } from '../policy/rules/rule.ts'
 import { readAgent } from './agent-file.ts'
 import { listOf, readFrontmatter, textOf } from './frontmatter.ts'
 import type { Frontmatter } from './frontmatter.ts'
@@ -124,7 +124,7 @@ function allowedTools(kind: EntryKind, context: SourceContext, { name, path, fie
   if (texts.length > 0 && !isTrusted) ignored.add(what, path, NOT_TRUSTED)
   if (!isTrusted) return []
   return texts.slice(0, MAX_ENTRIES).filter((text) => {
-    const rule = parseRule(text)
+    const rule = parseAllowRule(text)
     if (typeof rule === 'string') ignored.add(what, path, rule)
     return typeof rule !== 'string'
   })

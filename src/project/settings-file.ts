@@ -7,7 +7,7 @@ import type { Hooks } from '../contract/hooks/hooks.ts'
 import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import { ComplexJson, refuseComplexJson } from '../lib/json/untrusted-json.ts'
-import { parseRule } from '../policy/rules/rule.ts'
+import { coarseRules, parseAllowRule, parseRule } from '../policy/rules/rule.ts'
 import { findJsonFault } from './json-fault.ts'
 import { readHooks } from './hooks-setting.ts'
 import { NOT_TRUSTED } from './ignored-settings.ts'
@@ -77,8 +77,15 @@ export async function readSettingsFile(context: SourceContext, path: string): Pr
 }
 
 function readRules(context: SourceContext, path: string, given: Omit<PermissionRules, never>): PermissionRules {
-  const strict = (texts: readonly string[]) => [...new Set(texts.map((text) => strictRule(context, path, text)))]
-  const rules = { allow: allowRules(context, path, given.allow), ask: strict(given.ask), deny: strict(given.deny) }
+  const allow = allowRules(context, path, given.allow)
+  const [ask, deny] = [given.ask, given.deny].map((texts) => texts.map((text) => strictRule(context, path, text)))
+  const instead = [...(ask ?? []), ...(deny ?? [])].flatMap((rule) => ('instead' in rule ? rule.instead : []))
+  const read = (rules: readonly StrictRule[] = []) => rules.flatMap((rule) => ('rule' in rule ? [rule.rule] : []))
+  const rules = {
+    allow,
+    ask: [...new Set([...read(ask), ...instead])],
+    deny: [...new Set(read(deny))],
+  }
   if (Object.values(rules).some((texts) => texts.length > MAX_PROJECT_RULES))
     throw unreadable(path, `It has more than ${MAX_PROJECT_RULES} rules of one kind.`)
   return rules
@@ -88,31 +95,40 @@ function allowRules(context: SourceContext, path: string, texts: readonly string
   const { isTrusted, ignored } = context
   const rules = texts.map((text) => ruleHere(context, text))
   return rules.filter((text) => {
-    const rule = parseShortRule(text)
+    const rule = parseShortRule(text, parseAllowRule)
     const reason = isTrusted ? (typeof rule === 'string' ? rule : undefined) : NOT_TRUSTED
     if (reason !== undefined) ignored.add(`allow rule ${text}`, path, reason)
     return reason === undefined
   })
 }
 
+/** `instead`: rules that ask about every call that it may be about. */
+type StrictRule = { readonly rule: string } | { readonly instead: readonly string[] }
+
 /** A rule that denies or asks is never dropped: where it cannot be read exactly, it holds for more. */
-function strictRule(context: SourceContext, path: string, text: string): string {
+function strictRule(context: SourceContext, path: string, text: string): StrictRule {
   const written = ruleHere(context, text)
   const rule = parseShortRule(written)
-  if (typeof rule !== 'string') return written
+  if (typeof rule !== 'string') return { rule: written }
   const [, tool] = /^([A-Za-z_][\w-]*)\(.*\)$/s.exec(written) ?? []
-  if (tool === undefined || TAKES_PATTERN.has(tool) || tool.length > MAX_RULE_CHARS) throw unreadable(path, rule)
-  context.ignored.add(`pattern of the rule ${text}`, path, `The rule holds for every call of ${tool}.`)
-  return tool
+  if (tool !== undefined && !TAKES_PATTERN.has(tool) && typeof parseShortRule(tool) !== 'string') {
+    context.ignored.add(`pattern of the rule ${text}`, path, `The rule holds for every call of ${tool}.`)
+    return { rule: tool }
+  }
+  const instead = coarseRules(written).filter((each) => each.length <= MAX_RULE_CHARS)
+  const rules = instead.length > 0 ? instead : ['*']
+  const calls = rules[0] === '*' ? 'every call' : `every call of ${rules.join(' and ')}`
+  context.ignored.add(`rule ${text}`, path, `It cannot be read, and ${calls} needs a decision instead. ${rule}`)
+  return { instead: rules }
 }
 
 /** Returns a sentence for a text that is not a rule, or one whose comparison with a command could take long. */
-function parseShortRule(text: string): ReturnType<typeof parseRule> {
+function parseShortRule(text: string, parse = parseRule): ReturnType<typeof parseRule> {
   if (text.length > MAX_RULE_CHARS) return `A rule in a file has at most ${MAX_RULE_CHARS} characters.`
   const wildcards = text.match(/\*+/g)?.length ?? 0
   return wildcards > MAX_RULE_WILDCARDS
     ? `${JSON.stringify(text)}: a rule in a file has at most ${MAX_RULE_WILDCARDS} wildcards.`
-    : parseRule(text)
+    : parse(text)
 }
 
 const TAKES_PATTERN = new Set(['Bash', 'Read', 'Edit', 'WebFetch'])

@@ -35,7 +35,8 @@ function ask(one: Case, id: string, key: Record<string, string>): Promise<Answer
 }
 
 /** Its example chooses fields that need more than the scope of the route. */
-const bodyOf = (one: Case) => (one.operation.operationId === 'createConversation' ? {} : validBody(one))
+const bodyOf = (one: Case) =>
+  ['createConversation', 'updateConfig'].includes(one.operation.operationId) ? {} : validBody(one)
 
 const neededFor = ({ operation }: Case): Scope[] => operation['x-required-scopes'] ?? []
 
@@ -108,6 +109,53 @@ describe('with the scope, a conversation of the key’s user is accessible:', ()
     expect([401, 403]).not.toContain(answer.status)
     expect(answer.body?.error).not.toBe('conversation_not_found')
     expect(answer.status).toBeLessThan(500)
+  })
+})
+
+describe('a client that chooses the receiver of what a conversation says needs the scope read, too:', () => {
+  const URL_HOOK = { Stop: [{ hooks: [{ type: 'http', url: 'https://example.org/hook' }] }] }
+  const mcpOf = (mcp: object) => ({ mcp })
+  const RECEIVERS: readonly [string, object][] = [
+    ['the address of the model', { llm_config: { base_url: 'https://example.org/v1' } }],
+    ['hooks with a URL', { hooks: URL_HOOK }],
+    ['a named MCP server', mcpOf({ mcpServers: { a: { url: 'https://example.org' } } })],
+    ['an MCP server in a list', mcpOf({ shttp_servers: [{ url: 'https://example.org' }] })],
+    ['an older MCP server', mcpOf({ sse_servers: [{ url: 'https://example.org' }] })],
+  ]
+  const CHANGES: readonly [string, object][] = [
+    ...RECEIVERS,
+    ['another model', { llm_config: { model: 'openai/gpt-5' } }],
+    ['fallback models', { llm_config: { fallback_models: ['another'] } }],
+    ['the provider', { llm_config: { provider: 'anthropic' } }],
+    ['the key of an account', { llm_config: { api_key: 'sk-of-another-account' } }],
+    ['headers', { llm_config: { extra_headers: { 'X-Project': 'another' } } }],
+    ['a field of the request', { llm_config: { extra_body: { store: true } } }],
+    ['an unknown field', { llm_config: { no_such_field: 1 } }],
+  ]
+  const READ = { error: 'forbidden', details: { missing_scopes: ['read'] } }
+
+  test.each(RECEIVERS)('POST /conversations with %s', async (_, body) => {
+    const key = await keyFor(['write', 'approve'])
+    expect((await http.call('POST', '/conversations', body, key)).body).toMatchObject(READ)
+  })
+
+  test.each(CHANGES)('PUT config with %s', async (_, body) => {
+    const key = await keyFor(['write', 'approve'])
+    const { status, body: answer } = await http.call(
+      'PUT',
+      `/conversations/${await http.create(MINE)}/config`,
+      body,
+      key,
+    )
+    expect([status, answer]).toEqual([403, expect.objectContaining(READ)])
+  })
+
+  test('but not for how the model is asked', async () => {
+    const llm_config = { temperature: 0.5, max_output_tokens: 100, timeout: 60, base_url: null }
+    const config = `/conversations/${await http.create(MINE)}/config`
+    expect((await http.call('PUT', config, { llm_config }, await keyFor(['write']))).status).toBe(200)
+    const whole = await keyFor(['write', 'read'])
+    expect((await http.call('PUT', config, { llm_config: { model: 'another' } }, whole)).status).toBe(200)
   })
 })
 

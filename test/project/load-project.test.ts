@@ -146,15 +146,7 @@ describe('settings files', () => {
     ['a name twice', '{"permissions": {"deny": ["Bash"]},\n "permissions": {}}', 'twice (line 2, column 2)'],
     ['a list', '[]', 'expected object'],
     ['rules that are no list', '{"permissions": {"deny": "Bash"}}', 'permissions.deny'],
-    ['a rule that cannot be read', '{"permissions": {"deny": ["Bash(a && b)"]}}', 'a rule is about one command'],
-    ['a text that is not a rule', '{"permissions": {"ask": ["rm -rf"]}}', 'is not a rule'],
     ['deep nesting', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`, 'levels deep'],
-    ['a long rule', JSON.stringify({ permissions: { deny: [`Bash(${'a'.repeat(400)})`] } }), '300 characters'],
-    [
-      'a rule with many wildcards',
-      JSON.stringify({ permissions: { deny: [`Read(${'a*/**/'.repeat(6)}b)`] } }),
-      'wildcards',
-    ],
     [
       'too many rules',
       JSON.stringify({ permissions: { deny: Array.from({ length: 201 }, (_, i) => `Bash(a${i})`) } }),
@@ -169,6 +161,38 @@ describe('settings files', () => {
       message: expect.stringContaining(message),
     })
     await expect(project.load()).rejects.toThrow('.claude/settings.json cannot be used')
+  })
+
+  test.each([
+    ['Bash(a && b)', ['Bash']],
+    ['Bash(touch:*)(x)', ['Bash']],
+    [`Bash(${'a'.repeat(400)})`, ['Bash']],
+    [`Read(${'a*/**/'.repeat(6)}b)`, ['Read', 'Bash']],
+    ['Edit(src/[a)', ['Edit', 'Bash']],
+    ['Read()', ['Read', 'Bash']],
+    ['rm -rf', ['*']],
+    ['mcp__', ['*']],
+    ['(x)', ['*']],
+  ])(
+    'with the unreadable rule %s, which may deny, ask about %j and do not stop the conversation',
+    async (rule, ask) => {
+      await using project = await makeProject({
+        '.claude/settings.json': JSON.stringify({ permissions: { allow: [rule], deny: ['Bash(rm:*)', rule] } }),
+      })
+      const { settings } = await project.load({ isTrusted: true })
+      expect(settings.permission_rules).toEqual({ allow: [], ask, deny: ['Bash(rm:*)'] })
+      expect(settings.ignored.map(({ what }) => what.slice(0, 10))).toEqual([
+        expect.stringMatching(/^allow rule/),
+        expect.stringMatching(/^rule /),
+      ])
+    },
+  )
+
+  test('name all tools of an MCP server with a `*`', async () => {
+    const permissions = { allow: ['mcp__*', 'mcp__a__*'], ask: ['mcp__*'], deny: ['mcp__b__*', 'mcp__c'] }
+    await using project = await makeProject({ '.claude/settings.json': JSON.stringify({ permissions }) })
+    const { settings } = await project.load({ isTrusted: true })
+    expect(settings.permission_rules).toEqual({ ...permissions, allow: ['mcp__a__*'] })
   })
 
   test('with __proto__ are data', async () => {

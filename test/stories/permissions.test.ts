@@ -179,6 +179,12 @@ test('a text that is not a rule is refused with the reason, and nothing is creat
     ['Write(src/**)', 'only Bash, Read, Edit and WebFetch'],
     ['WebFetch(example.org)', 'domain:'],
     ['WebFetch(domain:a b)', 'is not a domain'],
+    ['Bash(touch:*)(x)', 'nothing may follow'],
+    ['Edit(src/[a)', 'square brackets'],
+    ['Read()', 'it names no path'],
+    ['mcp__', 'it names no MCP server'],
+    ['mcp__server__', 'write mcp__server, or mcp__server__*'],
+    ['To*l', 'only names of MCP tools'],
   ] as const
   for (const [rule, reason] of faults) {
     const { status, body } = await call('PUT', `/conversations/${id}/permission-rules`, { allow: [rule] })

@@ -13,7 +13,6 @@ import { StoredClientTool } from '../../contract/client-tools/client-tool.ts'
 import { CompactionSettings } from '../../contract/compaction/settings.ts'
 import { Agents, SubagentLimits } from '../../contract/agents/definition.ts'
 import { ToolConfig } from '../../contract/limits/tool-config.ts'
-import { faultsOf } from '../../policy/rules/rule-set.ts'
 
 /** How a conversation was created and configured, without secret values: the `options_summary` of its `SystemInit`. */
 export const Settings = z.object({
@@ -37,8 +36,7 @@ export const Settings = z.object({
   confirmation_mode: z.boolean().optional(),
   /** Absent: `bypass`, as nobody may be there to ask. */
   permission_mode: PermissionMode.optional(),
-  /** A rule that cannot be read makes the whole conversation unreadable: it may be one that denies. */
-  permission_rules: PermissionRules.refine((rules) => faultsOf(rules).length === 0).optional(),
+  permission_rules: PermissionRules.optional(),
   /** The idempotency key of the request that created it. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
   resume_on_start: z.boolean().optional(),
@@ -56,7 +54,7 @@ export const Settings = z.object({
   agents: Agents.optional(),
   subagent_limits: SubagentLimits.optional(),
   /** What was loaded at the creation; in a `SystemInit` it is in a field of the event. */
-  project_settings: ProjectSettings.refine((loaded) => faultsOf(loaded.permission_rules).length === 0).optional(),
+  project_settings: ProjectSettings.optional(),
 })
 export type Settings = z.infer<typeof Settings>
 

@@ -1,7 +1,6 @@
 /** What the calls of an agent need to be allowed by: of a subagent, also by the rules of all agents above it. */
 import type { GateRules } from '../../policy/gated-call.ts'
-import type { PolicyRule } from '../../policy/rules/rule.ts'
-import { parseRule } from '../../policy/rules/rule.ts'
+import { readStrict } from '../../policy/rules/rule-set.ts'
 import type { State, Subagent } from './state-shape.ts'
 import { rulesOf } from './state.ts'
 import { findSubagent } from './subagents.ts'
@@ -19,13 +18,8 @@ function chainOf(state: State, toolUseId: string | undefined): Subagent[] {
 
 function stricter(main: GateRules, { mode, deny }: Subagent): GateRules[] {
   if (!mode && deny.length === 0) return []
-  const rules = { ...main.rules, deny: [...main.rules.deny, ...deny.map(parse)] }
+  const own = readStrict(deny)
+  const { allow, ask } = main.rules
+  const rules = { allow, ask: [...ask, ...own.instead], deny: [...main.rules.deny, ...own.rules] }
   return [{ ...main, mode: mode ?? main.mode, rules }]
-}
-
-/** Throws for an invalid rule: an unreadable rule must not be skipped. */
-function parse(text: string): PolicyRule {
-  const rule = parseRule(text)
-  if (typeof rule === 'string') throw new TypeError(rule)
-  return rule
 }

@@ -1,12 +1,14 @@
 /**
  * Limits what keys may request within a route: limited keys create conversations for their own user only, and cannot
- * choose a workdir.
+ * choose a workdir. The only file that says which fields of a request choose who gets what a conversation says: they need
+ * the scope `read`, whatever the route.
  */
 import { createHash } from 'node:crypto'
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { eachHook } from '../../contract/hooks/hooks.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { PostTask } from '../../contract/task.ts'
 import type { Access } from '../../access/access.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
@@ -18,6 +20,7 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   if (Object.keys(request.secrets ?? {}).length > 0) access.require('secrets')
   mayUseHooks(access, request.hooks)
   mayConnect(access, request)
+  if (typeof request.llm_config?.['base_url'] === 'string') access.require('read')
   const { userId } = access.limits
   if (userId === undefined) return request
   if (request.user_id !== undefined && request.user_id !== userId)
@@ -31,14 +34,36 @@ export const ofProject = (access: Access) => ({
   mayConnect: (mcp: CreateConversation['mcp']) => mayConnect(access, { mcp }),
 })
 
-function mayConnect(access: Access, request: Pick<CreateConversation, 'mcp'>): void {
-  if (startsPrograms(request)) access.require('commands')
+/** An MCP server with a command is a command of the client; one with a URL receives what the agent tells it. */
+function mayConnect(access: Access, { mcp = {} }: Pick<CreateConversation, 'mcp'>): void {
+  const { mcpServers = {}, stdio_servers: programs = [], shttp_servers: remote = [], sse_servers: older = [] } = mcp
+  const named = Object.values(mcpServers)
+  if (programs.length > 0 || named.some(({ command }) => command !== undefined)) access.require('commands')
+  if (remote.length + older.length > 0 || named.some(({ url }) => url !== undefined)) access.require('read')
 }
 
-/** An MCP server with a command is a command of the client. */
-function startsPrograms({ mcp }: Pick<CreateConversation, 'mcp'>): boolean {
-  const named = Object.values(mcp?.mcpServers ?? {})
-  return (mcp?.stdio_servers ?? []).length > 0 || named.some(({ command }) => command !== undefined)
+/** These fields only say how the model is asked. All others may lead to another endpoint or account, which reads all. */
+const HARMLESS_LLM_FIELDS: ReadonlySet<string> = new Set<keyof LlmConfig>([
+  'temperature',
+  'top_p',
+  'top_k',
+  'reasoning_effort',
+  'max_output_tokens',
+  'context_window',
+  'disable_vision',
+  'timeout',
+  'num_retries',
+  'input_cost_per_token',
+  'output_cost_per_token',
+  'cache_read_cost_per_token',
+  'cache_write_cost_per_token',
+  'tool_choice',
+])
+
+/** The model that a conversation asks gets everything that was said in it. */
+function mayAsk(access: Access, llm: UpdateConfig['llm_config']): void {
+  const fields = Object.entries(llm ?? {}).filter(([, value]) => value !== null)
+  if (fields.some(([field]) => !HARMLESS_LLM_FIELDS.has(field))) access.require('read')
 }
 
 const TAKEN: ReadonlySet<string> = new Set(['conversation_exists', 'conversation_deleted'])
@@ -68,6 +93,7 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
   if (grants.some((field) => field !== undefined)) access.require('approve')
   mayUseHooks(access, hooks)
   mayConnect(access, { mcp })
+  mayAsk(access, update.llm_config)
 }
 
 /** Hooks run commands, or receive what the conversation says. Throws `forbidden`. */

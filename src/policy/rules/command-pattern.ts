@@ -4,7 +4,7 @@ import { literalOf, startOf, wordAfter } from '../shell/shell-word.ts'
 import type { Certainty } from './certainty.ts'
 import type { Effort } from './effort.ts'
 import type { Symbols } from './globs.ts'
-import { canMeet, coversAll, STAR } from './globs.ts'
+import { canMeet, coversAll, isBalanced, STAR } from './globs.ts'
 
 export type CommandPattern = {
   readonly symbols: Symbols
@@ -25,6 +25,7 @@ export function parseCommandPattern(text: string): CommandPattern | string {
   if (/[\n\0]/.test(trimmed)) return 'it must be one line'
   // A rule for `a && b` could never match: the two are decided one by one.
   if (/[;&|<>]/.test(trimmed)) return 'a rule is about one command; write one rule for each part'
+  if (!isBalanced(trimmed, '()')) return 'its parentheses do not match; nothing may follow the `)` of the rule'
   const isOpen = /(:| )\*$/.test(trimmed)
   const start = isOpen ? trimmed.slice(0, -2).trim() : trimmed
   if (start === '') return 'it names no command'
@@ -111,5 +112,6 @@ const spacesAsGaps = (text: Symbols): Symbols =>
 export function exactPattern(words: readonly ShellWord[]): string | undefined {
   const texts = words.map((word) => (word.isMany ? undefined : literalOf(word)))
   if (!texts.every((text) => text !== undefined && text !== '' && !/[\s*"'`\\$;&|<>]/.test(text))) return undefined
-  return texts.join(' ')
+  const text = texts.join(' ')
+  return isBalanced(text, '()') ? text : undefined
 }

@@ -86,3 +86,13 @@ function prefixesMeet(pattern: Symbols, text: Symbols): boolean {
   }
   return true
 }
+
+/** Whether each opening bracket of the text has its closing one. */
+export function isBalanced(text: string, [opening, closing]: string): boolean {
+  let depth = 0
+  for (const character of text) {
+    if (character === opening) depth += 1
+    else if (character === closing && (depth -= 1) < 0) return false
+  }
+  return depth === 0
+}

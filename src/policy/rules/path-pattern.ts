@@ -2,7 +2,7 @@
 import type { Certainty } from './certainty.ts'
 import type { Symbols } from './globs.ts'
 import type { Effort } from './effort.ts'
-import { canMeet, coversAll, ONE, STAR } from './globs.ts'
+import { canMeet, coversAll, isBalanced, ONE, STAR } from './globs.ts'
 
 /** Where relative and home paths start. */
 export type Bases = { readonly workdirs: readonly string[]; readonly homes: readonly string[] }
@@ -22,6 +22,10 @@ export type PathParts = readonly (Symbols | undefined)[]
 /** Returns what is wrong as a string. */
 export function parsePathPattern(text: string): PathPattern | string {
   if (text.includes('\0')) return 'it has a NUL character'
+  if (text === '') return 'it names no path; leave out the parentheses for all files'
+  if (!isBalanced(text, '[]'))
+    return 'its square brackets do not match; they stand for themselves, as in app/[id]/page.tsx'
+  if (!isBalanced(text, '()')) return 'its parentheses do not match; nothing may follow the `)` of the rule'
   if (/^~[^/]/.test(text))
     return '`~` is the home directory of the shell; that of another user needs its whole path after `//`'
   if (/^\/(?!\/)/.test(text))

@@ -1,7 +1,7 @@
 /** The rules of a conversation, parsed once. */
 import type { PermissionRules } from '../../contract/permission.ts'
 import type { PolicyRule } from './rule.ts'
-import { parseRule } from './rule.ts'
+import { coarseRules, parseAllowRule, parseRule } from './rule.ts'
 
 export type RuleSet = {
   readonly allow: readonly PolicyRule[]
@@ -13,13 +13,28 @@ const NO_RULES: RuleSet = { allow: [], ask: [], deny: [] }
 
 const parsed = new WeakMap<PermissionRules, RuleSet>()
 
-/** Throws for an invalid rule: an unreadable rule must not be skipped. */
+/** Never throws. Rules that cannot be read may be stored: see `readStrict`; one that allows has no effect. */
 export function ruleSetOf(rules: PermissionRules | undefined): RuleSet {
   if (!rules) return NO_RULES
   let set = parsed.get(rules)
-  if (!set)
-    parsed.set(rules, (set = { allow: rules.allow.map(parse), ask: rules.ask.map(parse), deny: rules.deny.map(parse) }))
+  if (set) return set
+  const [asked, denied] = [readStrict(rules.ask), readStrict(rules.deny)]
+  const allow = rules.allow.map(parseAllowRule).filter((rule) => typeof rule !== 'string')
+  set = { allow, ask: [...asked.rules, ...asked.instead, ...denied.instead], deny: denied.rules }
+  parsed.set(rules, set)
   return set
+}
+
+/** Rules that ask or deny. What one that cannot be read may be about is asked about: `instead` are these rules. */
+export function readStrict(texts: readonly string[]): {
+  readonly rules: readonly PolicyRule[]
+  readonly instead: readonly PolicyRule[]
+} {
+  const rules = texts.map(parseRule)
+  const unreadable = texts.filter((_, at) => typeof rules[at] === 'string')
+  const instead = unreadable.flatMap(coarseRules).map(parseRule)
+  const isRule = (rule: PolicyRule | string) => typeof rule !== 'string'
+  return { rules: rules.filter(isRule), instead: instead.filter(isRule) }
 }
 
 /**
@@ -44,11 +59,6 @@ export function joinedRules(
 
 /** Returns a sentence for each invalid rule. */
 export function faultsOf(rules: PermissionRules): string[] {
-  return [...rules.allow, ...rules.ask, ...rules.deny].map(parseRule).filter((each) => typeof each === 'string')
-}
-
-function parse(text: string): PolicyRule {
-  const rule = parseRule(text)
-  if (typeof rule === 'string') throw new TypeError(rule)
-  return rule
+  const read = [...rules.allow.map(parseAllowRule), ...[...rules.ask, ...rules.deny].map(parseRule)]
+  return read.filter((each) => typeof each === 'string')
 }

@@ -3,6 +3,8 @@ import type { CommandPattern } from './command-pattern.ts'
 import { parseCommandPattern } from './command-pattern.ts'
 import type { DomainPattern } from './domain-pattern.ts'
 import { parseDomainPattern } from './domain-pattern.ts'
+import { Effort } from './effort.ts'
+import { coversAll, STAR } from './globs.ts'
 import type { PathPattern } from './path-pattern.ts'
 import { parsePathPattern } from './path-pattern.ts'
 
@@ -15,28 +17,64 @@ export type PolicyRule = { readonly text: string } & (
   | { readonly kind: 'fetch'; readonly domain: DomainPattern }
 )
 
-const RULE = /^([A-Za-z_][\w-]*)(?:\((.*)\))?$/s
+const RULE = /^([A-Za-z_*][\w*-]*)(?:\((.*)\))?$/s
 
 /** Returns the rule, or a sentence about the error. */
 export function parseRule(text: string): PolicyRule | string {
   const [, name, given] = RULE.exec(text.trim()) ?? []
   if (name === undefined)
     return `${quoted(text)} is not a rule; write Tool or Tool(pattern), for example Bash(git status:*).`
+  const fault = faultOfName(name)
+  if (fault !== undefined) return `${quoted(text)}: ${fault}.`
   const pattern = given?.trim()
   if (pattern === undefined || pattern === '*') return wholeTool(text, name)
   const parsed = parsePattern(text, name, pattern)
   return typeof parsed === 'string' ? `${quoted(text)}: ${parsed}.` : parsed
 }
 
+/** An `allow` rule names the MCP server before a `*`: what another server brings later is not allowed by it. */
+export function parseAllowRule(text: string): PolicyRule | string {
+  const rule = parseRule(text)
+  if (typeof rule === 'string' || rule.kind !== 'tool' || !rule.name.includes('*') || namesServer(rule.name))
+    return rule
+  return `${quoted(text)}: a rule that allows names the MCP server before a \`*\`, for example mcp__server__*.`
+}
+
+/** Rules that hold for every call that an unreadable rule may be about: by the tool that it begins with, or for all. */
+export function coarseRules(text: string): readonly string[] {
+  const [name] = /^[A-Za-z_][\w-]*(?=\(|$)/.exec(text.trim()) ?? []
+  if (name === undefined || faultOfName(name) !== undefined) return ['*']
+  // Commands read and edit files, too.
+  return name === 'Read' || name === 'Edit' ? [name, 'Bash'] : [name]
+}
+
 /** `mcp__server` and `mcp__server__*` stand for all tools of an MCP server. */
 export function isToolOf(rule: Extract<PolicyRule, { kind: 'tool' }>, name: string): boolean {
   if (rule.name === name) return true
+  if (rule.name.includes('*')) return coversAll(symbolsOf(rule.name), Array.from(name), new Effort())
   return isServer(rule.name) && name.startsWith(`${rule.name}__`)
 }
 
+const symbolsOf = (name: string) => Array.from(name, (character) => (character === '*' ? STAR : character))
+
 const PREFIX = 'mcp__'
+/** The first `*` comes after the name of the server. */
+function namesServer(name: string): boolean {
+  const end = name.indexOf('__', PREFIX.length)
+  return name.startsWith(PREFIX) && end > PREFIX.length && name.indexOf('*') > end
+}
+
 const isServer = (name: string): boolean =>
   name.startsWith(PREFIX) && name.length > PREFIX.length && !name.includes('__', PREFIX.length)
+
+function faultOfName(name: string): string | undefined {
+  if (name.startsWith(PREFIX) && !/^mcp__(\*|[^_*].*)$/s.test(name))
+    return 'it names no MCP server; write mcp__server, or mcp__server__tool'
+  if (name.startsWith(PREFIX) && name.endsWith('__')) return 'it names no tool; write mcp__server, or mcp__server__*'
+  return name.includes('*') && name !== '*' && !name.startsWith(PREFIX)
+    ? 'only names of MCP tools may have a `*`, for example mcp__server__*'
+    : undefined
+}
 
 function wholeTool(text: string, name: string): PolicyRule {
   if (name === 'Read') return { text, kind: 'reads' }

@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest'
+import { faultsOf, ruleSetOf } from '../../src/policy/rules/rule-set.ts'
+import type { ToolAccess } from '../../src/policy/tool-access.ts'
+import { decideAccess } from './decisions.ts'
+
+const OTHER: ToolAccess = { kind: 'other' }
+
+describe('a rule for tools of an MCP server', () => {
+  test.each([
+    ['mcp__files__*', 'mcp__files__read', true],
+    ['mcp__files', 'mcp__files__read', true],
+    ['mcp__files__re*', 'mcp__files__read', true],
+    ['mcp__files__re*', 'mcp__files__write', false],
+    ['mcp__files__*', 'mcp__files2__read', false],
+    ['mcp__*', 'mcp__files__read', true],
+    ['mcp__*', 'Task', false],
+    ['*', 'Task', true],
+  ])('%s: whether it denies %s is %s', (rule, tool, isDenied) => {
+    const { behavior } = decideAccess(tool, OTHER, { mode: 'bypass', deny: [rule] })
+    expect(behavior).toBe(isDenied ? 'deny' : 'allow')
+  })
+
+  test('allows only what a literal server name begins', () => {
+    expect(decideAccess('mcp__files__read', OTHER, { allow: ['mcp__files__*'] }).behavior).toBe('allow')
+    for (const rule of ['mcp__*', '*', 'mcp__fi*', 'mcp__f*__read']) {
+      expect(faultsOf({ allow: [rule], ask: [], deny: [] }), rule).toHaveLength(1)
+      expect(decideAccess('mcp__files__read', OTHER, { allow: [rule] }).behavior, rule).toBe('ask')
+    }
+  })
+})
+
+test.each([
+  'Bash(touch:*)(x)',
+  'Bash(touch (x)',
+  'Bash(x))',
+  'mcp__',
+  'mcp____x',
+  'mcp__server__',
+  'bash(touch:*)',
+  'Edit(src/[a)',
+  'Edit(src/a])',
+  'Edit(src)(x)',
+  'Read()',
+  'Read( )',
+  'Bash()',
+  'WebFetch()',
+  'B*sh',
+  '(x)',
+  'a b',
+])('%s is not a rule in any list', (text) => {
+  for (const list of ['allow', 'ask', 'deny'] as const)
+    expect(faultsOf({ allow: [], ask: [], deny: [], [list]: [text] }), list).toHaveLength(1)
+})
+
+test.each(['Bash(git commit -m (x))', 'Edit(app/[id]/page.tsx)', 'Read(app/(group)/a)', 'mcp__a_b__c', 'mcp__a-b__*'])(
+  '%s is a rule',
+  (text) => expect(faultsOf({ allow: [text], ask: [text], deny: [text] })).toEqual([]),
+)
+
+test('a stored rule that cannot be read never makes a conversation less strict', () => {
+  const stored = { allow: ['Read()', 'Bash(npm test)'], ask: ['mcp__'], deny: ['Bash(touch:*)(x)', 'Edit(src/[a)'] }
+  const { allow, ask, deny } = ruleSetOf(stored)
+  expect([allow, ask, deny].map((rules) => rules.map(({ text }) => text))).toEqual([
+    ['Bash(npm test)'],
+    ['*', 'Bash', 'Edit', 'Bash'],
+    [],
+  ])
+})
