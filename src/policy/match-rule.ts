@@ -4,7 +4,10 @@ import type { Question } from './gated-call.ts'
 import type { Places } from './places.ts'
 import type { Certainty } from './rules/certainty.ts'
 import { strongest } from './rules/certainty.ts'
+import type { CommandPattern } from './rules/command-pattern.ts'
 import { matchCommand } from './rules/command-pattern.ts'
+import type { Effort } from './rules/effort.ts'
+import { argumentTexts, namedIn } from './program-arguments.ts'
 import { matchUrl } from './rules/domain-pattern.ts'
 import type { PathPattern } from './rules/path-pattern.ts'
 import { matchPath } from './rules/path-pattern.ts'
@@ -69,7 +72,7 @@ function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certain
 function matchSimple(rule: PolicyRule, command: SimpleCommand, places: Places): Certainty {
   switch (rule.kind) {
     case 'command':
-      return matchCommand(rule.command, command.words, places.effort)
+      return matchProgram(rule.command, command, places.effort)
     case 'reads': {
       const reading = readingOf(command.words)
       return reading && (reading.paths.length > 0 || reading.readsDirectory) ? 'yes' : 'no'
@@ -81,6 +84,13 @@ function matchSimple(rule: PolicyRule, command: SimpleCommand, places: Places): 
     default:
       return 'no'
   }
+}
+
+/** A program that is not known may run what is in its arguments. */
+function matchProgram(pattern: CommandPattern, command: SimpleCommand, effort: Effort): Certainty {
+  const match = matchCommand(pattern, command.words, effort)
+  if (match !== 'no') return match
+  return namedIn(argumentTexts(command), pattern, effort) ? 'maybe' : 'no'
 }
 
 function matchArguments(path: PathPattern, command: SimpleCommand, places: Places): Certainty {

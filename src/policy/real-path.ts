@@ -1,32 +1,48 @@
 /** Follows links on the disk. Synchronous: the gate decides in the same turn in which the call begins. */
-import { lstatSync, opendirSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, opendirSync, readlinkSync, statSync } from 'node:fs'
 import { codeOf } from '../lib/error-code.ts'
+
+/** Links that the kernel follows at most. */
+const MAX_LINKS = 40
+
+/** What these lead to depends on the process that asks: for the shell it is another place than for this server. */
+const OF_PROCESS = /^\/proc\/(self|thread-self|\d+)(\/task\/[^/]+)?\/(cwd|root|fd|exe|map_files)$/
+const SELF = /^\/proc\/(self|thread-self)$/
 
 /** The path as the kernel would find it. What does not exist yet stays as written; undefined when that is not certain. */
 export function realPath(path: string): string | undefined {
   if (!path.startsWith('/') || path.includes('\0')) return undefined
-  const names = path.split('/').filter((name) => name !== '' && name !== '.')
+  const left = path.split('/').toReversed()
+  // What comes before the last `own` names is from the target of a link.
+  let [at, exists, links, own] = ['', true, 0, left.length]
   try {
-    const count = existingNames(names)
-    const rest = names.slice(count)
-    // `..` after something that does not exist.
-    if (rest.includes('..')) return undefined
-    // The native one: it goes up from where a link leads, as the kernel does. It throws for a link that leads nowhere.
-    const real = realpathSync.native(`/${names.slice(0, count).join('/')}`)
-    return rest.length === 0 ? real : `${real === '/' ? '' : real}/${rest.join('/')}`
+    for (let name = left.pop(); name !== undefined; name = left.pop()) {
+      if (name === '' || name === '.') continue
+      if (name === '..') {
+        // After something that does not exist.
+        if (!exists) return undefined
+        at = at.slice(0, Math.max(at.lastIndexOf('/'), 0))
+        continue
+      }
+      at += `/${name}`
+      if (OF_PROCESS.test(at)) return undefined
+      const found = exists && !SELF.test(at) ? lstatSync(at, { throwIfNoEntry: false }) : undefined
+      if (found?.isSymbolicLink()) {
+        if ((links += 1) > MAX_LINKS) return undefined
+        own = Math.min(own, left.length)
+        const target = readlinkSync(at)
+        at = target.startsWith('/') ? '' : at.slice(0, at.lastIndexOf('/'))
+        left.push(...target.split('/').toReversed())
+      } else if (exists && found === undefined && !SELF.test(at)) {
+        // A link that leads nowhere.
+        if (links > 0 && left.length >= own) return undefined
+        exists = false
+      }
+    }
+    return at === '' ? '/' : at
   } catch {
     return undefined
   }
-}
-
-/** How many of the names exist, from the root on. From there, because a failed look-up is slow and many may be missing. */
-function existingNames(names: readonly string[]): number {
-  let at = ''
-  for (const [count, name] of names.entries()) {
-    at += `/${name}`
-    if (!lstatSync(at, { throwIfNoEntry: false })) return count
-  }
-  return names.length
 }
 
 export function isDirectory(path: string): boolean {

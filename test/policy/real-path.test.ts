@@ -29,6 +29,25 @@ test.each(['/new/..', '/new/../a', '/dangling', '/dangling/x', '/loop', '/a/file
   (path) => expect(realPath(root + path)).toBeUndefined(),
 )
 
+symlinkSync('/proc/self/cwd', join(root, 'here'))
+symlinkSync('/dev/fd', join(root, 'open'))
+
+test.each([
+  '/proc/self/cwd/x',
+  '/proc/thread-self/cwd',
+  '/proc/1/root/etc',
+  '/proc/self/task/1/cwd',
+  '/proc/./self//fd/3',
+  '/dev/fd/../cwd/x',
+  '/dev/fd/3',
+  `${root}/here/x`,
+  `${root}/open/../cwd`,
+])('%s is another place for each process', (path) => expect(realPath(path)).toBeUndefined())
+
+test.each(['/proc/cpuinfo', '/proc/self/status', '/proc/1/status', '/dev/null'])('%s is the same place', (path) =>
+  expect(realPath(path)).toBe(path),
+)
+
 test('a path of which much is missing takes no longer than its length says', () => {
   const begun = performance.now()
   for (let at = 0; at < 500; at += 1) realPath(`${root}/missing${at}${'/d'.repeat(2000)}`)

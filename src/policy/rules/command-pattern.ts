@@ -2,8 +2,10 @@
 import type { ShellWord } from '../shell/shell-word.ts'
 import { literalOf, startOf, wordAfter } from '../shell/shell-word.ts'
 import type { Certainty } from './certainty.ts'
+import { strongest } from './certainty.ts'
 import type { Effort } from './effort.ts'
 import type { Symbols } from './globs.ts'
+import { withoutOptions } from './skipped-options.ts'
 import { canMeet, coversAll, isBalanced, STAR } from './globs.ts'
 
 export type CommandPattern = {
@@ -47,8 +49,21 @@ export function matchesCertainly(pattern: CommandPattern, words: readonly ShellW
   return coversAll(pattern.symbols, ended(pattern, text), effort)
 }
 
-/** For a rule that denies or asks: also under its full path, and with its words in one pair of quotes. */
+/**
+ * For a rule that denies or asks: also under its full path, with its words in one pair of quotes, and with options between
+ * its words, as in `git -C . push`.
+ */
 export function matchCommand(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): Certainty {
+  const match = matchWords(pattern, words, effort)
+  if (match !== 'no') return match
+  return strongest(
+    withoutOptions(pattern.literalWords, words).map(({ words: shorter, isCertain }) =>
+      matchWords(pattern, shorter, effort) === 'no' ? 'no' : isCertain ? 'yes' : 'maybe',
+    ),
+  )
+}
+
+function matchWords(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): Certainty {
   const { known, possible } = textsOf(words)
   if (known.some((text) => coversAll(pattern.symbols, ended(pattern, text), effort))) return 'yes'
   return possible.some((text) => canMeet(pattern.symbols, ended(pattern, text), effort)) ? 'maybe' : 'no'

@@ -1,4 +1,5 @@
 /** Builtins of bash that evaluate their arguments: an index of an array, arithmetic and some variables run commands. */
+import { decidesFiles } from './safe-variables.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, startOf } from './shell-word.ts'
 import type { Unwrapped } from './unwrapped.ts'
@@ -6,7 +7,9 @@ import { hides, PLAIN } from './unwrapped.ts'
 
 /** Bash runs what these hold, or takes a function from them. */
 export const isEvaluated = (variable: string): boolean =>
-  /^(PS\d|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*)$/.test(variable) || isInteger(variable)
+  /^(PS\d|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*)$/.test(variable) ||
+  isInteger(variable) ||
+  decidesFiles(variable)
 
 /** Bash evaluates what is assigned to these as arithmetic. */
 export const isInteger = (variable: string): boolean =>

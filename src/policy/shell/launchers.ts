@@ -5,15 +5,21 @@ import type { Unwrapped, WrappedText } from './unwrapped.ts'
 import { PLAIN } from './unwrapped.ts'
 
 export const LAUNCHERS: ReadonlySet<string> = new Set(
-  `abduco apptainer at batch bunx busybox bwrap capsh catchsegv cgexec chronic choom chroot chrt coreutils corepack cpulimit
-  crontab daemonize dbus-launch dbus-run-session distrobox doas docker dtach eatmydata entr expect fakechroot fakeroot
-  faketime firejail flatpak-spawn flock gdb gpg-agent heaptrack hyperfine i386 ifne ionice kubectl
-  ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 linux32 linux64 lxc ltrace machinectl mispipe mosh
-  nerdctl nix-shell nsenter numactl npx parallel pee perf pkexec pnpx podman prlimit proot proxychains
-  proxychains4 rlwrap rr rsh run-parts runcon runuser rush schroot screen script scriptlive setarch setpriv sg
-  singularity ssh ssh-agent sshpass start-stop-daemon strace su sudo sudoedit systemd-inhibit systemd-nspawn systemd-run
-  taskset tmux torify torsocks toybox tsocks uclampset uname26 unbuffer unshare uvx valgrind vagrant watch
-  watchexec x86_64 xvfb-run zellij`.split(/\s+/),
+  `abduco alacritty ansible apptainer asciinema at autossh batch bunx busybox bwrap byobu capsh catatonit
+  catchsegv cgexec choom chpst chronic chroot chrt clush concurrently corepack coreutils coverage cpulimit
+  crictl crontab cross-env cross-env-shell ctr daemonize dbus-launch dbus-run-session distrobox doas docker dsh
+  dtach dumb-init eatmydata entr env-cmd envdir envuidgid expect fab fakechroot fakeroot fakeroot-ng faketime
+  firejail flatpak-spawn flock foot forego foreman gamemoderun gdb gnome-terminal gosu gpg-agent heaptrack
+  honcho hyperfine i386 ifne incus ionice kitty konsole kubectl ld-linux-aarch64.so.1 ld-linux-x86-64.so.2
+  linux32 linux64 lldb logsave ltrace lxc lxc-attach lxc-execute machinectl mangohud mispipe mosh mpiexec
+  mpirun nerdctl newgrp nix-shell nodemon npx nsenter numactl oc onchange optirun overmind parallel pdsh pee
+  perf perf-stat pkexec pnpx podman prime-run primusrun prlimit proot proxychains proxychains4 pseudo pssh
+  remsh rlwrap rr rsh run-parts runcon runuser rush s6-applyuidgid s6-envdir s6-setuidgid salt sbatch schroot
+  screen script scriptlive sem setarch setlock setpriv setuidgid sg singularity socat softlimit srun ssh
+  ssh-agent sshpass start-stop-daemon steam-run strace su su-exec sudo sudoedit switch_root systemd-inhibit
+  systemd-nspawn systemd-run taskset terminalizer tini tmate tmux torify torsocks toybox ts-node-dev tsocks
+  ttyrec uclampset uftrace uname26 unbuffer unshare urxvt uvx vagrant valgrind vglrun watch watchexec x86_64
+  xterm xvfb-run zellij`.split(/\s+/),
 )
 
 /** Which of its arguments is the command differs: each may be where it begins. A text with spaces may be a script. */
@@ -61,7 +67,8 @@ const SUBCOMMANDS: Readonly<Record<string, RegExp>> = {
 }
 
 /** `git rebase --exec`, `git bisect run`, `git submodule foreach`, `git filter-branch --tree-filter`. */
-const GIT_RUNS = /^(-x.*|--ex(ec|tcmd)(=.*)?|run|foreach|--[a-z]+-filter)$/
+const GIT_RUNS =
+  /^(-x.*|-O.+|--(ex(ec|tcmd)|(upload|receive)-pack|open-files-in-pager)(=.*)?|run|foreach|--[a-z]+-filter)$/
 
 export function readSubcommand(name: string, words: readonly ShellWord[]): Unwrapped {
   const texts = words.map((word) => literalOf(word) ?? '')

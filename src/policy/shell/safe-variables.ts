@@ -25,3 +25,7 @@ const SAFE = new Set([
 /** Variables of the operating system, of bash and of programs have capitals or underscores in their names. */
 export const isSafeVariable = (name: string): boolean =>
   SAFE.has(name) || /^LC_[A-Z]+$/.test(name) || (/^[a-z][a-z0-9]*$/.test(name) && name !== 'histchars')
+
+/** They decide which files a command line means: where `~` and `cd` lead, what `*` finds, what a search looks into. */
+export const decidesFiles = (name: string): boolean =>
+  /^(HOME|PWD|OLDPWD|CDPATH|DIRSTACK|GLOBIGNORE|RIPGREP_CONFIG_PATH|POSIXLY_CORRECT)$/.test(name)

@@ -1,6 +1,7 @@
 /** Calls of a shell: `bash -c '…'`, `bash file`, or commands on its standard input. */
 import type { ShellWord } from './shell-word.ts'
-import { literalOf, startOf } from './shell-word.ts'
+import { arePlainLetters, isPlainOption } from './shell-options.ts'
+import { literalOf, startOf, UNKNOWN_WORD } from './shell-word.ts'
 import type { Unwrapped } from './unwrapped.ts'
 import { hides, PLAIN, readsFile } from './unwrapped.ts'
 
@@ -21,10 +22,13 @@ export function readShellCall(words: readonly ShellWord[]): Unwrapped {
       if (/^--(version|help)$/.test(text)) return PLAIN
       if (!LONG.test(text)) return HIDDEN
     } else {
-      if (text.includes('s')) return HIDDEN
+      if (!arePlainLetters(text.slice(1).replaceAll(/[cilOo]/g, ''))) return HIDDEN
       runsText ||= text.startsWith('-') && text.includes('c')
     }
-    if (VALUED.test(text)) at += 1
+    if (!VALUED.test(text)) continue
+    at += 1
+    const value = words[at] && literalOf(words[at] ?? UNKNOWN_WORD)
+    if (/[oO]$/.test(text) && !isPlainOption(value ?? '')) return HIDDEN
   }
   return HIDDEN
 }

@@ -2,6 +2,7 @@
 import { unwrapFind, unwrapXargs } from './found-arguments.ts'
 import { LAUNCHERS, readSubcommand, unwrapLauncher } from './launchers.ts'
 import { readEvaluating } from './evaluating-builtins.ts'
+import { readSet, readShopt } from './shell-options.ts'
 import { readScriptFile, readShellCall } from './shell-calls.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, literalWord, startOf } from './shell-word.ts'
@@ -45,6 +46,10 @@ function unwrapNamed(name: string, words: readonly ShellWord[]): Unwrapped {
       return unwrapTrap(rest)
     case 'alias':
       return unwrapAliases(rest)
+    case 'set':
+      return readSet(rest)
+    case 'shopt':
+      return readShopt(rest)
     case 'source':
     case '.':
       return readScriptFile(literalOf(rest[0] ?? literalWord('')) === '--' ? rest.slice(1) : rest)

@@ -1,0 +1,62 @@
+/** Commands and files in the arguments of programs that may run commands, or read files, which their arguments name. */
+import type { CommandPattern } from './rules/command-pattern.ts'
+import { matchCommand } from './rules/command-pattern.ts'
+import type { Effort } from './rules/effort.ts'
+import { STAR } from './rules/globs.ts'
+import type { SimpleCommand } from './shell/command-line.ts'
+import { readingOf } from './shell/read-only.ts'
+import { literalOf, literalWord } from './shell/shell-word.ts'
+
+/** They never run what their arguments say, apart from what is looked into elsewhere. Their arguments are data. */
+const TAKE_DATA = new Set(
+  `ack ag black brew bun cargo cat cd chgrp chmod chown cmp cp curl cut date declare diff dirname du echo egrep eslint
+  export false fgrep gh git glab go grep head hub install jest jq kill killall ln local ls mkdir mktemp mv mypy npm pgrep
+  pip pip3 pkill playwright pnpm prettier printf pyright pytest readlink readonly realpath rm rmdir ruff seq set shred sleep
+  stat systemctl tail tee test touch tr true tsc type typeset unalias unlink unset unzip vitest wc which yarn yq [ :`.split(
+    /\s+/,
+  ),
+)
+
+/** More are not compared one by one. */
+const MAX_TEXTS = 2000
+
+const found = new WeakMap<SimpleCommand, readonly string[]>()
+
+/** The words in the arguments of a program that may do what they say; texts such as scripts are taken apart. */
+export function argumentTexts(command: SimpleCommand): readonly string[] {
+  let texts = found.get(command)
+  if (!texts) found.set(command, (texts = readTexts(command)))
+  return texts
+}
+
+function readTexts({ words, wraps }: SimpleCommand): readonly string[] {
+  const [first, ...rest] = words
+  const name = first && literalOf(first)
+  if (name === undefined || wraps || TAKE_DATA.has(baseOf(name)) || readingOf(words)) return []
+  const whole = rest
+    .flatMap(({ pieces }) => pieces.flatMap((piece) => ('text' in piece ? [piece.text] : [' '])))
+    .join(' ')
+  return whole.split(/[^\w./~+@%:-]+/, MAX_TEXTS).filter((text) => text !== '')
+}
+
+const baseOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
+
+/** Of one command, where it may begin. */
+const MAX_PLACES = 20
+const MAX_WORDS = 50
+
+export function namedIn(texts: readonly string[], pattern: CommandPattern, effort: Effort): boolean {
+  const end = pattern.symbols.findIndex((symbol) => symbol === STAR || symbol === '\0')
+  const start = pattern.symbols.slice(0, end < 0 ? undefined : end).join('')
+  if (texts.length === 0 || start === '') return false
+  const isWhole = pattern.literalWords.length > 0
+  let count = 0
+  for (const [at, text] of texts.entries()) {
+    const name = baseOf(text)
+    if (isWhole ? name !== start : !name.startsWith(start)) continue
+    if ((count += 1) > MAX_PLACES) return true
+    const words = [name, ...texts.slice(at + 1, at + MAX_WORDS)].map(literalWord)
+    if (matchCommand(pattern, words, effort) !== 'no') return true
+  }
+  return texts.length >= MAX_TEXTS
+}

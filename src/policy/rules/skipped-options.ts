@@ -1,0 +1,43 @@
+/** A command without the options that are between the words of a rule: `git -C . push` is a `git push`. */
+import type { ShellWord } from '../shell/shell-word.ts'
+import { literalOf, literalWord, startOf } from '../shell/shell-word.ts'
+
+export type Shortened = {
+  readonly words: readonly ShellWord[]
+  /** If not, the last word of the rule may be the value of an option: `npm --prefix publish test`. */
+  readonly isCertain: boolean
+}
+
+/** Options without a value, of programs with subcommands. */
+const FLAG =
+  /^(-[PpqsvyhV]|--(no-pager|paginate|bare|silent|quiet|verbose|yes|user|system|global|json|debug|no-color|force|offline|dry-run|no-input|no-optional-locks|literal-pathspecs|no-replace-objects|workspaces|frozen|locked|insecure|help|version))$/
+
+const isOption = (word: ShellWord): boolean => /^[-+]./.test(startOf(word))
+const isAssignment = (word: ShellWord): boolean => /^[A-Za-z_]\w*=/.test(startOf(word))
+
+/** For each way in which `names`, the words of the rule, are in order among `words` with only options between them. */
+export function withoutOptions(names: readonly string[], words: readonly ShellWord[]): readonly Shortened[] {
+  const [program, ...rest] = names
+  const first = words[0] && literalOf(words[0])
+  if (program === undefined || rest.length === 0 || first === undefined) return []
+  if (first !== program && !first.endsWith(`/${program}`)) return []
+  const found: Shortened[] = []
+  // How many of the rule's words were found, and whether all of them certainly are no values of options.
+  let reached = new Map([[0, true]])
+  for (let at = 1; at < words.length && reached.size > 0; at += 1) {
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- within the list
+    const [word, before] = [words[at]!, words[at - 1]]
+    const mayBeValue = before !== undefined && isOption(before) && !startOf(before).includes('=')
+    const next = new Map<number, boolean>()
+    const text = literalOf(word)
+    for (const [count, isCertain] of reached) {
+      if (isOption(word) || mayBeValue || isAssignment(word)) next.set(count, isCertain)
+      if (text !== rest[count]) continue
+      const isName = isCertain && (!mayBeValue || startOf(before).startsWith('+') || FLAG.test(startOf(before)))
+      if (count + 1 < rest.length) next.set(count + 1, isName || (next.get(count + 1) ?? false))
+      else found.push({ words: [...names.map(literalWord), ...words.slice(at + 1)], isCertain: isName })
+    }
+    reached = next
+  }
+  return found
+}
