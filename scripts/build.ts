@@ -5,7 +5,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { assemble, checkPdfProgram, publish, stripped } from './executable/assemble.ts'
-import { bundle, bundlePdfProgram, DIST, makeParts, PARTS } from './executable/bundle.ts'
+import { bundle, bundlePrograms, DIST, makeParts, PARTS } from './executable/bundle.ts'
 import { compile } from './executable/code-caches.ts'
 import { appendChunks } from './executable/load-chunks.ts'
 
@@ -19,9 +19,9 @@ try {
 async function build(): Promise<void> {
   makeParts()
   const chunks = await compile(await bundle())
-  const pdfProgram = await bundlePdfProgram()
+  const programs = await bundlePrograms()
   const executable = join(DIST, 'agent-server')
-  publish(assemble({ node: stripped(process.execPath), chunks, pdfProgram }), executable)
+  publish(assemble({ node: stripped(process.execPath), chunks, programs }), executable)
   checkPdfProgram(executable)
   rmSync(`${executable}.chunks`, { force: true })
   if (process.argv.includes('--chunks')) appendChunks(`${executable}.chunks`, chunks)

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import manifest from '../package.json' with { type: 'json' }
 import { assemble, publish, stripped } from './executable/assemble.ts'
-import { bundle, bundlePdfProgram, DIST, makeParts, PARTS } from './executable/bundle.ts'
+import { bundle, bundlePrograms, DIST, makeParts, PARTS } from './executable/bundle.ts'
 import { compile, filesOf } from './executable/code-caches.ts'
 import type { ChunkFiles } from './executable/load-chunks.ts'
 
@@ -72,7 +72,7 @@ async function release(): Promise<void> {
   rmSync(RELEASE, { recursive: true, force: true })
   mkdirSync(RELEASE, { recursive: true })
   const folder = await bundle()
-  const bundles = { folder, compiled: await compile(folder), pdfProgram: await bundlePdfProgram() }
+  const bundles = { folder, compiled: await compile(folder), programs: await bundlePrograms() }
   const archives: string[] = []
   for (const target of TARGETS) archives.push(makeArchive(target, bundles))
   const sbom = writeSbom()
@@ -91,11 +91,11 @@ type Bundles = {
   readonly folder: string
   /** For this machine. */
   readonly compiled: readonly ChunkFiles[]
-  readonly pdfProgram: string
+  readonly programs: Readonly<Record<string, string>>
 }
 
 /** Returns the name of the archive. */
-function makeArchive(target: Target, { folder: bundled, compiled, pdfProgram }: Bundles): string {
+function makeArchive(target: Target, { folder: bundled, compiled, programs }: Bundles): string {
   const { platform, arch } = target
   const name = `agent-server-${manifest.version}-${platform}-${arch}`
   const folder = join(PARTS, name)
@@ -104,7 +104,7 @@ function makeArchive(target: Target, { folder: bundled, compiled, pdfProgram }: 
   const isOwn = isThisMachine(target)
   const node = isOwn ? stripped(join(from, 'bin/node')) : join(from, 'bin/node')
   const chunks = isOwn ? compiled : filesOf(bundled)
-  publish(assemble({ node, chunks, pdfProgram }, platform === 'darwin'), join(folder, 'agent-server'))
+  publish(assemble({ node, chunks, programs }, platform === 'darwin'), join(folder, 'agent-server'))
   for (const file of ['LICENSE', 'README.md', 'CHANGELOG.md']) copyFileSync(join(ROOT, file), join(folder, file))
   copyFileSync(join(from, 'LICENSE'), join(folder, 'LICENSE-node'))
   const archive = `${name}.tar.gz`

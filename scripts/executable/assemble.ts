@@ -6,11 +6,9 @@ import { assetFiles } from '../../src/http/assets.ts'
 import { NODE_FLAGS } from '../../src/process-settings.ts'
 import { LISTENER_COMMAND, offerListener } from '../../src/sandbox/network-listener.ts'
 import { PDF_COMMAND, PDF_NODE_OPTIONS } from '../../src/tools/pdf/pdf-reader.ts'
-import { PARTS } from './bundle.ts'
+import { PARTS, PDF_ASSET } from './bundle.ts'
 import type { ChunkFiles } from './load-chunks.ts'
 import { appendChunks, appendedChunks, assetChunks, runChunk } from './load-chunks.ts'
-
-const PDF_ASSET = 'pdf-program.js'
 
 /** Replaces the file atomically: a running server keeps the old one, and a failed build leaves it intact. */
 export function publish(assembled: string, executable: string): void {
@@ -45,11 +43,12 @@ function runs(node: string): boolean {
 type Parts = {
   readonly node: string
   readonly chunks: readonly ChunkFiles[]
-  readonly pdfProgram: string
+  /** Files by asset. */
+  readonly programs: Readonly<Record<string, string>>
 }
 
 /** An executable of one platform, made on any. Returns its path among the parts. */
-export function assemble({ node, chunks, pdfProgram }: Parts, isMac = process.platform === 'darwin'): string {
+export function assemble({ node, chunks, programs }: Parts, isMac = process.platform === 'darwin'): string {
   const output = join(PARTS, 'agent-server')
   const config = join(PARTS, 'sea.json')
   const main = join(PARTS, 'main.cjs')
@@ -63,7 +62,7 @@ else runChunk('main.js', (${(isMac ? assetChunks : appendedChunks).toString()})(
 `,
   )
   const chunkAssets = Object.fromEntries(chunks.map(({ name, source }) => [name, source]))
-  const assets = { ...assetFiles(), [PDF_ASSET]: pdfProgram, ...(isMac && chunkAssets) }
+  const assets = { ...assetFiles(), ...programs, ...(isMac && chunkAssets) }
   const options = { main, executable: node, output, execArgv: NODE_FLAGS, disableExperimentalSEAWarning: true, assets }
   writeFileSync(config, JSON.stringify(options))
   rmSync(output, { force: true })

@@ -3,10 +3,14 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import type { OutputOptions } from 'rolldown'
 import { rolldown } from 'rolldown'
+import { SCHEMA_ASSET } from '../../src/agent/output/schema-thread.ts'
 import { asFunction } from './load-chunks.ts'
 import { leanPackages } from './lean-packages.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
+/** The program for PDFs. */
+export const PDF_ASSET = 'pdf-program.js'
+
 export const DIST = join(ROOT, 'dist')
 
 /** Parts that are deleted when the executable is done. */
@@ -27,11 +31,22 @@ export async function bundle(): Promise<string> {
   return folder
 }
 
-/** The program for PDFs is a separate bundle and asset, which the server never reads. Returns its file. */
-export async function bundlePdfProgram(): Promise<string> {
-  const folder = join(PARTS, 'pdf')
-  await bundleTo(folder, 'src/tools/pdf/pdf-program.mjs', { codeSplitting: false })
-  return join(folder, 'pdf-program.js')
+/** By asset: the sources of programs that do not run in the server itself. */
+const PROGRAMS = {
+  [PDF_ASSET]: 'src/tools/pdf/pdf-program.mjs',
+  [SCHEMA_ASSET]: 'src/agent/output/schema-program.mjs',
+}
+
+/** Each program is a bundle and an asset for itself, which the server never loads. Returns their files by asset. */
+export async function bundlePrograms(): Promise<Record<string, string>> {
+  const folder = join(PARTS, 'programs')
+  const files: Record<string, string> = {}
+  for (const [asset, source] of Object.entries(PROGRAMS)) {
+    const own = join(folder, asset)
+    await bundleTo(own, source, { codeSplitting: false })
+    files[asset] = join(own, asset)
+  }
+  return files
 }
 
 async function bundleTo(folder: string, source: string, options: OutputOptions): Promise<void> {

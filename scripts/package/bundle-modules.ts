@@ -12,7 +12,8 @@ const TARGET = 'es2022'
 
 /** Two folders deep, as `src/http` is: the code finds its assets in `../../openapi` and `../../swagger-ui`. */
 const CHUNKS = 'lib/server'
-const PDF_PROGRAM = 'pdf-program.mjs'
+/** Each is a module for itself: another process or thread loads it by its path. */
+const PROGRAMS = { 'pdf-program': 'src/tools/pdf', 'schema-program': 'src/agent/output' }
 
 const NEWER = join(import.meta.dirname, 'node-22.ts')
 const PONYFILLS = {
@@ -26,13 +27,15 @@ export async function bundleModules(folder: string): Promise<string[]> {
   const input = Object.fromEntries(ENTRIES.map(({ name, source }) => [name, join(ROOT, source)]))
   // Together, so that both entries have the same classes, such as that of errors.
   const modules = await bundle(input, folder)
-  const pdf = await bundle({ 'pdf-program': join(ROOT, 'src/tools/pdf', PDF_PROGRAM) }, join(folder, CHUNKS))
+  const programs: string[] = []
+  for (const [name, source] of Object.entries(PROGRAMS))
+    programs.push(...(await bundle({ [name]: join(ROOT, source, `${name}.mjs`) }, join(folder, CHUNKS))))
   const assets = Object.entries(assetFiles())
   for (const [name, file] of assets) {
     mkdirSync(join(folder, dirname(name)), { recursive: true })
     copyFileSync(file, join(folder, name))
   }
-  return [...new Set([...modules, ...pdf, ...assets.map(([, file]) => file)].flatMap(packageOf))].toSorted()
+  return [...new Set([...modules, ...programs, ...assets.map(([, file]) => file)].flatMap(packageOf))].toSorted()
 }
 
 async function bundle(input: Record<string, string>, dir: string): Promise<string[]> {
@@ -47,7 +50,7 @@ async function bundle(input: Record<string, string>, dir: string): Promise<strin
   const { output } = await bundler.write({
     dir,
     format: 'esm',
-    entryFileNames: ({ name }) => (name === 'pdf-program' ? PDF_PROGRAM : '[name].js'),
+    entryFileNames: ({ name }) => (name in PROGRAMS ? '[name].mjs' : '[name].js'),
     chunkFileNames: `${CHUNKS}/[name].js`,
   })
   await bundler.close()

@@ -1,5 +1,7 @@
 /** Validating answers against a client's JSON Schema, in bounded time. */
 import { describe, expect, test } from 'vitest'
+import { SchemaThread } from '../../src/agent/output/schema-thread.ts'
+import { until } from '../support/until.ts'
 import { faultOfSchema, validateOutput } from '../../src/agent/output/output-schema.ts'
 
 const SCHEMA = {
@@ -89,7 +91,35 @@ describe('a schema', () => {
     ],
   ])('whose check would take forever is given up: %s', async (_what, schema, text) => {
     const before = performance.now()
+    let turns = 0
+    const counting = setInterval(() => turns++, 1)
     expect(await validateOutput(schema, text)).toEqual({ fault: expect.stringContaining('takes too long') })
+    clearInterval(counting)
     expect(performance.now() - before).toBeLessThan(SOON_MS)
+    // The answer takes hundreds of milliseconds. A blocked event loop would have had a few turns.
+    expect(turns).toBeGreaterThan(20)
+  })
+})
+
+describe('the thread of schemas', () => {
+  test('runs from the first question until it is idle, and again with the next one', async () => {
+    const thread = new SchemaThread({ idleMs: 1 })
+    expect(thread.isRunning).toBe(false)
+    for (const text of ['1', '2']) {
+      expect(await thread.ask({ schema: { type: 'integer' }, text })).toEqual({ value: Number(text) })
+      await until('the end of the thread', () => Promise.resolve(!thread.isRunning))
+    }
+  })
+
+  test('answers many questions at once, each its own, also after one that takes too long', async () => {
+    const asked = ['"aaaa"', `"${'a'.repeat(60)}b"`, '"ba"', '3'].map((text) =>
+      validateOutput({ type: 'string', pattern: '^(a+)+$' }, text),
+    )
+    expect(await Promise.all(asked)).toEqual([
+      { value: 'aaaa' },
+      { fault: expect.stringContaining('takes too long') },
+      { fault: expect.stringContaining('must match pattern') },
+      { fault: expect.stringContaining('must be string') },
+    ])
   })
 })
