@@ -1,6 +1,7 @@
 import { appendFile, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { HABITS } from '../../src/agent/repeats/habits.ts'
 import { UpdateConfig } from '../../src/contract/conversation.ts'
 import type { Event } from '../../src/contract/events/event.ts'
 import { Event as EventSchema } from '../../src/contract/events/event.ts'
@@ -184,6 +185,13 @@ test('an answer that the provider paused continues with the next request, if it 
   })
   await using silent = await setBench({ script: [{ finish_reason: 'pause_turn' }] })
   expect(await say(await silent.converse())).toMatchObject({ stop_reason: 'completed', steps: 1 })
+})
+
+test('an answer that the provider pauses again and again ends the run as stuck', async () => {
+  await using bench = await setBench({ script: () => ({ text: 'I am still', finish_reason: 'pause_turn' }) })
+  const conversation = await bench.converse()
+  expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps: HABITS.texts.stuckAt })
+  expect(only(await eventsOf(conversation), 'ErrorEvent').at(-1)?.message).toContain('without calling a tool')
 })
 
 test('the tool_choice of a run holds for its first answer, and that of the configuration for the others', async () => {

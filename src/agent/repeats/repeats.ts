@@ -70,8 +70,7 @@ export function repeatsAfter(repeats: Repeats, event: Event, openCalls: readonly
       return NO_REPEATS // the model has new input
     case 'AssistantMessage':
       if (event.tool_use_ids.length > 0) return { ...repeats, turn: NEW_TURN, texts: undefined }
-      // The provider paused an answer, and continues it with the next request.
-      return { texts: (repeats.texts ?? 0) + (event.stop_reason === 'pause_turn' ? 0 : 1) }
+      return { texts: (repeats.texts ?? 0) + 1 }
     case 'PermissionDecision':
       // Somebody looks at what the agent does.
       return event.behavior === 'deny' && event.decided_by === 'user' ? withoutFailures(repeats) : repeats

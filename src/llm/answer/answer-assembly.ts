@@ -62,9 +62,10 @@ export class AnswerAssembly {
 
   /**
    * Returns the deltas that a chunk adds. A delta never ends inside a character: the first half of a pair waits for the
-   * other. Throws `AnswerTooLarge`.
+   * other. Throws `AnswerTooLarge`, and `CutShort` if the answer begins a second time.
    */
   add(chunk: Chunk): LlmPiece[] {
+    if (chunk.isStart && this.#hasBegun) throw new CutShort('the answer began again in the middle')
     this.#sawAnswer ||= chunk.isAnswer
     this.#sawOther ||= !chunk.isAnswer
     this.#stopReason = chunk.finishReason || this.#stopReason
@@ -109,6 +110,11 @@ export class AnswerAssembly {
   /** The connection broke, although the answer seemed to have ended. */
   breakOff(): void {
     this.#isBroken = true
+  }
+
+  /** What came before another beginning is an answer that broke: its text and calls must not mix with the next ones. */
+  get #hasBegun(): boolean {
+    return this.#size > 0 || this.#calls.calls.length > 0
   }
 
   /** Returns the text that still waited for its other half. */

@@ -20,6 +20,8 @@ export type Chunk = {
   readonly model: string
   /** The provider failed during the stream; its error object. */
   readonly error: unknown
+  /** True if an answer begins with this. A gateway that tries again may send another beginning in the same stream. */
+  readonly isStart?: boolean
   /** True if this is a chunk of an answer at all. */
   readonly isAnswer: boolean
   /** True for the usage chunk after the last choice, as `include_usage` requests it. */

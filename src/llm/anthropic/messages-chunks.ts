@@ -51,7 +51,11 @@ class MessagesReader {
   }
 
   #begin(message: Fields): Chunk {
-    return { ...this.#change({}, message['usage']), model: string(message['model']).slice(0, MAX_WORD_CHARS) }
+    return {
+      ...this.#change({}, message['usage']),
+      isStart: true,
+      model: string(message['model']).slice(0, MAX_WORD_CHARS),
+    }
   }
 
   #change({ stop_reason }: Fields, usage: unknown): Chunk {

@@ -58,7 +58,8 @@ class ResponsesReader {
     if (type === 'error') return [failed(error ?? { message, code })]
     if (error || detail) return [failed(error || detail)]
     const isKnown = string(type).startsWith('response.')
-    return [{ ...NOTHING, isAnswer: isKnown, model: modelOf(fields(event['response'])) }]
+    const isStart = type === 'response.created'
+    return [{ ...NOTHING, isAnswer: isKnown, isStart, model: modelOf(fields(event['response'])) }]
   }
 
   #begin(index: number, item: Fields): readonly Chunk[] {

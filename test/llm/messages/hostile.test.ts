@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
+import { inOrder } from '../../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith } from '../asking.ts'
 import { effort } from '../../support/patience.ts'
@@ -61,6 +62,19 @@ test('a stream that stays open after its end does not hold up the answer', async
     timeout: 60,
   })
   expect(answer?.text).toBe('Done.')
+})
+
+test('a stream that begins again loses all of its first answer: the request is repeated', async () => {
+  const broken = { raw: [begin, text(0, 'I '), call(1, 'c1', '{"command":'), begin, call(0, 'c2', '{}'), end()] }
+  const { answer, deltas } = await askScript(
+    inOrder([broken, { raw: [begin, call(0, 'c3', '{}'), end('tool_use')] }]),
+    { ...config, num_retries: 1 },
+  )
+  expect(answer?.toolCalls.map(({ id }) => id)).toEqual(['c3'])
+  expect(answer?.text).toBe('')
+  expect(deltas.filter(({ kind }) => kind === 'retry')).toHaveLength(1)
+  const twice = await answerTo(begin, begin, text(0, 'Hi'), end())
+  expect(twice?.text, 'before anything was said').toBe('Hi')
 })
 
 describe('what makes no sense', () => {

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
+import { inOrder } from '../../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith } from '../asking.ts'
 import { effort } from '../../support/patience.ts'
@@ -51,6 +52,18 @@ test('a stream of progress that never ends is given up at the time limit', async
 test('a stream that stays open after its end does not hold up the answer', async () => {
   const { answer } = await askScript([{ raw: [text(0, 'Done.'), end()], hang: true }], { ...config, timeout: 60 })
   expect(answer?.text).toBe('Done.')
+})
+
+test('a stream that begins again loses all of its first answer: the request is repeated', async () => {
+  const created = event('response.created', { response: {} })
+  const broken = { raw: [created, text(0, 'I '), call(1, 'c1', '{"command":'), created, call(0, 'c2', '{}'), end()] }
+  const { answer, deltas } = await askScript(inOrder([broken, { raw: [created, call(0, 'c3', '{}'), end()] }]), {
+    ...config,
+    num_retries: 1,
+  })
+  expect(answer?.toolCalls.map(({ id }) => id)).toEqual(['c3'])
+  expect(answer?.text).toBe('')
+  expect(deltas.filter(({ kind }) => kind === 'retry')).toHaveLength(1)
 })
 
 describe('what makes no sense', () => {
