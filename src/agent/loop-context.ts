@@ -2,7 +2,7 @@
 import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { Llm } from '../llm/llm.ts'
-import type { Gated } from '../policy/permissions.ts'
+import type { Gated } from '../policy/turn-gate.ts'
 import type { Compactor } from './compaction/compactor.ts'
 import type { History } from './history/history.ts'
 import type { Limited } from './loop-ends.ts'
@@ -23,13 +23,13 @@ export type AgentContext = Limited & {
   readonly llm: () => Llm
   /** Returns the calls without a result, in order. */
   readonly openCalls: () => readonly ToolCall[]
-  /** Must be awaited before `gate`. */
-  readonly prepareGate: () => Promise<void>
+  /** Decides the calls that have not begun, `next` last. To be awaited before `gate`. */
+  readonly decideCalls: (next: readonly ToolCall[], signal: AbortSignal) => Promise<void>
   /**
    * Of the calls that have not begun: which need a decision first, and which are denied. While one needs a decision, no
-   * further call begins.
+   * further call begins. Undefined if something has changed since `decideCalls`, or it was called with others than `next`.
    */
-  readonly gate: () => Gated
+  readonly gate: (next: readonly ToolCall[]) => Gated | undefined
   /** Returns the answer that an earlier run was cut off with before it ended, if nothing came after it. */
   readonly leftAnswer: () => LeftAnswer | undefined
   /** True if all subagents that work for open calls wait for decisions. */

@@ -104,13 +104,15 @@ async function runOpenCalls(
   while (context.openCalls().length) {
     const hooks = context.hooks()
     if (hooks && (await hooks.beforeCalls(signal))) return ENDED_BY_HOOK
-    await context.prepareGate()
+    await context.decideCalls(nextCalls(context), signal)
     if (context.hooks() !== hooks || hooks?.areCurrent() === false) continue
     const calls = nextCalls(context)
     if (calls.length === 0) break
     if (signal.aborted) return undefined
     // There is no `await` between this check and the start of the calls: a stored change of the rules applies to them.
-    const gated = calls.some((call) => toolCalls.hasBegun(call.toolUseId)) ? undefined : context.gate()
+    const haveBegun = calls.some((call) => toolCalls.hasBegun(call.toolUseId))
+    const gated = haveBegun ? undefined : context.gate(calls)
+    if (!gated && !haveBegun) continue
     if (gated?.asks.length) return await askAbout(gated.asks, hooks, signal)
     const asking = gated && toolCalls.asking(context.openCalls(), gated.denials)
     if (asking?.length) return { asking }

@@ -34,7 +34,7 @@ export function decide(
         : undefined))
   if (rules.mode === 'bypass' && !rules.confirmation) return asked === undefined ? ALLOW : ask(asked)
   const needs = rules.mode === 'bypass' ? [] : needsOf(question, rules)
-  const change = rules.mode === 'plan' ? changeOf(question, rules) : undefined
+  const change = rules.mode === 'plan' ? (changeOf(question, rules) ?? doubtAbout(question)) : undefined
   if (change)
     return {
       behavior: 'deny',
@@ -56,6 +56,11 @@ const because = ({ reason }: HookVerdict) => (reason === undefined ? '.' : `: ${
 /** No rule allows a change in a mode that only reads. */
 function changeOf(question: Question, rules: GateRules): Need | undefined {
   return needsOf(question, { ...rules, rules: { ...rules.rules, allow: [] } }).find(({ changes }) => changes)
+}
+
+/** What is not compared with all rules may be anything. */
+function doubtAbout({ places }: Question): Need | undefined {
+  return places.effort.isSpent ? { reason: 'is too long to be compared with the rules', changes: true } : undefined
 }
 
 function denialIn(mode: 'deny' | 'callback', reason: string): string {

@@ -4,7 +4,7 @@ import type { AskedToolUse } from '../contract/permission.ts'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
 import type { GateDecision } from './decide.ts'
 import { decide } from './decide.ts'
-import type { Deed, GateRules, HookVerdict } from './gated-call.ts'
+import type { Deed, GateRules, HookVerdict, Question } from './gated-call.ts'
 import { programOfGit } from './git/repository.ts'
 import { Places } from './places.ts'
 import { holdsLinks, isDirectory, realPath } from './real-path.ts'
@@ -22,8 +22,10 @@ export type GatedCall = {
   readonly hook?: HookVerdict | undefined
 }
 
-/** Of calls that have not begun: those that must be decided before any of them begins, and why others will not run. */
-export type Gated = { readonly asks: readonly AskedToolUse[]; readonly denials: ReadonlyMap<string, string> }
+/** `ask`: what is asked about the call. */
+export type CallVerdict =
+  | Exclude<GateDecision, { behavior: 'ask' }>
+  | { readonly behavior: 'ask'; readonly ask: AskedToolUse }
 
 export type GateOptions = {
   readonly workdir: () => string
@@ -35,7 +37,7 @@ export type GateOptions = {
   readonly definitionOf?: (name: string) => string | undefined
 }
 
-const NOTHING: Gated = { asks: [], denials: new Map() }
+const ALLOW: CallVerdict = { behavior: 'allow' }
 
 /** The gate of one conversation. */
 export class PermissionGate {
@@ -51,30 +53,35 @@ export class PermissionGate {
     if (!letsAllRun(rules)) this.#parser ??= await import('unbash')
   }
 
-  /** The answer holds for the rules as given, so ask again before each call. */
-  decide(calls: readonly GatedCall[], rules: GateRules): Gated {
-    if (letsAllRun(rules) && !calls.some(({ hook }) => hook?.decision)) return NOTHING
-    const asks: AskedToolUse[] = []
-    const denials = new Map<string, string>()
-    for (const call of calls) {
-      const { name, input, toolUseId } = call
-      const verdict = this.verdictOn(name, this.#options.accessOf(call), rules, call.approved, call.hook)
-      if (verdict.behavior === 'deny') denials.set(toolUseId, verdict.reason)
-      if (verdict.behavior === 'ask') {
-        const { reason, rules: remembered } = verdict
-        const definition = this.#options.definitionOf?.(name)
-        const hashes = { input_hash: hashInput(name, input), ...(definition && { definition_hash: definition }) }
-        const shown = { tool_use_id: toolUseId, name, input, ...hashes, reason }
-        asks.push({ ...shown, ...(remembered && { rules: [...remembered] }) })
-      }
-    }
-    return { asks, denials }
+  /** The strictest of these rules counts. The verdict holds for now: a link may lead elsewhere the next moment. */
+  judge(call: GatedCall, rules: readonly GateRules[]): CallVerdict {
+    const { name, hook } = call
+    if (!hook?.decision && rules.every(letsAllRun)) return ALLOW
+    const question = this.#questionOf(name, this.#options.accessOf(call))
+    const verdicts = rules.map((each) => decide(question, each, { approved: call.approved, hook }))
+    const denial = verdicts.findLast((verdict) => verdict.behavior === 'deny')
+    if (denial) return denial
+    const asked = verdicts.findLast((verdict) => verdict.behavior === 'ask')
+    return asked ? { behavior: 'ask', ask: this.#askAbout(call, asked) } : ALLOW
   }
 
   verdictOn(tool: string, access: ToolAccess, rules: GateRules, isApproved: boolean, hook?: HookVerdict): GateDecision {
+    return decide(this.#questionOf(tool, access), rules, { approved: isApproved, hook })
+  }
+
+  #askAbout(
+    { toolUseId, name, input }: GatedCall,
+    { reason, rules }: Extract<GateDecision, { behavior: 'ask' }>,
+  ): AskedToolUse {
+    const definition = this.#options.definitionOf?.(name)
+    const hashes = { input_hash: hashInput(name, input), ...(definition && { definition_hash: definition }) }
+    return { tool_use_id: toolUseId, name, input, ...hashes, reason, ...(rules && { rules: [...rules] }) }
+  }
+
+  #questionOf(tool: string, access: ToolAccess): Question {
     const { workdir, homes } = this.#options
     const places = new Places({ workdir: workdir(), homes, realPath, isDirectory, holdsLinks, programOfGit })
-    return decide({ tool, deed: this.#read(access), places }, rules, { approved: isApproved, hook })
+    return { tool, deed: this.#read(access), places }
   }
 
   #read(access: ToolAccess): Deed {
@@ -89,11 +96,22 @@ export class PermissionGate {
 }
 
 /** Then nothing has to be looked into. */
-function letsAllRun({ mode, confirmation, rules }: GateRules): boolean {
+export function letsAllRun({ mode, confirmation, rules }: GateRules): boolean {
   return mode === 'bypass' && !confirmation && rules.deny.length === 0 && rules.ask.length === 0
 }
 
+/** Of inputs that are objects, which nothing changes: the same ones are needed for each call of a turn. */
+const hashes = new WeakMap<object, { readonly name: string; readonly hash: string }>()
+
 /** Hashes the call as shown, to which an approval is bound. */
 export function hashInput(name: string, input: unknown): string {
-  return createHash('sha256').update(canonicalJson({ name, input })).digest('hex')
+  if (typeof input !== 'object' || input === null) return hashOf(name, input)
+  const known = hashes.get(input)
+  if (known?.name === name) return known.hash
+  const hash = hashOf(name, input)
+  hashes.set(input, { name, hash })
+  return hash
 }
+
+const hashOf = (name: string, input: unknown): string =>
+  createHash('sha256').update(canonicalJson({ name, input })).digest('hex')

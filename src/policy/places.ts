@@ -24,8 +24,15 @@ export type PlacesOptions = {
 
 const MAX_PATH_CHARS = 4096
 
-/** Looking at more would hold up the server. */
-const MAX_LOOKUPS = 500
+/** Components of one path, and of all paths that are looked up: the kernel follows each of them. */
+const MAX_COMPONENTS = 100
+const MAX_FOLLOWED = 4000
+
+/** Directories whose entries are read. */
+const MAX_LISTED = 10
+
+/** Of one argument, in steps: it is joined with each directory that it may start at. */
+const STEPS_OF_A_PLACE = 20
 
 const ANYWHERE: PathParts = [undefined]
 
@@ -47,6 +54,7 @@ export class Places {
   readonly #workdir: string
   readonly #options: PlacesOptions
   readonly #linked = new Map<string, boolean>()
+  #followed = 0
   readonly #words = new WeakMap<readonly string[], readonly ShellWord[]>()
   readonly #looked = new Map<string, string | undefined>()
   /** The same for all rules. */
@@ -103,7 +111,7 @@ export class Places {
 
   mayBeDirectory(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const places = this.#placesOf(word, cwds)
-    return !places || places.some(({ directory, rest }) => rest.length > 0 || this.#options.isDirectory(directory))
+    return !places || places.some(({ directory, rest }) => rest.length > 0 || this.#isDirectory(directory))
   }
 
   isDirectoryInside(cwds: readonly string[] | undefined): boolean {
@@ -136,6 +144,7 @@ export class Places {
     word: ShellWord,
     cwds: readonly string[] | undefined,
   ): { readonly directory: string; readonly rest: PathParts }[] | undefined {
+    if (!this.effort.spend(STEPS_OF_A_PLACE * (1 + (cwds?.length ?? 0)))) return undefined
     const path = literalOf(word)
     const start = path ?? startOf(word)
     const isRelative = !start.startsWith('/') && !word.hasTilde
@@ -156,20 +165,32 @@ export class Places {
     return real !== undefined && isBelow(real) && isBelow(normalize(place).replace(/(?<=.)\/$/, ''))
   }
 
+  #isDirectory(path: string): boolean {
+    return !this.#takesPath(path) || this.#options.isDirectory(path)
+  }
+
   #holdsLinks(directory: string): boolean {
     let found = this.#linked.get(directory)
+    if (found === undefined && this.#linked.size >= MAX_LISTED) return true
     if (found === undefined) this.#linked.set(directory, (found = this.#options.holdsLinks(directory)))
     return found
   }
 
   #real(path: string): string | undefined {
-    // The kernel takes no longer path.
-    if (path.length > MAX_PATH_CHARS) return undefined
     if (!this.#looked.has(path)) {
-      if (this.#looked.size >= MAX_LOOKUPS) return undefined
+      if (!this.#takesPath(path)) return undefined
       this.#looked.set(path, this.#options.realPath(path))
     }
     return this.#looked.get(path)
+  }
+
+  /** Returns false for a path that must not be looked up: the kernel takes no longer one, or there were too many. */
+  #takesPath(path: string): boolean {
+    if (path.length > MAX_PATH_CHARS) return false
+    const components = path.split('/').length
+    if (components > MAX_COMPONENTS || this.#followed + components > MAX_FOLLOWED) return false
+    this.#followed += components
+    return true
   }
 }
 

@@ -90,11 +90,11 @@ export const releasedRequest = (request: OpenRequest | undefined) =>
   request && !undecidedCalls(request).length ? { ...request, isReleased: true } : request
 
 /** True if the call, with this exact content, was approved. */
-export function isAllowed(request: OpenRequest | undefined, toolUseId: string, inputHash: string): boolean {
+export function isAllowed(request: OpenRequest | undefined, toolUseId: string, inputHash: () => string): boolean {
   const asked = request?.calls.find((call) => call.toolUseId === toolUseId)
   if (asked?.decision?.behavior !== 'allow') return false
   const { updated_input } = asked.decision
-  return inputHash === (updated_input === undefined ? asked.inputHash : hashInput(asked.name, updated_input))
+  return inputHash() === (updated_input === undefined ? asked.inputHash : hashInput(asked.name, updated_input))
 }
 
 /** Returns the events of these decisions; a repeated decision adds no event. Never throws: refusals are returned. */

@@ -8,7 +8,8 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { Llm } from '../../llm/llm.ts'
 import type { GateRules } from '../../policy/gated-call.ts'
-import type { Gated, GatedCall, PermissionGate } from '../../policy/permissions.ts'
+import type { GatedCall, PermissionGate } from '../../policy/permissions.ts'
+import { TurnGate } from '../../policy/turn-gate.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../state/live-state.ts'
 import type { State } from '../state/state.ts'
@@ -39,6 +40,12 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
   let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
   const rules = () =>
     hooks.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
+  const turn = new TurnGate(gate)
+  const toDecide = () => {
+    const { current } = state
+    const isNew = ({ toolUseId: id }: GatedCall) => !toolCalls.hasBegun(id) && !isWorkedOn(current, id)
+    return { calls: gatedCalls(current).filter(isNew), rules: rules() }
+  }
   return {
     ...ofRun,
     toolCalls,
@@ -54,12 +61,12 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     },
     hooks: () => hooks.forLoop(),
     openCalls: () => state.current.openCalls,
-    prepareGate: () => prepareGate(gate, rules()),
-    gate: () => {
-      const { current } = state
-      const isNew = ({ toolUseId: id }: GatedCall) => !toolCalls.hasBegun(id) && !isWorkedOn(current, id)
-      return strictest(rules().map((each) => gate.decide(gatedCalls(current).filter(isNew), each)))
-    },
+    decideCalls: (next, signal) => turn.decide(toDecide(), new Set(next.map(({ toolUseId }) => toolUseId)), signal),
+    gate: (next) =>
+      turn.gated(
+        toDecide(),
+        next.map(({ toolUseId }) => toolUseId),
+      ),
     leftAnswer: () => openAnswer(state.current),
     waitsForSubagents,
     steps: () => state.current.run?.steps ?? 0,
@@ -76,10 +83,6 @@ function isWorkedOn(state: State, toolUseId: string): boolean {
   return subagent !== undefined && !subagent.isBackground
 }
 
-async function prepareGate(gate: PermissionGate, rules: readonly GateRules[]): Promise<void> {
-  await Promise.all(rules.map((each) => gate.prepare(each)))
-}
-
 function limitsOf({ current: { run, settings } }: Pick<LiveState, 'current'>): RunLimits {
   return {
     maxSteps: run?.maxSteps,
@@ -87,15 +90,6 @@ function limitsOf({ current: { run, settings } }: Pick<LiveState, 'current'>): R
     maxTokens: settings.max_tokens_per_run,
     maxBudgetUsd: settings.max_budget_usd,
   }
-}
-
-/** What one denies is denied, and what one asks about is asked. */
-function strictest(decisions: readonly Gated[]): Gated {
-  const [first, ...more] = decisions
-  if (first && more.length === 0) return first
-  const denials = new Map(decisions.flatMap((each) => [...each.denials]))
-  const asks = new Map(decisions.flatMap((each) => each.asks.map((ask) => [ask.tool_use_id, ask] as const)))
-  return { denials, asks: [...asks.values()].filter((ask) => !denials.has(ask.tool_use_id)) }
 }
 
 function createCompactor(

@@ -121,9 +121,16 @@ function foldOwn(state: State, event: Event): State {
  * content.
  */
 export function gatedCalls({ openCalls, request }: State): GatedCall[] {
-  return openCalls.map(({ toolUseId, name, input, hook }) => {
-    return { toolUseId, name, input, hook, approved: isAllowed(request, toolUseId, hashInput(name, input)) }
-  })
+  return openCalls.map(({ toolUseId, name, input, hook }) => ({
+    toolUseId,
+    name,
+    input,
+    hook,
+    // Asked for one by one, because the hash of a large input takes time.
+    get approved() {
+      return isAllowed(request, toolUseId, () => hashInput(name, input))
+    },
+  }))
 }
 
 /** The rules and the mode of the conversation; `rulesOfAgent` has those of a subagent. */

@@ -1,7 +1,7 @@
 /** How much comparing one decision may take. A command can be long and rules many: comparing all of it takes minutes. */
 
-/** Characters that are compared: at most some 300 ms, measured. */
-const MAX_STEPS = 10_000_000
+/** Characters that are compared: at most some 40 ms, measured. */
+const MAX_STEPS = 2_000_000
 
 /** Of one decision. */
 export class Effort {

@@ -51,7 +51,8 @@ const MAX_CELLS = 1_000_000
 /** Whether some text fits both. */
 export function canMeet(pattern: Symbols, text: Symbols, effort: Effort): boolean {
   if (!effort.spend(1)) return true
-  if (!prefixesMeet(pattern, text)) return false
+  const known = comparePrefixes(pattern, text)
+  if (known !== undefined) return known
   const cells = pattern.length * text.length
   if (cells > MAX_CELLS || !effort.spend(cells)) return true
   let row = new Uint8Array(text.length + 1)
@@ -78,13 +79,15 @@ function meetsAt(
   return row[from] && (symbol === other || symbol === ONE || other === ONE) ? 1 : 0
 }
 
-function prefixesMeet(pattern: Symbols, text: Symbols): boolean {
-  for (let at = 0; at < pattern.length && at < text.length; at += 1) {
+/** Whether they meet, where the characters up to the first wildcard tell it: they differ, or there is none. */
+function comparePrefixes(pattern: Symbols, text: Symbols): boolean | undefined {
+  const length = Math.min(pattern.length, text.length)
+  for (let at = 0; at < length; at += 1) {
     const [a, b] = [pattern[at], text[at]]
-    if (a === STAR || b === STAR) return true
+    if (a === STAR || b === STAR) return undefined
     if (a !== b && a !== ONE && b !== ONE) return false
   }
-  return true
+  return pattern.length === text.length ? true : undefined
 }
 
 /** Whether each opening bracket of the text has its closing one. */

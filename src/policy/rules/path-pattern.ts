@@ -46,7 +46,7 @@ const symbolsOf = (name: string): Symbols =>
   )
 
 /** What comparing a path takes besides its characters, in steps. */
-const STEPS_OF_A_PATH = 300
+const STEPS_OF_A_PATH = 60
 
 export type PathMatch = {
   readonly match: Certainty
@@ -66,13 +66,36 @@ export function matchPath(
   // In doubt, as if it could match.
   if (!effort.spend(STEPS_OF_A_PATH + path.length)) return { match: 'no', isAbove: true }
   for (const start of starts) {
-    const whole = [...partsOf(start), ...parts]
+    const whole = [...partsOfBase(start), ...parts]
+    if (areApart(whole, path, effort)) continue
     const match = matchFrom(whole, path, effort)
     const isAbove = best.isAbove || isAboveOf(whole, path, effort)
     best = { match: match === 'yes' || best.match === 'no' ? match : best.match, isAbove }
     if (match === 'yes') return best
   }
   return best
+}
+
+/** The same few for all rules and paths. */
+const bases = new Map<string, Symbols[]>()
+const MAX_BASES = 1000
+
+function partsOfBase(start: string): readonly Symbols[] {
+  let found = bases.get(start)
+  if (found) return found
+  if (bases.size >= MAX_BASES) bases.clear()
+  bases.set(start, (found = partsOf(start)))
+  return found
+}
+
+/** Whether a component that has the same place in both differs: nearly always it is known without all that follows. */
+function areApart(pattern: readonly PatternPart[], path: PathParts, effort: Effort): boolean {
+  for (const [at, part] of pattern.entries()) {
+    const name = path[at]
+    if (part === ANY_DEPTH || name === undefined) return false
+    if (!canMeet(part, name, effort)) return true
+  }
+  return false
 }
 
 /** The components of an absolute path in its normal form. */
