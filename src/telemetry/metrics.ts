@@ -21,6 +21,7 @@ export type Tokens = {
 
 export type Sources = {
   readonly conversationsByStatus: () => Readonly<Record<string, number>>
+  readonly openConversations: () => number
   readonly activeRuns: () => number
   readonly queuedRuns: () => number
   /** Delivery attempts so far, by outcome. */
@@ -151,6 +152,11 @@ export class Metrics {
     return [
       gauge('agent_server_conversations', 'Conversations there are, by status.', () =>
         byLabel('status', this.#sources.conversationsByStatus?.() ?? {}),
+      ),
+      gauge(
+        'agent_server_conversations_open',
+        'Conversations that are held in memory.',
+        () => this.#sources.openConversations?.() ?? 0,
       ),
       this.#runsStarted,
       this.#runsEnded,

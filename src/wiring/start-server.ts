@@ -121,6 +121,7 @@ function watchMetrics(
 ): void {
   metrics.watch({
     conversationsByStatus: () => (progress.isLoaded ? countByStatus(manager) : {}),
+    openConversations: () => manager.openCount,
     activeRuns: () => slots.active,
     queuedRuns: () => slots.waiting,
     callbackAttempts: () => dispatcher.stats().attempts,

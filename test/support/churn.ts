@@ -77,10 +77,15 @@ async function write(
   return heads
 }
 
-type Told = { readonly cursor: string; readonly conversation: string; readonly seq: number }
+export type Told = { readonly cursor: string; readonly conversation: string; readonly seq: number }
 
 /** Answers how to break it off. `onEnd` is called once, whoever ended it. */
-type Connect = (plan: ChurnPlan, path: string, onTold: (told: Told) => void, onEnd: () => void) => () => void
+type Connect = (
+  place: Pick<ChurnPlan, 'url' | 'key'>,
+  path: string,
+  onTold: (told: Told) => void,
+  onEnd: () => void,
+) => () => void
 
 function createSubscriber(plan: ChurnPlan, name: string, followed: string | undefined, connect: Connect) {
   const faults: string[] = []
@@ -150,7 +155,7 @@ function pathOf(followed: string | undefined, connect: Connect, cursor: string):
 }
 
 /** Without an agent: each has a connection of its own, which breaks when it leaves. */
-const connectEvents: Connect = ({ url, key }, path, onTold, onEnd) => {
+export const connectEvents: Connect = ({ url, key }, path, onTold, onEnd) => {
   const request = http.get(url + path, { agent: false, headers: { authorization: `Bearer ${key}` } })
   request.on('error', () => {}).on('close', onEnd)
   request.on('response', (response) => {
@@ -168,7 +173,7 @@ const connectEvents: Connect = ({ url, key }, path, onTold, onEnd) => {
   return () => void request.destroy()
 }
 
-const connectSocket: Connect = ({ url, key }, path, onTold, onEnd) => {
+export const connectSocket: Connect = ({ url, key }, path, onTold, onEnd) => {
   const headers = { authorization: `Bearer ${key}` }
   const socket = new WebSocket(url.replace('http', 'ws') + path, { headers, perMessageDeflate: false })
   socket.on('error', () => {}).on('close', onEnd)

@@ -100,6 +100,11 @@ export class ConversationManager {
     return await this.#open.open(id)
   }
 
+  /** The number of conversations that are open, or being opened. */
+  get openCount(): number {
+    return this.#open.size
+  }
+
   /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */
   hold(id: string): () => void {
     return this.#open.hold(id)

@@ -60,6 +60,11 @@ export class OpenConversations {
     return this.#stopping.signal
   }
 
+  /** The number of those that are open, or being opened. */
+  get size(): number {
+    return this.#openings.size
+  }
+
   /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */
   hold(id: string): () => void {
     return this.#uses.hold(id)
