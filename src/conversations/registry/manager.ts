@@ -100,7 +100,7 @@ export class ConversationManager {
     return await this.#open.open(id)
   }
 
-  /** The number of conversations that are open, or being opened. */
+  /** The number of conversations in memory: open, or being opened, closed or deleted. */
   get openCount(): number {
     return this.#open.size
   }

@@ -60,9 +60,9 @@ export class OpenConversations {
     return this.#stopping.signal
   }
 
-  /** The number of those that are open, or being opened. */
+  /** The number of those in memory: open, or being opened, closed or deleted. */
   get size(): number {
-    return this.#openings.size
+    return this.#phases.size
   }
 
   /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */

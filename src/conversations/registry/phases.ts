@@ -35,6 +35,11 @@ export class Phases {
     this.#existing = existing
   }
 
+  /** The number of conversations that have a phase. */
+  get size(): number {
+    return this.#phases.size
+  }
+
   of(id: string): Phase | undefined {
     return this.#phases.get(id)
   }
