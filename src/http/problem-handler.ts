@@ -9,7 +9,7 @@ import type { ProblemCode } from '../contract/problem.ts'
 import { isStartRefused } from '../lib/start-process.ts'
 import { codeOf, isOutOfDescriptors, isOutOfRoom } from '../lib/error-code.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
-import { dropConnection, wantsEventStream } from './streams/lasting-streams.ts'
+import { dropConnection, endStream, isTransient, wantsEventStream } from './streams/lasting-streams.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 
 /** More issues would not help to correct the request. */
@@ -25,7 +25,10 @@ export function handleError(
   const told = tellProblem(error, request, redact)
   // What its request was doing was cut off, or must not be shown any more.
   const problem = request.access?.ended.aborted && told.status < 500 ? keyEnded() : told
-  if (problem.status === 503 && wantsEventStream(request)) return dropConnection(reply)
+  if (isTransient(problem) && wantsEventStream(request)) {
+    if (request.access) return endStream(reply, problem)
+    if (problem.status === 503) return dropConnection(reply)
+  }
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
   if (problem.code === 'method_not_allowed') void reply.header('allow', [problem.details?.['allow']].flat().join(', '))
   if (problem.code === 'upgrade_required') void reply.header('upgrade', 'websocket').header('connection', 'upgrade')

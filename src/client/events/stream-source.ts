@@ -5,6 +5,9 @@ import { connectionError, foreign, startOf } from '../request/response-error.ts'
 import type { Transport } from '../request/transport.ts'
 import { queryOf } from '../request/url.ts'
 
+/** JSON is for errors: a request that accepts streams only gets a temporary failure as a stream that ends. */
+const ACCEPT = 'text/event-stream, application/json'
+
 export type StreamRequest = {
   /** `/conversations/{id}/events/stream` or `/firehose`. */
   readonly path: string
@@ -43,7 +46,7 @@ export function httpStreamSource(
     const request = {
       method: 'GET',
       path: path + queryOf(query),
-      headers: { accept: 'text/event-stream', ...(cursor !== undefined && { 'last-event-id': cursor }) },
+      headers: { accept: ACCEPT, ...(cursor !== undefined && { 'last-event-id': cursor }) },
       signal: AbortSignal.any([signal, abort.signal]),
       isRepeatable: true,
       maxRetries,

@@ -8,6 +8,7 @@ import { feedLimits } from '../../events/feed-buffer.ts'
 import { sseFrames } from '../../events/sse-frame.ts'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import { closeSignal } from '../close-signal.ts'
+import { RETRY_MS, errorFrame } from './lasting-streams.ts'
 import type { StreamWriter } from './stream-writer.ts'
 import { createStreamWriter } from './stream-writer.ts'
 
@@ -25,11 +26,8 @@ export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 
 /** A reader that reads nothing for this long is disconnected, in milliseconds. */
 const STALL_TIMEOUT_MS = 60_000
 
-/**
- * Reconnection delay of clients, in milliseconds. Without an empty line: some clients report one as an event, though
- * nothing came before it.
- */
-const HELLO = 'retry: 1000\n'
+/** Without an empty line: some clients report one as an event, though nothing came before it. */
+const HELLO = `retry: ${RETRY_MS}\n`
 
 /** The last frame says why the stream ends. A reader that disconnected gets none. */
 const GOODBYE: Readonly<Record<FeedEnd, string>> = {
@@ -95,8 +93,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
         ? error
         : new Problem('internal', 'The stream failed. Reconnect with the last id.', { cause: error })
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
-    if (!signal.aborted)
-      stream?.write(`event: error\ndata: ${JSON.stringify({ type: 'error', ...problem.toBody() })}\n\n`)
+    if (!signal.aborted) stream?.write(errorFrame(problem))
   } finally {
     onEnd({ lagged })
     await feed.return()
