@@ -113,7 +113,7 @@ export type SessionFacts = {
   readonly pid?: number
 }
 
-/** What becomes of the state of shells that are closed. If it is `discarded`, they are killed and execute nothing more. */
+/** The state of shells that are closed: `kept` for the next start, or `discarded`: they are killed and execute nothing more. */
 export type ShellsState = 'kept' | 'discarded'
 
 /**
