@@ -30,7 +30,7 @@ import { originRule, registerCors } from './guards/cors.ts'
 import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
-import { waitToStream, wantsEventStream } from './streams/lasting-streams.ts'
+import { START_TIMEOUT_MS, waitToStream, wantsEventStream } from './streams/lasting-streams.ts'
 import { createRouteTable } from './route-table.ts'
 import { acceptJsonOnly } from './json-bodies.ts'
 import { keepConversationsOpen } from './keep-conversation-open.ts'
@@ -91,7 +91,6 @@ export type RequestTimes = BodyTimes & {
 }
 
 const REQUEST_TIMES: RequestTimes = { ...BODY_TIMES, headersMs: 20_000, stallMs: 60_000, checkMs: 5000 }
-const START_WAIT_MS = 5000
 /** Longer than the usual 60 s of proxies, so that the proxy ends an idle connection first. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
@@ -219,9 +218,9 @@ export function cutConnections(app: FastifyInstance): void {
   app.upgrades.cut()
 }
 
-/** Most starts take less than a second, and not every client tries again. */
+/** Most starts take less than a second, the first one after a restore takes longer, and not every client tries again. */
 async function waitForStart(reply: FastifyReply, deps: HttpDeps): Promise<void> {
-  const { untilStarted, startWaitMs = START_WAIT_MS } = deps
+  const { untilStarted, startWaitMs = START_TIMEOUT_MS } = deps
   await withinTime(startWaitMs, closeSignal(reply), untilStarted).catch(() => {
     throw starting()
   })

@@ -9,8 +9,11 @@ import type { Problem } from '../../contract/problem.ts'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import { closeSignal } from '../close-signal.ts'
 
-/** Longer than a start takes; after that the connection is dropped, and the client reconnects. In milliseconds. */
-const START_TIMEOUT_MS = 25_000
+/**
+ * How long a request waits while the server starts, in milliseconds: longer than a start takes, and less than the 30 s
+ * after which many clients give up. After that the connection of a stream is dropped, and the client reconnects.
+ */
+export const START_TIMEOUT_MS = 25_000
 
 /** An `EventSource` accepts nothing else. A client that accepts anything can handle an error status. */
 export const wantsEventStream = ({ routeOptions, headers }: FastifyRequest): boolean =>
