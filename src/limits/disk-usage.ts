@@ -4,9 +4,8 @@
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HostEnvironment } from '../lib/host-environment.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
-import { runProgram } from '../lib/start-process.ts'
+import { HostEnvironment, runProgram } from '../lib/start-process.ts'
 
 const TIMEOUT_MS = 60_000
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2

@@ -8,7 +8,7 @@ import { canonicalAddress, createAddressRules } from '../security/public-address
 import type { Host } from './host.ts'
 import { formatHost } from './host.ts'
 import type { PrivateRule } from './private-hosts.ts'
-import { addressesOf, createPrivateHosts, isMetadata, isOwnAddress } from './private-hosts.ts'
+import { addressesOf, createPrivateHosts, isMetadata } from './private-hosts.ts'
 
 /** The host was found, but connections to its address are not allowed. The message is a clause. */
 export class AddressDenied extends Error {
@@ -44,7 +44,6 @@ export function createOutboundConnector({
   const refusal = (address: string, port: number, host: Host): string | undefined => {
     if (isMetadata(address)) return 'its address serves credentials of the machine'
     if (isPrivateAllowed(address, port, host)) return undefined
-    if (isOwnAddress(address)) return 'its address belongs to the server’s own machine'
     return rules.refusal(address, formatHost(host))
   }
 

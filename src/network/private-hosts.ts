@@ -1,6 +1,6 @@
 /** Private addresses that the operator opens for conversations: parses and matches them. */
 import { BlockList, isIP } from 'node:net'
-import { networkInterfaces } from 'node:os'
+import { isLoopback, isOwnAddress } from '../security/own-address.ts'
 import { canonicalAddress } from '../security/public-address.ts'
 import { parseHost, parsePort, splitPort } from './host.ts'
 import type { Host } from './host.ts'
@@ -25,28 +25,7 @@ const METADATA = listOf([
   ['100.100.100.200', 32],
   ['168.63.129.16', 32],
 ])
-const LOOPBACK = listOf([
-  ['127.0.0.0', 8],
-  ['::1', 128],
-  ['0.0.0.0', 8],
-  ['::', 128],
-])
-
-const OWN_ADDRESSES_AGE_MS = 5000
-let own: { readonly addresses: ReadonlySet<string>; readonly at: number } | undefined
-
 export const isMetadata = (address: string): boolean => METADATA.check(address, familyOf(address))
-
-/** Returns true if the address belongs to this machine, whose services may trust local connections. */
-export function isOwnAddress(address: string): boolean {
-  if (LOOPBACK.check(address, familyOf(address))) return true
-  // Reading the interfaces takes longer than everything else about a connection.
-  if (own === undefined || performance.now() - own.at > OWN_ADDRESSES_AGE_MS) {
-    const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
-    own = { addresses: new Set(all.map((each) => canonicalAddress(each.address))), at: performance.now() }
-  }
-  return own.addresses.has(address)
-}
 
 /**
  * Parses `address`, `network/bits` or `name=address`, each optionally with `:port`. Returns a rule, or a clause about
@@ -60,7 +39,7 @@ export function parsePrivateRule(text: string): PrivateRule | { readonly wrong: 
   if (!place) return { wrong: `${text} is neither address:port nor name=address:port` }
   if (METADATA.check(place.address, familyOf(place.address)))
     return { wrong: `${place.address} is link-local, which serves credentials of the machine; it is never opened` }
-  if (LOOPBACK.check(place.address, familyOf(place.address)) && place.port === undefined)
+  if (isLoopback(place.address) && place.port === undefined)
     return { wrong: `${place.address} needs a port: it would open all services of this machine` }
   if (host && place.prefix !== (isIP(place.address) === 6 ? 128 : 32))
     return { wrong: `${text} is not a single address` }

@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { isOwnAddress } from './own-address.ts'
 
 export type AddressRules = {
   /** Returns why the address of that host may not be used, as a clause; undefined if it may. */
@@ -12,8 +13,14 @@ export type AddressRules = {
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** `allowed`: addresses, CIDR ranges, and names of hosts, which may then have any address. */
-export function createAddressRules(allowed: readonly string[]): AddressRules {
+/**
+ * `allowed`: addresses, CIDR ranges, and names of hosts, which may then have any address. Without it, no address of this
+ * machine is used, not even a public one: its services may trust connections from itself.
+ */
+export function createAddressRules(
+  allowed: readonly string[],
+  isOwn: (address: string) => boolean = isOwnAddress,
+): AddressRules {
   const ranges = allowed.filter(isRange).map(parseRange)
   const hosts = new Set(allowed.filter((entry) => !isRange(entry)).map(plainHost))
 
@@ -21,9 +28,10 @@ export function createAddressRules(allowed: readonly string[]): AddressRules {
     refusal(address, host) {
       // Convert an IPv4-mapped IPv6 address to IPv4.
       const meant = ipaddr.process(address)
+      if (hosts.has(plainHost(host)) || ranges.some((one) => isIn(meant, one))) return undefined
       const range = rangeOf(meant)
-      if (range === 'unicast' || hosts.has(plainHost(host)) || ranges.some((one) => isIn(meant, one))) return undefined
-      return `its address is not a public one (${range})`
+      if (range !== 'unicast') return `its address is not a public one (${range})`
+      return isOwn(meant.toString()) ? 'its address belongs to the server’s own machine' : undefined
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Starts the bash of a session: with its directory, sandbox, variables, set-up and restored state. */
 import { makeDirectories } from '../files/make-directories.ts'
-import type { HostEnvironment } from '../lib/host-environment.ts'
+import type { HostEnvironment } from '../lib/start-process.ts'
 import { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { BASH_ARGV, beginScript, setUpScript } from './bash-script.ts'

@@ -3,7 +3,7 @@ import { homeDirectory } from '../config/paths.ts'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { FileRules } from '../files/file-gate.ts'
-import type { HostEnvironment } from '../lib/host-environment.ts'
+import type { HostEnvironment } from '../lib/start-process.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import { hiddenFromShells, readableByShells } from '../sandbox/mounts.ts'
 

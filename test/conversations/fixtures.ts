@@ -36,7 +36,7 @@ import { createConnectionPermits } from '../../src/network/connection-permits.ts
 import { createOutboundConnector } from '../../src/network/outbound-connector.ts'
 import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
 import type { ShellLauncher } from '../../src/sandbox/launch.ts'
-import { HostEnvironment } from '../../src/lib/host-environment.ts'
+import { HostEnvironment } from '../../src/lib/start-process.ts'
 import { createResourceLimiter } from '../../src/limits/resource-limits.ts'
 import { BashShells } from '../../src/shell/shells.ts'
 import { readAll } from '../events/fixtures.ts'

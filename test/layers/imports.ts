@@ -60,11 +60,8 @@ function* descend(value: unknown): Generator<Node> {
   }
 }
 
-const LOADERS = ['require', 'getBuiltinModule']
-
-/** The function, or the last part of its path. */
-const calleeOf = ({ callee }: Node): unknown =>
-  isNode(callee) && callee.type === 'MemberExpression' ? callee['property'] : callee
+const isLoader = (callee: unknown): boolean =>
+  isNamed(callee, 'require') || (isNode(callee) && isNamed(callee['property'], 'getBuiltinModule'))
 
 /** `import`, `export … from`, `import()`, `import('x').T`, `import x = require('x')`, `require('x')`, `getBuiltinModule('x')`. */
 function specifierOf(node: Node): string[] {
@@ -81,10 +78,10 @@ function specifierOf(node: Node): string[] {
     case 'TSExternalModuleReference':
       return literal(node['expression'])
     case 'CallExpression':
-      return LOADERS.some((name) => isNamed(calleeOf(node), name)) ? literal((node['arguments'] as unknown[])[0]) : []
+      return isLoader(node['callee']) ? literal((node['arguments'] as unknown[])[0]) : []
     case 'MemberExpression':
       // It starts a program too, in the place of this one.
-      return isNamed(node['property'], 'execve') ? ['node:child_process'] : []
+      return isNamed(node['property'], 'execve') ? ['process.execve'] : []
     default:
       return []
   }

@@ -50,6 +50,8 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   // Each process outside of a sandbox is started there, with an environment of the server alone.
   'node:child_process': 'lib/start-process.ts',
   'node:cluster': [],
+  // The end of the server, with an environment of its own.
+  'process.execve': 'cli/exit.ts',
 }
 
 /** Names that say nothing of what is inside, so that anything ends up there. */

@@ -183,7 +183,7 @@ test('a permitted but unreachable host is reported as unreachable', async () => 
   const rule = parsePrivateRule(`127.0.0.1:${port}`)
   if ('wrong' in rule) throw new Error(rule.wrong)
   const { exchange } = await setUp(echo)
-  expect(await exchange(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`)).toMatch(/^HTTP\/1\.1 403 .*own machine/s)
+  expect(await exchange(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`)).toMatch(/^HTTP\/1\.1 403 .*loopback/s)
   expect(await exchange(`CONNECT nowhere.test:80 HTTP/1.1\r\n\r\n`)).toMatch(/^HTTP\/1\.1 403 .*no address/s)
 })
 

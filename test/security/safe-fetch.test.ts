@@ -3,9 +3,11 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { AddressRefused } from '../../src/security/guarded-connector.ts'
+import { isOwnAddress } from '../../src/security/own-address.ts'
 import { createAddressRules, isAddressRule } from '../../src/security/public-address.ts'
 import type { SafeFetchOptions } from '../../src/security/safe-fetch.ts'
 import { createSafeFetch } from '../../src/security/safe-fetch.ts'
@@ -68,6 +70,26 @@ test.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700::1111',
     expect(createAddressRules([]).refusal(address, 'example.com')).toBeUndefined()
   },
 )
+
+describe('an address of this machine', () => {
+  const isOwn = (address: string) => address === '8.8.8.8' || address === '2606:4700::1111'
+
+  test.each(['8.8.8.8', '::ffff:8.8.8.8', '2606:4700::1111', '2606:4700:0::1111'])('%s is refused', (address) => {
+    const refusal = createAddressRules([], isOwn).refusal(address, 'www.example.com')
+    expect(refusal).toBe('its address belongs to the server’s own machine')
+  })
+
+  test('is used if the operator allows it or the name of its host', () => {
+    for (const allowed of ['8.8.8.8', '8.8.0.0/16', 'www.example.com'])
+      expect(createAddressRules([allowed], isOwn).refusal('8.8.8.8', 'www.example.com')).toBeUndefined()
+  })
+
+  test('is each one of an interface', () => {
+    const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+    for (const { address } of all) expect(isOwnAddress(address)).toBe(true)
+    expect(isOwnAddress('203.0.113.7')).toBe(false)
+  })
+})
 
 describe('the operator allows', () => {
   const refusal = (allow: string, address: string, host = 'other.example.com') =>

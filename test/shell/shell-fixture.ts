@@ -13,7 +13,7 @@ import { findProcess } from '../../src/shell/processes/process-table.ts'
 import type { CommandOptions, ShellResult, Shell, Shells } from '../../src/shell/shell.ts'
 import { markedProcesses } from '../support/marked.ts'
 import { requireWall } from '../support/wall.ts'
-import { HostEnvironment } from '../../src/lib/host-environment.ts'
+import { HostEnvironment } from '../../src/lib/start-process.ts'
 import { BashShells, type ShellsOptions } from '../../src/shell/shells.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 

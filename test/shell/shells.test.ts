@@ -1,7 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { HostEnvironment } from '../../src/lib/host-environment.ts'
+import { HostEnvironment } from '../../src/lib/start-process.ts'
 import { isWalled, openShells, runIn } from './shell-fixture.ts'
 import { launcherOf } from '../support/launcher.ts'
 

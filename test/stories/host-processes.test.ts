@@ -77,14 +77,17 @@ describe.each([
       return found.filter(({ texts }) => texts.includes('canary-in-'))
     }
     // The program and the command have them, so the search finds what there is.
-    await expect.poll(async () => (await holders()).map(({ program }) => program).sort()).toEqual(['node', 'sleep'])
+    await expect.poll(async () => namesOf(await holders())).toEqual(['node', 'sleep'])
     // In the sandbox, they have another space of process ids.
     const outside = (await seenOf({ pid: stage.server.pid })).space
     const others = (await holders()).filter(({ space }) => space === outside)
-    expect(others.map(({ program }) => program).sort()).toEqual(isolation === 'none' ? ['node', 'sleep'] : [])
+    expect(namesOf(others)).toEqual(isolation === 'none' ? ['node', 'sleep'] : [])
     await remove(id)
   })
 })
+
+const namesOf = (found: readonly { readonly program: string | undefined }[]) =>
+  found.map(({ program = '' }) => program).toSorted((a, b) => a.localeCompare(b))
 
 /** What the host shows of a process; nothing of one that has ended. */
 async function seenOf({ pid }: { readonly pid: number }) {

@@ -69,7 +69,7 @@ test('the local credential is accepted on the local socket, and on no other conn
   expect(await browser.until(({ type }) => type === 'error')).toMatchObject({ error: 'unauthorized' })
 })
 
-test('the same holds without a socket, where the local listener has an address of its own', async () => {
+test('the same holds without a socket, where the local listener has its own address', async () => {
   const env = { TMPDIR: '/nowhere', OPENHANDS_ISOLATION: 'none' }
   const prepare = async (dataDir: string) => {
     await mkdir(dataDir, { recursive: true })

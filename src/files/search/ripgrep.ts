@@ -4,8 +4,7 @@
  */
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { HostEnvironment } from '../../lib/host-environment.ts'
-import { startProcess } from '../../lib/start-process.ts'
+import { HostEnvironment, startProcess } from '../../lib/start-process.ts'
 import { splitNulFields } from '../../lib/text/nul-fields.ts'
 import type { Needle } from './find-lines.ts'
 import type { OpenedPath } from '../opened-path.ts'

@@ -1,8 +1,7 @@
 /** Runs with few file descriptors: uses them all up, starts a process, and prints what it is refused with. */
 import { closeSync, openSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HostEnvironment } from '../../../src/lib/host-environment.ts'
-import { startProcess } from '../../../src/lib/start-process.ts'
+import { HostEnvironment, startProcess } from '../../../src/lib/start-process.ts'
 
 const taken: number[] = []
 try {

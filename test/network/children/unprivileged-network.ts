@@ -9,7 +9,7 @@ import { createConnectionPermits } from '../../../src/network/connection-permits
 import { parsePrivateRule } from '../../../src/network/private-hosts.ts'
 import { NetworkProxy } from '../../../src/network/proxy.ts'
 import { createOutboundConnector } from '../../../src/network/outbound-connector.ts'
-import { HostEnvironment } from '../../../src/lib/host-environment.ts'
+import { HostEnvironment } from '../../../src/lib/start-process.ts'
 import { BashShells } from '../../../src/shell/shells.ts'
 import { requireWall } from '../../support/wall.ts'
 
