@@ -6,8 +6,9 @@ import { UsageError } from './cli/command-line/usage-error.ts'
 import { ignoreOtherSignals } from './cli/end-signals.ts'
 import { endDespiteThreads } from './cli/exit.ts'
 import { endWithoutReader, flushOutput, ignoreLostMessages, surviveLostOutput } from './cli/lost-output.ts'
-import { oneLine } from './cli/plain-text.ts'
+import { oneLine, plainText } from './telemetry/plain-text.ts'
 import { prepareProcess } from './process-settings.ts'
+import { say, sayError } from './cli/terminal.ts'
 
 /** What is asked for cannot be, now or later: wrong arguments or settings. 1 is for everything else. */
 const USAGE_EXIT_CODE = 2
@@ -27,7 +28,7 @@ void main(process.argv.slice(2)).then(
     process.exit()
   },
   (error: unknown) => {
-    process.stderr.write(`agent-server: ${tell(error)}\n`)
+    sayError(`agent-server: ${tell(error)}\n`)
     process.exit(isWrongUse(error) ? USAGE_EXIT_CODE : 1)
   },
 )
@@ -42,11 +43,11 @@ async function main(args: string[]): Promise<number | undefined> {
   switch (command.name) {
     case 'help': {
       const { helpOf } = await import('./cli/command-line/help.ts')
-      return void process.stdout.write(helpOf(command.command))
+      return void say(helpOf(command.command))
     }
     case 'version': {
       const { VERSION } = await import('./wiring/version.ts')
-      return void process.stdout.write(`${VERSION}\n`)
+      return void say(`${VERSION}\n`)
     }
     case 'chat': {
       const { run } = await import('./cli/run.ts')
@@ -59,7 +60,7 @@ async function main(args: string[]): Promise<number | undefined> {
     }
     case 'completion': {
       const { completionScript } = await import('./cli/completion/completion.ts')
-      return void process.stdout.write(completionScript(command.shell))
+      return void say(completionScript(command.shell))
     }
     case 'serve': {
       const { serve } = await import('./cli/serve.ts')
@@ -97,7 +98,7 @@ type ListenError = NodeJS.ErrnoException & { address?: string; hostname?: string
 
 /** Describes the errors that operators encounter in a sentence; for any other, its message. A stack only for bugs. */
 function tell(error: unknown): string {
-  if (error instanceof TypeError || error instanceof ReferenceError) return error.stack ?? error.message
+  if (error instanceof TypeError || error instanceof ReferenceError) return plainText(error.stack ?? error.message)
   return oneLine(error instanceof Error ? sentenceOf(error) : String(error))
 }
 

@@ -3,6 +3,7 @@ import { describeEvent, inputText } from '../contract/events/describe-event.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
+import { plainText } from '../telemetry/plain-text.ts'
 
 export type EventPrinter = {
   readonly event: (event: Event | TransientEvent) => void
@@ -15,7 +16,10 @@ const MAX_LINES = 20
 const STYLES = { dim: '\x1b[2m', bold: '\x1b[1m', red: '\x1b[31m', cyan: '\x1b[36m', reset: '\x1b[0m' } as const
 
 export function createEventPrinter({ write, color }: { write: (text: string) => void; color: boolean }): EventPrinter {
-  const style = (name: keyof typeof STYLES, text: string) => (color ? `${STYLES[name]}${text}${STYLES.reset}` : text)
+  const style = (name: keyof typeof STYLES, text: string) => {
+    const plain = plainText(text)
+    return color ? `${STYLES[name]}${plain}${STYLES.reset}` : plain
+  }
   /** The message whose text was already printed while it was streamed. */
   let streamed: string | undefined
 
@@ -23,18 +27,22 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
     switch (event.type) {
       case 'UserMessage':
         return write(
-          `\n${style('bold', 'You:')} ${event.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' ')}\n`,
+          `\n${style('bold', 'You:')} ${plainText(event.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' '))}\n`,
         )
       case 'AssistantDelta':
         if (event.text_delta === undefined) return
         if (streamed !== event.message_id) write(`\n${style('bold', 'Agent:')} `)
         streamed = event.message_id
-        return write(event.text_delta)
+        return write(plainText(event.text_delta))
       case 'AssistantAborted':
         return write(style('dim', ' (interrupted)\n'))
       case 'AssistantMessage':
         return write(
-          streamed === event.message_id ? '\n' : event.text ? `\n${style('bold', 'Agent:')} ${event.text}\n` : '',
+          streamed === event.message_id
+            ? '\n'
+            : event.text
+              ? `\n${style('bold', 'Agent:')} ${plainText(event.text)}\n`
+              : '',
         )
       case 'ToolUse':
         return write(`${indent(style('cyan', `$ ${inputText(event.input)}`))}\n`)
@@ -62,11 +70,11 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(style('dim', `Conversation ${event.session_id}\nin ${event.cwd}\n`))
       case 'PermissionRequest':
         return write(
-          `${style('bold', 'Waits for a decision:')} ${event.tool_uses.map((use) => inputText(use.input)).join('; ')}\n`,
+          `${style('bold', 'Waits for a decision:')} ${plainText(event.tool_uses.map((use) => inputText(use.input)).join('; '))}\n`,
         )
       case 'UserQuestion':
         return write(
-          `${style('bold', 'Waits for an answer:')} ${event.questions.map(({ question }) => question).join('; ')}\n`,
+          `${style('bold', 'Waits for an answer:')} ${plainText(event.questions.map(({ question }) => question).join('; '))}\n`,
         )
       case 'ClientToolCall':
       case 'ClientToolResult':

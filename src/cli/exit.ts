@@ -4,6 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { inspect } from 'node:util'
+import { plainText } from '../telemetry/plain-text.ts'
 
 /** Long enough for every call that does not hang; in milliseconds. */
 const GRACE_MS = 100
@@ -38,7 +39,7 @@ const isThreadWork = (resource: string): boolean =>
 
 function writeError(error: unknown): void {
   try {
-    writeSync(2, `${inspect(error)}\n`)
+    writeSync(2, `${plainText(inspect(error))}\n`)
   } catch {
     // nobody reads it
   }

@@ -1,5 +1,6 @@
 /** What happens when the output cannot be written: a full disk, or a reader that is gone, as with `| head`. */
 import { codeOf } from '../lib/error-code.ts'
+import { sayError } from './terminal.ts'
 
 /** The exit code of a process that SIGPIPE has ended, as for `git log | head`. Node ignores that signal. */
 const READER_LEFT = 141
@@ -20,7 +21,7 @@ export function surviveLostOutput({ isServer }: { readonly isServer: boolean }):
     wasReported = true
     const reason = codeOf(error) ?? 'error'
     if (!isServer) process.exitCode = codeOfLostOutput(reason)
-    process.stderr.write(`agent-server: the output cannot be written (${reason}); continuing without it.\n`)
+    sayError(`agent-server: the output cannot be written (${reason}); continuing without it.\n`)
   })
 }
 
@@ -28,7 +29,7 @@ export function surviveLostOutput({ isServer }: { readonly isServer: boolean }):
 export function endWithoutReader(): void {
   process.stdout.on('error', (error) => {
     const code = codeOf(error) ?? 'error'
-    if (code !== 'EPIPE') process.stderr.write(`agent-server: the output cannot be written (${code}).\n`)
+    if (code !== 'EPIPE') sayError(`agent-server: the output cannot be written (${code}).\n`)
     process.exit(codeOfLostOutput(code))
   })
 }

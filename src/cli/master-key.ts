@@ -5,6 +5,7 @@ import { readDataDir } from '../config/paths.ts'
 import { ConfigError } from '../config/environment.ts'
 import type { GeneratedKey } from '../config/kept-key.ts'
 import { pathOfKey, readKeptKey } from '../config/kept-key.ts'
+import { say } from './terminal.ts'
 
 /** `agent-server key`. Throws a `ConfigError` when there is no key yet. */
 export async function printKey(): Promise<void> {
@@ -12,7 +13,7 @@ export async function printKey(): Promise<void> {
   const key = masterKeySource() === undefined ? await readKeptKey(path) : readConfig().masterKeys[0]
   if (key === undefined)
     throw new ConfigError(`There is no key in ${path} yet; agent-server serve --generate-key makes one.`)
-  process.stdout.write(`${key}\n`)
+  say(`${key}\n`)
 }
 
 /** Where a person finds the key, and how a shell writes it; `bearer` is undefined when no shell has it at hand. */

@@ -4,6 +4,7 @@ import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
 import { endPreparation } from '../process-settings.ts'
 import { DEMO_SCRIPT } from './demo/demo-script.ts'
 import { onEndSignals } from './end-signals.ts'
+import { say } from './terminal.ts'
 
 export type ScriptedModelOptions = {
   readonly port: string | undefined
@@ -17,9 +18,7 @@ export async function scriptedModel({ port, script }: ScriptedModelOptions): Pro
   const turns = script === undefined ? DEMO_SCRIPT : await loadScript(script)
   await using model = await startScriptedModel(turns, { port: port === undefined ? DEFAULT_PORT : Number(port) })
   endPreparation()
-  process.stdout.write(
-    `A scripted model listens on ${model.baseUrl}. Use it with LLM_MODEL=scripted LLM_BASE_URL=${model.baseUrl}\n`,
-  )
+  say(`A scripted model listens on ${model.baseUrl}. Use it with LLM_MODEL=scripted LLM_BASE_URL=${model.baseUrl}\n`)
   const stopped = Promise.withResolvers<void>()
   using _signals = onEndSignals(() => stopped.resolve())
   await stopped.promise

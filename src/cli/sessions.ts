@@ -7,8 +7,9 @@ import { UsageError } from './command-line/usage-error.ts'
 import { findConversation, latestConversations } from './conversation/find-conversation.ts'
 import { leaveProject } from '../config/leave-project.ts'
 import { infoOf, openHost } from './open-host.ts'
-import { oneLine } from './plain-text.ts'
+import { oneLine } from '../telemetry/plain-text.ts'
 import { givenServerKey } from './settings/run-settings.ts'
+import { say, sayError, sayJson } from './terminal.ts'
 
 export async function sessions(invocation: SessionsInvocation): Promise<void> {
   const { server } = invocation
@@ -27,12 +28,12 @@ type Action = (client: AgentServerClient, invocation: SessionsInvocation, signal
 const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
   async list(client, { limit, json }, signal) {
     const views = await latestConversations(client, limit, signal)
-    for (const view of views) print(json ? JSON.stringify(view) : rowOf(view))
-    if (views.length === 0 && !json) process.stderr.write('There are no conversations.\n')
+    for (const view of views) json ? sayJson(view) : print(rowOf(view))
+    if (views.length === 0 && !json) sayError('There are no conversations.\n')
   },
   async show(client, { id = '', json }, signal) {
     const view = await findConversation(client, id, signal)
-    if (json) return print(JSON.stringify(view))
+    if (json) return sayJson(view)
     for (const line of factsOf(view)) print(line)
     print('')
     for await (const event of client.conversation(view.id).listEvents({ limit: PAGE }, { signal }))
@@ -40,13 +41,12 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
   },
   async export(client, { id = '' }, signal) {
     const { id: found } = await findConversation(client, id, signal)
-    for await (const event of client.conversation(found).listEvents({ limit: PAGE }, { signal }))
-      print(JSON.stringify(event))
+    for await (const event of client.conversation(found).listEvents({ limit: PAGE }, { signal })) sayJson(event)
   },
   async delete(client, { id = '' }, signal) {
     const { id: found } = await findConversation(client, id, signal)
     await client.conversation(found).delete({ signal })
-    process.stderr.write(`Deleted ${found}.\n`)
+    sayError(`Deleted ${found}.\n`)
   },
 }
 
@@ -55,7 +55,7 @@ const PAGE = 500
 /** Characters of a timestamp up to its seconds. */
 const SECONDS = '2026-01-31T12:00:00'.length
 
-const print = (line: string): void => void process.stdout.write(`${line}\n`)
+const print = (line: string): void => say(`${line}\n`)
 
 function rowOf({ id, updated_at, status, title, workdir }: ConversationView): string {
   return oneLine(`${id}  ${updated_at.slice(0, SECONDS)}  ${status.padEnd(STATUS_WIDTH)}  ${title ?? workdir}`)

@@ -3,6 +3,7 @@ import type { App } from '../wiring/start-server.ts'
 import type { Config } from '../config/config.ts'
 import { VERSION } from '../wiring/version.ts'
 import type { KeyPlace } from './master-key.ts'
+import { say } from './terminal.ts'
 
 export type Started = {
   readonly app: Pick<App, 'url' | 'logger' | 'missingSandbox'>
@@ -17,7 +18,7 @@ const UNSAFE = 'run the server in a separate machine or container'
 
 export function tellStart(started: Started): void {
   const { app, config, key } = started
-  if (config.logFormat === 'pretty') return void process.stdout.write(summaryOf(started))
+  if (config.logFormat === 'pretty') return say(summaryOf(started))
   if (app.missingSandbox !== undefined) {
     app.logger.warn(`commands run on this host, as this user, without a sandbox (${app.missingSandbox}); ${UNSAFE}`)
   }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { LogLevel } from './log-levels.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import { LogOutput } from './log-output.ts'
+import { safeJson } from './plain-text.ts'
 
 export type { Logger }
 
@@ -15,7 +16,7 @@ export type LoggerOptions = {
 }
 
 // Without a transport: transports are worker files, which a single executable does not have.
-export function createLogger({ level, redact, render = (line) => line }: LoggerOptions): Logger {
+export function createLogger({ level, redact, render = safeJson }: LoggerOptions): Logger {
   const output = new LogOutput(process.stdout, (dropped) =>
     logger.warn({ dropped }, 'log lines were dropped, because the output was not read'),
   )

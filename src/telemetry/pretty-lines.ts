@@ -1,5 +1,8 @@
 /** The log for a person at a terminal: each JSON line becomes a short readable one. Loads its package on first use only. */
 
+import { mapStrings } from '../lib/json/map-strings.ts'
+import { plainText } from './plain-text.ts'
+
 /** Of no use at a terminal: the start says where the server listens, and one person's requests need no ids. */
 const LEFT_OUT = 'req_id,address,key,key_id,key_name,method,route,status,ms,conversation_id'
 const SAID_AT_START = /"msg":"Server listening at /
@@ -14,7 +17,17 @@ export async function loadPrettyLines({ color }: { readonly color: boolean }): P
     singleLine: true,
     messageFormat: (log, messageKey) => describeRequest(log) ?? textOf(log[messageKey]),
   })
-  return (line) => (SAID_AT_START.test(line) ? '' : render(line))
+  return (line) => (SAID_AT_START.test(line) ? '' : render(plainFields(line)))
+}
+
+/** The fields without what a terminal obeys: only the package writes styles. Texts that are no JSON are shown whole. */
+function plainFields(line: string): object | string {
+  try {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a line of the log is an object
+    return mapStrings(JSON.parse(line), plainText) as object
+  } catch {
+    return plainText(line)
+  }
 }
 
 /** `POST /conversations 201 12 ms`, for the lines of requests and sockets; undefined for all others. */
@@ -24,4 +37,6 @@ function describeRequest({ method, route, status, ms }: Record<string, unknown>)
   return `${method} ${path} ${status}${typeof ms === 'number' ? ` ${ms} ms` : ''}`
 }
 
-const textOf = (message: unknown): string => (typeof message === 'string' ? message : '')
+/** On one line: a second one would look like another line of the log. */
+const textOf = (message: unknown): string =>
+  typeof message === 'string' ? message.trimEnd().replaceAll('\n', ' ⏎ ') : ''

@@ -4,7 +4,7 @@
  * measure: the wrong way takes many minutes.
  */
 import { expect, test } from 'vitest'
-import { oneLine, plainText } from '../../src/cli/plain-text.ts'
+import { oneLine, plainText } from '../../src/telemetry/plain-text.ts'
 import { readCommand } from '../../src/cli/chat/commands/commands.ts'
 import { withImages } from '../../src/cli/chat/input/images.ts'
 import { safeLines } from '../../src/cli/chat/render/safe-lines.ts'

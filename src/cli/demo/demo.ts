@@ -11,6 +11,7 @@ import { DEMO_REQUEST, DEMO_SCRIPT } from './demo-script.ts'
 import { onEndSignals } from '../end-signals.ts'
 import { createEventPrinter } from '../event-printer.ts'
 import { readEventStream } from '../read-event-stream.ts'
+import { say } from '../terminal.ts'
 
 /** Returns the exit code: that of the signal that has ended it, if any. */
 export async function demo(): Promise<number | undefined> {
@@ -50,7 +51,7 @@ async function show(signal: AbortSignal): Promise<void> {
   await app.ready
   signal.throwIfAborted()
 
-  const print = createEventPrinter({ write: (text) => void process.stdout.write(text), color: wantsColor() })
+  const print = createEventPrinter({ write: (text) => say(text), color: wantsColor() })
   print.note(
     `The server runs on ${app.url}. The model is a stand-in on this machine: its lines are scripted.\n` +
       'The server, the commands it runs and the files they make are real.\n',

@@ -1,6 +1,6 @@
 /** The exit codes of a run without the chat, and what a run that did not simply end says about it. */
 import type { StopReason } from '../../contract/events/status.ts'
-import { oneLine } from '../plain-text.ts'
+import { oneLine } from '../../telemetry/plain-text.ts'
 import type { TurnEnd } from './run-turn.ts'
 
 export const DONE = 0

@@ -6,7 +6,7 @@ import { codeOf } from '../../lib/error-code.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { OutputFormat } from '../command-line/run-options.ts'
 import { codeOfLostOutput } from '../lost-output.ts'
-import { oneLine, plainText } from '../plain-text.ts'
+import { oneLine, plainText, safeJson } from '../../telemetry/plain-text.ts'
 import { SettingNames } from '../settings/setting-names.ts'
 import { FAILED } from './exit-code.ts'
 import type { TurnEnd } from './run-turn.ts'
@@ -90,7 +90,7 @@ export class HeadlessOutput {
   }
 
   #json(value: object): void {
-    this.#streams.stdout.write(`${JSON.stringify(value)}\n`)
+    this.#streams.stdout.write(`${safeJson(JSON.stringify(value))}\n`)
   }
 }
 

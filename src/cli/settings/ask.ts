@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { onEndSignals, SIGNAL_CODES } from '../end-signals.ts'
+import { plainText } from '../../telemetry/plain-text.ts'
+import { sayError } from '../terminal.ts'
 
 /**
  * Returns undefined for an empty answer, and at the end of the input. Ctrl+C, a signal and a terminal that is gone end the
@@ -14,7 +16,7 @@ export async function ask(question: string, { isSecret = false } = {}): Promise<
   const leave = (code: number): never => {
     try {
       lines.close()
-      process.stderr.write('\n')
+      sayError('\n')
     } catch {
       // The terminal is gone, so that nothing of it can be restored.
     }
@@ -25,8 +27,8 @@ export async function ask(question: string, { isSecret = false } = {}): Promise<
   process.stdin.once('error', hangUp)
   lines.once('SIGINT', () => leave(SIGNAL_CODES.SIGINT))
   // Not earlier: until now the terminal itself shows what is typed.
-  if (isSecret) process.stderr.write(question)
-  lines.setPrompt(question)
+  if (isSecret) sayError(question)
+  lines.setPrompt(plainText(question))
   lines.prompt()
   try {
     const [answer] = await Promise.race([once(lines, 'line'), once(lines, 'close')])
@@ -34,6 +36,6 @@ export async function ask(question: string, { isSecret = false } = {}): Promise<
   } finally {
     lines.close()
     process.stdin.off('error', hangUp)
-    if (isSecret) process.stderr.write('\n')
+    if (isSecret) sayError('\n')
   }
 }

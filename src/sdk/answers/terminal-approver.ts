@@ -17,7 +17,7 @@ export function createTerminalApprover(option: true | Terminal): TerminalApprove
   const ask = (question: string, signal: AbortSignal) => turns.run(() => askOn(terminal, question, signal), { signal })
   return {
     async canUseTool(name, input, { signal, reason, rules }) {
-      const always = rules?.length ? `/a (always: ${rules.join(', ')})` : ''
+      const always = rules?.length ? `/a (always: ${visible(rules.join(', '))})` : ''
       const shown = visible(typeof input === 'string' ? input : JSON.stringify(input, undefined, 2))
       const answer = await ask(`\n${visible(name)} ${shown}\n${visible(reason)}\nAllow? y/n${always} `, signal)
       if (answer === undefined) return { behavior: 'deny', message: 'Nobody was at the terminal.' }
@@ -65,6 +65,6 @@ async function askOn({ input, output }: Terminal, question: string, signal: Abor
 
 /** Text of a model must not move the cursor, or hide what it says. */
 function visible(text: string): string {
-  const plain = text.replaceAll(/(?![\n\t])[\p{Cc}\p{Cf}]/gu, '\ufffd')
+  const plain = text.replaceAll(/(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
   return plain.length > MAX_SHOWN_CHARS ? `${plain.slice(0, MAX_SHOWN_CHARS)}… (${plain.length} characters)` : plain
 }

@@ -1,6 +1,6 @@
 /** Makes text that others wrote safe to print: models, tools, file names and other clients must not control the terminal. */
 
-import { withoutSequences } from '../../plain-text.ts'
+import { withoutSequences } from '../../../telemetry/plain-text.ts'
 
 // oxlint-disable-next-line no-control-regex -- these are the characters to find
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g
