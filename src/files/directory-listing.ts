@@ -18,43 +18,60 @@ export type Listing = {
 /** Maximum number of entries in a listing. */
 export const MAX_LISTED = 1000
 
-export async function listTwoLevels(directory: OpenedPath, gate: Gate): Promise<Listing> {
-  const top = await readVisible(directory, MAX_LISTED)
+/** Characters of all paths as they are shown, with the directory: a name may have 255, and a model reads all of them. */
+export const MAX_LISTED_CHARS = 64_000
+
+/** `shown` is the directory as it is shown before each entry. */
+export async function listTwoLevels(directory: OpenedPath, shown: string, gate: Gate): Promise<Listing> {
+  const room = new Room()
+  const top = await readVisible(directory, room, shown.length)
   const entries: string[] = []
   // List the first level first: one large directory must not displace the others.
-  let room = MAX_LISTED - top.visible.length
   let isCut = top.isCut
   for (const entry of top.visible) {
     entries.push(labelOf(entry))
     if (!entry.isDirectory()) continue
-    const inner = await readInner(directory, entry.name, room, gate)
+    const inner = await readInner(directory, entry.name, room, shown, gate)
     entries.push(...inner.visible.map((child) => `${entry.name}/${labelOf(child)}`))
-    room -= inner.visible.length
     isCut ||= inner.isCut
   }
   return { entries, hidden: top.hidden, isCut }
 }
 
+/** What is left of the limits of a listing. */
+class Room {
+  #entries = MAX_LISTED
+  #chars = MAX_LISTED_CHARS
+
+  /** False if the entry does not fit; nothing fits from then on. */
+  take(chars: number): boolean {
+    this.#chars -= chars
+    if (this.#chars < 0) this.#entries = 0
+    return this.#entries-- > 0
+  }
+}
+
 type Names = { readonly visible: readonly Dirent[]; readonly hidden: number; readonly isCut: boolean }
 
 /** An unreadable directory is listed by name only. */
-async function readInner(directory: OpenedPath, name: string, limit: number, gate: Gate): Promise<Names> {
+async function readInner(directory: OpenedPath, name: string, room: Room, shown: string, gate: Gate): Promise<Names> {
   try {
     await using inner = await openAt(within(directory, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
     await gate.check(inner.path, 'read')
-    return await readVisible(inner, limit)
+    return await readVisible(inner, room, shown.length + name.length + 1)
   } catch {
     return { visible: [], hidden: 0, isCut: false }
   }
 }
 
-async function readVisible(directory: OpenedPath, limit: number): Promise<Names> {
+/** `prefix`: characters that are shown before each name. */
+async function readVisible(directory: OpenedPath, room: Room, prefix: number): Promise<Names> {
   const visible: Dirent[] = []
   let hidden = 0
   let isCut = false
   for await (const entry of await opendir(within(directory, '.'))) {
     if (entry.name.startsWith('.')) hidden++
-    else if (visible.length < limit) visible.push(entry)
+    else if (room.take(prefix + entry.name.length + 2)) visible.push(entry)
     else isCut = true
     if (isCut) break
   }

@@ -81,7 +81,7 @@ export function createFileViews(rules: () => FileRules): Pick<EditorFiles, 'look
       told(directory, async () => {
         await using place = await openDirectory(directory)
         await gate.check(place.path, 'read')
-        return await listTwoLevels(place, gate)
+        return await listTwoLevels(place, directory, gate)
       }),
   }
 }

@@ -259,7 +259,7 @@ export class McpConnection {
 
   async #readTools(session: Session, signal: AbortSignal): Promise<void> {
     const { items, isCut } = await session.listTools(signal)
-    const { tools, leftOut } = offerTools(this.name, this.server, items, this.#deps.show)
+    const { tools, leftOut } = await offerTools(this.name, this.server, items, this.#deps.show)
     this.#offered = {
       tools: inFormerOrder(tools, this.#offered.tools),
       leftOut: isCut ? [...leftOut, 'The server lists more tools than are read.'] : leftOut,

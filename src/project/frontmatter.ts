@@ -1,5 +1,6 @@
 /** The YAML at the beginning of a Markdown file, between two lines `---`. The only file that parses YAML. */
-import { MAX_FRONTMATTER_BYTES } from './project-limits.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { MAX_FRONTMATTER_BRACKETS, MAX_FRONTMATTER_BYTES } from './project-limits.ts'
 
 /** A `Map`: a key may be `__proto__`. */
 export type Frontmatter = { readonly fields: ReadonlyMap<unknown, unknown>; readonly body: string }
@@ -17,7 +18,14 @@ export async function readFrontmatter(text: string): Promise<Frontmatter | strin
   const { source, body } = parts
   if (Buffer.byteLength(source) > MAX_FRONTMATTER_BYTES)
     return `The frontmatter has more than ${MAX_FRONTMATTER_BYTES / 1024} KiB.`
-  const fields = (await parseYaml(source)) ?? (await parseYaml(withQuotedValues(source)))
+  if (source.split(/[[{]/, MAX_FRONTMATTER_BRACKETS + 2).length > MAX_FRONTMATTER_BRACKETS + 1)
+    return `The frontmatter has more than ${MAX_FRONTMATTER_BRACKETS} brackets.`
+  let fields = await parseYaml(source)
+  if (!fields) {
+    // Each attempt may take long.
+    await nextTurn()
+    fields = await parseYaml(withQuotedValues(source))
+  }
   return fields ? { fields, body } : 'The frontmatter is not YAML with a value for each name.'
 }
 

@@ -26,6 +26,9 @@ export const MAX_DESCRIPTION_CHARS = 1024
 /** Bytes between the two lines `---`. */
 export const MAX_FRONTMATTER_BYTES = 8 * KIB
 
+/** Opening brackets in one frontmatter. Each may be a level, and a parser of YAML takes longer for levels than for text. */
+export const MAX_FRONTMATTER_BRACKETS = 200
+
 /** The frontmatters of all files of one kind together, milliseconds: YAML can be made to take long. */
 export const MAX_PARSE_MS = 3000
 

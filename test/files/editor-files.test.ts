@@ -20,7 +20,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { MAX_LISTED } from '../../src/files/directory-listing.ts'
+import { MAX_LISTED, MAX_LISTED_CHARS } from '../../src/files/directory-listing.ts'
 import { FileRefusal } from '../../src/files/file-refusal.ts'
 import { createEditorFiles, createFileViews } from '../../src/files/editor-files.ts'
 import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../src/files/editor-files.ts'
@@ -377,5 +377,20 @@ describe('a listing', () => {
     expect(entries).toHaveLength(MAX_LISTED)
     expect(isCut).toBe(true)
     expect(entries.at(-1)).toBe('z')
+  })
+
+  test('is cut when its names are too long together', async () => {
+    const { home, files } = await setUp()
+    const inner = `d${'d'.repeat(200)}`
+    await mkdir(join(home, inner))
+    const names = Array.from({ length: 400 }, (_, at) => String(at).padStart(250, 'n'))
+    for (const name of names) await link(join(home, '../server/key'), join(home, inner, name))
+    await writeFile(join(home, 'z'), '')
+    const { entries, isCut } = await files.list(home)
+    expect(isCut).toBe(true)
+    expect(entries).toEqual(expect.arrayContaining([`${inner}/`, 'z']))
+    const shown = entries.map((entry) => `${home}/${entry}\n`).join('').length
+    expect(shown).toBeLessThanOrEqual(MAX_LISTED_CHARS)
+    expect(shown).toBeGreaterThan(MAX_LISTED_CHARS - 600)
   })
 })

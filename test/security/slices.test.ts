@@ -1,6 +1,7 @@
 /** Long texts are redacted in slices: the same result, and turns for other work in between. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { growthOfSteps } from '../support/turns.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { SLICE_CHARS } from '../../src/security/redaction/stream-redactor.ts'
 
@@ -45,6 +46,26 @@ test('other work has many turns while a long hostile text is redacted', async ()
   await redactInSlices(`'"'`.repeat(1_000_000))
   clearInterval(ticking)
   expect(turns).toBeGreaterThan(5)
+})
+
+test.each(['abc'.repeat(9), 'ab\nab\nab\nab\n'])(
+  'a text that is full of a secret is redacted as in one piece: %j',
+  async (secret) => {
+    const redactor = createRedactor()
+    redactor.set('TOKEN', secret)
+    const text = `${secret.slice(3)} ${secret.repeat(3000)}x ${`${secret} `.repeat(3000)}${secret.slice(0, -1)}`
+    const whole = redactor.redact(text)
+    expect(await redactor.redactInSlices(text)).toBe(whole)
+    expect(whole).not.toContain(secret)
+    expect(await redactor.redactCutOffInSlices(text)).toBe(redactor.redactCutOff(text))
+  },
+)
+
+test('no step of redacting grows with the number of secrets in a text', async () => {
+  const { set, redactInSlices } = createRedactor()
+  set('TOKEN', 'topsecret')
+  const text = 'topsecret'.repeat(120_000)
+  expect(await growthOfSteps((times) => redactInSlices(text.repeat(times)))).toBeLessThan(3)
 })
 
 test('two long texts at a time do not meddle with each other', async () => {

@@ -175,7 +175,7 @@ const redactMessage = (message: string, { redact }: Redactor) => redactMaskedKey
 
 /** Only the model's text can be incomplete, not the names. */
 async function redactPartial(partial: LlmAnswer, redactor: Redactor): Promise<LlmAnswer> {
-  const { redactCutOff } = redactor
-  const [text, reasoning] = [redactCutOff(partial.text), redactCutOff(partial.reasoning)]
+  const text = await redactor.redactCutOffInSlices(partial.text)
+  const reasoning = await redactor.redactCutOffInSlices(partial.reasoning)
   return { ...(await redactAnswer({ ...partial, text: '', reasoning: '' }, redactor)), text, reasoning }
 }

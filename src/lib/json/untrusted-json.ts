@@ -11,7 +11,8 @@ export class ComplexJson extends Error {
   override readonly name = 'ComplexJson'
 }
 
-type JsonLimits = { readonly depth?: number; readonly values?: number }
+/** A name of an object that has not occurred before costs twenty times as much as a value. */
+type JsonLimits = { readonly depth?: number; readonly values?: number; readonly names?: number }
 
 /** Throws `ComplexJson` before anything is built, and a `SyntaxError` for invalid JSON. */
 export function parseUntrustedJson(text: string, limits?: JsonLimits): unknown {
@@ -37,23 +38,26 @@ export function parseJsonObject(text: string): Record<string, unknown> | undefin
 /** Runs in linear time. Invalid JSON may pass: the parser refuses it. */
 export function refuseComplexJson(
   text: string,
-  { depth = MAX_JSON_DEPTH, values = MAX_JSON_VALUES }: JsonLimits = {},
+  { depth = MAX_JSON_DEPTH, values = MAX_JSON_VALUES, names = values }: JsonLimits = {},
 ): void {
   let level = 0
   let count = 1
+  let named = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) at = endOfString(text, at + 1)
     else if (code === COMMA) count++
+    else if (code === COLON) named++
     else if (code === OPEN_LIST || code === OPEN_OBJECT) {
       count++
       if (++level > depth) throw new ComplexJson(`is nested more than ${depth} levels deep`)
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) level--
     if (count > values) throw new ComplexJson(`holds more than ${values} values`)
+    if (named > names) throw new ComplexJson(`holds more than ${names} names`)
   }
 }
 
-const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
+const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /** Returns the position of the closing quote of the string whose first character is at `start`. */

@@ -5,12 +5,15 @@
 import { z } from 'zod'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import type { ShowText } from '../shown-text.ts'
 import { toolNameOf } from './tool-names.ts'
 
 export const MAX_TOOLS = 1000
 const MAX_DESCRIPTION_CHARS = 2048
 const MAX_SCHEMA_CHARS = 32 * 1024
+/** Of all tools of a server. Models take no more than this, and each request of a run would repeat it. */
+const MAX_OFFERED_CHARS = 4 * 1024 ** 2
 /** Deeper schemas are refused by model providers, and with them the whole request. */
 const MAX_SCHEMA_DEPTH = 24
 /** Kept for the view of the server. */
@@ -32,18 +35,21 @@ export type OfferedTool = {
 
 export type OfferedTools = { readonly tools: readonly OfferedTool[]; readonly leftOut: readonly string[] }
 
-export function offerTools(
+export async function offerTools(
   server: string,
   { allowed_tools: allowed, disallowed_tools: disallowed }: Pick<McpServer, 'allowed_tools' | 'disallowed_tools'>,
   listed: readonly unknown[],
   show: ShowText,
-): OfferedTools {
+): Promise<OfferedTools> {
   const tools = new Map<string, OfferedTool>()
   const leftOut: string[] = []
   const leaveOut = (name: string, reason: string) => {
     if (leftOut.length < MAX_LEFT_OUT) leftOut.push(`${show(name, MAX_SHOWN_NAME).replaceAll(/\s+/g, ' ')}: ${reason}`)
   }
+  const slices = createSlices()
+  let room = MAX_OFFERED_CHARS
   for (const [at, item] of listed.entries()) {
+    await slices.rest()
     const { data: tool } = ListedTool.safeParse(item)
     if (!tool) {
       leaveOut(`number ${at + 1}`, 'it is not a tool')
@@ -54,7 +60,12 @@ export function offerTools(
     const schema = readSchema(tool.inputSchema)
     if (tools.has(name)) leaveOut(tool.name, 'the server lists it twice')
     else if (typeof schema === 'string') leaveOut(tool.name, schema)
-    else tools.set(name, describe(tool, name, schema, show))
+    else {
+      const offered = describe(tool, name, schema, show)
+      room -= JSON.stringify(offered).length
+      if (room < 0) leaveOut(tool.name, `the tools before it have ${MAX_OFFERED_CHARS} characters together`)
+      else tools.set(name, offered)
+    }
   }
   return { tools: [...tools.values()], leftOut }
 }

@@ -6,12 +6,15 @@ import { ComplexJson } from '../../lib/json/untrusted-json.ts'
 
 /** A single tool with a schema that is too deep is left out; a message is not read at all. */
 export const MAX_DEPTH = 200
-/** In one message: enough for lists of a thousand tools. */
-export const MAX_VALUES = 500_000
+/** In one message: enough for lists of a thousand tools. With more, a message would hold up the event loop. */
+export const MAX_VALUES = 100_000
+/** Names of objects, which cost most of all. */
+export const MAX_NAMES = 50_000
 
 export class JsonGauge {
   #depth = 0
   #values = 1
+  #names = 0
   #isInString = false
   #isEscaped = false
 
@@ -19,6 +22,7 @@ export class JsonGauge {
   reset(): void {
     this.#depth = 0
     this.#values = 1
+    this.#names = 0
     this.#isInString = false
     this.#isEscaped = false
   }
@@ -33,6 +37,7 @@ export class JsonGauge {
       else if (byte === QUOTE) this.#isInString = false
     } else if (byte === QUOTE) this.#isInString = true
     else if (byte === COMMA) this.#count()
+    else if (byte === COLON) this.#countName()
     else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
       this.#count()
       if (++this.#depth > MAX_DEPTH) throw new ComplexJson(`is nested more than ${MAX_DEPTH} levels deep`)
@@ -42,7 +47,11 @@ export class JsonGauge {
   #count(): void {
     if (++this.#values > MAX_VALUES) throw new ComplexJson(`holds more than ${MAX_VALUES} values`)
   }
+
+  #countName(): void {
+    if (++this.#names > MAX_NAMES) throw new ComplexJson(`holds more than ${MAX_NAMES} names`)
+  }
 }
 
-const [LINE_FEED, CARRIAGE_RETURN, QUOTE, COMMA, BACKSLASH] = [0x0a, 0x0d, 0x22, 0x2c, 0x5c]
+const [LINE_FEED, CARRIAGE_RETURN, QUOTE, COMMA, COLON, BACKSLASH] = [0x0a, 0x0d, 0x22, 0x2c, 0x3a, 0x5c]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]

@@ -5,7 +5,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import type { Program } from '../../shell/program.ts'
-import { MAX_DEPTH, MAX_VALUES } from './json-gauge.ts'
+import { MAX_DEPTH, MAX_NAMES, MAX_VALUES } from './json-gauge.ts'
 import { MAX_MESSAGE_BYTES, Pace } from './pace.ts'
 
 /** Of messages that the server does not read. */
@@ -125,7 +125,7 @@ export class ProgramTransport implements Transport {
 /** Undefined for anything else. */
 function parseMessage(text: string): JSONRPCMessage | ComplexJson | undefined {
   try {
-    const value = parseUntrustedJson(text, { depth: MAX_DEPTH, values: MAX_VALUES })
+    const value = parseUntrustedJson(text, { depth: MAX_DEPTH, values: MAX_VALUES, names: MAX_NAMES })
     const isMessage = typeof value === 'object' && value !== null && 'jsonrpc' in value
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the SDK checks the rest
     return isMessage ? (value as JSONRPCMessage) : undefined

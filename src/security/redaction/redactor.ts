@@ -22,6 +22,8 @@ export interface Redactor {
   readonly redactInSlices: (text: string) => Promise<string>
   /** For text that may have been cut in the middle of a secret: leaves out its end, whatever it is. */
   readonly redactCutOff: (text: string) => string
+  /** The same for a text that may be long; yields to other work in between. */
+  readonly redactCutOffInSlices: (text: string) => Promise<string>
   /** For one text that arrives in pieces. Changes of the values apply from the next piece on. */
   readonly stream: () => StreamRedactor
   /** The same for bytes; bytes outside secrets are unchanged, UTF-8 or not. */
@@ -82,6 +84,12 @@ export function createRedactor(automataOf = createSharedAutomata()): Redactor {
 
   const redact = (text: string) => forTexts()?.redact(text) ?? text
 
+  const redactInSlices = async (text: string) => {
+    if (text.length <= SLICE_CHARS) return redact(text)
+    const known = forTexts()
+    return known ? await new TextRedactor(known.automata).redactInSlices(text) : text
+  }
+
   return {
     set: (name, ...values) => set(name, values, false),
     setServerKey: (name, ...values) => set(name, values, true),
@@ -89,14 +97,14 @@ export function createRedactor(automataOf = createSharedAutomata()): Redactor {
       if (secrets.delete(name)) forget()
     },
     redact,
-    async redactInSlices(text) {
-      if (text.length <= SLICE_CHARS) return redact(text)
-      const known = forTexts()
-      return known ? await new TextRedactor(known.automata).redactInSlices(text) : text
-    },
+    redactInSlices,
     redactCutOff(text) {
       const automata = forStreams()
       return redact(automata ? new TextRedactor(automata).redactCutOff(text) : text)
+    },
+    async redactCutOffInSlices(text) {
+      const automata = forStreams()
+      return await redactInSlices(automata ? await new TextRedactor(automata).redactInSlices(text, true) : text)
     },
     stream: () => createStreamRedactor(forStreams, 'char'),
     byteStream: () => createByteRedactor(createStreamRedactor(forStreams, 'byte')),

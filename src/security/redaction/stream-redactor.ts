@@ -115,15 +115,30 @@ export class TextRedactor {
     return this.#finish(text)
   }
 
-  /** Redacts a long text; yields to other work in between. Not for two texts at a time. */
-  async redactInSlices(text: string): Promise<string> {
+  /** Redacts a long text; yields to other work in between. Not for two texts at a time. `isCutOff` is as in `redactCutOff`. */
+  async redactInSlices(text: string, isCutOff = false): Promise<string> {
     const slices = createSlices()
+    const pieces: string[] = []
+    let written = 0
+    const write = (end: number, settled: number) => {
+      if (this.#found.isEmpty) return
+      const part = this.#writer.write(text.slice(written, end), written, settled)
+      pieces.push(part.written)
+      written = part.upTo
+    }
     this.#scanner.begin(0)
+    this.#writer.begin()
     for (let at = 0; at < text.length; at += SLICE_CHARS) {
       this.#scanner.scan(text.slice(at, at + SLICE_CHARS))
+      // Immediately: to write everything at the end would be one long step, and half of the text may be secrets.
+      write(Math.min(at + SLICE_CHARS, text.length), this.#scanner.settled)
       await slices.rest()
     }
-    return this.#finish(text)
+    if (!isCutOff) this.#scanner.finish()
+    const end = isCutOff ? Math.max(this.#scanner.settled, this.#found.end) : text.length
+    write(end, Infinity)
+    this.#found.clear()
+    return pieces.length === 0 ? text.slice(0, end) : pieces.join('') + text.slice(written, end)
   }
 
   #finish(text: string): string {
@@ -156,7 +171,8 @@ class Writer {
   write(text: string, start: number, settled: number): { written: string; upTo: number } {
     const found = this.#found.sorted()
     const limit = Math.min(settled, start + text.length)
-    let written = ''
+    // Joined at the end: one text that grows by each piece would be a tree of hundreds of thousands of texts.
+    const pieces: string[] = []
     let at = start
     for (let next = 0; ;) {
       let furthest: Occurrence | undefined
@@ -169,17 +185,17 @@ class Writer {
         const goesOn = furthest.of !== undefined && furthest.of === this.#latest?.of && furthest.start < at
         // Another one that has begun by now may extend further.
         if (at >= settled && !goesOn) break
-        if (!goesOn) written += `<secret:${furthest.name}>`
+        if (!goesOn) pieces.push(`<secret:${furthest.name}>`)
         this.#latest = { ...furthest }
         at = furthest.end
         continue
       }
       const until = Math.min(found[next]?.start ?? limit, limit)
       if (until <= at) break
-      written += text.slice(at - start, until - start)
+      pieces.push(text.slice(at - start, until - start))
       at = until
     }
     this.#found.forget(at)
-    return { written, upTo: at }
+    return { written: pieces.join(''), upTo: at }
   }
 }

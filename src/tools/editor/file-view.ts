@@ -3,7 +3,7 @@
  * parts.
  */
 import type { Listing } from '../../files/directory-listing.ts'
-import { MAX_LISTED } from '../../files/directory-listing.ts'
+import { MAX_LISTED, MAX_LISTED_CHARS } from '../../files/directory-listing.ts'
 import { EditorError } from './editor-faults.ts'
 import type { Edit } from './text-edit.ts'
 import { countLines, lineAt, lineStart } from './text-edit.ts'
@@ -87,7 +87,7 @@ export async function showEdit(
 export function showDirectory(path: string, { entries, hidden, isCut }: Listing): View {
   const root = path.endsWith('/') ? path : `${path}/`
   const notes = [
-    isCut && `[There are more; at most ${MAX_LISTED} are listed. View one of the directories, or use find.]`,
+    isCut && `[There are more; at most ${MAX_LISTED} are listed, and ${MAX_LISTED_CHARS} characters. View one of the directories, or use find.]`,
     hidden > 0 &&
       `${hidden} hidden files/directories in this directory are excluded. You can use 'ls -la ${path}' to see them.`,
   ].filter((note) => note !== false)

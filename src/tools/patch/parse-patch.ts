@@ -27,6 +27,9 @@ const MAX_FILES = 500
 /** Places to find in all files: each may take a search through all of a file. */
 const MAX_PLACES = 1000
 
+/** A patch repeats what it changes: no model writes so many lines. Each takes memory and time. */
+const MAX_LINES = 100_000
+
 /** Throws an `EditorError` that names the invalid line of the patch. */
 export function parsePatch(input: string): FilePatch[] {
   const reader = new LineReader(patchLines(input))
@@ -52,7 +55,10 @@ function refuseTooMany(files: readonly FilePatch[]): void {
 
 /** Returns the lines between the markers, which may be in a here-document as for a shell. */
 function patchLines(input: string): string[] {
-  const lines = withPlainLineEnds(input).trim().split('\n')
+  const lines = withPlainLineEnds(input)
+    .trim()
+    .split('\n', MAX_LINES + 1)
+  if (lines.length > MAX_LINES) throw new EditorError(`A patch has at most ${MAX_LINES} lines; send several patches.`)
   const first = lines.findIndex((line) => line.trim() === BEGIN)
   const last = lines.findLastIndex((line) => line.trim() === END)
   const isHereDocument = first === 1 && /^(apply_patch\s*)?<<-?\s*['"]?EOF['"]?$/.test(lines[0]?.trim() ?? '')

@@ -4,8 +4,11 @@
  * patch has. Runs in linear time for each hunk.
  */
 import { createPatientFinder } from '../../lib/text/find-text.ts'
+import type { Slices } from '../../lib/time-slices.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import { EditorError } from '../editor/editor-faults.ts'
+import type { Lines, Part } from './lines.ts'
+import { readLines } from './lines.ts'
 import type { Hunk, HunkLine } from './parse-patch.ts'
 
 /** Throws an `EditorError` for a hunk whose lines are not in the text, and the reason of the signal when that is aborted. */
@@ -15,36 +18,28 @@ export async function patchText(
   hunks: readonly Hunk[],
   signal: AbortSignal,
 ): Promise<string> {
-  const lines = splitLines(text)
-  const search = new LineSearch(lines.map((line) => line.text))
-  const patched: (readonly Line[])[] = []
+  const slices = createSlices()
+  const lines = await readLines(text, slices)
+  const search = new LineSearch(lines, slices)
+  const patched: (readonly Part[])[] = []
   let done = 0
   for (const [number, hunk] of hunks.entries()) {
     signal.throwIfAborted()
     const found = await locate(search, hunk, done)
     if (!found) throw new EditorError(explain(path, number + 1, hunk))
-    patched.push(lines.slice(done, found.start), replaced(lines, found))
+    patched.push(lines.part(done, found.start), replaced(lines, found))
     done = found.start + found.lines.filter(isOld).length
   }
-  return joinLines([...patched, lines.slice(done)].flat(), lines)
-}
-
-/** A line and its line end, which is empty only for the last. */
-type Line = { readonly text: string; readonly end: string }
-
-function splitLines(text: string): Line[] {
-  return (text.match(/[^\n]+\n?|\n/g) ?? []).map((whole) => {
-    const end = whole.endsWith('\r\n') ? '\r\n' : whole.endsWith('\n') ? '\n' : ''
-    return { text: whole.slice(0, whole.length - end.length), end }
-  })
+  const { count } = lines
+  return joinParts([...patched, lines.part(done, count)].flat(), lines.endOf(0), lines.endOf(count - 1))
 }
 
 /** The text ends as before: with or without a line end. */
-function joinLines(lines: readonly Line[], before: readonly Line[]): string {
-  const lastEnd = before.at(-1)?.end ?? '\n'
-  const usual = before.at(0)?.end || '\n'
-  return lines
-    .map(({ text, end }, at) => text + (at === lines.length - 1 ? lastEnd && (end || usual) : end || usual))
+function joinParts(parts: readonly Part[], first: string | undefined, last: string | undefined): string {
+  const lastEnd = last ?? '\n'
+  const usual = first || '\n'
+  return parts
+    .map(({ text, end }, at) => text + (at === parts.length - 1 ? lastEnd && (end || usual) : end || usual))
     .join('')
 }
 
@@ -75,32 +70,37 @@ async function locate(
   return again === undefined ? undefined : { start: again, lines: lines.slice(0, -1) }
 }
 
-function replaced(lines: readonly Line[], { start, lines: changes }: Located): Line[] {
-  const result: Line[] = []
+function replaced(lines: Lines, { start, lines: changes }: Located): Part[] {
+  const result: Part[] = []
   let at = start
   for (const { kind, text } of changes) {
-    const line = lines[at]
-    if (kind === '+') result.push({ text, end: (line?.end || lines[at - 1]?.end) ?? '' })
+    if (kind === '+') result.push({ text, end: (lines.endOf(at) || lines.endOf(at - 1)) ?? '' })
     else at++
-    if (kind === ' ' && line) result.push(line)
+    if (kind === ' ') result.push(...lines.part(at - 1, at))
   }
   return result
 }
 
-const FORMS: readonly ((line: string) => string)[] = [(line) => line, (line) => line.trimEnd(), (line) => line.trim()]
+type Form = (line: string) => string
+
+const FORMS: readonly Form[] = [(line) => line, (line) => line.trimEnd(), (line) => line.trim()]
+
+/** Lines of the file that are joined at a time: between two of these parts other work has a turn. */
+const LINES_AT_A_TIME = 10_000
 
 /** Finds lines in lines: as one text, in which each line is between two line ends. */
 class LineSearch {
-  readonly #lines: readonly string[]
-  readonly #slices = createSlices()
-  readonly #forms = new Map<(line: string) => string, { readonly text: string; readonly starts: Uint32Array }>()
+  readonly #lines: Lines
+  readonly #slices: Slices
+  readonly #forms = new Map<Form, { readonly text: string; readonly starts: Uint32Array }>()
 
-  constructor(lines: readonly string[]) {
+  constructor(lines: Lines, slices: Slices) {
     this.#lines = lines
+    this.#slices = slices
   }
 
   get count(): number {
-    return this.#lines.length
+    return this.#lines.count
   }
 
   /** Returns the index of the first matching line at or after line `from`; with `isAtEnd` preferably the last match. */
@@ -108,7 +108,7 @@ class LineSearch {
     const last = this.count - wanted.length
     for (const form of FORMS) {
       const pattern = wanted.map(form)
-      if (isAtEnd && last >= from && pattern.every((line, at) => line === form(this.#lines[last + at] ?? '')))
+      if (isAtEnd && last >= from && pattern.every((line, at) => line === form(this.#lines.textOf(last + at))))
         return last
       const found = await this.#findIn(form, pattern, from)
       if (found !== undefined) return found
@@ -116,23 +116,34 @@ class LineSearch {
     return undefined
   }
 
-  async #findIn(form: (line: string) => string, pattern: readonly string[], from: number): Promise<number | undefined> {
+  async #findIn(form: Form, pattern: readonly string[], from: number): Promise<number | undefined> {
     if (from + pattern.length > this.count) return undefined
-    const { text, starts } = this.#formed(form)
+    const { text, starts } = await this.#formed(form)
     const find = createPatientFinder(text, `\n${pattern.join('\n')}\n`, this.#slices)
     const at = await find(starts[from] ?? 0)
     await this.#slices.rest()
     return at < 0 ? undefined : indexOfStart(starts, at)
   }
 
-  #formed(form: (line: string) => string) {
-    let formed = this.#forms.get(form)
-    if (!formed) {
-      const lines = this.#lines.map(form)
-      const starts = new Uint32Array(lines.length)
-      for (let at = 1; at < lines.length; at++) starts[at] = (starts[at - 1] ?? 0) + (lines[at - 1]?.length ?? 0) + 1
-      this.#forms.set(form, (formed = { text: `\n${lines.join('\n')}\n`, starts }))
+  async #formed(form: Form) {
+    const known = this.#forms.get(form)
+    if (known) return known
+    const starts = new Uint32Array(this.count)
+    const texts = ['\n']
+    let start = 0
+    for (let first = 0; first < this.count; first += LINES_AT_A_TIME) {
+      const some: string[] = []
+      for (let at = first; at < Math.min(first + LINES_AT_A_TIME, this.count); at++) {
+        const line = form(this.#lines.textOf(at))
+        starts[at] = start
+        start += line.length + 1
+        some.push(line, '\n')
+      }
+      texts.push(some.join(''))
+      await this.#slices.rest()
     }
+    const formed = { text: texts.join(''), starts }
+    this.#forms.set(form, formed)
     return formed
   }
 }

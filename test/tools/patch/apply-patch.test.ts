@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
 import { createApplyPatch } from '../../../src/tools/patch/apply-patch.ts'
+import { parsePatch } from '../../../src/tools/patch/parse-patch.ts'
+import { patchText } from '../../../src/tools/patch/patch-text.ts'
+import { growthOfSteps } from '../../support/turns.ts'
 import { openFiles } from '../editor/editor-fixture.ts'
 
 const patchOf = (...lines: string[]) => ({ input: ['*** Begin Patch', ...lines, '*** End Patch'].join('\n') })
@@ -24,6 +27,24 @@ async function updated(before: string, ...hunks: string[]): Promise<string> {
   await say(patchOf('*** Update File: a', ...hunks))
   return await read('a')
 }
+
+test('no step of a patch grows with the lines of the file', async () => {
+  const [part] = parsePatch(patchOf('*** Update File: a', '@@', '-the last', '+another').input)
+  const hunks = part?.kind === 'update' ? part.hunks : []
+  const { signal } = new AbortController()
+  const growth = await growthOfSteps(async (times) => {
+    const text = `${'x\n'.repeat(250_000 * times)}the last\n`
+    expect((await patchText('a', text, hunks, signal)).endsWith('x\nanother\n')).toBe(true)
+  })
+  expect(growth).toBeLessThan(3)
+})
+
+test('a patch of too many lines is refused before it is taken apart', async () => {
+  const { say, read } = await openPatch({ a: 'one\n' })
+  const patch = patchOf('*** Update File: a', '-one', ...Array<string>(100_001).fill('+two'))
+  await expect(say(patch)).rejects.toThrow('at most 100000 lines')
+  expect(await read('a')).toBe('one\n')
+})
 
 test('adds, updates, moves and deletes files in one patch, and says what it did', async () => {
   const { say, read, workdir } = await openPatch({ update: 'one\ntwo\n', move: 'old\n', gone: 'x' })
