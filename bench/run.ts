@@ -11,6 +11,7 @@ import { benchCallbacks } from './callbacks.ts'
 import { benchChurn } from './churn.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
+import { benchEventLoop } from './event-loop.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
 import { benchLimits } from './limits.ts'
@@ -47,6 +48,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   cli: benchCli,
   scale: benchScale,
   active: benchActive,
+  'event-loop': benchEventLoop,
   'event-page': () => benchEventPage(),
   'long-log': benchLongLog,
   sdk: benchSdk,
