@@ -19,6 +19,7 @@ import { benchMcp } from './mcp.ts'
 import { benchLongLog } from './long-log.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchNetwork } from './network.ts'
+import { benchOpen } from './open.ts'
 import { benchPrefix } from './prefix.ts'
 import { benchPresets } from './presets.ts'
 import { benchScale } from './scale.ts'
@@ -37,6 +38,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   deltas: benchDeltas,
   chat: benchChat,
   create: benchCreate,
+  open: benchOpen,
   files: benchFiles,
   commands: benchCommands,
   network: benchNetwork,

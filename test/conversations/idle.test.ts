@@ -202,6 +202,40 @@ describe('stays open', () => {
   })
 })
 
+test('of more than may be open unused, the least recently used are closed; those in use and busy ones stay', async () => {
+  const slow = gate('Slow')
+  const idle = { afterMs: 3_600_000, isShort: () => false, maxUnused: 10 }
+  const script = [{ calls: [call('Slow')] }, { text: 'Done.' }]
+  await using bench = await setBench({ manager: { idle }, tools: [slow.tool], script })
+  const { manager } = bench
+  const [held, busy, old] = [await bench.converse(), await bench.converse(), await bench.converse()]
+  using _ = { [Symbol.dispose]: manager.hold(held.id) }
+  await busy.post(userText('go', true))
+  await slow.entered
+  for (let i = 0; i < 50; i++) await bench.create()
+  const last = await bench.converse()
+  await expect.poll(() => manager.openCount).toBe(1 + idle.maxUnused)
+  expect([held, busy, old, last].map(({ log }) => log.ended)).toEqual([undefined, undefined, 'closing', undefined])
+  slow.open()
+  await expect.poll(() => busy.state.status).toBe('idle')
+  // Each of these is closed again, and opened by the next request.
+  for (let i = 0; i < 2; i++) expect((await manager.open(old.id)).id).toBe(old.id)
+})
+
+test('one that was created and not used is stored once: neither its close nor a stop of the server writes it again', async () => {
+  await using bench = await setIdle()
+  const [one, other] = [await bench.converse(), await bench.converse()]
+  const release = bench.manager.hold(other.id)
+  const inodes = () =>
+    Promise.all([one, other].map(async ({ id }) => (await stat(join(bench.dataDir, 'sessions', id, 'meta.json'))).ino))
+  await expect.poll(inodes).toBeDefined()
+  const before = await inodes()
+  await closed(one)
+  release()
+  await bench.manager.close()
+  expect(await inodes()).toEqual(before)
+})
+
 test('while memory is short, conversations are closed sooner', async () => {
   let isShort = false
   await using bench = await setBench({

@@ -27,6 +27,8 @@ export type WatchedServer = AsyncDisposable & {
   /** The values of the metrics whose names begin so, summed. */
   readonly metric: (name: string) => Promise<number>
   readonly writeSnapshot: (path: string) => Promise<void>
+  /** A process waits for its inspector before it exits: call it before the server is stopped. */
+  readonly disconnect: () => void
 }
 
 export async function startWatchedServer(env: Record<string, string>): Promise<WatchedServer> {
@@ -61,6 +63,7 @@ export async function startWatchedServer(env: Record<string, string>): Promise<W
     async writeSnapshot(path) {
       await evaluate(`process.getBuiltinModule('v8').writeHeapSnapshot(${JSON.stringify(path)})`)
     },
+    disconnect: inspector.close,
     async [Symbol.asyncDispose]() {
       inspector.close()
       await server[Symbol.asyncDispose]()

@@ -1,7 +1,9 @@
 /**
- * Looks regularly for conversations that have been idle for long and closes them, and their idle shells before that
- * while the server is short of memory, processes or file descriptors. Decides when, not how.
+ * Closes conversations that nobody uses: those that have been idle for long, looked for regularly, and the least
+ * recently used of more than may be open at rest. While the server is short of memory, processes or file descriptors, it
+ * closes more of them sooner, and their idle shells before that. Decides when, not how.
  */
+import { getHeapStatistics } from 'node:v8'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { Uses } from './uses.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
@@ -13,6 +15,8 @@ export type IdleOptions = {
   readonly isShort: () => boolean
   /** The same for conversations and shells while it is short. Default: long enough for a client that sends one request after another. */
   readonly shortMs?: number
+  /** How many conversations may be open without being used. Default: by the memory that the heap may take. */
+  readonly maxUnused?: number
 }
 
 export type IdleWatchDeps = IdleOptions & {
@@ -29,27 +33,68 @@ const SHORT_MS = 10_000
 const LOOKS = 2
 const CONCURRENCY = 8
 
-/** Returns a stop function. */
-export function watchIdle(deps: IdleWatchDeps): () => void {
-  const { afterMs, shortMs = SHORT_MS } = deps
-  const everyMs = Math.ceil(Math.min(afterMs, shortMs) / LOOKS)
-  let isLooking = false
-  const look = async () => {
-    if (isLooking) return
-    isLooking = true
-    await closeIdle(deps).finally(() => (isLooking = false))
-  }
-  const timer = setInterval(() => void look(), timerMs(everyMs)).unref()
-  return () => clearInterval(timer)
-}
+/** What an open conversation without a history takes, in bytes. */
+const OPEN_BYTES = 64 * 1024
+/** The part of the heap's limit that conversations may take which nobody uses. */
+const UNUSED_HEAP = 0.05
+/** Between two looks for surplus ones, in milliseconds: many are created meanwhile, and closed together. */
+const SURPLUS_LOOK_MS = 100
+/** Conversations of one look: those that turn out to be busy must not make it long. */
+const MAX_TRIED = 500
 
-async function closeIdle(deps: IdleWatchDeps): Promise<void> {
-  const { uses, openIds, close, closeShells, afterMs, isShort, shortMs = SHORT_MS } = deps
-  uses.forgetClosed()
-  const short = isShort()
-  // Also those of conversations that somebody follows.
-  if (short) await mapBounded([...openIds()], CONCURRENCY, (id) => closeShells(id, shortMs))
-  const ms = short ? Math.min(afterMs, shortMs) : afterMs
-  const idle = [...openIds()].filter((id) => uses.idleMs(id) >= ms)
-  await mapBounded(idle, CONCURRENCY, close)
+export class IdleWatch {
+  readonly #deps: IdleWatchDeps
+  readonly #maxUnused: number
+  readonly #timer: NodeJS.Timeout
+  #surplusTimer: NodeJS.Timeout | undefined
+  #isLooking = false
+
+  constructor(deps: IdleWatchDeps) {
+    this.#deps = deps
+    const { afterMs, shortMs = SHORT_MS, maxUnused } = deps
+    this.#maxUnused = maxUnused ?? Math.ceil((getHeapStatistics().heap_size_limit * UNUSED_HEAP) / OPEN_BYTES)
+    const everyMs = Math.ceil(Math.min(afterMs, shortMs) / LOOKS)
+    this.#timer = setInterval(() => void this.#look(() => this.#closeIdle()), timerMs(everyMs)).unref()
+  }
+
+  /** Call it when a conversation was opened, or its use has ended. */
+  noteUse(): void {
+    if (this.#surplusTimer || this.#deps.uses.unused <= this.#maxUnused) return
+    this.#surplusTimer = setTimeout(() => {
+      this.#surplusTimer = undefined
+      void this.#look(() => this.#closeSurplus())
+    }, SURPLUS_LOOK_MS).unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    clearTimeout(this.#surplusTimer)
+  }
+
+  async #look(close: () => Promise<void>): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    await close().finally(() => (this.#isLooking = false))
+  }
+
+  async #closeIdle(): Promise<void> {
+    const { uses, openIds, close, closeShells, afterMs, isShort, shortMs = SHORT_MS } = this.#deps
+    uses.forgetClosed()
+    const short = isShort()
+    // Also those of conversations that somebody follows.
+    if (short) await mapBounded([...openIds()], CONCURRENCY, (id) => closeShells(id, shortMs))
+    const ms = short ? Math.min(afterMs, shortMs) : afterMs
+    const idle = [...openIds()].filter((id) => uses.idleMs(id) >= ms)
+    await mapBounded(idle, CONCURRENCY, close)
+  }
+
+  async #closeSurplus(): Promise<void> {
+    const { uses, close } = this.#deps
+    const { unused } = uses
+    const ids = uses.leastRecent(Math.min(unused - this.#maxUnused, MAX_TRIED))
+    await mapBounded(ids, CONCURRENCY, close)
+    // A busy one is asked again after all others.
+    for (const id of ids) uses.postpone(id)
+    if (uses.unused < unused) this.noteUse()
+  }
 }

@@ -9,7 +9,9 @@ type Use = {
 }
 
 export class Uses {
+  /** The least recent first, except those that are held. */
   readonly #uses = new Map<string, Use>()
+  #held = 0
   readonly #isOpen: (id: string) => boolean
 
   /** Forgets a conversation for which `isOpen` is false as soon as nothing holds it. */
@@ -20,16 +22,41 @@ export class Uses {
   /** Keeps a conversation in use until the returned function is called. That function is idempotent. */
   hold(id: string): () => void {
     const use = this.#note(id)
-    use.holders++
+    if (use.holders++ === 0) this.#held++
     let isHeld = true
     return () => {
       if (!isHeld) return
       isHeld = false
-      use.holders--
-      use.lastAt = performance.now()
-      use.count++
-      if (use.holders === 0 && !this.#isOpen(id)) this.#uses.delete(id)
+      this.#note(id)
+      if (--use.holders > 0) return
+      this.#held--
+      if (!this.#isOpen(id)) this.#uses.delete(id)
     }
+  }
+
+  /** The number of conversations that nothing holds. Some may be closed already. */
+  get unused(): number {
+    return this.#uses.size - this.#held
+  }
+
+  /** Returns as many open conversations that nothing holds as are wanted, the least recently used first. */
+  leastRecent(count: number): string[] {
+    const found: string[] = []
+    for (const [id, { holders }] of this.#uses) {
+      if (found.length >= count) break
+      if (holders > 0) continue
+      if (this.#isOpen(id)) found.push(id)
+      else this.#uses.delete(id)
+    }
+    return found
+  }
+
+  /** Makes it the last of `leastRecent`, though it was not used. */
+  postpone(id: string): void {
+    const use = this.#uses.get(id)
+    if (!use) return
+    this.#uses.delete(id)
+    if (use.holders > 0 || this.#isOpen(id)) this.#uses.set(id, use)
   }
 
   /** Records a use now. */
@@ -63,6 +90,7 @@ export class Uses {
     const use = this.#uses.get(id) ?? { holders: 0, lastAt: 0, count: 0 }
     use.lastAt = performance.now()
     use.count++
+    this.#uses.delete(id)
     this.#uses.set(id, use)
     return use
   }

@@ -18,6 +18,8 @@ export class KnownConversations {
   readonly #deps: StartUpDeps
   readonly #summaries = new Summaries()
   readonly #resting: RestingViews
+  /** The states that are in `meta.json`, or are being written there. */
+  readonly #stored = new WeakSet<State>()
 
   constructor(deps: StartUpDeps) {
     this.#deps = deps
@@ -56,13 +58,25 @@ export class KnownConversations {
 
   /** Stores a change in memory and in `meta.json`, which is only a cache. Ignores unknown conversations. */
   readonly update = (state: State): void => {
-    const { storage, logger } = this.#deps
+    const { logger } = this.#deps
     if (!this.has(state.id)) return
     this.refresh(state)
-    writeSnapshot(storage, state).catch(
+    this.store(state).catch(
       (error: unknown) =>
         this.has(state.id) && logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'),
     )
+  }
+
+  /** Writes `meta.json`, unless it has this very state: a conversation that was only created is written once. */
+  async store(state: State): Promise<void> {
+    if (this.#stored.has(state)) return
+    this.#stored.add(state)
+    try {
+      await writeSnapshot(this.#deps.storage, state)
+    } catch (error) {
+      this.#stored.delete(state)
+      throw error
+    }
   }
 
   setDamaged(id: string): void {

@@ -1,16 +1,16 @@
 /** The open conversations: each at most once, opened on demand, closed when idle or when the server stops. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Problem } from '../../contract/problem.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { Conversation } from '../conversation.ts'
 import type { ConversationDeps } from '../dependencies.ts'
 import type { IdleOptions } from '../idle/idle-watch.ts'
-import { watchIdle } from '../idle/idle-watch.ts'
+import { IdleWatch } from '../idle/idle-watch.ts'
 import { Uses } from '../idle/uses.ts'
 import { openConversation } from '../open.ts'
 import type { KnownConversations } from './known-conversations.ts'
 import { Phases, deletedProblem } from './phases.ts'
 import { Recovery } from './recovery.ts'
-import { writeSnapshot } from './snapshot.ts'
 
 export type OpenConversationsDeps = {
   readonly conversations: ConversationDeps
@@ -24,6 +24,9 @@ type Deletion = Parameters<Phases['delete']> extends [string, ...infer Rest] ? R
 /** Conversations recovered concurrently. */
 const RECOVERY_CONCURRENCY = 64
 
+/** Conversations that a stop of the server begins to close in one turn of the event loop. */
+const CLOSED_AT_ONCE = 16
+
 export class OpenConversations {
   readonly #deps: OpenConversationsDeps
   readonly #phases: Phases
@@ -32,7 +35,7 @@ export class OpenConversations {
   readonly #stopping = new AbortController()
   readonly #recovery: Recovery
   readonly #uses = new Uses((id) => this.#phases.openOf(id) !== undefined)
-  readonly #stopIdleWatch: (() => void) | undefined
+  readonly #idleWatch: IdleWatch | undefined
 
   constructor(deps: OpenConversationsDeps) {
     this.#deps = deps
@@ -44,9 +47,9 @@ export class OpenConversations {
       isKnown: (id) => deps.known.has(id),
       open: (id) => this.open(id),
     })
-    this.#stopIdleWatch =
+    this.#idleWatch =
       deps.idle &&
-      watchIdle({
+      new IdleWatch({
         ...deps.idle,
         uses: this.#uses,
         openIds: () => this.#phases.openIds(),
@@ -67,7 +70,11 @@ export class OpenConversations {
 
   /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */
   hold(id: string): () => void {
-    return this.#uses.hold(id)
+    const release = this.#uses.hold(id)
+    return () => {
+      release()
+      this.#idleWatch?.noteUse()
+    }
   }
 
   /** Throws a `Problem` if it does not exist, was deleted, or its log is damaged. */
@@ -133,15 +140,22 @@ export class OpenConversations {
   /** Opens and creates nothing from now on. */
   stop(): void {
     this.#stopping.abort(stoppingProblem())
-    this.#stopIdleWatch?.()
+    this.#idleWatch?.stop()
   }
 
   /** Closes all, after `stop`. Never rejects. */
   async closeAll(): Promise<void> {
-    const phases = await this.#phases.settled()
-    const closing = phases.map(([id, phase]) => 'conversation' in phase && this.#closeAtStop(id, phase.conversation))
-    const ended = phases.map(([, phase]) => 'ended' in phase && phase.ended)
-    await Promise.allSettled([...closing, ...ended])
+    const isRunning = (id: string) => this.#deps.known.get(id)?.status === 'running'
+    // Those that take longest begin first.
+    const phases = (await this.#phases.settled()).sort(([a], [b]) => Number(isRunning(b)) - Number(isRunning(a)))
+    const ending: Promise<unknown>[] = []
+    for (const [id, phase] of phases) if ('conversation' in phase) this.#unclosed.add(id)
+    for (const [at, [id, phase]] of phases.entries()) {
+      ending.push('ended' in phase ? phase.ended : this.#closeAtStop(id, phase.conversation))
+      // All at once, none would be closed before all have begun, and no timer could end the wait for them.
+      if (at % CLOSED_AT_ONCE === CLOSED_AT_ONCE - 1) await nextTurn()
+    }
+    await Promise.allSettled(ending)
   }
 
   /** The ids of those that `closeAll` has not closed yet, or could not close. */
@@ -152,7 +166,6 @@ export class OpenConversations {
 
   /** Never rejects. */
   async #closeAtStop(id: string, opening: Promise<Conversation>): Promise<void> {
-    this.#unclosed.add(id)
     const conversation = await opening.catch(() => undefined) // reported to the caller that opened it
     try {
       await conversation?.dispose('closing')
@@ -196,6 +209,9 @@ export class OpenConversations {
   }
 
   #watch(conversation: Conversation): void {
+    // One that is created is not held by the request that creates it.
+    this.#uses.note(conversation.id)
+    this.#idleWatch?.noteUse()
     this.#recovery.opened(conversation.id)
     this.#recovery.watch(conversation)
   }
@@ -211,7 +227,7 @@ export class OpenConversations {
 
   /** Closes it if it is idle, to free memory; the next request reopens it. Never rejects. */
   async #closeAtRest(id: string): Promise<void> {
-    const { storage, logger } = this.#deps.conversations
+    const { logger } = this.#deps.conversations
     const phase = this.#phases.openOf(id)
     const isUnused = this.#uses.watch(id)
     try {
@@ -221,7 +237,7 @@ export class OpenConversations {
       // It may have been deleted: no snapshot may follow then.
       if (this.#phases.of(id) !== phase) return
       // Lists read this file while it is closed.
-      await writeSnapshot(storage, state)
+      await this.#deps.known.store(state)
       if (!isUnused() || conversation.state !== state || this.#stopping.signal.aborted) return
       await this.#phases.close(id, phase, () => this.#rest(conversation))
     } catch (error) {
