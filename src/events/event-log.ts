@@ -208,7 +208,7 @@ export class EventLog {
   async #close(end: LogEnd): Promise<void> {
     this.#ended = end
     try {
-      await this.#log.close()
+      await this.#log.close(end === 'deleted' ? end : undefined)
       await this.#lastShown
     } finally {
       this.#messages.forgetAll()

@@ -69,7 +69,7 @@ export type LogPage = { readonly events: readonly StoredEvent[]; readonly scanne
  * `read` returns only durable events and may run during appends, also after these failed. It, `find` and `count` throw
  * `conversation_damaged` if they encounter something that is not an event; so does `StoredEvent.event` if it does not
  * parse.
- * `close` waits for pending appends; afterwards everything throws `unavailable`.
+ * `close` waits for pending appends; afterwards everything throws `unavailable`, or `conversation_deleted` if that is why.
  */
 export interface StoredLog {
   readonly conversationId: string
@@ -82,7 +82,7 @@ export interface StoredLog {
   /** Returns the event with this id, or undefined. */
   find(eventId: string): Promise<StoredEvent | undefined>
   count(filter?: EventFilter): Promise<number>
-  close(): Promise<void>
+  close(why?: 'deleted'): Promise<void>
 }
 
 /** A read-only view of a log at one moment: `read` never goes beyond that `head`. */

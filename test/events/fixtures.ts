@@ -98,6 +98,6 @@ export function toldLate(stored: StoredLog, ms: (call: number) => number): Store
     read: (options) => stored.read(options),
     find: (eventId) => stored.find(eventId),
     count: (filter) => stored.count(filter),
-    close: () => stored.close(),
+    close: (why) => stored.close(why),
   }
 }

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Event, EventDraft } from '../../src/contract/events/event.ts'
+import type { Problem } from '../../src/contract/problem.ts'
 import type { EventStore, LogViews, ReadOptions, StoredEvent, StoredLog } from '../../src/events/event-store.ts'
 import { uuid7, uuid7Time } from '../../src/lib/uuid7.ts'
 import { append, message, readAll, seqsOf, textOf, toolResult } from './fixtures.ts'
@@ -369,6 +370,15 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         await using view = await under.store.view(id)
         expect((await readAll(view)).map(textOf)).toEqual(['a', 'b'])
         await Promise.all([appended, closed])
+      })
+
+      test('says why a log is closed: a deleted conversation is not tried again', async () => {
+        const logs = [await under.store.create(id), await under.store.create(crypto.randomUUID())]
+        for (const log of logs) await append(log, message('a'))
+        await logs[0]!.close('deleted')
+        await logs[1]!.close()
+        const codeOf = (log: StoredLog) => log.read({ limit: 1 }).catch(({ code }: Problem) => code)
+        expect(await Promise.all(logs.map(codeOf))).toEqual(['conversation_deleted', 'unavailable'])
       })
 
       test('finds no log that was never made, or is deleted; one under which the writer closes says so', async () => {

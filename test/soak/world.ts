@@ -1,6 +1,7 @@
 /** The conversations of a soak, its requests, and what was wrong with the answers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { Agent, fetch } from 'undici'
 import { PATIENCE_MS } from '../support/patience.ts'
 import type { Random } from '../support/random.ts'
 import { KEY } from '../support/server.ts'
@@ -12,6 +13,9 @@ const HOT = 30
 
 /** Answers that say that the soak has asked for what nobody can have; all else that is refused depends on the moment. */
 const OWN_MISTAKES: ReadonlySet<number> = new Set([400, 401, 403, 405, 406, 413, 414, 415, 422])
+
+/** A connection may take as long as everything else: the machine may be busy with other work. */
+const CONNECTIONS = new Agent({ connect: { timeout: PATIENCE_MS } })
 
 /** Of failures with the same text, so many are kept. */
 const MAX_KEPT_FAILURES = 200
@@ -107,6 +111,7 @@ export class World {
   async #send(method: string, path: string, body: unknown): Promise<Answer> {
     const type = body instanceof Uint8Array ? 'application/octet-stream' : 'application/json'
     const response = await fetch(this.url + path, {
+      dispatcher: CONNECTIONS,
       method,
       headers: { authorization: `Bearer ${KEY}`, ...(body !== undefined && { 'content-type': type }) },
       ...(body !== undefined && { body: body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body) }),

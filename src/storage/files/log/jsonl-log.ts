@@ -106,8 +106,8 @@ export class JsonlLog implements StoredLog {
     return false
   }
 
-  async close(): Promise<void> {
-    this.#over ??= closed()
+  async close(why?: 'deleted'): Promise<void> {
+    this.#over ??= why === 'deleted' ? deleted() : closed()
     await this.#commits.settled()
     await this.#file.close(this.#over)
     this.#onClosed()
