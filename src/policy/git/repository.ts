@@ -2,8 +2,8 @@
  * Whether git by itself may run a program in a directory: by the configuration of its repository, by a hook, or by those
  * of its submodules. It reads files only, and never starts git. Synchronous: all that it reads is bounded.
  */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import { codeOf } from '../../lib/error-code.ts'
 import { checkConfig } from './harmless-config.ts'
 import { submodulesIn } from './index-file.ts'
@@ -22,7 +22,7 @@ const HOOKS = ['post-index-change']
 /** The end of a sentence that begins with "git"; undefined if git certainly runs nothing else there. */
 export function programOfGit(directory: string): string | undefined {
   try {
-    new Repositories().enter(directory)
+    new Repositories(directory).enter()
     return undefined
   } catch (error) {
     if (error instanceof MayRun) return error.message
@@ -33,11 +33,16 @@ export function programOfGit(directory: string): string | undefined {
 class MayRun extends Error {}
 
 class Repositories {
+  readonly #workdir: string
   #left = MAX_REPOSITORIES
 
+  constructor(workdir: string) {
+    this.#workdir = workdir
+  }
+
   /** As git does, looks for a repository in the directory and in each one above it. */
-  enter(start: string): void {
-    let directory = start
+  enter(): void {
+    let directory = this.#workdir
     for (let count = 0; count < MAX_PARENTS; count += 1) {
       if (this.#enterAt(directory)) return
       const parent = dirname(directory)
@@ -47,14 +52,13 @@ class Repositories {
     throw new MayRun('may find a repository above too many directories')
   }
 
-  /** Returns true if git certainly looks no further. What it may pass over is checked, too. */
+  /** Returns true if git certainly looks no further. What it may leave out is checked, too. */
   #enterAt(directory: string): boolean {
     const dotGit = join(directory, '.git')
-    let isFound = false
-    if (exists(dotGit)) isFound = this.#check(pointedAt(dotGit), directory)
-    // The files of a directory can be a repository without a work tree.
-    const isBare = exists(join(directory, 'HEAD')) && BARE.some((name) => exists(join(directory, name)))
-    if (isBare) isFound = this.#check(directory, directory) || isFound
+    const isFound = exists(dotGit) && this.#check(pointedAt(dotGit), directory)
+    // The files of a directory can be a repository: then an edit of a file `config` changes what git runs.
+    if (exists(join(directory, 'HEAD')) && BARE.some((name) => exists(join(directory, name))))
+      throw new MayRun('finds a repository that is not in a directory .git')
     return isFound
   }
 
@@ -62,6 +66,7 @@ class Repositories {
     this.#left -= 1
     if (this.#left < 0) throw new MayRun('finds too many repositories')
     const common = commonOf(gitDirectory)
+    for (const each of [gitDirectory, common]) this.#refuseOpen(each)
     for (const file of [join(common, 'config'), join(gitDirectory, 'config.worktree')])
       checkFile(file, { gitDirectory, worktree })
     refuseHooks(join(common, 'hooks'))
@@ -70,6 +75,13 @@ class Repositories {
       if (exists(join(submodule, '.git'))) this.#check(pointedAt(join(submodule, '.git')), submodule)
     }
     return exists(join(gitDirectory, 'HEAD'))
+  }
+
+  /** Edits of a file below `.git` need a permission, and those outside of the workdir, too. */
+  #refuseOpen(directory: string): void {
+    const below = relative(this.#workdir, realpathSync(directory)).split('/')
+    if (below[0] !== '..' && !below.includes('.git'))
+      throw new MayRun('finds a repository that is not in a directory .git')
   }
 }
 
@@ -124,7 +136,7 @@ function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
-/** Undefined if there is none. A pipe is not waited for. Throws for a file that is too long. */
+/** Undefined if there is none. Links are not followed and pipes not waited for. Throws for a file that is too long. */
 function read(path: string, maxBytes: number): Buffer | 'directory' | undefined {
   const descriptor = open(path)
   if (descriptor === undefined) return undefined
@@ -144,7 +156,7 @@ function read(path: string, maxBytes: number): Buffer | 'directory' | undefined 
 
 function open(path: string): number | undefined {
   try {
-    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY)
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined
     throw error

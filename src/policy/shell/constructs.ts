@@ -11,47 +11,53 @@ export type Oddity = { readonly hidden: string } | { readonly unusual: string }
 const hidden = (reason: string): Oddity => ({ hidden: reason })
 const ARITHMETIC = hidden('its arithmetic may run commands')
 
+/** Bash does no more with these than with what they hold, which is looked into. */
+const HOLDERS = [
+  'AndOr',
+  'AnsiCQuoted',
+  'BraceExpansion',
+  'BraceGroup',
+  'Case',
+  'CaseItem',
+  'CaseModification',
+  'Command',
+  'CompoundList',
+  'Default',
+  'DoubleQuoted',
+  'Elif',
+  'FileDescriptor',
+  'FileDescriptorVariable',
+  'For',
+  'Glob',
+  'HereDocBody',
+  'HereDocDelimiter',
+  'If',
+  'Literal',
+  'Negation',
+  'Pipeline',
+  'Redirected',
+  'Remove',
+  'Replace',
+  'Script',
+  'SimpleExpansion',
+  'SingleQuoted',
+  'Statement',
+  'Subshell',
+  'TestCommand',
+  'TestGroup',
+  'TestLogical',
+  'TestNot',
+  'Time',
+  'While',
+  'Word',
+] as const
+
+type Holder = Extract<SyntaxNode, { readonly type: (typeof HOLDERS)[number] }>
+const isHolder = (node: SyntaxNode): node is Holder => HOLDERS.some((type) => type === node.type)
+
 export function oddityOf(node: SyntaxNode): Oddity | undefined {
+  if (isHolder(node)) return undefined
   switch (node.type) {
-    // Bash only joins these, and what they hold is looked into.
-    case 'AndOr':
-    case 'AnsiCQuoted':
-    case 'BraceExpansion':
-    case 'BraceGroup':
-    case 'Case':
-    case 'CaseItem':
-    case 'CaseModification':
-    case 'Command':
-    case 'CompoundList':
-    case 'Default':
-    case 'DoubleQuoted':
-    case 'Elif':
-    case 'FileDescriptor':
-    case 'FileDescriptorVariable':
-    case 'For':
-    case 'Glob':
-    case 'HereDocBody':
-    case 'HereDocDelimiter':
-    case 'If':
-    case 'Literal':
-    case 'Negation':
-    case 'Pipeline':
-    case 'Redirected':
-    case 'Remove':
-    case 'Replace':
-    case 'Script':
-    case 'SimpleExpansion':
-    case 'SingleQuoted':
-    case 'Statement':
-    case 'Subshell':
-    case 'TestCommand':
-    case 'TestGroup':
-    case 'TestLogical':
-    case 'TestNot':
-    case 'Time':
-    case 'While':
-    case 'Word':
-      return undefined
     case 'Coproc':
     case 'LocaleString':
     case 'Select':

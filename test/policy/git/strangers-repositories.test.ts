@@ -10,7 +10,7 @@ import { PermissionGate } from '../../../src/policy/permissions.ts'
 import { ruleSetOf } from '../../../src/policy/rules/rule-set.ts'
 import { PATIENCE_MS } from '../../support/patience.ts'
 import type { Change } from './strangers-repositories.ts'
-import { createRepository, git, RUNNING, USUAL, WAITING } from './strangers-repositories.ts'
+import { createRepository, git, OPEN, RUNNING, USUAL, WAITING } from './strangers-repositories.ts'
 
 const root = mkdtempSync(join(realpathSync(tmpdir()), 'agent-server-git-'))
 const plain = join(root, 'plain')
@@ -71,6 +71,7 @@ function runAll(repository: string): boolean {
 describe.each([
   ['which runs it', RUNNING],
   ['which could', WAITING],
+  ['which an edit could add', OPEN],
 ])('git is not free in a repository with a program, %s', (_, changes) => {
   test.each(Object.entries(changes))('%s', async (_name, change) => {
     const repository = prepared(change)

@@ -1,6 +1,6 @@
 /** Repositories as strangers send them: each would run a program when git only reads, and repositories as they usually are. */
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, chmodSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** `evil` is the path of a program. Changes a copy of a plain repository with one commit and a changed file. */
@@ -184,6 +184,32 @@ export const WAITING: Readonly<Record<string, Change>> = Object.fromEntries(
   }).map(([name, text]) => [name, (at, evil) => config(at, text.replaceAll('EVIL', evil))]),
 )
 
+/** An edit that needs no permission, in the same command line, would change what git runs. */
+export const OPEN: Readonly<Record<string, Change>> = {
+  'files of a bare repository': unpackBare,
+  'a .git file that names a directory of the project': (at) => {
+    renameSync(join(at, '.git'), join(at, 'hidden'))
+    writeFileSync(join(at, '.git'), 'gitdir: hidden\n')
+  },
+  'a link to a directory of the project': (at) => {
+    renameSync(join(at, '.git'), join(at, 'hidden'))
+    symlinkSync('hidden', join(at, '.git'))
+  },
+  'a link to a file of the project': (at) => {
+    renameSync(join(at, '.git/config'), join(at, 'settings'))
+    symlinkSync('../settings', join(at, '.git/config'))
+  },
+  'a common directory of the project': (at) => {
+    cpSync(join(at, '.git'), join(at, 'common'), { recursive: true })
+    writeFileSync(join(at, '.git/commondir'), '../common\n')
+  },
+  'a submodule with its files in the project': (at) => {
+    addSubmodule(at)
+    renameSync(join(at, 'sub/.git'), join(at, 'hidden'))
+    writeFileSync(join(at, 'sub/.git'), 'gitdir: ../hidden\n')
+  },
+}
+
 /** As users have them: git only reads there. */
 export const USUAL: Readonly<Record<string, Change>> = {
   'a new repository': () => {},
@@ -202,12 +228,18 @@ export const USUAL: Readonly<Record<string, Change>> = {
     config(at, '[core]\n\thooksPath = .husky/_')
   },
   'a submodule': (at) => addSubmodule(at),
+  'a submodule with its files in those of the project': (at) => {
+    addSubmodule(at)
+    mkdirSync(join(at, '.git/modules'))
+    renameSync(join(at, 'sub/.git'), join(at, '.git/modules/sub'))
+    writeFileSync(join(at, 'sub/.git'), 'gitdir: ../.git/modules/sub\n')
+    appendFileSync(join(at, '.git/modules/sub/config'), '[core]\n\tworktree = ../../../sub\n')
+  },
   'a submodule that is not there': (at) => {
     addSubmodule(at)
     rmSync(join(at, 'sub'), { recursive: true })
   },
   'an index of version 4': (at) => git(at, 'update-index', '--index-version', '4'),
-  'an archive of a bare repository': unpackBare,
   'another work tree': (at) => {
     renameSync(at, `${at}-main`)
     git(`${at}-main`, 'worktree', 'add', at)
