@@ -120,7 +120,8 @@ const PLAIN_OPERAND = /^[\w./:@%+,=*?$-]*$/
 
 function ofExpansion(node: Extract<SyntaxNode, { type: 'ParameterExpansion' }>): Oddity | undefined {
   const { parameter, prefix, index, operation } = node
-  if (prefix === '!' || index || !/^(\w+|[@*#?$!-])$/.test(parameter)) return EXPANSION
+  if (prefix === '!' || (index && !/^([@*]|\d+)$/.test(index.text)) || !/^(\w+|[@*#?$!-])$/.test(parameter))
+    return EXPANSION
   switch (operation?.type) {
     case undefined:
     case 'Slice':
@@ -145,7 +146,7 @@ const plainOrUnusual = (text: string): Oddity | undefined =>
   PLAIN_OPERAND.test(text) ? undefined : { unusual: 'it has an expansion that is not plain' }
 
 function ofAssignment({ name, index, value }: Extract<SyntaxNode, { type: 'Assignment' }>): Oddity | undefined {
-  if (index) return INDEX
+  if (index && !/^\d+$/.test(index.text)) return INDEX
   const isNumber = value.type === 'Word' && /^\d+$/.test(value.text)
   return isEvaluated(name) && !(isInteger(name) && isNumber) ? hidden(`${name} may run commands`) : undefined
 }

@@ -90,8 +90,10 @@ function mayEvaluateTest(words: readonly ShellWord[]): boolean {
   const operands = literalOf(words.at(-1) ?? words[0] ?? NO_WORD) === ']' ? words.slice(0, -1) : words
   if (operands.some((word) => word.isMany || /^-[vR]$/.test(startOf(word)))) return true
   const isUnknown = (word: ShellWord | undefined) =>
-    word !== undefined && startOf(word) === '' && literalOf(word) === undefined
-  return operands.length === 2 ? isUnknown(operands[0]) : operands.length > 3 && operands.some(isUnknown)
+    word !== undefined && /^-?$/.test(startOf(word)) && literalOf(word) === undefined
+  if (operands.length < 3) return operands.length === 2 && isUnknown(operands[0])
+  // Of three, the second one is an operator, or the first one is `!`.
+  return operands.length === 3 ? isUnknown(operands[1]) : operands.some(isUnknown)
 }
 
 const NO_WORD: ShellWord = { pieces: [], isMany: false, hasTilde: false }
