@@ -14,6 +14,7 @@ import { benchDeltas } from './deltas.ts'
 import { benchEventLoop } from './event-loop.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
+import { benchHostileAnswers } from './hostile-answers.ts'
 import { benchLimits } from './limits.ts'
 import { benchMcp } from './mcp.ts'
 import { benchLongLog } from './long-log.ts'
@@ -44,6 +45,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   network: benchNetwork,
   limits: benchLimits,
   neighbours: benchNeighbours,
+  'hostile-answers': benchHostileAnswers,
   callbacks: benchCallbacks,
   churn: benchChurn,
   start: benchStart,

@@ -96,10 +96,13 @@ export class Places {
     return places.flatMap((place): PathParts[] => {
       const real = this.#real(place.directory)
       const rest = place.rest
-      const written = [...partsOf(normalize(place.directory)), ...rest]
+      const directory = normalize(place.directory)
+      const written = [...partsOf(directory), ...rest]
       // A name that `*` stands for may be a link.
       const isKnown = real !== undefined && (rest.length === 0 || (rest.length === 1 && !this.#holdsLinks(real)))
-      return isKnown ? [written, [...partsOf(real), ...rest]] : [written, ANYWHERE]
+      if (!isKnown) return [written, ANYWHERE]
+      // Nearly always: each comparison is for one path less.
+      return real === directory ? [written] : [written, [...partsOf(real), ...rest]]
     })
   }
 

@@ -17,12 +17,14 @@ const CONFIRM: GateRules = { mode: 'bypass', confirmation: true, rules: ruleSetO
 
 describe('the gate', () => {
   test('asks about nothing without a mode or a rule that says so', () => {
-    expect(gate.decide([call('a')], { ...CONFIRM, confirmation: false }).asks).toEqual([])
+    expect(gate.judge(call('a'), [{ ...CONFIRM, confirmation: false }])).toEqual({ behavior: 'allow' })
   })
 
   test('with confirmation asks about each call that is neither approved nor harmless, in order, and shows it', () => {
     const calls = [call('a'), call('b', { approved: true }), call('c', { name: 'Think' }), call('d')]
-    const { asks } = gate.decide(calls, CONFIRM)
+    const asks = calls
+      .map((each) => gate.judge(each, [CONFIRM]))
+      .flatMap((verdict) => ('ask' in verdict ? [verdict.ask] : []))
     expect(asks.map((asked) => asked.tool_use_id)).toEqual(['a', 'd'])
     expect(asks[0]).toEqual({
       tool_use_id: 'a',

@@ -49,6 +49,9 @@ export function matchesCertainly(pattern: CommandPattern, words: readonly ShellW
   return coversAll(pattern.symbols, ended(pattern, text), effort)
 }
 
+/** What comparing a command takes besides its characters, in steps. */
+const STEPS_OF_A_COMMAND = 20
+
 /**
  * For a rule that denies or asks: also under its full path, with its words in one pair of quotes, and with options between
  * its words, as in `git -C . push`.
@@ -64,6 +67,7 @@ export function matchCommand(pattern: CommandPattern, words: readonly ShellWord[
 }
 
 function matchWords(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): Certainty {
+  if (!effort.spend(STEPS_OF_A_COMMAND)) return 'maybe'
   const { known, possible } = textsOf(words)
   if (known.some((text) => coversAll(pattern.symbols, ended(pattern, text), effort))) return 'yes'
   return possible.some((text) => canMeet(pattern.symbols, ended(pattern, text), effort)) ? 'maybe' : 'no'

@@ -45,8 +45,9 @@ const symbolsOf = (name: string): Symbols =>
     character === '*' ? STAR : character === '?' ? ONE : character,
   )
 
-/** What comparing a path takes besides its characters, in steps. */
+/** What comparing a path, and one component with one part of a pattern, takes besides the characters, in steps. */
 const STEPS_OF_A_PATH = 60
+const STEPS_OF_A_PART = 5
 
 export type PathMatch = {
   readonly match: Certainty
@@ -64,7 +65,7 @@ export function matchPath(
   const starts = base === 'root' ? ['/'] : base === 'home' ? homes : workdirs
   let best: PathMatch = { match: 'no', isAbove: false }
   // In doubt, as if it could match.
-  if (!effort.spend(STEPS_OF_A_PATH + path.length)) return { match: 'no', isAbove: true }
+  if (!effort.spend(STEPS_OF_A_PATH + path.length + parts.length)) return { match: 'no', isAbove: true }
   for (const start of starts) {
     const whole = [...partsOfBase(start), ...parts]
     if (areApart(whole, path, effort)) continue
@@ -128,7 +129,7 @@ function fits(
   for (const part of pattern) {
     const next = new Set<number>()
     for (const from of reached) {
-      if (!effort.spend(part === ANY_DEPTH ? path.length - from : 1)) return acceptsUnknown
+      if (!effort.spend(part === ANY_DEPTH ? path.length - from : STEPS_OF_A_PART)) return acceptsUnknown
       if (part === ANY_DEPTH) for (let to = from; to <= path.length; to += 1) next.add(to)
       else if (from < path.length) {
         const name = path[from]

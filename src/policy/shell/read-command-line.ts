@@ -222,7 +222,8 @@ class CommandLineReader {
   #takesWords(words: readonly ShellWord[]): boolean {
     this.#wordCount += words.length
     if (this.#wordCount > MAX_WORDS) this.#stop(`it has more than ${MAX_WORDS} words`)
-    else if ((this.#wordChars += sizeOf(words)) > MAX_WORD_CHARS) this.#stop('the arguments of its commands are too long')
+    else if ((this.#wordChars += sizeOf(words)) > MAX_WORD_CHARS)
+      this.#stop('the arguments of its commands are too long')
     return !this.#isOver
   }
 
