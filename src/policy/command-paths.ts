@@ -1,58 +1,102 @@
 /** Which arguments of a command may be paths, and which commands reach what is below a directory. */
+import { gitPaths } from './git-paths.ts'
+import type { CommandPath, Depth } from './path-words.ts'
+import { pathsIn, withHome } from './path-words.ts'
+import { argumentTexts } from './program-arguments.ts'
+import { searchOf } from './search-arguments.ts'
 import type { SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
-import { literalOf, literalWord, startOf, wordAfter } from './shell/shell-word.ts'
+import { literalOf, literalWord, startOf } from './shell/shell-word.ts'
+import { isStream } from './shell/streams.ts'
 
-export type CommandPath = {
-  readonly word: ShellWord
-  /** The command also reaches what is below it. */
-  readonly isDeep: boolean
-}
+const READS: Depth = { reads: true, changes: false }
+const CHANGES: Depth = { reads: false, changes: true }
+const BOTH: Depth = { reads: true, changes: true }
 
-const DEEP = new Set('7z ack ag diff du fd fdfind find git mv rg rsync tar tree zip'.split(' '))
-const DEEP_BY_OPTION = new Set('chgrp chmod chown cp egrep fgrep grep ls rm scp'.split(' '))
-const DEEP_OPTION = /^(-[^-]*[rRad]|--(recursive|archive|dereference-recursive))/
-
-/** A path may follow these: `if=file`, `@file`, `host:file`. */
-const MARKS = /[=@:,]/g
+/** What they show of a file is not its content. */
+const SHOW_NAMES = new Set('[ basename dirname du fd fdfind find ls readlink realpath stat test tree'.split(' '))
+const SEARCHES = new Set(
+  'ack ag bzgrep egrep fgrep grep pcre2grep pcregrep pt rg rgrep sift ug ugrep xzgrep zgrep'.split(' '),
+)
+const COPIES = new Set('cp mv rsync scp'.split(' '))
+const ARCHIVES = new Set('7z 7za bsdtar cpio gtar pax star tar zip'.split(' '))
+const CHANGES_BELOW = new Set('chgrp chmod chown rm shred'.split(' '))
+const RECURSIVE = /^(-[^-]*[rRad]|--(r|a|d))/
 
 /** The same for all rules. */
 const found = new WeakMap<SimpleCommand, readonly CommandPath[]>()
 
 export function pathsOf(command: SimpleCommand): readonly CommandPath[] {
   let paths = found.get(command)
-  if (!paths) found.set(command, (paths = findPaths(command)))
+  if (!paths) found.set(command, (paths = findPaths(command).filter(({ word }) => !isStream(word))))
   return paths
 }
 
-function findPaths({ words, wraps }: SimpleCommand): CommandPath[] {
+function findPaths(command: SimpleCommand): readonly CommandPath[] {
+  const { words, wraps } = command
   const [first, ...rest] = words
   // Its arguments are those of what it runs.
   if (!first || wraps?.kind === 'constant') return []
-  const reading = readingOf(words)
-  if (reading && reading.paths.length === 0 && !reading.readsDirectory) return []
-  const isDeep = isDeepCommand(first, rest)
-  const named = rest.flatMap(pathsIn).map((word) => ({ word, isDeep }))
-  return isDeep ? [...named, { word: literalWord('.'), isDeep }] : named
-}
-
-function isDeepCommand(first: ShellWord, rest: readonly ShellWord[]): boolean {
   const start = literalOf(first) ?? ''
   const name = start.slice(start.lastIndexOf('/') + 1)
-  return DEEP.has(name) || (DEEP_BY_OPTION.has(name) && rest.some((word) => DEEP_OPTION.test(startOf(word))))
+  if (name === 'git') return gitPaths(rest)
+  if (SEARCHES.has(name)) return searchedPaths(name, rest)
+  const named = rest.flatMap(pathsIn).map((word): CommandPath => ({ word }))
+  if (SHOW_NAMES.has(name)) return shownNames(name, rest, named)
+  const reading = readingOf(words)
+  if (reading && reading.paths.length === 0 && !reading.readsDirectory) return []
+  return [...deepened(name, rest, named), ...guessedPaths(command)]
 }
 
-/** The word, and what follows a mark or an option's letter in it. */
-function pathsIn(word: ShellWord): ShellWord[] {
-  const start = startOf(word)
-  const marks = [...start.matchAll(MARKS)].slice(0, 4).map(({ index }) => wordAfter(word, index + 1))
-  if (!start.startsWith('-')) return [word, ...marks.map(withHome)]
-  const slash = start.search(/[/~]/)
-  // `-ofile`, and `-xzf/file` with several letters.
-  const attached = start.startsWith('--') || start.length < 3 ? [] : [wordAfter(word, 2)]
-  return [...[...marks, ...attached].map(withHome), ...(slash > 0 ? [withHome(wordAfter(word, slash))] : [])]
+function shownNames(name: string, rest: readonly ShellWord[], named: readonly CommandPath[]): readonly CommandPath[] {
+  const isDeleting = name === 'find' && rest.some((word) => /^-(delete|fprint|fls|files0)/.test(startOf(word)))
+  if (!isDeleting) return named.map((path) => ({ ...path, showsNames: true }))
+  return [...named, { word: literalWord('.') }].map((path) => ({ ...path, depth: CHANGES }))
 }
 
-/** Programs such as `dd` and shells expand a `~` there themselves. */
-const withHome = (word: ShellWord): ShellWord => (/^~(\/|$)/.test(startOf(word)) ? { ...word, hasTilde: true } : word)
+function searchedPaths(name: string, rest: readonly ShellWord[]): readonly CommandPath[] {
+  const search = searchOf(name, rest)
+  if (!search) {
+    const isDeep = !/^[ef]?grep$/.test(name) || rest.some((word) => RECURSIVE.test(startOf(word)))
+    const words = rest.flatMap(pathsIn)
+    return isDeep
+      ? [...words, literalWord('.')].map((word) => ({ word, depth: READS }))
+      : words.map((word) => ({ word }))
+  }
+  const { paths, isRecursive, skipsHidden, includes } = search
+  if (!isRecursive) return paths.map((word) => ({ word }))
+  const depth = { ...READS, skipsHidden, includes }
+  return (paths.length > 0 ? paths : [literalWord('.')]).map((word) => ({ word, depth }))
+}
+
+function deepened(name: string, rest: readonly ShellWord[], named: readonly CommandPath[]): readonly CommandPath[] {
+  const isRecursive = rest.some((word) => RECURSIVE.test(startOf(word)))
+  if (name === 'diff') return named.map((path) => ({ ...path, depth: READS }))
+  if (CHANGES_BELOW.has(name)) return isRecursive ? named.map((path) => ({ ...path, depth: CHANGES })) : named
+  if (COPIES.has(name)) {
+    if (name !== 'mv' && name !== 'rsync' && !isRecursive) return named
+    const target = rest.some((word) => /^(-t|--t)/.test(startOf(word))) ? undefined : rest.at(-1)
+    return named.map((path) => ({ ...path, depth: path.word === target ? CHANGES : name === 'mv' ? BOTH : READS }))
+  }
+  if (!ARCHIVES.has(name)) return named
+  // With a list of names or another directory, it is not known which files these are.
+  const isElsewhere = rest.some((word) =>
+    /^(-[a-zA-Z]*[CTI@]|--(directory|files-from|use-compress|to-command))/.test(startOf(word)),
+  )
+  const isWriting = /^(-?[a-zA-Z]*x|x|e|-i|--(extract|get))/.test(startOf(rest[0] ?? literalWord('')))
+  const all = isElsewhere || name === 'cpio' || isWriting ? [...named, { word: literalWord('.') }] : named
+  return all.map((path) => ({ ...path, depth: isWriting ? CHANGES : isElsewhere ? BOTH : READS }))
+}
+
+/** Of scripts in arguments, such as `python3 -c "open('file')"`. */
+const SCRIPT = /[\s'"(){};|&<>`$,[\]]/
+const MAX_GUESSES = 300
+
+function guessedPaths(command: SimpleCommand): readonly CommandPath[] {
+  if (!command.words.some((word) => SCRIPT.test(startOf(word)))) return []
+  const texts = argumentTexts(command).filter((text) => /[./~]/.test(text))
+  const words = texts.slice(0, MAX_GUESSES).map((text) => withHome(literalWord(text.replaceAll(/^@|[:,]+$/g, ''))))
+  const paths = words.map((word): CommandPath => ({ word, isGuess: true }))
+  return texts.length > MAX_GUESSES ? [...paths, { word: literalWord('.'), depth: BOTH }] : paths
+}

@@ -1,6 +1,7 @@
 /** Whether a rule that denies or asks matches a call. In doubt `maybe`: such a call needs a decision. */
 import { pathsOf } from './command-paths.ts'
 import type { Question } from './gated-call.ts'
+import type { CommandPath } from './path-words.ts'
 import type { Places } from './places.ts'
 import type { Certainty } from './rules/certainty.ts'
 import { strongest } from './rules/certainty.ts'
@@ -9,7 +10,6 @@ import { matchCommand } from './rules/command-pattern.ts'
 import type { Effort } from './rules/effort.ts'
 import { argumentTexts, namedIn } from './program-arguments.ts'
 import { matchUrl } from './rules/domain-pattern.ts'
-import type { PathPattern } from './rules/path-pattern.ts'
 import { matchPath } from './rules/path-pattern.ts'
 import type { PolicyRule } from './rules/rule.ts'
 import { isToolOf } from './rules/rule.ts'
@@ -17,7 +17,7 @@ import type { CommandLine, Redirection, SimpleCommand } from './shell/command-li
 import { allCommands } from './shell/command-line.ts'
 import { isStream } from './shell/streams.ts'
 import { readingOf } from './shell/read-only.ts'
-import type { ShellWord } from './shell/shell-word.ts'
+import { literalOf } from './shell/shell-word.ts'
 
 export function matchRule(rule: PolicyRule, question: Question): Certainty {
   const { tool, deed, places } = question
@@ -56,20 +56,34 @@ function matchFiles(
   if (rule.kind === 'edits') return access === 'edit' ? 'yes' : 'no'
   if (rule.kind !== 'read' && !(rule.kind === 'edit' && access === 'edit')) return 'no'
   const words = places.wordsOf(paths)
-  return strongest(words.map((word) => matchWord(rule.path, word, places.start, places, isDeep)))
+  const depth = isDeep ? { reads: true, changes: access === 'edit' } : undefined
+  return strongest(
+    words.map((word) =>
+      matchWord(rule, { word, ...(depth && { depth }) }, { cwds: places.start, mayChange: false }, places),
+    ),
+  )
 }
 
 function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certainty {
   if (rule.kind === 'tool' || rule.kind === 'fetch') return 'no'
   const commands = [...allCommands(line.commands)]
   const found = strongest([
-    ...commands.map((command) => matchSimple(rule, command, places)),
+    ...commands.map((command) => matchSimple(rule, command, bringsFiles(commands, command), places)),
     ...line.redirections.map((redirection) => matchRedirection(rule, redirection, places)),
   ])
   return found === 'no' && line.hidden !== undefined ? 'maybe' : found
 }
 
-function matchSimple(rule: PolicyRule, command: SimpleCommand, places: Places): Certainty {
+/** They may put files where another command of the same line finds them. */
+const BRINGS_FILES = new Set('7z bsdtar bash cp cpio dd git ln mv rsync scp sh tar unzip'.split(' '))
+
+const bringsFiles = (commands: readonly SimpleCommand[], besides: SimpleCommand): boolean =>
+  commands.some((each) => {
+    const name = each.words[0] && literalOf(each.words[0])
+    return each !== besides && !readingOf(each.words) && (name === undefined || BRINGS_FILES.has(name))
+  })
+
+function matchSimple(rule: PolicyRule, command: SimpleCommand, mayChange: boolean, places: Places): Certainty {
   switch (rule.kind) {
     case 'command':
       return matchProgram(rule.command, command, places.effort)
@@ -78,9 +92,9 @@ function matchSimple(rule: PolicyRule, command: SimpleCommand, places: Places): 
       return reading && (reading.paths.length > 0 || reading.readsDirectory) ? 'yes' : 'no'
     }
     case 'read':
-      return matchArguments(rule.path, command, places)
+      return matchArguments(rule, command, mayChange, places)
     case 'edit':
-      return readingOf(command.words) ? 'no' : matchArguments(rule.path, command, places)
+      return readingOf(command.words) ? 'no' : matchArguments(rule, command, mayChange, places)
     default:
       return 'no'
   }
@@ -93,8 +107,9 @@ function matchProgram(pattern: CommandPattern, command: SimpleCommand, effort: E
   return namedIn(argumentTexts(command), pattern, effort) ? 'maybe' : 'no'
 }
 
-function matchArguments(path: PathPattern, command: SimpleCommand, places: Places): Certainty {
-  return strongest(pathsOf(command).map(({ word, isDeep }) => matchWord(path, word, command.cwds, places, isDeep)))
+function matchArguments(rule: FileRule, command: SimpleCommand, mayChange: boolean, places: Places): Certainty {
+  const where = { cwds: command.cwds, mayChange }
+  return strongest(pathsOf(command).map((path) => matchWord(rule, path, where, places)))
 }
 
 function matchRedirection(rule: PolicyRule, { kind, target, cwds }: Redirection, places: Places): Certainty {
@@ -102,17 +117,21 @@ function matchRedirection(rule: PolicyRule, { kind, target, cwds }: Redirection,
   if (rule.kind === 'reads') return 'yes'
   if (rule.kind === 'edits') return kind === 'edit' ? 'yes' : 'no'
   if (rule.kind !== 'read' && !(rule.kind === 'edit' && kind === 'edit')) return 'no'
-  return matchWord(rule.path, target, cwds, places, false)
+  return matchWord(rule, { word: target }, { cwds, mayChange: false }, places)
 }
 
+type FileRule = Extract<PolicyRule, { kind: 'read' | 'edit' }>
+
 function matchWord(
-  pattern: PathPattern,
-  word: ShellWord,
-  cwds: readonly string[] | undefined,
+  { kind, path: pattern }: FileRule,
+  { word, depth, showsNames, isGuess }: CommandPath,
+  { cwds, mayChange }: { readonly cwds: readonly string[] | undefined; readonly mayChange: boolean },
   places: Places,
-  isDeep: boolean,
 ): Certainty {
   const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.bases, places.effort))
   const match = strongest(found.map((each) => each.match))
-  return match === 'no' && isDeep && found.some((each) => each.isAbove) ? 'maybe' : match
+  if (showsNames) return match === 'yes' && places.mayBeDirectory(word, cwds) ? 'yes' : 'no'
+  if (match !== 'no') return isGuess ? 'maybe' : match
+  if (!depth || !(kind === 'read' ? depth.reads : depth.changes) || !found.some((each) => each.isAbove)) return 'no'
+  return places.mayHold(pattern, word, cwds, { depth, mayChange }) ? 'maybe' : 'no'
 }

@@ -1,9 +1,12 @@
 /** Where paths lead: from what is written to where the file system finds it. The only file that follows links for rules. */
 import { normalize } from 'node:path'
+import type { Disk } from './disk.ts'
+import type { Reach } from './held-files.ts'
+import { mayHold } from './held-files.ts'
 import { Effort } from './rules/effort.ts'
 import type { Symbols } from './rules/globs.ts'
 import { STAR } from './rules/globs.ts'
-import type { Bases, PathParts } from './rules/path-pattern.ts'
+import type { Bases, PathParts, PathPattern } from './rules/path-pattern.ts'
 import { partsOf } from './rules/path-pattern.ts'
 import { placesOf } from './shell/directories.ts'
 import type { ShellWord } from './shell/shell-word.ts'
@@ -20,6 +23,8 @@ export type PlacesOptions = {
   readonly holdsLinks: (directory: string) => boolean
   /** Why git may run a program in a directory, as the end of a sentence that begins with "git". */
   readonly programOfGit: (directory: string) => string | undefined
+  /** Absent: whatever a rule is about may be below each directory. */
+  readonly disk?: Disk
 }
 
 const MAX_PATH_CHARS = 4096
@@ -115,6 +120,23 @@ export class Places {
   mayBeDirectory(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const places = this.#placesOf(word, cwds)
     return !places || places.some(({ directory, rest }) => rest.length > 0 || this.#isDirectory(directory))
+  }
+
+  /** Whether a command that reaches what is below the word reaches a file that the rule is about. */
+  mayHold(
+    pattern: PathPattern,
+    word: ShellWord,
+    cwds: readonly string[] | undefined,
+    given: Pick<Reach, 'depth' | 'mayChange'>,
+  ): boolean {
+    const { disk, isDirectory } = this.#options
+    const places = disk && this.#placesOf(word, cwds)
+    if (!disk || !places) return true
+    const reach = { disk, isDirectory, bases: this.bases, effort: this.effort, ...given }
+    return places.some(({ directory, rest }) => {
+      const real = rest.length === 0 ? this.#real(directory) : undefined
+      return real === undefined || mayHold(pattern, real, reach)
+    })
   }
 
   isDirectoryInside(cwds: readonly string[] | undefined): boolean {

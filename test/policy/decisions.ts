@@ -44,7 +44,7 @@ export function decideAccess(tool: string, access: ToolAccess, given: Given = {}
     ...lists
   } = given
   const realPath = (path: string) => follow(path, links)
-  const isDirectory = (path: string) => /\/(src|sub|link)\/?$/.test(path)
+  const isDirectory = (path: string) => /\/(src|sub|link|\.ssh)\/?$/.test(path)
   const holdsLinks = (directory: string) => Object.keys(links).some((link) => dirname(link) === directory)
   const places = new Places({
     workdir: WORKDIR,

@@ -109,7 +109,21 @@ export const partsOf = (path: string): Symbols[] =>
 function matchFrom(pattern: readonly PatternPart[], path: PathParts, effort: Effort): Certainty {
   const isKnown = path.every((part) => part !== undefined && !part.includes(STAR))
   if (fits(pattern, path, { accepts: coversAll, acceptsUnknown: false, effort })) return 'yes'
-  return !isKnown && fits(pattern, path, { accepts: canMeet, acceptsUnknown: true, effort }) ? 'maybe' : 'no'
+  return !isKnown && fits(pattern, path, { accepts: mayBeName, acceptsUnknown: true, effort }) ? 'maybe' : 'no'
+}
+
+/** A `*` of the shell stands for no name that begins with a dot. */
+const mayBeName = (part: Symbols, name: Symbols, effort: Effort): boolean =>
+  !(name[0] === STAR && part[0] === '.') && canMeet(part, name, effort)
+
+/** The paths that a pattern without wildcards stands for; undefined for another one. */
+export function literalPaths({ base, parts }: PathPattern, { workdirs, homes }: Bases): readonly string[] | undefined {
+  const names = parts.map((part) =>
+    part === ANY_DEPTH || part.some((each) => typeof each !== 'string') ? undefined : part.join(''),
+  )
+  if (names.includes(undefined)) return undefined
+  const starts = base === 'root' ? [''] : base === 'home' ? homes : workdirs
+  return starts.map((start) => `${start}/${names.join('/')}`)
 }
 
 type Comparison = {
@@ -151,7 +165,7 @@ function isAboveOf(pattern: readonly PatternPart[], path: PathParts, effort: Eff
     if (part === ANY_DEPTH) return true
     const name = path[at]
     if (name === undefined) return true
-    if (!canMeet(part, name, effort)) return false
+    if (!mayBeName(part, name, effort)) return false
   }
   return false
 }

@@ -1,0 +1,105 @@
+/** Whether a command that reaches all files below a directory would reach one that a rule is about. */
+import { basename, dirname } from 'node:path'
+import type { Depth } from './path-words.ts'
+import type { Disk } from './disk.ts'
+import { includedBy } from './disk.ts'
+import type { Effort } from './rules/effort.ts'
+import { canMeet, STAR } from './rules/globs.ts'
+import type { Symbols } from './rules/globs.ts'
+import type { Bases, PathPattern } from './rules/path-pattern.ts'
+import { literalPaths, matchPath, partsOf } from './rules/path-pattern.ts'
+
+export type Reach = {
+  readonly disk: Disk
+  readonly bases: Bases
+  readonly effort: Effort
+  readonly isDirectory: (path: string) => boolean
+  readonly depth: Depth
+  /** Another command of the line may bring files that are not there yet. */
+  readonly mayChange: boolean
+}
+
+const IGNORE_FILES = new Set(['.gitignore', '.ignore', '.rgignore'])
+const NOTHING: ReadonlySet<string> = new Set()
+/** A search that respects ignore files hardly ever looks into these, and nobody keeps secrets there. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
+
+/** `directory` is a real path. */
+export function mayHold(pattern: PathPattern, directory: string, reach: Reach): boolean {
+  const { disk, depth, mayChange } = reach
+  if (!mayChange && !reach.isDirectory(directory)) return false
+  const paths = literalPaths(pattern, reach.bases)
+  if (depth.isTracked) {
+    if (disk.tracks(directory, trackedTexts(pattern))) return true
+    if (!mayChange) return false
+  }
+  if (paths) return paths.some((path) => isBelow(path, directory) && mayReach(path, directory, reach))
+  return (
+    mayChange || disk.holds(directory, reachesBy(pattern, directory, reach), depth.skipsHidden ? LEFT_OUT : NOTHING)
+  )
+}
+
+const isBelow = (path: string, directory: string): boolean => path.startsWith(directory === '/' ? '/' : `${directory}/`)
+
+function mayReach(path: string, directory: string, reach: Reach): boolean {
+  const { disk, depth, mayChange, isDirectory } = reach
+  if (!mayChange && !disk.exists(path)) return false
+  if (!isDirectory(path) && !isIncluded(basename(path), depth, reach.effort)) return false
+  if (!depth.skipsHidden || !isHidden(path, directory)) return true
+  const names = path
+    .slice(directory.length)
+    .split('/')
+    .filter((name) => name.startsWith('.'))
+  return disk
+    .included(dirname(path), globalIgnores(reach))
+    .some((line) => names.some((name) => fitsLine(line, name, reach.effort)))
+}
+
+function reachesBy(pattern: PathPattern, directory: string, reach: Reach): (path: string) => boolean {
+  const { depth, effort, bases, disk } = reach
+  const lines = depth.skipsHidden ? disk.included(directory, globalIgnores(reach)) : []
+  return (path) => {
+    const name = basename(path)
+    // It may make the search include what is hidden.
+    if (
+      depth.skipsHidden &&
+      IGNORE_FILES.has(name) &&
+      includedBy(path).some((line) => /\*|(^|\/)\.(?!env\.example)/.test(line))
+    )
+      return dirname(path) !== directory
+    if (effort.isSpent) return true
+    if (matchPath(pattern, partsOf(path), bases, effort).match !== 'yes' || !isIncluded(name, depth, effort))
+      return false
+    return !depth.skipsHidden || !isHidden(path, directory) || lines.some((line) => fitsLine(line, name, effort))
+  }
+}
+
+const isHidden = (path: string, directory: string): boolean => path.slice(directory.length).includes('/.')
+
+const isIncluded = (name: string, { includes }: Depth, effort: Effort): boolean =>
+  !includes || includes.some((text) => canMeet(globOf(text), Array.from(name), effort))
+
+function fitsLine(line: string, name: string, effort: Effort): boolean {
+  const last = line.replace(/\/$/, '').split('/').at(-1) ?? ''
+  return /[[\\]/.test(last) || canMeet(globOf(last), Array.from(name), effort)
+}
+
+const globOf = (text: string): Symbols =>
+  Array.from(text, (character) => (character === '*' || character === '?' ? STAR : character))
+
+const globalIgnores = ({ bases }: Reach): string[] => bases.homes.map((home) => `${home}/.config/git/ignore`)
+
+/** The index of git has one of these if it tracks a file that the pattern matches: names end with NUL there. */
+function trackedTexts({ parts }: PathPattern): readonly string[] {
+  const last = parts.findLast((part) => typeof part !== 'symbol')
+  if (!last) return ['']
+  if (last.every((symbol) => typeof symbol === 'string')) {
+    const name = last.join('')
+    return typeof parts.at(-1) === 'symbol' ? [`${name}/`] : [`${name}\0`, `${name}/`]
+  }
+  const runs = last
+    .map((symbol) => (typeof symbol === 'string' ? symbol : '\0'))
+    .join('')
+    .split('\0')
+  return [runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '')]
+}

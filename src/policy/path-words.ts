@@ -1,0 +1,44 @@
+/** A path that a command reaches, and what of a word may be one. */
+import type { ShellWord } from './shell/shell-word.ts'
+import { startOf, wordAfter } from './shell/shell-word.ts'
+
+/** What a command does with everything below a directory. */
+export type Depth = {
+  /** It shows what is in the files, or copies it to where a rule does not see it. */
+  readonly reads: boolean
+  readonly changes: boolean
+  /** Only files that git tracks. */
+  readonly isTracked?: true
+  /** Not those whose names begin with a dot. */
+  readonly skipsHidden?: boolean
+  /** Only those with such a name. */
+  readonly includes?: readonly string[] | undefined
+}
+
+export type CommandPath = {
+  readonly word: ShellWord
+  /** Absent: it only reaches the path itself. */
+  readonly depth?: Depth
+  /** It shows that a file exists, and what is in a directory. */
+  readonly showsNames?: true
+  /** From a text that may be a script. */
+  readonly isGuess?: true
+}
+
+/** A path may follow these: `if=file`, `@file`, `host:file`. */
+const MARKS = /[=@:,]/g
+
+/** The word, and what follows a mark or an option's letter in it. */
+export function pathsIn(word: ShellWord): ShellWord[] {
+  const start = startOf(word)
+  const marks = [...start.matchAll(MARKS)].slice(0, 4).map(({ index }) => wordAfter(word, index + 1))
+  if (!start.startsWith('-')) return [word, ...marks.map(withHome)]
+  const slash = start.search(/[/~]/)
+  // `-ofile`, and `-xzf/file` with several letters.
+  const attached = start.startsWith('--') || start.length < 3 ? [] : [wordAfter(word, 2)]
+  return [...[...marks, ...attached].map(withHome), ...(slash > 0 ? [withHome(wordAfter(word, slash))] : [])]
+}
+
+/** Programs such as `dd` and shells expand a `~` there themselves. */
+export const withHome = (word: ShellWord): ShellWord =>
+  /^~(\/|$)/.test(startOf(word)) ? { ...word, hasTilde: true } : word
