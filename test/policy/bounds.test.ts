@@ -21,6 +21,7 @@ function decideCounting(command: string, mode: GateRules['mode'], deny: string[]
     realPath: (path) => ((count.components += path.split('/').length), path),
     isDirectory: () => ((count.directories += 1), false),
     holdsLinks: () => ((count.listed += 1), false),
+    programOfGit: () => undefined,
   })
   const rules = { mode, confirmation: false, rules: ruleSetOf({ allow: [], ask: [], deny }) }
   const question = { tool: 'Bash', deed: { kind: 'command' as const, line: read(command) }, places }

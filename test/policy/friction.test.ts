@@ -81,10 +81,13 @@ describe('no attack runs without a question', () => {
     expect(passed).toEqual([])
   })
 
-  test.each(ENV_RULES.slice(0, 2))('that searches hidden files because an ignore file says so, with %s', async (...deny) => {
-    const passed = []
-    for (const command of INCLUDED)
-      if ((await decide(command, included, deny)).behavior === 'allow') passed.push(command)
-    expect(passed).toEqual([])
-  })
+  test.each(ENV_RULES.slice(0, 2))(
+    'that searches hidden files because an ignore file says so, with %s',
+    async (...deny) => {
+      const passed = []
+      for (const command of INCLUDED)
+        if ((await decide(command, included, deny)).behavior === 'allow') passed.push(command)
+      expect(passed).toEqual([])
+    },
+  )
 })
