@@ -1,5 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { HostEnvironment } from '../../src/lib/start-process.ts'
 import { isWalled, openShells, runIn } from './shell-fixture.ts'
@@ -105,5 +106,58 @@ describe('a launcher', () => {
     await expect(run('true')).rejects.toThrow(/did not start.*ENOENT/)
     argvOf = (argv) => argv
     expect((await run('echo up')).stdout).toBe('up\n')
+  })
+})
+
+describe('a program', () => {
+  const start = async (argv: readonly string[], variables: Record<string, string>) => {
+    const { shells, conversationId } = await openShells()
+    const program = await shells.startProgram({ name: 'odd', argv, variables })
+    return { output: await text(program.stdout), program, conversationId }
+  }
+
+  test('gets its variables and arguments as they are', async () => {
+    const variables = {
+      QUOTED: `it's "$HOME" \`id\` \\`,
+      LINES: 'one\ntwo\n\n',
+      EMPTY: '',
+      CDPATH: '/',
+      WORDS: "'; exit 1; '",
+    }
+    const argv = ['sh', '-c', 'printf "%s\\0" "$@"; env -0', "it's", 'a\nb', '', '$HOME']
+    const { output } = await start(argv, variables)
+    const fields = output.split('\0')
+    expect(fields.slice(0, 3)).toEqual(['a\nb', '', '$HOME'])
+    for (const [name, value] of Object.entries(variables)) expect(fields).toContain(`${name}=${value}`)
+  })
+
+  test('starts whatever its variables mean to a shell', async () => {
+    const special = {
+      UID: '7',
+      PPID: '7',
+      OPTIND: 'x',
+      SHELLOPTS: 'noexec',
+      BASH_ENV: '/nowhere',
+      ENV: '/nowhere',
+      PS4: '$(id)',
+    }
+    expect((await start(['echo', 'started'], special)).output).toBe('started\n')
+  })
+
+  test('cannot hide from the server, nor leave the home of its conversation', async () => {
+    const forged = { AGENT_SERVER_SHELL: 'another/agent', AGENT_SERVER_STATE_DIR: '/nowhere', HOME: '/nowhere' }
+    const { output, conversationId } = await start(['env', '-0'], forged)
+    expect(output.split('\0')).toContain(`AGENT_SERVER_SHELL=${conversationId}/+odd`)
+    expect(output).not.toContain('AGENT_SERVER_STATE_DIR=/nowhere')
+    expect(output.includes('HOME=/nowhere')).toBe(!isWalled)
+  })
+
+  test.each([
+    [{ 'A=B': 'x' }, ['true'], 'a name that is not one of a variable'],
+    [{ A: 'x\0--bind' }, ['true'], 'A has a NUL'],
+    [{}, ['true', 'x\0'], 'its command has a NUL'],
+  ])('is not started with %j and %j', async (variables, argv, why) => {
+    const { shells } = await openShells()
+    await expect(shells.startProgram({ name: 'odd', argv, variables })).rejects.toThrow(why)
   })
 })

@@ -184,6 +184,15 @@ test('a conversation can be deleted during a call', async () => {
   await expect.poll(() => markedProcesses(id)).toEqual([])
 })
 
+test('variables that no process can have are refused, and not quoted', async () => {
+  for (const env of [{ 'A=B': 'internal' }, { '': 'x' }, { 'A-B': 'internal' }, { A: 'internal\0--bind' }]) {
+    const mcp = { mcpServers: { odd: { command: 'true', env } } }
+    const { status, body } = await server.call('POST', '/conversations', { mcp })
+    expect(status, JSON.stringify(env)).toBe(400)
+    expect(JSON.stringify(body)).not.toContain('internal')
+  }
+})
+
 test('headers that would change the request are refused, and not quoted', async () => {
   for (const headers of [{ 'bad name': 'x' }, { Host: 'internal' }, { 'X\r\nY': 'x' }]) {
     const mcp = { mcpServers: { odd: { url: odd.url, headers } } }
