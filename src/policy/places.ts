@@ -58,6 +58,7 @@ export class Places {
   readonly start: readonly string[]
   readonly #workdir: string
   readonly #options: PlacesOptions
+  #git: { readonly program: string | undefined } | undefined
   readonly #linked = new Map<string, boolean>()
   #followed = 0
   readonly #words = new WeakMap<readonly string[], readonly ShellWord[]>()
@@ -150,7 +151,9 @@ export class Places {
 
   /** Of the workdir, where git is allowed to read. */
   get programOfGit(): string | undefined {
-    return this.#options.programOfGit(this.#workdir)
+    // An index is long, and a line may start git many times.
+    this.#git ??= { program: this.#options.programOfGit(this.#workdir) }
+    return this.#git.program
   }
 
   /** Whether an edit of it could make another program run something. */

@@ -3,11 +3,15 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import * as parser from 'unbash'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PermissionRules } from '../../../src/contract/permission.ts'
 import type { PermissionMode } from '../../../src/contract/permission.ts'
+import { decide } from '../../../src/policy/decide.ts'
 import { PermissionGate } from '../../../src/policy/permissions.ts'
+import { Places } from '../../../src/policy/places.ts'
 import { ruleSetOf } from '../../../src/policy/rules/rule-set.ts'
+import { readCommandLine } from '../../../src/policy/shell/read-command-line.ts'
 import { PATIENCE_MS } from '../../support/patience.ts'
 import type { Change } from './strangers-repositories.ts'
 import { createRepository, git, OPEN, RUNNING, USUAL, WAITING } from './strangers-repositories.ts'
@@ -101,6 +105,23 @@ test('a repository above the workdir counts', async () => {
     behavior: 'ask',
     reason: expect.stringContaining('a configuration that sets core.fsmonitor, which may run a program') as string,
   })
+})
+
+test('a line that starts git often reads the repository once', () => {
+  let reads = 0
+  const places = new Places({
+    workdir: plain,
+    homes: [home],
+    realPath: (path) => path,
+    isDirectory: () => false,
+    holdsLinks: () => false,
+    programOfGit: () => void (reads += 1),
+  })
+  const line = readCommandLine('git status; '.repeat(200), { parser, cwd: plain, homes: [] })
+  const rules = { mode: 'plan', confirmation: false, rules: ruleSetOf(PermissionRules.parse({})) } as const
+  const question = { tool: 'Bash', deed: { kind: 'command', line }, places } as const
+  expect(decide(question, rules, { approved: false })).toEqual({ behavior: 'allow' })
+  expect(reads).toBe(1)
 })
 
 test('a pipe in the place of a file of git does not hold up the server', async () => {
