@@ -21,6 +21,7 @@ const SEARCHES = new Set(
 )
 const COPIES = new Set('cp mv rsync scp'.split(' '))
 const ARCHIVES = new Set('7z 7za bsdtar cpio gtar pax star tar zip'.split(' '))
+const CONTAINERS = new Set(['docker', 'nerdctl', 'podman'])
 const CHANGES_BELOW = new Set('chgrp chmod chown rm shred'.split(' '))
 const RECURSIVE = /^(-[^-]*[rRad]|--(r|a|d))/
 
@@ -79,6 +80,8 @@ function deepened(name: string, rest: readonly ShellWord[], named: readonly Comm
     const target = rest.some((word) => /^(-t|--t)/.test(startOf(word))) ? undefined : rest.at(-1)
     return named.map((path) => ({ ...path, depth: path.word === target ? CHANGES : name === 'mv' ? BOTH : READS }))
   }
+  if (CONTAINERS.has(name) && rest.some((word) => /^(-v|--volume|--mount|cp$)/.test(startOf(word))))
+    return [...named, { word: literalWord('.') }].map((path) => ({ ...path, depth: BOTH }))
   if (!ARCHIVES.has(name)) return named
   // With a list of names or another directory, it is not known which files these are.
   const isElsewhere = rest.some((word) =>
@@ -96,7 +99,9 @@ const MAX_GUESSES = 300
 function guessedPaths(command: SimpleCommand): readonly CommandPath[] {
   if (!command.words.some((word) => SCRIPT.test(startOf(word)))) return []
   const texts = argumentTexts(command).filter((text) => /[./~]/.test(text))
-  const words = texts.slice(0, MAX_GUESSES).map((text) => withHome(literalWord(text.replaceAll(/^@|[:,]+$/g, ''))))
+  const words = texts
+    .slice(0, MAX_GUESSES)
+    .map((text) => withHome(literalWord(text.replaceAll(/^@|(?<![:,])[:,]+$/g, ''))))
   const paths = words.map((word): CommandPath => ({ word, isGuess: true }))
   return texts.length > MAX_GUESSES ? [...paths, { word: literalWord('.'), depth: BOTH }] : paths
 }

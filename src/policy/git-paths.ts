@@ -32,8 +32,8 @@ const NAMES_ONLY =
 const NO_CONTENT =
   /^(-s|-q|--(stat|shortstat|numstat|name-only|name-status|summary|dirstat|raw|compact-summary|no-patch|quiet)(=.*)?)$/
 /** Options of commands that show nothing otherwise. */
-const PATCH = /^(-[a-zA-Z]*[piev]+|--(patch|interactive|edit|verbose)(-.*)?)$/
-const UNTRACKED = /^(-[a-z]*[ua][a-z]*|--(include-untracked|all|untracked|no-index))$/
+const LONG_PATCH = /^--(patch|interactive|edit|verbose)/
+const UNTRACKED = /^(-[^-]*[ua]|--(i|a|untracked|no-index))/
 const TEXT = /^(-[a-zA-Z]*[mSG]|--(message|grep|author|format))$/
 
 /** `words` are those after the name. */
@@ -107,12 +107,15 @@ function showsContent(subcommand: string, options: readonly string[]): boolean {
   )
 }
 
-const isPatch = (subcommand: string) => (option: string) =>
-  subcommand === 'commit'
-    ? /^(-[a-zA-Z]*[pv][a-zA-Z]*|--(patch|interactive|verbose))$/.test(option) && !/^-[a-zA-Z]*m/.test(option)
-    : subcommand === 'status'
-      ? /^(-[a-z]*v[a-z]*|--verbose)$/.test(option)
-      : PATCH.test(option) && !/^-f?v$/.test(option)
+/** `commit -m` has a text behind it, and not letters. */
+function isPatch(subcommand: string): (option: string) => boolean {
+  const letters = subcommand === 'commit' ? 'pv' : subcommand === 'status' ? 'v' : 'pie'
+  return (option) => {
+    if (option.startsWith('--')) return LONG_PATCH.test(option) && (subcommand !== 'commit' || option !== '--edit')
+    const short = option.slice(1).split('m', 1)[0] ?? ''
+    return Array.from(short).some((letter) => letters.includes(letter))
+  }
+}
 
 /** The files behind `--`, or all; `HEAD:file` is that file only. */
 function shownPaths(rest: readonly ShellWord[], texts: readonly string[]): readonly CommandPath[] {
@@ -149,6 +152,6 @@ function ofStash(
   if (isShow)
     return options.every((option) => NAMES_ONLY.test(option)) ? [] : [{ word, depth: { ...MOVES, isTracked: true } }]
   if (options.some((option) => UNTRACKED.test(option))) return [...named, { word, depth: MOVES }]
-  const isPatched = options.some((option) => PATCH.test(option))
+  const isPatched = options.some(isPatch('stash'))
   return [...named, { word, depth: isPatched ? { ...MOVES, isTracked: true } : CHANGES }]
 }

@@ -33,17 +33,28 @@ export function mayHold(pattern: PathPattern, directory: string, reach: Reach): 
     if (disk.tracks(directory, trackedTexts(pattern))) return true
     if (!mayChange) return false
   }
-  if (paths) return paths.some((path) => isBelow(path, directory) && mayReach(path, directory, reach))
+  if (paths) return paths.some((path) => isBelow(path, directory) && mayReach(path, pattern.base, directory, reach))
   return (
     mayChange || disk.holds(directory, reachesBy(pattern, directory, reach), depth.skipsHidden ? LEFT_OUT : NOTHING)
   )
 }
 
+/** Whether a file that the rule is about may exist: what is not in the workdir may be elsewhere in a sandbox. */
+export function mayExist(pattern: PathPattern, { disk, bases }: Pick<Reach, 'disk' | 'bases'>): boolean {
+  return pattern.base !== 'workdir' || (literalPaths(withoutDepth(pattern), bases)?.some(disk.exists) ?? true)
+}
+
+/** `secrets/**` without the `**`: if the directory does not exist, nothing is in it. */
+function withoutDepth({ base, parts }: PathPattern): PathPattern {
+  const end = parts.findIndex((part) => typeof part === 'symbol')
+  return end <= 0 ? { base, parts } : { base, parts: parts.slice(0, end) }
+}
+
 const isBelow = (path: string, directory: string): boolean => path.startsWith(directory === '/' ? '/' : `${directory}/`)
 
-function mayReach(path: string, directory: string, reach: Reach): boolean {
+function mayReach(path: string, base: PathPattern['base'], directory: string, reach: Reach): boolean {
   const { disk, depth, mayChange, isDirectory } = reach
-  if (!mayChange && !disk.exists(path)) return false
+  if (!mayChange && base === 'workdir' && !disk.exists(path)) return false
   if (!isDirectory(path) && !isIncluded(basename(path), depth, reach.effort)) return false
   if (!depth.skipsHidden || !isHidden(path, directory)) return true
   const names = path

@@ -131,6 +131,8 @@ function matchWord(
   const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.bases, places.effort))
   const match = strongest(found.map((each) => each.match))
   if (showsNames) return match === 'yes' && places.mayBeDirectory(word, cwds) ? 'yes' : 'no'
+  // What does not exist cannot be read: a variable or a `*` does not stand for it.
+  if (match === 'maybe' && kind === 'read' && !mayChange && !places.mayExist(pattern)) return 'no'
   if (match !== 'no') return isGuess ? 'maybe' : match
   if (!depth || !(kind === 'read' ? depth.reads : depth.changes) || !found.some((each) => each.isAbove)) return 'no'
   return places.mayHold(pattern, word, cwds, { depth, mayChange }) ? 'maybe' : 'no'

@@ -2,7 +2,7 @@
 import { normalize } from 'node:path'
 import type { Disk } from './disk.ts'
 import type { Reach } from './held-files.ts'
-import { mayHold } from './held-files.ts'
+import { mayExist, mayHold } from './held-files.ts'
 import { Effort } from './rules/effort.ts'
 import type { Symbols } from './rules/globs.ts'
 import { STAR } from './rules/globs.ts'
@@ -138,6 +138,12 @@ export class Places {
       const real = rest.length === 0 ? this.#real(directory) : undefined
       return real === undefined || mayHold(pattern, real, reach)
     })
+  }
+
+  /** Whether there may be a file that the rule is about. */
+  mayExist(pattern: PathPattern): boolean {
+    const { disk } = this.#options
+    return !disk || mayExist(pattern, { disk, bases: this.bases })
   }
 
   isDirectoryInside(cwds: readonly string[] | undefined): boolean {

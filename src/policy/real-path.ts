@@ -6,40 +6,42 @@ import { codeOf } from '../lib/error-code.ts'
 const MAX_LINKS = 40
 
 /** What these lead to depends on the process that asks: for the shell it is another place than for this server. */
-const OF_PROCESS = /^\/proc\/(self|thread-self|\d+)(\/task\/[^/]+)?\/(cwd|root|fd|exe|map_files)$/
-const SELF = /^\/proc\/(self|thread-self)$/
+const OF_PROCESS = /^proc\/(self|thread-self|\d+)(\/task\/[^/]+)?\/(cwd|root|fd|exe|map_files)$/
+const SELF = /^proc\/(self|thread-self)$/
 
 /** The path as the kernel would find it. What does not exist yet stays as written; undefined when that is not certain. */
 export function realPath(path: string): string | undefined {
   if (!path.startsWith('/') || path.includes('\0')) return undefined
   const left = path.split('/').toReversed()
+  const names: string[] = []
   // What comes before the last `own` names is from the target of a link.
-  let [at, exists, links, own] = ['', true, 0, left.length]
+  let [exists, links, own] = [true, 0, left.length]
   try {
     for (let name = left.pop(); name !== undefined; name = left.pop()) {
       if (name === '' || name === '.') continue
       if (name === '..') {
         // After something that does not exist.
         if (!exists) return undefined
-        at = at.slice(0, Math.max(at.lastIndexOf('/'), 0))
+        names.pop()
         continue
       }
-      at += `/${name}`
-      if (OF_PROCESS.test(at)) return undefined
-      const found = exists && !SELF.test(at) ? lstatSync(at, { throwIfNoEntry: false }) : undefined
-      if (found?.isSymbolicLink()) {
-        if ((links += 1) > MAX_LINKS) return undefined
-        own = Math.min(own, left.length)
-        const target = readlinkSync(at)
-        at = target.startsWith('/') ? '' : at.slice(0, at.lastIndexOf('/'))
-        left.push(...target.split('/').toReversed())
-      } else if (exists && found === undefined && !SELF.test(at)) {
-        // A link that leads nowhere.
-        if (links > 0 && left.length >= own) return undefined
-        exists = false
-      }
+      names.push(name)
+      const process = names[0] === 'proc' ? names.slice(0, 6).join('/') : ''
+      if (OF_PROCESS.test(process)) return undefined
+      if (!exists || SELF.test(process)) continue
+      const found = lstatSync(`/${names.join('/')}`, { throwIfNoEntry: false })
+      // A link that leads nowhere.
+      if (!found && links > 0 && left.length >= own) return undefined
+      exists = found !== undefined
+      if (!found?.isSymbolicLink()) continue
+      if ((links += 1) > MAX_LINKS) return undefined
+      own = Math.min(own, left.length)
+      const target = readlinkSync(`/${names.join('/')}`)
+      if (target.startsWith('/')) names.length = 0
+      else names.pop()
+      left.push(...target.split('/').toReversed())
     }
-    return at === '' ? '/' : at
+    return `/${names.join('/')}`
   } catch {
     return undefined
   }

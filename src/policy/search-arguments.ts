@@ -65,7 +65,7 @@ function skipsHidden(options: readonly Option[]): boolean {
       if (option === '-.' || option === '--hidden') return false
       if (option === '-t' || option === '--type') return TYPES.test((value && literalOf(value)) ?? '')
       // A glob also includes hidden files that it names.
-      return !['-g', '--glob', '--iglob'].includes(option) || /^!/.test((value && literalOf(value)) ?? '')
+      return !['-g', '--glob', '--iglob'].includes(option) || (value ? startOf(value).startsWith('!') : false)
     })
   )
 }

@@ -130,7 +130,7 @@ rg --files
 rg -i main README.md
 rg -A 3 -B 3 main src
 rg -u main
-rg "\.env"
+rg "[.]env"
 grep main README.md
 grep -n main src/a.ts
 grep -r main src
@@ -159,7 +159,7 @@ sed -n 1,20p src/a.ts
 sed -n "1,20p" README.md
 sed -i s/a/b/ src/a.ts
 sed "s/a/b/g" README.md
-awk "{print \$1}" README.md
+awk '{print $1}' README.md
 sort README.md
 sort -u README.md | uniq -c
 cut -d, -f1 data.csv
@@ -167,7 +167,7 @@ tr a-z A-Z < README.md
 echo hello
 echo .env >> .gitignore
 echo "x" > out.txt
-printf "%s\n" x
+printf "%s" x
 touch src/new.ts
 mkdir -p src/deep/er
 rmdir empty
@@ -304,7 +304,6 @@ tail -5 < log.txt
 timeout 60 npm test
 time npm test
 nohup npm start &
-xargs --help
 jq . package.json
 base64 README.md
 md5sum README.md

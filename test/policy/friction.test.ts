@@ -50,15 +50,18 @@ const ENV_RULES = [['Read(./.env)'], ['Read(**/.env)'], ['Read(./.env)', 'Read(.
 describe('everyday commands', () => {
   test('are at least 200', () => expect(new Set(EVERYDAY).size).toBeGreaterThanOrEqual(200))
 
-  test.each([...ENV_RULES, DENIED])('run without a question past the rules %s, %s', async (...deny) => {
-    const stopped = []
-    for (const command of EVERYDAY) {
-      if (/^curl/.test(command) && deny.length > 5) continue
-      const verdict = await decide(command, plain, deny)
-      if (verdict.behavior !== 'allow') stopped.push([command, verdict.reason])
-    }
-    expect(stopped).toEqual([])
-  })
+  test.each([...ENV_RULES, DENIED].map((rules) => [rules]))(
+    'run without a question past the rules %j',
+    async (deny) => {
+      const stopped = []
+      for (const command of EVERYDAY) {
+        if (command.startsWith('curl') && deny.length > 5) continue
+        const verdict = await decide(command, plain, deny)
+        if (verdict.behavior !== 'allow') stopped.push([command, verdict.reason])
+      }
+      expect(stopped).toEqual([])
+    },
+  )
 
   test('read what a search looks into only below where it looks', async () => {
     const deny = ['Read(./.env)', 'Read(./tests/**)']
@@ -75,15 +78,15 @@ describe('no attack runs without a question', () => {
     expect(passed).toEqual([])
   })
 
-  test.each(ENV_RULES.slice(0, 2))('that shows a tracked file, with %s', async (...deny) => {
+  test.each(ENV_RULES.map((rules) => [rules]))('that shows a tracked file, with %j', async (deny) => {
     const passed = []
     for (const command of TRACKED) if ((await decide(command, tracked, deny)).behavior === 'allow') passed.push(command)
     expect(passed).toEqual([])
   })
 
-  test.each(ENV_RULES.slice(0, 2))(
+  test.each(ENV_RULES.map((rules) => [rules]))(
     'that searches hidden files because an ignore file says so, with %s',
-    async (...deny) => {
+    async (deny) => {
       const passed = []
       for (const command of INCLUDED)
         if ((await decide(command, included, deny)).behavior === 'allow') passed.push(command)

@@ -22,7 +22,7 @@ export function withoutOptions(names: readonly string[], words: readonly ShellWo
   if (program === undefined || rest.length === 0 || first === undefined) return []
   if (first !== program && !first.endsWith(`/${program}`)) return []
   const found: Shortened[] = []
-  // How many of the rule's words were found, and whether all of them certainly are no values of options.
+  // How many of the rule's words were found, and whether it is certain that none of them is the value of an option.
   let reached = new Map([[0, true]])
   for (let at = 1; at < words.length && reached.size > 0; at += 1) {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- within the list

@@ -1,6 +1,6 @@
 /** Commands that run another one in a different way, as another user, on another machine or later. */
 import type { ShellWord } from './shell-word.ts'
-import { literalOf } from './shell-word.ts'
+import { literalOf, startOf } from './shell-word.ts'
 import type { Unwrapped, WrappedText } from './unwrapped.ts'
 import { PLAIN } from './unwrapped.ts'
 
@@ -22,20 +22,29 @@ export const LAUNCHERS: ReadonlySet<string> = new Set(
   xterm xvfb-run zellij`.split(/\s+/),
 )
 
+/** They run it where they are, without one of the options below. */
+const STAY = new Set(
+  `bun bunx bundle docker hyperfine ionice kubectl ltrace nerdctl npm npx oc pdm perf pipenv pnpm pnpx podman poetry strace sudo
+  taskset uv uvx valgrind watch yarn`.split(/\s+/),
+)
+const GO_ELSEWHERE = /^(-[CDw]|--(cwd|prefix|dir|directory|project|chdir|workdir|working-dir|wd|root))/
+
 /** Which of its arguments is the command differs: each may be where it begins. A text with spaces may be a script. */
-export function unwrapLauncher(words: readonly ShellWord[]): Unwrapped {
+export function unwrapLauncher(words: readonly ShellWord[], name = ''): Unwrapped {
+  const elsewhere = !STAY.has(name) || words.some((word) => GO_ELSEWHERE.test(startOf(word)))
   const runs = words.flatMap((word, at): WrappedText[] => {
     const text = literalOf(word)
-    if (text !== undefined && /[\s;&|]/.test(text)) return [{ script: text, elsewhere: true }]
-    if (text?.startsWith('-')) return valueOf(text)
-    return [{ words: words.slice(at), elsewhere: true }]
+    if (text !== undefined && /[\s;&|]/.test(text)) return [{ script: text, elsewhere }, ...valueOf(text, elsewhere)]
+    if (text?.startsWith('-')) return valueOf(text, elsewhere)
+    // Nothing runs a directory, and only a shell knows `.` as a command.
+    return text !== undefined && /^[./]+$/.test(text) ? [] : [{ words: words.slice(at), elsewhere }]
   })
   return { kind: 'launcher', runs, variables: [] }
 }
 
-/** `--command=rm x`. */
-const valueOf = (option: string): WrappedText[] =>
-  option.includes('=') ? [{ script: option.slice(option.indexOf('=') + 1), elsewhere: true }] : []
+/** `--command=rm x`, `ProxyCommand=rm x`. */
+const valueOf = (text: string, elsewhere: boolean): WrappedText[] =>
+  /^[\w.-]+=/.test(text) ? [{ script: text.slice(text.indexOf('=') + 1), elsewhere }] : []
 
 /** Programs that run another one only with these words after their name. */
 const SUBCOMMANDS: Readonly<Record<string, RegExp>> = {
@@ -78,5 +87,5 @@ export function readSubcommand(name: string, words: readonly ShellWord[]): Unwra
   // What follows an option may be its value.
   const end = texts.findIndex((text, at) => !text.startsWith('-') && !texts[at - 1]?.startsWith('-'))
   const first = end < 0 ? texts : texts.slice(0, end + 1)
-  return first.some((text) => subcommand.test(text)) ? unwrapLauncher(words) : PLAIN
+  return first.some((text) => subcommand.test(text)) ? unwrapLauncher(words, name) : PLAIN
 }

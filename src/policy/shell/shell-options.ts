@@ -19,7 +19,8 @@ const CHANGES = hides('it sets an option of the shell that changes how commands 
 export const isPlainOption = (name: string): boolean => NAMED.test(name) || SHOPT.test(name)
 
 /** The letters of one word, as in `-eu`. */
-export const arePlainLetters = (letters: string): boolean => [...letters].every((letter) => LETTERS.includes(letter))
+export const arePlainLetters = (letters: string): boolean =>
+  Array.from(letters).every((letter) => LETTERS.includes(letter))
 
 /** `set -euo pipefail`. What is not an option sets positional parameters, which are not known anyway. */
 export function readSet(words: readonly ShellWord[]): Unwrapped {

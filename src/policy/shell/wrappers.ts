@@ -30,7 +30,8 @@ function unwrapNamed(name: string, words: readonly ShellWord[]): Unwrapped {
   const options = Object.hasOwn(CONSTANT, name) ? CONSTANT[name] : undefined
   if (options) return unwrapConstant(name, rest, options)
   if (SHELLS.has(name)) return readShellCall(rest)
-  if (LAUNCHERS.has(name)) return unwrapLauncher(rest)
+  if (name === 'at' || name === 'batch' || name === 'crontab') return unwrapScheduler(rest)
+  if (LAUNCHERS.has(name)) return unwrapLauncher(rest, name)
   switch (name) {
     case 'env':
       return unwrapEnv(rest)
@@ -54,12 +55,24 @@ function unwrapNamed(name: string, words: readonly ShellWord[]): Unwrapped {
     case '.':
       return readScriptFile(literalOf(rest[0] ?? literalWord('')) === '--' ? rest.slice(1) : rest)
     case 'git':
-      return rest.some((word) => /^(-c|--config-env)/.test(startOf(word)))
-        ? hides('git runs commands of its configuration')
-        : readSubcommand(name, rest)
+      return setsConfiguration(rest) ? hides('git runs commands of its configuration') : readSubcommand(name, rest)
     default:
       return readEvaluating(name, rest) ?? readSubcommand(name, rest)
   }
+}
+
+function unwrapScheduler(words: readonly ShellWord[]): Unwrapped {
+  const isList = words.some((word) => literalOf(word) === '-l')
+  return isList ? PLAIN : { ...unwrapLauncher(words), hidden: 'it runs commands that cannot be seen' }
+}
+
+/** Before the subcommand, where only options and their values are. `git clone -c` is for the repository that it makes. */
+function setsConfiguration(words: readonly ShellWord[]): boolean {
+  const isOption = (word: ShellWord | undefined) => word !== undefined && startOf(word).startsWith('-')
+  const at = words.findIndex((word, index) => !isOption(word) && !isOption(words[index - 1]))
+  const isClone = words.some((word) => literalOf(word) === 'clone')
+  const before = at < 0 || isClone ? words : words.slice(0, at)
+  return before.some((word) => /^(-c|--config)/.test(startOf(word)))
 }
 
 const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'mksh', 'ash', 'rbash', 'fish', 'csh', 'tcsh', 'pwsh'])
