@@ -42,6 +42,23 @@ export async function runProgram(
   }
 }
 
+/**
+ * Runs a program to its end, and resolves with its output, whatever its exit code is. Rejects if it could not be started,
+ * took longer than `timeout` milliseconds, or wrote more than `maxBuffer` bytes.
+ */
+export async function outputOf(
+  file: string,
+  args: readonly string[],
+  { env, ...bounds }: { readonly env: HostEnvironment; readonly timeout: number; readonly maxBuffer: number },
+): Promise<{ stdout: string; stderr: string }> {
+  // Loaded on first use: a server starts faster without it, and few have a disk limit.
+  const { execa } = await import('execa')
+  const fixed = { extendEnv: false, killSignal: 'SIGKILL', reject: false, stripFinalNewline: false } as const
+  const result = await execa(file, args, { ...fixed, ...bounds, env: env.variables })
+  if (result.exitCode === undefined) throw result
+  return result
+}
+
 /** Returns true for the error of a process that could not be started because the machine lacks something. */
 export function isStartRefused(error: unknown): boolean {
   const syscall = error instanceof Error && 'syscall' in error ? String(error.syscall) : ''

@@ -5,7 +5,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mapBounded } from '../lib/map-bounded.ts'
-import { HostEnvironment, runProgram } from '../lib/start-process.ts'
+import { HostEnvironment, outputOf } from '../lib/start-process.ts'
 
 const TIMEOUT_MS = 60_000
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2
@@ -79,19 +79,10 @@ async function hasUnreadable(find: string, roots: readonly string[]): Promise<bo
 }
 
 /** Files vanish during the count, so the exit code is unreliable. Missing data is reported in `stderr`. */
-async function run(file: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
-  const bounds = { timeout: TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES, killSignal: 'SIGKILL' } as const
-  try {
-    // Without variables for languages, it writes English.
-    return await runProgram(file, args, { env: HostEnvironment.plain, ...bounds })
-  } catch (error) {
-    if (hasOutput(error)) return error
-    throw error
-  }
+function run(file: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
+  // Without variables for languages, it writes English.
+  const env = HostEnvironment.plain
+  return outputOf(file, args, { env, timeout: TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES })
 }
-
-/** True for the error of a program that ended by itself, with an exit code. */
-const hasOutput = (error: unknown): error is { stdout: string; stderr: string } =>
-  error instanceof Error && 'stdout' in error && 'code' in error && typeof error.code === 'number'
 
 const sumOf = (output: string) => output.matchAll(/^(\d+)\t/gm).reduce((sum, [, size]) => sum + Number(size), 0)

@@ -49,6 +49,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'node:sqlite': 'storage',
   // Each process outside of a sandbox is started there, with an environment of the server alone.
   'node:child_process': 'lib/start-process.ts',
+  execa: 'lib/start-process.ts',
   'node:cluster': [],
   // The end of the server, with an environment of its own.
   'process.execve': 'cli/exit.ts',
