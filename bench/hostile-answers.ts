@@ -9,9 +9,9 @@ import { KEY, URL, startServerProcess } from './server-process.ts'
 import { send } from './subjects.ts'
 import type { Row } from './table.ts'
 
-const CALLS = 128
+const CALLS = 64
 /** Of the arguments of one call: together just below the limit of an answer, 4 MiB. */
-const CHARS = 32_000
+const CHARS = 62_000
 
 const filled = (piece: string): string => piece.repeat(Math.floor(CHARS / piece.length))
 const numbered = (piece: (at: number) => string): string =>
@@ -47,8 +47,6 @@ const ANSWERS: Readonly<Record<string, readonly Call[]>> = {
 
 const DENY = ['Read(./.env)', 'Read(**/*.pem)', 'Edit(//etc/**)', 'Bash(git push:*)', 'Bash(*a*b*c*d*e*)']
 const RULES = { deny: [...DENY, ...Array.from({ length: 250 }, (_, at) => `Read(./secret${at}/**/*.a*b*c)`)] }
-const MODES = ['bypass', 'default', 'plan'] as const
-
 export async function benchHostileAnswers(): Promise<Row[]> {
   const home = await mkdtemp(join(tmpdir(), 'bench-hostile-'))
   await using model = await startModel()
@@ -56,26 +54,23 @@ export async function benchHostileAnswers(): Promise<Row[]> {
   try {
     let [worst, name] = [0, '']
     for (const answer of Object.keys(ANSWERS)) {
-      for (const mode of MODES) {
-        const ms = await longestBlock(model.url, answer, mode)
-        if (ms > worst) [worst, name] = [ms, `${answer}, in the mode ${mode}`]
-      }
+      const ms = await longestBlock(model.url, answer)
+      if (ms > worst) [worst, name] = [ms, answer]
     }
     const what = `the longest block of the event loop by an answer of ${CALLS} calls and 4 MB`
-    return [[what, `${worst.toFixed(0)} ms`, `${Object.keys(ANSWERS).length} answers in 3 modes; the longest: ${name}`]]
+    return [[what, `${worst.toFixed(0)} ms`, `${Object.keys(ANSWERS).length} answers; the longest: ${name}`]]
   } finally {
     await kill()
     await rm(home, { recursive: true, force: true, maxRetries: 3 })
   }
 }
 
-async function longestBlock(base_url: string, answer: string, permission_mode: string): Promise<number> {
-  const rules = permission_mode === 'bypass' && !(answer in COMMANDS) ? {} : RULES
+async function longestBlock(base_url: string, answer: string): Promise<number> {
   const made = await send(`${URL}/conversations`, {
     llm_config: { model: answer, base_url, api_key: 'bench-model-key' },
     tools: ['Bash', 'Write', 'Edit', 'MultiEdit', 'Grep'],
-    permission_mode,
-    permission_rules: rules,
+    // Commands are decided, and do not run; other calls run, and fail.
+    ...(answer in COMMANDS && { permission_mode: 'plan', permission_rules: RULES }),
   })
   const { id } = JSON.parse(made) as { id: string }
   await blockSince()

@@ -242,6 +242,16 @@ test('secrets are redacted in every string of an output, including keys, and in 
   }
 })
 
+test('an input is checked a second time only if it has a null that may be left out', async () => {
+  let checks = 0
+  const input = z.object({ path: z.string().refine(() => (checks += 1) < 0), depth: z.int().nullish() })
+  const { toolCalls } = setUp({ ...tool('Strict', () => ({ output: '' })), input } as Tool)
+  await toolCalls.run(callOf('Strict', { path: 'x' }, 'a'))
+  expect(checks).toBe(1)
+  await toolCalls.run(callOf('Strict', { path: 'x', depth: null }, 'b'))
+  expect(checks).toBe(3)
+})
+
 test('null for an optional argument counts as absent, except if the argument accepts null', async () => {
   const input = z.strictObject({ path: z.string(), depth: z.int().optional(), parent: z.string().nullable() })
   const seen: unknown[] = []

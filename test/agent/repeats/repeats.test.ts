@@ -1,6 +1,7 @@
 /** What the fold counts as repeated, and how often is too often. */
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { hashOfCall } from '../../../src/agent/repeats/fingerprints.ts'
 import type { Habit } from '../../../src/agent/repeats/habits.ts'
 import { HABITS, adviceFor, adviceOnTexts, stuckIn } from '../../../src/agent/repeats/habits.ts'
 import type { Repeats } from '../../../src/agent/repeats/repeats.ts'
@@ -367,6 +368,13 @@ describe('answers without a call', () => {
     expect(advised).toEqual([false, false, false, true, true, false])
     expect(stuckIn(repeatsOf(texts(STUCK_AT)))).toBe('texts')
   })
+})
+
+test('white space of a call is looked for up to a bound, because it takes far longer than the hash', () => {
+  const hash = (lengths: readonly number[], space: string) =>
+    hashOfCall({ name: 'Act', input: lengths.map((length) => `${'a'.repeat(length)}${space}b`) })
+  for (const lengths of [[60_000], [30_000, 30_000]]) expect(hash(lengths, ' ')).toBe(hash(lengths, '  '))
+  for (const lengths of [[70_000], [30_000, 40_000]]) expect(hash(lengths, ' ')).not.toBe(hash(lengths, '  '))
 })
 
 const uuid = (n: number) => `018f0000-0000-7000-8000-${String(n).padStart(12, '0')}`
