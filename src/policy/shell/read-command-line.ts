@@ -3,9 +3,10 @@ import type * as Unbash from 'unbash'
 import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode } from 'unbash'
 import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
 import { isEvaluated } from './evaluating-builtins.ts'
+import { ReadingBounds } from './reading-bounds.ts'
 import { isSafeVariable } from './safe-variables.ts'
 import type { ShellWord } from './shell-word.ts'
-import { literalOf, sizeOf, UNKNOWN_WORD } from './shell-word.ts'
+import { literalOf, UNKNOWN_WORD } from './shell-word.ts'
 import { oddityOf } from './constructs.ts'
 import type { Directories } from './directories.ts'
 import { directoriesAfter } from './directories.ts'
@@ -30,16 +31,6 @@ const MAX_COMMAND_CHARS = 64 * 1024
 const MAX_SUBSTITUTIONS = 500
 /** `bash -c "bash -c '…'"`. */
 const MAX_NESTED_SCRIPTS = 8
-const MAX_COMMANDS = 300
-/** Of all commands, those that they wrap included. Rules are compared with each of them. */
-const MAX_WORDS = 2000
-const MAX_WORD_CHARS = 256 * 1024
-/** The parser reads a substitution when it is looked into, all that is nested in it included: some 100 ns for a character. */
-const MAX_READ_CHARS = 512 * 1024
-/** Nodes that the parser reads only then. */
-const READ_LATE = new Set(
-  'ArithmeticExpansion Assignment CommandExpansion HereDoc ParameterExpansion ProcessSubstitution Word'.split(' '),
-)
 
 const SUBSTITUTION = /[$<>]\(|`|<<|\$\{/g
 /** Bash and a reader may disagree about these: control characters except tab and newline, and non-ASCII spaces. */
@@ -65,12 +56,8 @@ class CommandLineReader {
   #isAnywhere = false
   /** Inside a launcher, whose guesses include those of the launchers that it runs. */
   #isLaunched = false
-  #count = 0
-  #wordCount = 0
-  #wordChars = 0
-  #readChars = 0
-  /** A bound is exceeded: nothing more is looked into. */
-  #isOver = false
+  /** Beyond them nothing more is looked into. */
+  readonly #bounds = new ReadingBounds()
 
   constructor(context: CommandContext) {
     this.#context = context
@@ -78,17 +65,16 @@ class CommandLineReader {
   }
 
   get result(): CommandLine {
-    const line = { hidden: this.#hidden, unusual: this.#unusual }
+    const line = { hidden: this.#hidden ?? this.#bounds.exceeded, unusual: this.#unusual }
     if (!this.#isAnywhere) return { commands: this.#commands, redirections: this.#redirections, ...line }
     const redirections = this.#redirections.map((each) => ({ ...each, cwds: undefined }))
     return { commands: this.#commands.map(anywhere), redirections, ...line }
   }
 
   readText(text: string): void {
-    if (this.#isOver) return
     const refusal = refuseText(text)
     if (refusal !== undefined) return this.#hide(refusal)
-    if (!this.#takesChars(text.length)) return
+    if (!this.#bounds.takesChars(text.length)) return
     if (this.#depth >= MAX_NESTED_SCRIPTS) return this.#hide('it nests too many scripts')
     this.#depth += 1
     const isLaunched = this.#isLaunched
@@ -115,7 +101,7 @@ class CommandLineReader {
   }
 
   #read(node: SyntaxNode): void {
-    if (this.#isOver || (READ_LATE.has(node.type) && !this.#takesChars(node.end - node.pos))) return
+    if (!this.#bounds.takesNode(node)) return
     const doubt = doubtAbout(node)
     if (doubt !== undefined) this.#hide(`it ${doubt}`)
     const oddity = oddityOf(node)
@@ -156,16 +142,14 @@ class CommandLineReader {
     const unsafe = prefix.find((each) => each.type === 'Assignment' && !isSafeVariable(each.name))
     const unsafeVariable = unsafe?.type === 'Assignment' ? unsafe.name : undefined
     this.#readChildren(node)
-    if (this.#isOver) return
+    if (this.#bounds.exceeded !== undefined) return
     if (name) this.#addCommand([readWord(name), ...args.map(readArgument)], unsafeVariable)
     else if (unsafeVariable !== undefined) this.#unusual ??= `it sets ${unsafeVariable}`
   }
 
   #addCommand(words: readonly ShellWord[], unsafeVariable: string | undefined): void {
     const cwds = this.#directories
-    this.#count += 1
-    if (this.#count > MAX_COMMANDS) return this.#stop(`it has more than ${MAX_COMMANDS} commands`)
-    if (!this.#takesWords(words)) return
+    if (!this.#bounds.takesCommand(words)) return
     const unwrapped = unwrap(words)
     if (unwrapped.hidden !== undefined) this.#hide(unwrapped.hidden)
     const unsafe = unsafeVariable ?? unwrapped.variables.find((variable) => !isSafeVariable(variable))
@@ -214,23 +198,8 @@ class CommandLineReader {
     if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(literalOf(word) ?? '')) return
     if (operator === '<&') return this.#hide('it has a redirection to an unknown descriptor')
     const kind = operator === '<' ? 'read' : 'edit'
-    if (!this.#takesWords([word])) return
+    if (!this.#bounds.takesWords([word])) return
     this.#redirections.push({ kind, target: word, cwds: this.#directories })
-  }
-
-  /** Returns false if these are too many; nothing more is looked into then. */
-  #takesWords(words: readonly ShellWord[]): boolean {
-    this.#wordCount += words.length
-    if (this.#wordCount > MAX_WORDS) this.#stop(`it has more than ${MAX_WORDS} words`)
-    else if ((this.#wordChars += sizeOf(words)) > MAX_WORD_CHARS)
-      this.#stop('the arguments of its commands are too long')
-    return !this.#isOver
-  }
-
-  #takesChars(count: number): boolean {
-    this.#readChars += count
-    if (this.#readChars > MAX_READ_CHARS) this.#stop('too much of it is nested')
-    return !this.#isOver
   }
 
   #setVariable(name: string): void {
@@ -240,11 +209,6 @@ class CommandLineReader {
 
   #hide(why: string): void {
     this.#hidden ??= why
-  }
-
-  #stop(why: string): void {
-    this.#hide(why)
-    this.#isOver = true
   }
 }
 
