@@ -201,7 +201,7 @@ function buildExecution(
   { secrets, redactor }: ConversationSource,
   gate: PermissionGate,
 ): BuiltExecution {
-  const { redact, redactCutOff } = redactor
+  const { redact, redactCutOff, redactInSlices } = redactor
   const network = new ConversationNetwork({
     ...deps.network,
     policy: () => state.current.settings.network,
@@ -229,6 +229,7 @@ function buildExecution(
       refusalOfCommand(gate, rulesOf(state.current), { command, cwd: shells.current().cwdOf(sessionId) }),
     records: new CommandRecords(own.commands, commandLimits),
     redact,
+    redactInSlices,
     emit: async (draft) => void (await log.append([draft])),
     publish: (draft) => log.publish(draft),
     logger,

@@ -127,7 +127,8 @@ export async function createConversation(deps: ConversationDeps, options: Create
     })
     const said = await conversation.hearFirst(request.initial_message, signal)
     const secretNames = secrets.names()
-    await conversation.log.append(firstEvents(deps, { id, request, settings, project, secretNames, redact, said }))
+    const news = { id, request, settings, project, secretNames, redactor, said }
+    await conversation.log.append(await firstEvents(deps, news))
     return { conversation, warnings }
   } catch (error) {
     await undo(deps, own, { request, conversation, workdirMade })

@@ -6,7 +6,8 @@ import type { PromptHooks } from '../hooks/hook-event.ts'
 import { buildSystemPrompt } from '../agent/prompt.ts'
 import type { LoadedProject } from '../project/load-project.ts'
 import { projectPrompt } from '../project/project-prompt.ts'
-import { redactParts } from './config/redact-parts.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
+import { redactLongParts } from './config/redact-parts.ts'
 import type { Settings } from './state/settings.ts'
 import { agentEntries } from './subagents/definitions.ts'
 import type { ConversationDeps } from './dependencies.ts'
@@ -18,20 +19,24 @@ export type NewConversation = {
   /** Redacted. */
   readonly project: LoadedProject | undefined
   readonly secretNames: readonly string[]
-  readonly redact: (text: string) => string
+  readonly redactor: Pick<Redactor, 'redact' | 'redactInSlices'>
   /** What hooks said about the first message. */
   readonly said: PromptHooks | undefined
 }
 
-export function firstEvents(
+/** A client may send megabytes of each text. */
+export async function firstEvents(
   deps: ConversationDeps,
-  { id, request, settings: { project_settings, ...settings }, project, secretNames, redact, said }: NewConversation,
-): EventDraft[] {
+  { id, request, settings: { project_settings, ...settings }, project, secretNames, redactor, said }: NewConversation,
+): Promise<EventDraft[]> {
   const { workdir, tools, microagents = [] } = settings
   const agents = agentEntries({ ...settings, ...(project_settings && { project_settings }) }).map(({ name }) => name)
   // Redact only the parts of the prompt that others wrote; the server's own text has no secrets and is long.
-  const extensions = (request.system_prompt_extensions ?? []).map(redact)
-  const base = request.system_prompt === undefined ? {} : { base: redact(request.system_prompt) }
+  const { redact, redactInSlices } = redactor
+  const { system_prompt, system_prompt_extensions = [] } = request
+  const extensions: string[] = []
+  for (const each of system_prompt_extensions) extensions.push(await redactInSlices(each))
+  const base = system_prompt === undefined ? {} : { base: await redactInSlices(system_prompt) }
   const init: EventDraft = {
     type: 'SystemInit',
     source: 'environment',
@@ -67,7 +72,7 @@ export function firstEvents(
   const made = secretNames.length > 0 ? [init, secrets] : [init]
   const { initial_message: message } = request
   if (!message) return made
-  const content = redactParts(partsOf(message.content), redact)
+  const content = await redactLongParts(partsOf(message.content), redactInSlices)
   return [
     ...made,
     ...(said?.events ?? []),

@@ -37,6 +37,7 @@ export type RunOptions = {
 
 export type ClientCommandsDeps = Omit<CommandRunnerDeps, 'streamBytes'> & {
   readonly records: CommandRecords
+  readonly redactInSlices: (text: string) => Promise<string>
   /** Why a rule refuses the command, as a sentence; undefined if none does. */
   readonly refusal: (command: string, sessionId: string) => Promise<string | undefined>
   /** True if a tool call of the agent is active in that session. */
@@ -143,9 +144,9 @@ export class ClientCommands {
   }
 
   async #begin(request: RunCommand, options: RunOptions): Promise<LiveCommand | CommandRecord> {
-    const { records, redact } = this.#deps
+    const { records, redact, redactInSlices } = this.#deps
     refuseSecretsIn({ 'Idempotency-Key': options.idempotency?.key }, redact)
-    if (redact(request.command) !== request.command) throw HOLDS_SECRET
+    if ((await redactInSlices(request.command)) !== request.command) throw HOLDS_SECRET
     const refusal = await this.#deps.refusal(request.command, sessionOf(request))
     if (refusal !== undefined) throw new Problem('denied_by_rule', refusal)
     const { idempotency } = options
