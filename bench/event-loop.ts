@@ -16,7 +16,7 @@ const GOAL_MS = 100
 
 /** Each makes its input, and returns the work that is measured. */
 const INPUTS: Readonly<Record<string, () => () => unknown>> = {
-  'an output schema whose pattern backtracks for ever': () => () =>
+  'an output schema whose pattern backtracks forever': () => () =>
     validateOutput({ pattern: '^(a+)+$' }, `"${'a'.repeat(60)}b"`),
   'redacting 9 MB that consist of a secret': () => {
     const redactor = createRedactor()
