@@ -87,7 +87,8 @@ export async function showEdit(
 export function showDirectory(path: string, { entries, hidden, isCut }: Listing): View {
   const root = path.endsWith('/') ? path : `${path}/`
   const notes = [
-    isCut && `[There are more; at most ${MAX_LISTED} are listed, and ${MAX_LISTED_CHARS} characters. View one of the directories, or use find.]`,
+    isCut &&
+      `[There are more; at most ${MAX_LISTED} are listed, and ${MAX_LISTED_CHARS} characters. View one of the directories, or use find.]`,
     hidden > 0 &&
       `${hidden} hidden files/directories in this directory are excluded. You can use 'ls -la ${path}' to see them.`,
   ].filter((note) => note !== false)
