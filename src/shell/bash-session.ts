@@ -136,23 +136,16 @@ export class BashSession implements Shell {
     return (this.#closing ??= this.#close())
   }
 
-  /** Ends the shell, but not processes that left its process tree. A later session continues from the state. */
-  async suspend(): Promise<void> {
+  /** Ends the shell, but not what left its process tree. Its state is kept. If it `kills`, the shell runs nothing more. */
+  async suspend({ kills = this.#isRunning } = {}): Promise<void> {
     this.#isClosed = true
     this.#idle.end()
     this.#state.stop()
-    if (this.#isRunning) void this.#kill()
+    if (kills) void this.#kill()
     await this.#turns.run(async () => {
       await this.#endShell()
       this.#background.close()
     })
-  }
-
-  /** Ends the shell as `suspend` does, but kills it: it executes nothing more. */
-  async discard(): Promise<void> {
-    this.#isClosed = true
-    await this.#kill()
-    await this.suspend()
   }
 
   /** Kills its shell and the running command, and a shell that is being started. Never rejects. */

@@ -169,7 +169,7 @@ export class BashShells implements Shells {
       const started = settlesWithin(START_WAIT_MS, Promise.allSettled(this.#starting))
       if (isKept) await started
       const programs = [...this.#programs].map((program) => (isKept ? program.end() : program.kill()))
-      const sessions = this.#all().map((session) => (isKept ? session.suspend() : session.discard()))
+      const sessions = this.#all().map((session) => session.suspend(isKept ? {} : { kills: true }))
       await Promise.all([started, ...programs, ...sessions])
     } finally {
       // These left the shells' process trees.

@@ -42,7 +42,8 @@ test(
   `${SUBSCRIBERS} subscribers of ${CONVERSATIONS} conversations come and go for ${SECONDS} s, seed ${SEED}: none misses or sees twice`,
   { timeout: 3 * PATIENCE_MS + SECONDS * 4000 },
   async () => {
-    await using stage = await setStage({ replies: [{ turns: [{ text: 'Never asked.' }] }] })
+    const env = { OPENHANDS_IDLE_SECONDS: '0.3' }
+    await using stage = await setStage({ replies: [{ turns: [{ text: 'Never asked.' }] }] }, { env })
     const { server } = stage
     const conversations = await Promise.all(Array.from({ length: CONVERSATIONS }, () => stage.create()))
     const before = { sockets: await socketsOf(server.pid), megabytes: await megabytesOf(server.pid) }

@@ -45,36 +45,62 @@ export async function churn(plan: ChurnPlan): Promise<ChurnOutcome> {
   const writing = Array.from({ length: WRITERS }, () => write(plan, random, until))
   await Promise.all(subscribers.map((each, i) => each.comeAndGo(createRandom(plan.seed + i), until)))
   const heads = new Map<string, number>()
-  for (const written of await Promise.all(writing)) {
-    for (const [id, seq] of written) heads.set(id, Math.max(seq, heads.get(id) ?? 0))
-  }
+  const written = await Promise.all(writing)
+  for (const [id, seq] of written.flatMap((one) => [...one.heads])) heads.set(id, Math.max(seq, heads.get(id) ?? 0))
   await Promise.all(subscribers.map((each) => each.comeToTheEnd(heads)))
   return {
     connections: subscribers.reduce((sum, each) => sum + each.connections(), 0),
     events: subscribers.reduce((sum, each) => sum + each.events(), 0),
-    faults: subscribers.flatMap((each) => each.faults),
+    faults: [...written, ...subscribers].flatMap((each) => each.faults),
   }
 }
 
-/** Answers the last seq of each conversation that it was told of. */
-async function write(
-  { url, key, conversations }: ChurnPlan,
-  random: Random,
-  until: number,
-): Promise<Map<string, number>> {
-  const heads = new Map<string, number>()
+/** One in so many writes forks a conversation. */
+const FORKS = 20
+
+type Written = {
+  /** The last seq of each conversation that it was told of. */
+  readonly heads: Map<string, number>
+  readonly faults: string[]
+}
+
+/** Posts messages, forks conversations, and deletes forks while others ask for them. */
+async function write({ url, key, conversations }: ChurnPlan, random: Random, until: number): Promise<Written> {
+  const written: Written = { heads: new Map(), faults: [] }
+  const { heads, faults } = written
+  const forks: string[] = []
+  const call = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`${url}/conversations/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown> }
+  }
+  const note = (id: string, seq: unknown) => heads.set(id, Math.max(Number(seq), heads.get(id) ?? 0))
   while (performance.now() < until) {
     const id = random.pick(conversations)
-    const response = await fetch(`${url}/conversations/${id}/messages`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ message: { role: 'user', content: 'x'.repeat(random.below(2000) + 1) } }),
-    })
-    const { seq } = (await response.json()) as { seq: number }
-    heads.set(id, Math.max(seq, heads.get(id) ?? 0))
+    if (random.below(FORKS) > 0) {
+      const message = { role: 'user', content: 'x'.repeat(random.below(2000) + 1) }
+      note(id, (await call('POST', `${id}/messages`, { message })).body['seq'])
+    } else {
+      const { body } = await call('POST', `${id}/fork`, {})
+      forks.push(body['id'] as string)
+      note(body['id'] as string, body['last_seq'])
+    }
+    const fork = forks[0]
+    // By then most are closed, so that they are deleted while they are opened.
+    if (fork !== undefined && forks.length > 3) {
+      forks.shift()
+      const [, { status }] = await Promise.all([call('GET', fork), call('DELETE', fork), call('GET', fork)])
+      heads.delete(fork)
+      const after = await call('GET', fork)
+      if (status !== 204 || after.status !== 410) faults.push(`deleted fork ${fork}: ${status}, then ${after.status}`)
+    }
     await sleep(random.below(20))
   }
-  return heads
+  return written
 }
 
 export type Told = { readonly cursor: string; readonly conversation: string; readonly seq: number }

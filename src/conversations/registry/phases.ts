@@ -13,7 +13,7 @@ import type { Conversation } from '../conversation.ts'
 import type { State } from '../state/state.ts'
 
 /** `absent`, `resting` and `deleted` conversations have no phase: nothing happens to them. */
-export type Phase =
+export type ConversationPhase =
   /** Open, or being created or opened. There is at most one such object, so that a log has one writer. */
   | { readonly name: 'creating' | 'open'; readonly conversation: Promise<Conversation> }
   | { readonly name: 'closing' | 'deleting'; readonly ended: Promise<unknown> }
@@ -27,7 +27,7 @@ export type Existing = {
 
 export class Phases {
   readonly #existing: Existing
-  readonly #phases = new Map<string, Phase>()
+  readonly #phases = new Map<string, ConversationPhase>()
   /** Conversations that exist, and whose deletion is being recorded. */
   readonly #marking = new Map<string, Promise<void>>()
 
@@ -40,12 +40,12 @@ export class Phases {
     return this.#phases.size
   }
 
-  of(id: string): Phase | undefined {
+  of(id: string): ConversationPhase | undefined {
     return this.#phases.get(id)
   }
 
   /** Returns the phase if the conversation is open or being opened. */
-  openOf(id: string): (Phase & { readonly name: 'open' }) | undefined {
+  openOf(id: string): (ConversationPhase & { readonly name: 'open' }) | undefined {
     const phase = this.#phases.get(id)
     return phase && isOpen(phase) ? phase : undefined
   }
@@ -55,12 +55,12 @@ export class Phases {
   }
 
   /** Returns the phases when no deletion is being recorded. Call it when no new one can begin. */
-  async settled(): Promise<[string, Phase][]> {
+  async settled(): Promise<[string, ConversationPhase][]> {
     await Promise.allSettled(this.#marking.values())
     return this.current()
   }
 
-  current(): [string, Phase][] {
+  current(): [string, ConversationPhase][] {
     return [...this.#phases]
   }
 
@@ -71,7 +71,7 @@ export class Phases {
     if (current || this.#existing.has(id)) {
       throw new Problem('conversation_exists', `Conversation ${id} already exists.`)
     }
-    const phase: Phase = { name: 'creating', conversation: make() }
+    const phase: ConversationPhase = { name: 'creating', conversation: make() }
     this.#phases.set(id, phase)
     try {
       const conversation = await phase.conversation
@@ -89,7 +89,7 @@ export class Phases {
    * for a conversation that exists and is not closing.
    */
   async open(id: string, open: () => Promise<Conversation>): Promise<Conversation> {
-    const phase: Phase = { name: 'open', conversation: open() }
+    const phase: ConversationPhase = { name: 'open', conversation: open() }
     this.#phases.set(id, phase)
     try {
       return await phase.conversation
@@ -100,7 +100,7 @@ export class Phases {
   }
 
   /** open → closing → resting, also if `work` rejects. `open` is its phase now; does nothing if it has another one. */
-  async close(id: string, open: Phase, work: () => Promise<void>): Promise<void> {
+  async close(id: string, open: ConversationPhase, work: () => Promise<void>): Promise<void> {
     if (this.#phases.get(id) !== open) return
     const ended = work()
     await this.#during(id, { name: 'closing', ended }, ended)
@@ -134,7 +134,7 @@ export class Phases {
     return { removed: this.#during(id, { name: 'deleting', ended }, ended) }
   }
 
-  async #during(id: string, phase: Phase, work: Promise<void>): Promise<void> {
+  async #during(id: string, phase: ConversationPhase, work: Promise<void>): Promise<void> {
     this.#phases.set(id, phase)
     try {
       await work
@@ -144,7 +144,7 @@ export class Phases {
   }
 
   /** Another transition may have followed already. */
-  #leave(id: string, phase: Phase): void {
+  #leave(id: string, phase: ConversationPhase): void {
     if (this.#phases.get(id) === phase) this.#phases.delete(id)
   }
 }
@@ -152,4 +152,5 @@ export class Phases {
 export const deletedProblem = (id: string) =>
   new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)
 
-const isOpen = (phase: Phase): phase is Phase & { readonly name: 'open' } => phase.name === 'open'
+const isOpen = (phase: ConversationPhase): phase is ConversationPhase & { readonly name: 'open' } =>
+  phase.name === 'open'

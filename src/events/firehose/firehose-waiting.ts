@@ -12,7 +12,7 @@ export type Waiting = {
 /** Positions that are published but have no queued event: their events are read from the logs. */
 export type Gap = { readonly after: number; readonly to: number }
 
-export type Run =
+type Run =
   | { readonly kind: 'events'; readonly events: FirehoseEvent[] }
   | { readonly kind: 'gap'; readonly gap: Gap }
   /** `at` is its index among the items. */

@@ -17,9 +17,8 @@ import { readBacklog } from './firehose-backlog.ts'
 import { FirehoseSubscribers } from './firehose-subscribers.ts'
 import type { Gap } from './firehose-waiting.ts'
 import { FirehoseIndex } from './firehose-index.ts'
-import type { Notice } from './firehose-record.ts'
 import { decodeCursor, encodeCursor, encodeFreshCursor } from './firehose-cursor.ts'
-import { deletedNotice, firehoseEvent } from './firehose-record.ts'
+import { deletedNotice, firehoseEvent, type Notice } from './firehose-record.ts'
 import type { TransientRecord } from '../transient-record.ts'
 
 export type FirehoseDeps = {
