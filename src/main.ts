@@ -43,11 +43,13 @@ async function main(args: string[]): Promise<number | undefined> {
   switch (command.name) {
     case 'help': {
       const { helpOf } = await import('./cli/command-line/help.ts')
-      return void say(helpOf(command.command))
+      say(helpOf(command.command))
+      return undefined
     }
     case 'version': {
       const { VERSION } = await import('./wiring/version.ts')
-      return void say(`${VERSION}\n`)
+      say(`${VERSION}\n`)
+      return undefined
     }
     case 'chat': {
       const { run } = await import('./cli/run.ts')
@@ -60,7 +62,8 @@ async function main(args: string[]): Promise<number | undefined> {
     }
     case 'completion': {
       const { completionScript } = await import('./cli/completion/completion.ts')
-      return void say(completionScript(command.shell))
+      say(completionScript(command.shell))
+      return undefined
     }
     case 'serve': {
       const { serve } = await import('./cli/serve.ts')

@@ -1,4 +1,5 @@
 /** Accepts JSON bodies and no others, and says what is wrong with one that cannot be parsed. */
+import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { Problem } from '../contract/problem.ts'
 import { refuseComplexJson } from '../lib/json/untrusted-json.ts'
@@ -7,8 +8,10 @@ import { refuseComplexJson } from '../lib/json/untrusted-json.ts'
 export function acceptJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const text = String(body)
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    // Decoded, each wrong byte would become the same character.
+    if (typeof body !== 'string' && !isUtf8(body)) return done(notUtf8())
+    const text = body.toString()
     if (text.length === 0) return done(null, undefined)
     try {
       refuseComplexJson(text)
@@ -36,3 +39,6 @@ function problemOf(text: string): Problem {
   }
   return new Problem('invalid_request', 'The body has a field __proto__ or constructor.prototype. Leave it out.')
 }
+
+const notUtf8 = () =>
+  new Problem('invalid_request', 'The body is not UTF-8, as JSON is. Encode it, then send it again.')

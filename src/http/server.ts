@@ -134,7 +134,6 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     if (request.is404) refuseUnknown(request.url, routes)
     const { config } = request.routeOptions
     if (deps.isStarting() && !config.public && !config.early) {
-      if (app.upgrades.has(request)) throw starting()
       if (wantsEventStream(request)) await waitToStream(reply, deps.untilStarted)
       else await waitForStart(reply, deps)
       if (reply.sent) return

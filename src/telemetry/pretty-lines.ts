@@ -20,7 +20,7 @@ export async function loadPrettyLines({ color }: { readonly color: boolean }): P
   return (line) => (SAID_AT_START.test(line) ? '' : render(plainFields(line)))
 }
 
-/** The fields without what a terminal obeys: only the package writes styles. Texts that are no JSON are shown whole. */
+/** The fields without what a terminal obeys: only the package writes styles. A text that is not JSON is shown whole. */
 function plainFields(line: string): object | string {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a line of the log is an object

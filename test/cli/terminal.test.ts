@@ -144,7 +144,7 @@ async function logged(render: (line: string) => string): Promise<string[]> {
 
 test('a question of the SDK at the terminal shows tools, inputs, reasons and rules as plain text', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()]
-  const approver = createTerminalApprover({ input, output } as never)
+  const approver = createTerminalApprover({ input, output })
   const asked = approver.canUseTool(HOSTILE, { [HOSTILE]: HOSTILE }, {
     signal: new AbortController().signal,
     reason: HOSTILE,
@@ -155,7 +155,7 @@ test('a question of the SDK at the terminal shows tools, inputs, reasons and rul
   expect(isPlain(String(output.read()))).toBe(true)
 })
 
-test('the last check before the terminal removes all but the styles of the program', () => {
+test('the last check before the terminal removes everything except the styles of the program', () => {
   expect(styledText(`\u001B[1mbold\u001B[0m\t${HOSTILE}\n`).replaceAll(OWN_STYLES, '')).toMatch(/^bold\t.*\n$/s)
   expect(isPlain(styledText(HOSTILE).replaceAll(OWN_STYLES, ''))).toBe(true)
 })

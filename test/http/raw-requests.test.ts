@@ -255,6 +255,18 @@ describe('requests that are sent without waiting for the answer before', () => {
   })
 })
 
+test('a JSON body that is not UTF-8 is refused, and nothing is created', async () => {
+  await using http = await setHttp()
+  const socket = openSocket(await http.listen())
+  const body = Buffer.from('{"llm_config":{"model":"m"},"title":"\u00e9"}', 'latin1')
+  const head = `POST /conversations HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${BEARER}\r\nContent-Type: application/json`
+  socket.write(`${head}\r\nContent-Length: ${body.length}\r\n\r\n`)
+  socket.write(body)
+  const [answer] = answersIn(await text(socket))
+  expect(answer).toMatchObject({ status: 400, body: expect.stringContaining('not UTF-8') })
+  expect((await http.call('GET', '/conversations/count')).body).toEqual({ count: 0 })
+})
+
 test('a client that expects 100 Continue receives it after its key was checked, and not before', async () => {
   await using http = await setHttp()
   const url = await http.listen()

@@ -42,6 +42,17 @@ test('a request that comes shortly before the start is over is answered', async 
   expect((await listed).status).toBe(200)
 })
 
+test('a WebSocket that comes shortly before the start is over is opened', async () => {
+  await using patient = await setHttp()
+  const url = await patient.listen()
+  patient.readiness.isStarting = true
+  const connecting = connectAs(url, '/firehose', { headers: { authorization: `Bearer ${KEY}` } })
+  expect(await Promise.race([connecting, new Promise((resolve) => setTimeout(resolve, 50))])).toBeUndefined()
+  patient.readiness.isStarting = false
+  const socket = await connecting
+  socket.close()
+})
+
 test('without a key the response reveals nothing more', async () => {
   expect((await http.call('GET', '/conversations', undefined, { authorization: '' })).status).toBe(401)
 })

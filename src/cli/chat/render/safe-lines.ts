@@ -4,7 +4,7 @@
  */
 import { styledText } from '../../../telemetry/plain-text.ts'
 
-// oxlint-disable-next-line no-control-regex -- a tab, which has no width of its own, or the end of a line
+// oxlint-disable-next-line no-control-regex -- a tab has no fixed width, and a line has no end inside
 const LAYOUT = /[\t\n]/g
 
 export const safeLines = (lines: readonly string[]): string[] =>
