@@ -54,18 +54,8 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(style('dim', `${describeEvent(event)}\n`))
       case 'ErrorEvent':
         return write(`${style('red', `Error: ${event.message}`)}\n`)
-      case 'Result': {
-        const tokens = Object.values(event.usage).reduce(
-          (sum, usage) => sum + usage.input_tokens + usage.output_tokens,
-          0,
-        )
-        return write(
-          style(
-            'dim',
-            `\n${event.steps} steps, ${(event.duration_ms / 1000).toFixed(1)} s, ${tokens} tokens: ${event.stop_reason}\n`,
-          ),
-        )
-      }
+      case 'Result':
+        return write(style('dim', `\n${totalsOf(event)}\n`))
       case 'SystemInit':
         return write(style('dim', `Conversation ${event.session_id}\nin ${event.cwd}\n`))
       case 'PermissionRequest':
@@ -101,6 +91,11 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
     }
   }
   return { event: show, note: (text) => write(style('dim', text)) }
+}
+
+function totalsOf({ usage, steps, duration_ms, stop_reason }: EventOf<'Result'>): string {
+  const tokens = Object.values(usage).reduce((sum, each) => sum + each.input_tokens + each.output_tokens, 0)
+  return `${steps} steps, ${(duration_ms / 1000).toFixed(1)} s, ${tokens} tokens: ${stop_reason}`
 }
 
 function textOf({ output }: EventOf<'ToolResult'>): string {
