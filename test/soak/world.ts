@@ -14,8 +14,11 @@ const HOT = 30
 /** Answers that say that the soak has asked for what nobody can have; all else that is refused depends on the moment. */
 const OWN_MISTAKES: ReadonlySet<number> = new Set([400, 401, 403, 405, 406, 413, 414, 415, 422])
 
-/** A connection may take as long as everything else: the machine may be busy with other work. */
-const CONNECTIONS = new Agent({ connect: { timeout: PATIENCE_MS } })
+/**
+ * A connection may take as long as everything else: the machine may be busy with other work. One that was idle for long
+ * is not used again: the server may be closing it.
+ */
+const CONNECTIONS = new Agent({ connect: { timeout: PATIENCE_MS }, keepAliveTimeout: 1000 })
 
 /** Of failures with the same text, so many are kept. */
 const MAX_KEPT_FAILURES = 200

@@ -36,7 +36,7 @@ const CONCURRENCY = 8
 /** What an open conversation without a history takes, in bytes. */
 const OPEN_BYTES = 64 * 1024
 /** The part of the heap's limit that conversations may take which nobody uses. */
-const UNUSED_HEAP = 0.05
+const UNUSED_HEAP = 0.025
 /** Between two looks for surplus ones, in milliseconds: many are created meanwhile, and closed together. */
 const SURPLUS_LOOK_MS = 100
 /** Conversations of one look: those that turn out to be busy must not make it long. */

@@ -96,6 +96,11 @@ export class FirehoseIndex {
     return this.#added - this.#count
   }
 
+  /** Number of conversations whose head is in memory. */
+  get conversationCount(): number {
+    return this.#heads.size
+  }
+
   /** Returns the last added seq of this conversation; 0 if there is none. */
   headOf(conversationId: string): number {
     return this.#heads.get(keyOf(conversationId)) ?? 0
@@ -121,6 +126,18 @@ export class FirehoseIndex {
    */
   shorten(conversationId: string, head: number): void {
     this.#heads.set(keyOf(conversationId), head)
+  }
+
+  /** Forgets the head of a deleted conversation: nothing may be added to it any more. Its records stay. */
+  forget(conversationId: string): void {
+    this.#heads.delete(keyOf(conversationId))
+  }
+
+  /** Forgets the heads of all other conversations. */
+  keepOnly(conversationIds: Iterable<string>): void {
+    const kept = new Set<string>()
+    for (const id of conversationIds) kept.add(keyOf(id))
+    for (const key of this.#heads.keys()) if (!kept.has(key)) this.#heads.delete(key)
   }
 
   /**

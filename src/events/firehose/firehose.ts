@@ -74,6 +74,11 @@ export class Firehose {
     return this.#subscribers.count
   }
 
+  /** For tests: the number of conversations about which it remembers something. */
+  get conversationCount(): number {
+    return this.#index?.conversationCount ?? 0
+  }
+
   /** Call it with each log that is opened, before anything is appended to it. */
   attach(log: EventLog): void {
     const { conversationId } = log
@@ -89,6 +94,8 @@ export class Firehose {
   /** Call it when a conversation is permanently deleted. */
   announceDeleted(owner: Notice['owner']): void {
     this.#pass(deletedNotice(owner))
+    // Until the index is complete, events that were read before the deletion may still be added.
+    if (this.#isComplete) this.#index?.forget(owner.id)
   }
 
   /** Resolves when all events stored before the call can be read. Throws a `Problem` if that is not possible. */
@@ -183,7 +190,14 @@ export class Firehose {
     if (isOver()) return
     // A log that was copied meanwhile may be missing above, and its events were not reported.
     for (const { conversationId: id, head } of this.#logs) if (head > index.headOf(id)) this.#agreeOn(index, id, head)
+    index.keepOnly(this.#existing())
     this.#isComplete = true
+  }
+
+  *#existing(): Iterable<string> {
+    for (const [id] of this.#deps.heads()) yield id
+    // Some are being created, or deleted.
+    for (const { conversationId } of this.#logs) yield conversationId
   }
 
   async #lookInto(index: FirehoseIndex, id: string): Promise<void> {

@@ -215,6 +215,26 @@ describe('the firehose', () => {
     expect(life.faults).toMatchObject([{ code: 'conversation_damaged' }, { code: 'conversation_damaged' }])
   })
 
+  test('remembers nothing of a deleted conversation, also of those that were deleted while nobody read', async () => {
+    const existing = [...ids]
+    await life.stop()
+    life = startLife(directory.path, existing)
+    const logs = await Promise.all(ids.map((id) => life.create(id)))
+    for (const log of logs) await log.append([message('a')])
+    await take(life.firehose, ids.length, '0')
+    expect(life.firehose.conversationCount).toBe(ids.length)
+    await logs[0]!.close('deleted')
+    life.firehose.announceDeleted({ id: existing.shift()!, userId: undefined })
+    expect(life.firehose.conversationCount).toBe(ids.length - 1)
+    expect(keysOf(await take(life.firehose, ids.length, '0'))).toHaveLength(ids.length)
+
+    await life.stop()
+    existing.shift()
+    life = startLife(directory.path, existing)
+    await life.firehose.open()
+    expect(life.firehose.conversationCount).toBe(existing.length)
+  })
+
   test('a page is bounded in bytes, and one event of any size is delivered', async () => {
     const logs = await Promise.all(ids.map((id) => life.create(id)))
     const large = 'x'.repeat(700_000)
