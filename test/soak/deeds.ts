@@ -64,10 +64,11 @@ const post =
 const say = (run: boolean) =>
   post('/messages', ({ random }) => ({ message: { role: 'user', content: planText(random) }, run }))
 
+type Item = any // eslint-disable-line typescript/no-explicit-any
+
 /** Does something with one of the items of a list. */
 const withOne =
-  (list: string, act: (world: World, base: string, item: any) => Promise<unknown>): Deed =>
-  // eslint-disable-line typescript/no-explicit-any
+  (list: string, act: (world: World, base: string, item: Item) => Promise<unknown>): Deed =>
   async (world, id) => {
     const { status, body }: Answer = await world.request('GET', `/conversations/${id}${list}`)
     if (status !== 200 || body.items.length === 0) return

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { Agent, fetch } from 'undici'
+import { mapBounded } from '../../src/lib/map-bounded.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import type { Random } from '../support/random.ts'
 import { KEY } from '../support/server.ts'
@@ -10,6 +11,9 @@ import { KEY } from '../support/server.ts'
 export const POPULATION = 150
 /** Those of them that nearly all work is done with. The others are closed as idle meanwhile. */
 const HOT = 30
+
+/** Conversations deleted concurrently at a rest. */
+const REMOVED_AT_A_TIME = 8
 
 /** Answers that say that the soak has asked for what nobody can have; all else that is refused depends on the moment. */
 const OWN_MISTAKES: ReadonlySet<number> = new Set([400, 401, 403, 405, 406, 413, 414, 415, 422])
@@ -92,9 +96,8 @@ export class World {
 
   /** Deletes all, and resolves when the server has nothing more to do. `isQuiet` asks the server. */
   async rest(isQuiet: () => Promise<boolean>): Promise<void> {
-    while (this.ids.size > 0) {
-      const some = [...this.ids].slice(0, 8)
-      await Promise.all(some.map((id) => this.remove(id)))
+    for (let some = [...this.ids]; some.length > 0; some = await this.#someLeft()) {
+      await mapBounded(some, REMOVED_AT_A_TIME, (id) => this.remove(id))
     }
     const deadline = performance.now() + PATIENCE_MS
     while (!(await isQuiet())) {
@@ -109,6 +112,12 @@ export class World {
     if (status !== 204 && status !== 410) this.fail(`DELETE of a conversation that exists: ${status}`)
     const { status: then } = await this.request('GET', `/conversations/${id}`)
     if (then !== 410) this.fail(`GET of a deleted conversation: ${then}`)
+  }
+
+  /** Also those whose creation was not answered. */
+  async #someLeft(): Promise<string[]> {
+    const { body } = await this.request('GET', '/conversations?limit=100')
+    return (body?.items ?? []).map(({ id }: { id: string }) => id)
   }
 
   async #send(method: string, path: string, body: unknown): Promise<Answer> {
