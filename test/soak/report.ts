@@ -17,7 +17,7 @@ export type Measured = {
  * What the live heap may rise by from the middle to the end, in bytes. At each measurement nothing is left of all
  * conversations, so that nothing may stay; 2 MB are less than 100 bytes for each conversation that there was in an hour.
  */
-export const MAX_RISE_BYTES = 2e6
+const MAX_RISE_BYTES = 2e6
 
 export class Report {
   readonly #path: string

@@ -133,10 +133,11 @@ export class FirehoseIndex {
     this.#heads.delete(keyOf(conversationId))
   }
 
-  /** Forgets the heads of all other conversations. */
-  keepOnly(conversationIds: Iterable<string>): void {
+  /** Forgets the heads of all conversations that neither exist nor are being created or deleted. */
+  keepOnly(existing: Iterable<readonly [id: string, ...unknown[]]>, open: Iterable<{ conversationId: string }>): void {
     const kept = new Set<string>()
-    for (const id of conversationIds) kept.add(keyOf(id))
+    for (const [id] of existing) kept.add(keyOf(id))
+    for (const { conversationId } of open) kept.add(keyOf(conversationId))
     for (const key of this.#heads.keys()) if (!kept.has(key)) this.#heads.delete(key)
   }
 

@@ -15,9 +15,11 @@ import type { LogViews, ReadOptions, StoredEvent } from '../event-store.ts'
 import { readPages } from '../read-pages.ts'
 import { readBacklog } from './firehose-backlog.ts'
 import { FirehoseSubscribers } from './firehose-subscribers.ts'
+import { positionWithin } from './firehose-reader.ts'
+import type { FirehoseReader } from './firehose-reader.ts'
 import type { Gap } from './firehose-waiting.ts'
 import { FirehoseIndex } from './firehose-index.ts'
-import { decodeCursor, encodeCursor, encodeFreshCursor } from './firehose-cursor.ts'
+import { encodeCursor, encodeFreshCursor } from './firehose-cursor.ts'
 import { deletedNotice, firehoseEvent, type Notice } from './firehose-record.ts'
 import type { TransientRecord } from '../transient-record.ts'
 
@@ -33,16 +35,6 @@ export type FirehoseDeps = {
   /** Called with errors that keep a conversation's events, or all, from being published. */
   readonly onFault: (error: unknown, conversationId?: string) => void
 }
-
-/** For one reader, who passes it to `follow` and disposes it. */
-export type FirehoseReader = Disposable &
-  Pick<EventLog, 'head' | 'ended' | 'read' | 'subscribe' | 'messagesSoFar'> & {
-    /** Throws `invalid_cursor` or `cursor_ahead`. */
-    readonly positionOf: (cursor: string) => number
-    readonly cursorAt: (position: number) => string
-    /** A different cursor each time, for readers who must not learn whether others are active. */
-    readonly freshCursorAt: (position: number) => string
-  }
 
 /** Logs read concurrently while the index is completed. */
 const COMPLETE_CONCURRENCY = 32
@@ -138,17 +130,11 @@ export class Firehose {
       read: (options) => readBacklog({ index, store, onFault, head: this.#head }, options),
       subscribe: (subscriber) => this.#subscribe(subscriber),
       messagesSoFar: () => Array.from(this.#logs).flatMap((log) => log.messagesSoFar()),
-      positionOf: (cursor) => this.#positionOf(cursor, index.epoch),
+      positionOf: (cursor) => positionWithin(cursor, index.epoch, this.#head),
       cursorAt: (position) => encodeCursor(index.epoch, position),
       freshCursorAt: (position) => encodeFreshCursor(index.epoch, position),
       [Symbol.dispose]: release,
     }
-  }
-
-  #positionOf(cursor: string, epoch: string): number {
-    const position = decodeCursor(cursor, epoch)
-    if (position <= this.#head) return position
-    throw new Problem('cursor_ahead', 'The firehose has not reached this cursor yet. Start from an earlier one.')
   }
 
   #subscribe(subscriber: LogSubscriber): () => void {
@@ -190,14 +176,8 @@ export class Firehose {
     if (isOver()) return
     // A log that was copied meanwhile may be missing above, and its events were not reported.
     for (const { conversationId: id, head } of this.#logs) if (head > index.headOf(id)) this.#agreeOn(index, id, head)
-    index.keepOnly(this.#existing())
+    index.keepOnly(this.#deps.heads(), this.#logs)
     this.#isComplete = true
-  }
-
-  *#existing(): Iterable<string> {
-    for (const [id] of this.#deps.heads()) yield id
-    // Some are being created, or deleted.
-    for (const { conversationId } of this.#logs) yield conversationId
   }
 
   async #lookInto(index: FirehoseIndex, id: string): Promise<void> {
