@@ -107,7 +107,10 @@ export class KnownConversations {
   /** Returns the view of a conversation that is not open. Undefined if it must be opened to know its state. */
   async viewAtRest(id: string): Promise<ConversationView | undefined> {
     const summary = this.get(id)
-    return summary && (await this.#resting.view(summary))
+    const view = summary && (await this.#resting.view(summary))
+    // It was deleted while it was read, and nobody would remove it from the cache.
+    if (!this.has(id)) this.#resting.forget(id)
+    return view
   }
 
   /** Yields the last seq of each; undefined if its log could not be read. */
