@@ -8,7 +8,7 @@ import type { SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
 import { literalOf, literalWord, startOf } from './shell/shell-word.ts'
-import { isStream } from './shell/streams.ts'
+import { isStream } from './shell/command-line.ts'
 
 const READS: Depth = { reads: true, changes: false }
 const CHANGES: Depth = { reads: false, changes: true }

@@ -15,7 +15,7 @@ import type { PolicyRule } from './rules/rule.ts'
 import { isToolOf } from './rules/rule.ts'
 import type { CommandLine, Redirection, SimpleCommand } from './shell/command-line.ts'
 import { allCommands } from './shell/command-line.ts'
-import { isStream } from './shell/streams.ts'
+import { isStream } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import { literalOf } from './shell/shell-word.ts'
 

@@ -12,7 +12,7 @@ import type { CommandLine, Redirection, SimpleCommand } from './shell/command-li
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
 import { literalOf } from './shell/shell-word.ts'
-import { isStream } from './shell/streams.ts'
+import { isStream } from './shell/command-line.ts'
 
 export type Need = {
   /** The end of a sentence that begins with "it". */

@@ -245,7 +245,7 @@ test('secrets are redacted in every string of an output, including keys, and in 
 test('an input is checked a second time only if it has a null that may be left out', async () => {
   let checks = 0
   const input = z.object({ path: z.string().refine(() => (checks += 1) < 0), depth: z.int().nullish() })
-  const { toolCalls } = setUp({ ...tool('Strict', () => ({ output: '' })), input } as Tool)
+  const { toolCalls } = setUp({ ...tool('Strict', () => ({ output: '' })), input })
   await toolCalls.run(callOf('Strict', { path: 'x' }, 'a'))
   expect(checks).toBe(1)
   await toolCalls.run(callOf('Strict', { path: 'x', depth: null }, 'b'))

@@ -1,5 +1,6 @@
 /** What a command line would do, as far as its text tells: the result of `readCommandLine`. */
 import type { ShellWord } from './shell-word.ts'
+import { literalOf } from './shell-word.ts'
 
 /**
  * `constant` wrappers (`env`, `timeout`, `bash -c`) change nothing about what they run: only that needs a permission.
@@ -45,3 +46,8 @@ export function* allCommands(commands: readonly SimpleCommand[]): Generator<Simp
     if (command.wraps) yield* allCommands(command.wraps.commands)
   }
 }
+
+const STREAM = /^\/dev\/(null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/\d+)$/
+
+/** Returns true if a redirection to it reaches no file. */
+export const isStream = (target: ShellWord): boolean => STREAM.test(literalOf(target) ?? '')

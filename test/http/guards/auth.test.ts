@@ -110,7 +110,9 @@ test('while keys change, each of them is accepted', async () => {
 test('keys of any length can be compared', () => {
   const authenticate = createAuthenticator(['k'.repeat(16), 'l'.repeat(5000)])
   expect(() => authenticate(`Bearer ${'l'.repeat(5000)}`, {})).not.toThrow()
-  expect(() => authenticate(`Bearer ${'l'.repeat(4999)}`, {})).toThrow(expect.objectContaining({ code: 'unauthorized' }))
+  expect(() => authenticate(`Bearer ${'l'.repeat(4999)}`, {})).toThrow(
+    expect.objectContaining({ code: 'unauthorized' }),
+  )
   expect(() => authenticate(undefined, {})).toThrow(expect.objectContaining({ code: 'unauthorized' }))
 })
 
