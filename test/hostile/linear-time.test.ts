@@ -65,7 +65,8 @@ const refusedResponses = (complaint: string) =>
 
 const SPACES = (size: number) => `${' '.repeat(size)}x`
 const LOOKED = { path: '/f', parameter: 'old_str' }
-const NEARLY_LINES = (size: number) => `@@\n${' a\n'.repeat(size / 8)}-b\n`
+/** A patch has at most 100,000 lines. */
+const NEARLY_LINES = (size: number) => `@@\n${' a\n'.repeat(Math.min(size / 8, 90_000))}-b\n`
 const patched = (text: string, hunks: string) => {
   const [file] = parsePatch(`*** Begin Patch\n*** Update File: a\n${hunks}*** End Patch`)
   return patchText('a', text, file?.kind === 'update' ? file.hunks : [], new AbortController().signal)

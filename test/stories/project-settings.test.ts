@@ -392,8 +392,12 @@ describe('hooks of settings files', () => {
       return { authorization: `Bearer ${body.key}` }
     }
     const create = async (workdir: string, more: object, ...scopes: string[]) => {
-      const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'k' }
-      const request = { llm_config, workdir, setting_sources: ['project'], ...more }
+      const request = {
+        llm_config: { model: 'scripted', api_key: 'k' },
+        workdir,
+        setting_sources: ['project'],
+        ...more,
+      }
       const { status, body } = await stage.server.call('POST', '/conversations', request, await keyFor(scopes))
       return status === 201 ? 201 : body.details
     }
