@@ -80,7 +80,7 @@ test('a command line of many words, files and substitutions that people write is
 test.each([
   ['paths', `cat ${number(2000, (at) => `/a/b/c${at} `)}`],
   ['components', `cat ${number(10, (at) => `${'/tmp/..'.repeat(500)}/x${at} `)}`],
-  ['globs in directories', `ls ${number(1000, (at) => `/usr/d${at}/* `)}`],
+  ['globs in directories', `cat ${number(1000, (at) => `/usr/d${at}/* `)}`],
   ['operands that may be directories', `diff ${number(1900, (at) => `a${at} `)}`],
   ['directories where it may run', `${number(14, (at) => `cd d${at};`)} cat ${number(1900, (at) => `a${at} `)}`],
 ])('the look-ups for one decision are bounded: %s', (_, command) => {
