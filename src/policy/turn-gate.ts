@@ -2,6 +2,7 @@
  * What the gate has decided about the open calls of a turn: each of them once when the turn begins, and again when it is
  * about to begin itself. The only file that says for how long a decision holds.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { AskedToolUse } from '../contract/permission.ts'
 import { createSlices } from '../lib/time-slices.ts'
 import type { GateRules } from './gated-call.ts'
@@ -91,10 +92,12 @@ function areSame(some: readonly GateRules[], others: readonly GateRules[]): bool
 
 function isSame(one: GateRules, other: GateRules | undefined): boolean {
   if (other === undefined || one === other) return one === other
-  const { mode, confirmation, hasApprover } = other
-  if (one.mode !== mode || one.confirmation !== confirmation || one.hasApprover !== hasApprover) return false
+  const { rules, ...rest } = one
+  const { rules: otherRules, ...otherRest } = other
+  // All fields, so that one that is added to the type later is compared as well.
+  if (!isDeepStrictEqual(rest, otherRest)) return false
   return (['allow', 'ask', 'deny'] as const).every((list) => {
-    const [some, others] = [one.rules[list], other.rules[list]]
+    const [some, others] = [rules[list], otherRules[list]]
     // By their text: the rules of subagents are parsed each time.
     return some === others || (some.length === others.length && some.every(({ text }, at) => text === others[at]?.text))
   })

@@ -109,3 +109,14 @@ test('a paused run decides nothing more', async () => {
   expect(counted.decisions).toBe(4)
   expect(turn.gated({ calls, rules: [CONFIRM] }, [])).toBeUndefined()
 })
+
+test.each([{ mode: 'plan' }, { hasApprover: true }, { isStrangers: true }] as const)(
+  'a decision holds for the same rules only: %j',
+  async (change) => {
+    const { turn, begin } = setGate()
+    const calls = callsOf(2)
+    await begin(calls, [CONFIRM])
+    expect(turn.gated({ calls, rules: [{ ...CONFIRM }] }, ['call-0'])).toBeDefined()
+    expect(turn.gated({ calls, rules: [{ ...CONFIRM, ...change }] }, ['call-0'])).toBeUndefined()
+  },
+)
