@@ -92,7 +92,7 @@ test('a session is ended on the server with its conversation', async () => {
 test.each([
   ['pings', /^it leaves more than 32 requests unanswered/],
   ['deep', /^it sent a message that is nested more than 200 levels deep/],
-  ['wide', /^it sent a message that holds more than 500000 values/],
+  ['wide', /^it sent a message that holds more than 100000 values/],
   ['packed', /^it sent a compressed message/],
 ])('a server that %s is given up', async (mode, error) => {
   const id = await remote(mode)
