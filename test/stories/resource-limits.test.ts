@@ -218,7 +218,10 @@ describe.each(PLACES)('$name', ({ isolation, wrapper }) => {
     const result = await scene.attempt(id, BOUNDED_BOMB)
     expect(result).toMatchObject({ is_error: true, error_type: 'resource_limit' })
     expect(result.error_message).toContain('limit of 60 processes')
-    expect(await scene.attempt(id, 'echo alive')).toMatchObject({ is_error: false, output: { stdout: 'alive\n' } })
+    // On a busy machine the last of its processes end after the result.
+    await expect
+      .poll(() => scene.attempt(id, 'echo alive'))
+      .toMatchObject({ is_error: false, output: { stdout: 'alive\n' } })
     await scene.server.call('DELETE', `/conversations/${id}`)
     await noneIsLeftOf(id)
   })
