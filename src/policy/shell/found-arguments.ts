@@ -36,6 +36,10 @@ function replaced(word: ShellWord, options: readonly ShellWord[]): ShellWord {
   return mark && text !== undefined && !text.includes(mark) ? word : UNKNOWN_WORD
 }
 
+/** The value of a variable becomes several words, and any of them may be an option. */
+const isSplit = ({ isMany, pieces }: ShellWord): boolean =>
+  isMany && pieces.some((piece) => 'hole' in piece && piece.hole === 'any')
+
 /** The words after `-exec` up to `;` or `+`; without an end, all of them. */
 export function unwrapFind(words: readonly ShellWord[]): Unwrapped {
   const runs: WrappedText[] = []
@@ -45,7 +49,7 @@ export function unwrapFind(words: readonly ShellWord[]): Unwrapped {
     const word = words[at]!
     const text = literalOf(word)
     at += 1
-    if (text === undefined && !/^[^-]/.test(startOf(word)))
+    if (text === undefined && (!/^[^-]/.test(startOf(word)) || isSplit(word)))
       return { ...PLAIN, runs, hidden: 'an unknown argument of find may run a command' }
     if (!/^(-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(text ?? '')) continue
     const length = words.slice(at).findIndex((next) => [';', '+'].includes(literalOf(next) ?? ''))

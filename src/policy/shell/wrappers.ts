@@ -99,7 +99,7 @@ function unwrapConstant(name: string, words: readonly ShellWord[], options: Opti
   if (name === 'command' && /^-[vV]+$/.test((words[0] && literalOf(words[0])) ?? '')) return PLAIN
   const after = skipOptions(words, options)
   if (after === undefined) return { ...unwrapLauncher(words), hidden: `the options of ${name} are not known` }
-  const inner = words.slice(after + options.operands)
+  const inner = words.slice(after)
   return inner.length ? { kind: 'constant', runs: [{ words: inner }], variables: [] } : PLAIN
 }
 
@@ -122,6 +122,7 @@ function unwrapEnv(words: readonly ShellWord[]): Unwrapped {
     const start = startOf(given[at]!)
     const equals = start.indexOf('=')
     if (equals <= 0) break
+    if (given[at]?.isMany) return { ...unwrapLauncher(given), hidden: 'a variable that env sets may be several words' }
     variables.push(start.slice(0, equals))
   }
   const inner = given.slice(at)
