@@ -49,9 +49,16 @@ export function needsOf({ tool, deed, places }: Question, rules: GateRules): Nee
 
 type Given = { readonly places: Places; readonly rules: GateRules }
 
-function fileNeeds(kind: 'read' | 'edit', word: ShellWord, cwds: Redirection['cwds'], given: Given): Need[] {
+/** A name that a `*` stands for may be a link: `mayBeFree` is for words whose links, if any, are not followed. */
+function fileNeeds(
+  kind: 'read' | 'edit',
+  word: ShellWord,
+  cwds: Redirection['cwds'],
+  given: Given,
+  mayBeFree = true,
+): Need[] {
   const { places, rules } = given
-  const isInside = places.isInside(word, cwds)
+  const isInside = mayBeFree && places.isInside(word, cwds)
   const isFree =
     (kind === 'read' && !rules.isStrangers) || (rules.mode === 'accept_edits' && !places.isProtected(word, cwds))
   if ((isInside && isFree) || isAllowedPath(kind, word, cwds, given)) return []
@@ -97,7 +104,7 @@ function lineNeeds(line: CommandLine, given: Given): Need[] {
     needs.push({ reason: 'changes the shell for a project that is not trusted', changes: true })
   const ofFiles = line.redirections
     .filter(({ target }) => !isStream(target))
-    .flatMap(({ kind, target, cwds }) => fileNeeds(kind, target, cwds, given))
+    .flatMap(({ kind, target, cwds }) => fileNeeds(kind, target, cwds, given, literalOf(target) !== undefined))
   return [...needs, ...line.commands.flatMap((command) => commandNeeds(command, given)), ...ofFiles]
 }
 

@@ -13,7 +13,15 @@ export function readWord(word: Word): ShellWord {
   return withTilde(read, word.text)
 }
 
-function withTilde({ pieces, isMany }: Read, text: string): ShellWord {
+/** Bash expands a `~` also behind the `=` and each `:` of a word that looks like an assignment. */
+const ASSIGNED_TILDE = /^[A-Za-z_]\w*(\[[^\]]*\])?\+?=([^]*:)?~/
+
+function withTilde({ pieces, isMany }: Read, given: string): ShellWord {
+  const text = given.replaceAll('\\\n', '')
+  if (ASSIGNED_TILDE.test(text)) {
+    const start = text.slice(0, text.indexOf('=') + 1)
+    return { pieces: [{ text: start }, { hole: 'any' }], isMany: isMany || text.includes('$'), hasTilde: false }
+  }
   // `~name`, `~+` and `~-` stand for directories that are not known here.
   if (/^~[^/]/.test(text)) return { pieces: [{ hole: 'any' }], isMany, hasTilde: false }
   return { pieces, isMany, hasTilde: text.startsWith('~') }
