@@ -44,6 +44,15 @@ PWD=/; cat .env
 OLDPWD=.; cd -
 CDPATH=/x; cd src
 GLOBIGNORE=x; cat *
+read -aHOME <<< $PWD; cat ~/.env
+read -raHOME <<< $PWD
+: \${HOME:=.}
+: \${GLOBIGNORE:=x}; cat *
+: \${CDPATH=x}; cd src
+coproc HOME { sleep 1; }; cat ~/.env
+e=eval; $e 'cat .e""nv'
+cat a=~/project/.env
+cat a=x:~/.env
 RIPGREP_CONFIG_PATH=x rg y
 cat /proc/self/cwd/.env
 cat < /proc/self/cwd/.env
@@ -225,6 +234,15 @@ helm -n a upgrade y z
 logsave log curl x
 fd --exec curl x
 fd -x curl
+x=' -exec curl ;'; find . -name a$x
+x=' curl'; timeout 5$x ls
+x='5 curl'; nice -n $x ls
+x='1 curl'; xargs -n $x ls
+exec -a $x ls curl
+env -u $x ls curl
+BASH_CMDS[1]=/usr/bin/curl; 1
+BASH_ALIASES[1]=curl
+MAILPATH='x?$(curl y)'
 fd . --exec-batch curl
 find . -exec curl {} +
 find . -execdir curl {} \\;

@@ -128,7 +128,8 @@ function ofExpansion(node: Extract<SyntaxNode, { type: 'ParameterExpansion' }>):
       return undefined
     case 'Default':
       // `${x:=y}` sets it, and `${x:?y}` ends the shell.
-      return /^:?[-+]$/.test(operation.operator) ? plainOrUnusual(operation.operand.text) : MAY_SET
+      if (/^:?[-+]$/.test(operation.operator)) return plainOrUnusual(operation.operand.text)
+      return isEvaluated(parameter) ? hidden(`${parameter} may run commands`) : MAY_SET
     case 'Remove':
       return plainOrUnusual(operation.operand.text)
     case 'Replace':

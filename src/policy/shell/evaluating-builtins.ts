@@ -5,9 +5,9 @@ import { literalOf, startOf } from './shell-word.ts'
 import type { Unwrapped } from './unwrapped.ts'
 import { hides, PLAIN } from './unwrapped.ts'
 
-/** Bash runs what these hold, or takes a function from them. */
+/** Bash runs what these hold, or takes a function, an alias or the path of a program from them. */
 export const isEvaluated = (variable: string): boolean =>
-  /^(PS\d|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*)$/.test(variable) ||
+  /^(PS\d|PROMPT_COMMAND|MAIL.*|BASH_(ENV|CMDS|ALIASES|FUNC_.*)|ENV|SHELLOPTS|BASHOPTS)$/.test(variable) ||
   isInteger(variable) ||
   decidesFiles(variable)
 
@@ -59,7 +59,8 @@ function isPlainDeclaration(word: ShellWord): boolean {
   const start = startOf(word)
   if (start.startsWith('-')) return /^-[gxrpfF]+$/.test(literalOf(word) ?? '')
   const name = /^([A-Za-z_]\w*)(\+?=.*)?$/s.exec(start)
-  const isWhole = name?.[2] !== undefined || literalOf(word) !== undefined
+  // `command export x=$y` splits the value, which may name other variables.
+  const isWhole = !word.isMany && (name?.[2] !== undefined || literalOf(word) !== undefined)
   return isWhole && !isEvaluated(name?.[1] ?? '') && name !== null
 }
 
@@ -82,7 +83,8 @@ function isPlainFormat(words: readonly ShellWord[]): boolean {
 function isPlainName(word: ShellWord): boolean {
   const text = literalOf(word)
   if (text === undefined || word.isMany) return false
-  return !isEvaluated(text) && !/^-.*[Cp]/.test(text) && !text.includes('[')
+  // `-aHOME` names a variable, too.
+  return !isEvaluated(text) && !/^-.*[Cp]|^-\w*a./.test(text) && !text.includes('[')
 }
 
 /** `-v` evaluates an index. What is not known may be an operator, unless another one makes it an operand. */

@@ -120,10 +120,13 @@ class CommandLineReader {
         return this.#readRepeated(node)
       case 'FileDescriptorVariable':
         return this.#setVariable(node.name)
+      case 'Coproc':
+        // Its descriptors are in an array of this name.
+        this.#setVariable(node.name ? (literalOf(readWord(node.name)) ?? '[') : 'COPROC')
+        return this.#readRepeated(node)
       case 'While':
       case 'ArithmeticFor':
       case 'Function':
-      case 'Coproc':
         return this.#readRepeated(node)
       default:
         return this.#readChildren(node)
@@ -150,6 +153,7 @@ class CommandLineReader {
   #addCommand(words: readonly ShellWord[], unsafeVariable: string | undefined): void {
     const cwds = this.#directories
     if (!this.#bounds.takesCommand(words)) return
+    if (!this.#isLaunched && mayBeBuiltin(words[0])) this.#hide('only the shell knows the name of a command in it')
     const unwrapped = unwrap(words)
     if (unwrapped.hidden !== undefined) this.#hide(unwrapped.hidden)
     const unsafe = unsafeVariable ?? unwrapped.variables.find((variable) => !isSafeVariable(variable))
@@ -215,6 +219,12 @@ class CommandLineReader {
 type ParsedScript = Extract<SyntaxNode, { type: 'Script' }>
 
 const CHANGES_DIRECTORY = new Set(['cd', 'pushd', 'popd'])
+
+/** A name that is not known, and is not the path of a program: `eval` and `cd` change what all else means. */
+const mayBeBuiltin = (name: ShellWord | undefined): boolean =>
+  name !== undefined &&
+  literalOf(name) === undefined &&
+  (name.isMany || !name.pieces.some((piece) => 'text' in piece && piece.text.includes('/')))
 
 function anywhere(command: SimpleCommand): SimpleCommand {
   const { wraps } = command

@@ -32,6 +32,12 @@ const WRAPPERS = [
   'sh -c',
   'bash',
   'trap --',
+  'timeout 5$x',
+  'nice -n $x',
+  'stdbuf -o L$x',
+  'exec -a $x',
+  'xargs -n 1$x',
+  'env y=$x',
 ]
 const BUILTINS =
   `let declare typeset export readonly local unset read mapfile alias unalias set shopt source . hash enable compgen pushd
@@ -69,6 +75,8 @@ const PATHS = [
   '/dev/null',
   'src/../sub/new',
   'src/link/new',
+  'fl*',
+  'a=~/secret',
 ]
 const OPTIONS = [
   '-n',
@@ -213,7 +221,18 @@ const INSERTS = [
 ]
 
 /** Values that run a command where they are evaluated. */
-const PAYLOADS = ['evil', '$(evil)', '`evil`', 'a[$(evil)]', 'a[`evil`]', 'x=a[$(evil)]', "'$(evil)'", 'a[$x]']
+const PAYLOADS = [
+  'evil',
+  '$(evil)',
+  '`evil`',
+  'a[$(evil)]',
+  'a[`evil`]',
+  'x=a[$(evil)]',
+  "'$(evil)'",
+  'a[$x]',
+  "' evil'",
+  "'1 evil'",
+]
 
 export class CommandLines {
   readonly #random: Random
