@@ -2,8 +2,7 @@
 
 /** Of any section with these names. A `*` stands for the name in quotes: `[remote "origin"]`. */
 const HARMLESS = new Set(
-  `advice.* author.email author.name blame.coloring blame.date blame.ignorerevsfile
-  branch.autosetupmerge branch.autosetuprebase branch.sort
+  `advice.* author.email author.name blame.coloring blame.date   branch.autosetupmerge branch.autosetuprebase branch.sort
   branch.*.description branch.*.gh-merge-base branch.*.github-pr-owner-number branch.*.merge branch.*.pushremote
   branch.*.rebase branch.*.remote branch.*.vscode-merge-base
   color.ui color.branch color.diff color.status color.interactive column.ui commit.gpgsign commit.verbose
@@ -16,10 +15,10 @@ const HARMLESS = new Set(
   core.untrackedcache core.usereplacerefs core.warnambiguousrefs core.whitespace
   diff.algorithm diff.colormoved diff.colormovedws diff.context diff.indentheuristic diff.interhunkcontext
   diff.mnemonicprefix diff.noprefix diff.relative diff.renamelimit diff.renames diff.statgraphwidth diff.wserrorhighlight
-  extensions.compatobjectformat extensions.noop extensions.objectformat extensions.preciousobjects
+  extensions.compatobjectformat extensions.noop extensions.preciousobjects
   extensions.refstorage extensions.relativeworktrees extensions.worktreeconfig
   feature.experimental feature.manyfiles fetch.fsckobjects fetch.parallel fetch.prune fetch.prunetags
-  fetch.writecommitgraph format.pretty gc.auto gc.autodetach gc.autopacklimit gc.pruneexpire gc.reflogexpire
+  fetch.writecommitgraph gc.auto gc.autodetach gc.autopacklimit gc.pruneexpire gc.reflogexpire
   gc.worktreepruneexpire gpg.format gui.* help.autocorrect http.extraheader http.postbuffer http.sslverify
   http.*.extraheader http.*.sslverify i18n.commitencoding i18n.logoutputencoding index.threads index.version
   init.defaultbranch lfs.repositoryformatversion lfs.*.access log.abbrevcommit log.date log.decorate log.follow
@@ -33,27 +32,43 @@ const HARMLESS = new Set(
   tag.gpgsign tag.sort transfer.fsckobjects user.email user.name user.signingkey user.useconfigonly`.split(/\s+/),
 )
 
+/** Harmless with these values only. */
+const VALUES: Readonly<Record<string, RegExp>> = {
+  'core.fsmonitor': /^(false|no|off|0)$/i,
+  // An index of SHA-256 has another form, which is not read here.
+  'extensions.objectformat': /^sha1$/i,
+  // `%G?` runs the program that checks signatures.
+  'format.pretty': /^(oneline|short|medium|full|fuller|reference|email|raw|(t?format:)?(?!.*%[-+ ]?G).*%.*)$/,
+}
+
 /** What of a configuration `checkConfig` cannot decide by itself. */
-export type OpenSettings = { readonly hooks: readonly string[]; readonly worktrees: readonly string[] }
+export type OpenSettings = {
+  readonly hooks: readonly string[]
+  readonly worktrees: readonly string[]
+  /** Git shows what it cannot use of these files. */
+  readonly files: readonly string[]
+}
 
 /** Returns the reason why the text may make git run a program, as the end of "a configuration that". */
 export function checkConfig(text: string): string | OpenSettings {
   const hooks: string[] = []
   const worktrees: string[] = []
+  const files: string[] = []
   const settings = readConfig(text)
   if (!settings) return 'cannot be read with certainty'
   for (const { name, value } of settings) {
     if (name === 'core.hookspath') hooks.push(value)
     else if (name === 'core.worktree') worktrees.push(value)
+    else if (name === 'blame.ignorerevsfile') files.push(value)
     else if (!isHarmless(name, value)) return `sets ${name.slice(0, MAX_SHOWN)}, which may run a program`
   }
-  return { hooks, worktrees }
+  return { hooks, worktrees, files }
 }
 
 const MAX_SHOWN = 100
 
 function isHarmless(name: string, value: string): boolean {
-  if (name === 'core.fsmonitor') return /^(false|no|off|0)$/i.test(value)
+  if (Object.hasOwn(VALUES, name)) return VALUES[name]?.test(value) ?? false
   const [section = '', ...rest] = name.split('.')
   return HARMLESS.has(name) || (rest.length === 1 && HARMLESS.has(`${section}.*`))
 }

@@ -2,7 +2,7 @@
  * Whether git by itself may run a program in a directory: by the configuration of its repository, by a hook, or by those
  * of its submodules. It reads files only, and never starts git. Synchronous: all that it reads is bounded.
  */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { codeOf } from '../../lib/error-code.ts'
 import { checkConfig } from './harmless-config.ts'
@@ -67,6 +67,7 @@ class Repositories {
     if (this.#left < 0) throw new MayRun('finds too many repositories')
     const common = commonOf(gitDirectory)
     for (const each of [gitDirectory, common]) this.#refuseOpen(each)
+    this.#refuseForeign(gitDirectory, common, worktree)
     for (const file of [join(common, 'config'), join(gitDirectory, 'config.worktree')])
       checkFile(file, { gitDirectory, worktree })
     refuseHooks(join(common, 'hooks'))
@@ -75,6 +76,18 @@ class Repositories {
       if (exists(join(submodule, '.git'))) this.#check(pointedAt(join(submodule, '.git')), submodule)
     }
     return exists(join(gitDirectory, 'HEAD'))
+  }
+
+  /** What git shows must be from the workdir, or from a repository that says itself that the workdir is one of its own. */
+  #refuseForeign(gitDirectory: string, common: string, worktree: string): void {
+    const isOutside = (directory: string) => relative(this.#workdir, realpathSync(directory)).split('/')[0] === '..'
+    if (isOutside(gitDirectory)) {
+      if (gitDirectory !== join(worktree, '.git') && !namesWorkTree(gitDirectory, worktree))
+        throw new MayRun('finds a repository outside of the workdir, which does not name the workdir')
+      return
+    }
+    if (isOutside(common)) throw new MayRun('takes what it shows from outside of the workdir')
+    for (const directory of new Set([gitDirectory, common])) refuseLinks(directory)
   }
 
   /** Edits of a file below `.git` need a permission, and those outside of the workdir, too. */
@@ -105,6 +118,41 @@ function commonOf(gitDirectory: string): string {
   return resolve(gitDirectory, path)
 }
 
+/** Of a work tree or a submodule. */
+function namesWorkTree(gitDirectory: string, worktree: string): boolean {
+  const pointer = read(join(gitDirectory, 'gitdir'), MAX_POINTER_BYTES)?.toString('utf8').trimEnd()
+  if (pointer && resolve(gitDirectory, pointer) === join(worktree, '.git')) return true
+  const config = read(join(gitDirectory, 'config'), MAX_CONFIG_BYTES)
+  const checked = config === undefined || config === 'directory' ? '' : checkConfig(config.toString('latin1'))
+  return typeof checked !== 'string' && checked.worktrees.some((path) => resolve(gitDirectory, path) === worktree)
+}
+
+/** Git shows lines of these in what it says about a rebase, and in errors. */
+const SHOWN = [
+  '',
+  'info',
+  'objects',
+  'objects/info',
+  'objects/pack',
+  'rebase-apply',
+  'rebase-merge',
+  'refs',
+  'sequencer',
+]
+
+/** A link in them may lead outside of the workdir, and so may the list of other places for objects. */
+function refuseLinks(gitDirectory: string): void {
+  for (const name of SHOWN) {
+    const directory = join(gitDirectory, name)
+    if (!exists(directory)) continue
+    const links = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isSymbolicLink())
+    if (links.some((entry) => name !== '' || entry.name !== 'hooks'))
+      throw new MayRun('finds links in its own files, which may lead outside of the workdir')
+  }
+  if (exists(join(gitDirectory, 'objects/info/alternates')))
+    throw new MayRun('takes what it shows from another repository')
+}
+
 function checkFile(file: string, at: { readonly gitDirectory: string; readonly worktree: string }): void {
   const text = read(file, MAX_CONFIG_BYTES)
   if (text === undefined) return
@@ -112,12 +160,17 @@ function checkFile(file: string, at: { readonly gitDirectory: string; readonly w
   if (typeof checked === 'string') throw new MayRun(`has a configuration that ${checked}`)
   if (checked.worktrees.some((path) => resolve(at.gitDirectory, path) !== at.worktree))
     throw new MayRun('has a configuration that names another work tree')
+  // A line that is not a commit is shown in an error: only the file with the usual name, which is no link, is harmless.
+  if (checked.files.some((path) => path !== IGNORED_COMMITS || isLink(join(at.worktree, path))))
+    throw new MayRun('has a configuration that sets blame.ignoreRevsFile, which may show another file')
   for (const path of checked.hooks) {
     if (!/^[\w./-]+$/.test(path))
       throw new MayRun('has a configuration that sets core.hookspath, which may run a program')
     for (const base of [at.gitDirectory, at.worktree]) refuseHooks(resolve(base, path))
   }
 }
+
+const IGNORED_COMMITS = '.git-blame-ignore-revs'
 
 function refuseHooks(directory: string): void {
   const hook = HOOKS.find((name) => exists(join(directory, name)))
@@ -134,6 +187,10 @@ function submodulesOf(file: string): readonly string[] {
 
 function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
 }
 
 /** Undefined if there is none. Links are not followed and pipes not waited for. Throws for a file that is too long. */

@@ -2,8 +2,9 @@
 import type { ShellWord } from './shell-word.ts'
 import { literalOf } from './shell-word.ts'
 
+/** `%G?` in a format runs the program that checks signatures. */
 const SHOWS =
-  /^(-[0-9]+|-[pusMCwbzR]|-[nUGSL].*|--(stat|shortstat|numstat|name-only|name-status|oneline|graph|all|decorate|no-decorate|cached|staged|summary|patch|no-patch|no-color|color|no-merges|merges|first-parent|reverse|follow|date=[\w:%-]+|format=.*|pretty(=.*)?|max-count=\d+|since=.*|until=.*|after=.*|before=.*|author=.*|grep=.*|abbrev-commit|abbrev(=\d+)?|word-diff(=\w+)?|unified=\d+|minimal|ignore-all-space|ignore-space-change|no-ext-diff|no-textconv|no-renames|diff-filter=\w+|merge-base|exit-code|quiet|raw|left-right|cherry-pick|topo-order|tags|branches|remotes))$/
+  /^(-[0-9]+|-[pusMCwbzR]|-[nUGSL].*|--(stat|shortstat|numstat|name-only|name-status|oneline|graph|all|decorate|no-decorate|cached|staged|summary|patch|no-patch|no-color|color|no-merges|merges|first-parent|reverse|follow|date=[\w:%-]+|(format|pretty)=(?!.*%[-+ ]?G).*|pretty|max-count=\d+|since=.*|until=.*|after=.*|before=.*|author=.*|grep=.*|abbrev-commit|abbrev(=\d+)?|word-diff(=\w+)?|unified=\d+|minimal|ignore-all-space|ignore-space-change|no-ext-diff|no-textconv|no-renames|diff-filter=\w+|merge-base|exit-code|quiet|raw|left-right|cherry-pick|topo-order|tags|branches|remotes))$/
 
 /** By subcommand: its options, and whether it may have operands. `branch x` and `tag x` create one. */
 const READS: Readonly<Record<string, { readonly options: RegExp; readonly operands: boolean }>> = {

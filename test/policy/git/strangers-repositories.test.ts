@@ -14,7 +14,7 @@ import { ruleSetOf } from '../../../src/policy/rules/rule-set.ts'
 import { readCommandLine } from '../../../src/policy/shell/read-command-line.ts'
 import { PATIENCE_MS } from '../../support/patience.ts'
 import type { Change } from './strangers-repositories.ts'
-import { createRepository, git, OPEN, RUNNING, USUAL, WAITING } from './strangers-repositories.ts'
+import { createRepository, git, OPEN, RUNNING, SECRET, SHOWING, USUAL, WAITING } from './strangers-repositories.ts'
 
 const root = mkdtempSync(join(realpathSync(tmpdir()), 'agent-server-git-'))
 const plain = join(root, 'plain')
@@ -58,18 +58,23 @@ async function verdictOn(repository: string, command: string, mode: PermissionMo
 }
 
 function runAll(repository: string): boolean {
+  outputOf(repository)
+  const hasRun = existsSync(ran)
+  rmSync(ran, { force: true })
+  return hasRun
+}
+
+function outputOf(repository: string): string {
   const env = { PATH: process.env['PATH'], HOME: home, GIT_CONFIG_NOSYSTEM: '1' }
   // What git has not seen yet is looked at again.
   const touched = 'for f in a.txt sub/a.txt; do [ -e "$f" ] && touch -d 2001-01-01 "$f"; done'
-  spawnSync('bash', ['-c', `${touched}; ${COMMANDS.join('; ')}`], {
+  const { output } = spawnSync('bash', ['-c', `${touched}; ${COMMANDS.join('; ')}`], {
     cwd: repository,
     env,
     input: '',
     timeout: PATIENCE_MS / 4,
   })
-  const hasRun = existsSync(ran)
-  rmSync(ran, { force: true })
-  return hasRun
+  return output.join('')
 }
 
 describe.each([
@@ -86,6 +91,15 @@ describe.each([
     expect((await verdictOn(repository, 'git status', 'deny')).behavior).toBe('deny')
     expect((await verdictOn(repository, 'git status', 'default', ['Bash(git status)'])).behavior).toBe('allow')
     if (changes === RUNNING) expect(runAll(repository)).toBe(true)
+  })
+})
+
+describe('git is not free in a repository that shows what is outside', () => {
+  test.each(Object.entries(SHOWING))('%s', async (_, change) => {
+    const repository = prepared(change)
+    for (const command of COMMANDS)
+      expect((await verdictOn(repository, command, 'default')).behavior, command).toBe('ask')
+    expect(outputOf(repository).toLowerCase()).toContain(SECRET.trim())
   })
 })
 

@@ -1,7 +1,7 @@
 /** Repositories as strangers send them: each would run a program when git only reads, and repositories as they usually are. */
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, chmodSync, cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 /** `evil` is the path of a program. Changes a copy of a plain repository with one commit and a changed file. */
 export type Change = (repository: string, evil: string) => void
@@ -180,6 +180,8 @@ export const WAITING: Readonly<Record<string, Change>> = Object.fromEntries(
     'sequence.editor': '[sequence]\neditor = EVIL',
     'submodule.update': '[submodule "sub"]\nupdate = !EVIL',
     'uploadpack.packObjectsHook': '[uploadpack]\npackObjectsHook = EVIL',
+    'format.pretty': '[format]\npretty = %h %+G?',
+    'extensions.objectFormat': '[core]\nrepositoryFormatVersion = 1\n[extensions]\nobjectFormat = sha256',
     'a key of a later version': '[hook "x"]\ncommand = EVIL',
   }).map(([name, text]) => [name, (at, evil) => config(at, text.replaceAll('EVIL', evil))]),
 )
@@ -207,6 +209,58 @@ export const OPEN: Readonly<Record<string, Change>> = {
     addSubmodule(at)
     renameSync(join(at, 'sub/.git'), join(at, 'hidden'))
     writeFileSync(join(at, 'sub/.git'), 'gitdir: ../hidden\n')
+  },
+}
+
+const link = (at: string, name: string, target: string) => {
+  mkdirSync(dirname(join(at, name)), { recursive: true })
+  rmSync(join(at, name), { force: true, recursive: true })
+  symlinkSync(target, join(at, name))
+}
+
+/** A repository next to `at`, with a file `secret.txt`. */
+function createPrivate(at: string): string {
+  const directory = join(dirname(at), 'private')
+  createRepository(directory)
+  writeFileSync(join(directory, 'secret.txt'), SECRET)
+  git(directory, 'add', '.')
+  git(directory, 'commit', '-m', 'second')
+  return directory
+}
+
+export const SECRET = 'canary\n'
+
+/** Git shows what is outside of the workdir, or in a file that it does not track. */
+export const SHOWING: Readonly<Record<string, Change>> = {
+  'a .git file that names the repository of another project': (at) => {
+    rmSync(join(at, '.git'), { recursive: true })
+    writeFileSync(join(at, '.git'), `gitdir: ${createPrivate(at)}/.git\n`)
+  },
+  'a common directory of another project': (at) =>
+    writeFileSync(join(at, '.git/commondir'), `${createPrivate(at)}/.git\n`),
+  'the objects of another project': (at) => {
+    const other = createPrivate(at)
+    writeFileSync(join(at, '.git/objects/info/alternates'), `${other}/.git/objects\n`)
+    cpSync(join(other, '.git/refs'), join(at, '.git/refs'), { recursive: true })
+  },
+  'links to the objects and branches of another project': (at) => {
+    const other = createPrivate(at)
+    link(at, '.git/objects', join(other, '.git/objects'))
+    link(at, '.git/refs', join(other, '.git/refs'))
+  },
+  'a link in the place of other objects': (at) =>
+    link(at, '.git/objects/info/alternates', join(createPrivate(at), 'secret.txt')),
+  'a link in the place of a rebase': (at) => {
+    const secret = join(createPrivate(at), 'secret.txt')
+    link(at, '.git/rebase-merge/done', secret)
+    for (const name of ['interactive', 'git-rebase-todo', 'head-name', 'onto'])
+      writeFileSync(join(at, '.git/rebase-merge', name), '')
+  },
+  'a link in the place of packed branches': (at) => link(at, '.git/packed-refs', join(createPrivate(at), 'secret.txt')),
+  'a file of ignored commits outside': (at) => config(at, `[blame]\nignoreRevsFile = ${createPrivate(at)}/secret.txt`),
+  'a link in the place of ignored commits': (at) => {
+    link(at, '.git-blame-ignore-revs', join(createPrivate(at), 'secret.txt'))
+    config(at, '[blame]\nignoreRevsFile = .git-blame-ignore-revs')
   },
 }
 
@@ -240,6 +294,18 @@ export const USUAL: Readonly<Record<string, Change>> = {
     rmSync(join(at, 'sub'), { recursive: true })
   },
   'an index of version 4': (at) => git(at, 'update-index', '--index-version', '4'),
+  'a list of ignored commits': (at) => {
+    writeFileSync(join(at, '.git-blame-ignore-revs'), '# none\n')
+    config(at, '[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n[format]\n\tpretty = %h %s')
+  },
+  'a submodule as the workdir': (at) => {
+    const above = `${at}-above`
+    createRepository(above)
+    mkdirSync(join(above, '.git/modules'))
+    renameSync(join(at, '.git'), join(above, '.git/modules/sub'))
+    writeFileSync(join(at, '.git'), `gitdir: ../work-above/.git/modules/sub\n`)
+    appendFileSync(join(above, '.git/modules/sub/config'), '[core]\n\tworktree = ../../../../work\n')
+  },
   'another work tree': (at) => {
     renameSync(at, `${at}-main`)
     git(`${at}-main`, 'worktree', 'add', at)
