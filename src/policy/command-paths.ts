@@ -1,4 +1,5 @@
 /** Which arguments of a command may be paths, and which commands reach what is below a directory. */
+import { posix } from 'node:path'
 import { gitPaths } from './git-paths.ts'
 import type { CommandPath, Depth } from './path-words.ts'
 import { pathsIn, withHome } from './path-words.ts'
@@ -7,7 +8,7 @@ import { searchOf } from './search-arguments.ts'
 import type { SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
-import { literalOf, literalWord, startOf } from './shell/shell-word.ts'
+import { literalOf, literalWord, startOf, UNKNOWN_WORD } from './shell/shell-word.ts'
 import { isStream } from './shell/command-line.ts'
 
 const READS: Depth = { reads: true, changes: false }
@@ -42,7 +43,10 @@ function findPaths(command: SimpleCommand): readonly CommandPath[] {
   const start = literalOf(first) ?? ''
   const name = start.slice(start.lastIndexOf('/') + 1)
   if (name === 'git') return gitPaths(rest)
+  if (name === 'ln') return linkedPaths(rest)
   if (SEARCHES.has(name)) return searchedPaths(name, rest)
+  // Its files are in a list.
+  if (name === 'sort' && rest.some((word) => /^--fil/.test(startOf(word)))) return [{ word: UNKNOWN_WORD }]
   const named = rest.flatMap(pathsIn).map((word): CommandPath => ({ word }))
   if (SHOW_NAMES.has(name)) return shownNames(name, rest, named)
   const reading = readingOf(words)
@@ -54,6 +58,19 @@ function shownNames(name: string, rest: readonly ShellWord[], named: readonly Co
   const isDeleting = name === 'find' && rest.some((word) => /^-(delete|fprint|fls|files0)/.test(startOf(word)))
   if (!isDeleting) return named.map((path) => ({ ...path, showsNames: true }))
   return [...named, { word: literalWord('.') }].map((path) => ({ ...path, depth: CHANGES }))
+}
+
+/** What is below a link has another name behind it. The target of a symbolic link starts at the directory of the link. */
+function linkedPaths(rest: readonly ShellWord[]): readonly CommandPath[] {
+  const operands = rest.flatMap((word) => (startOf(word).startsWith('-') ? [] : [literalOf(word)]))
+  const link = operands.at(-1)
+  const texts = operands.flatMap((text): string[] => {
+    if (text === undefined || link === undefined || text.startsWith('/')) return []
+    return [posix.normalize(`${link}/${text}`), posix.normalize(`${posix.dirname(link)}/${text}`)]
+  })
+  const isOfProcess = operands.some((text) => text !== undefined && /^\/(proc|dev)(\/|$)/.test(posix.normalize(text)))
+  const words = [...rest.flatMap(pathsIn), ...texts.map(literalWord), ...(isOfProcess ? [UNKNOWN_WORD] : [])]
+  return words.map((word) => ({ word, depth: BOTH }))
 }
 
 function searchedPaths(name: string, rest: readonly ShellWord[]): readonly CommandPath[] {

@@ -59,7 +59,8 @@ function entriesOf(directory: string): Dirent[] | undefined {
 
 function tracks(directory: string, texts: readonly string[]): boolean {
   const root = rootOf(directory)
-  if (root === undefined) return false
+  // There, `git diff` compares any files.
+  if (root === undefined) return true
   try {
     const path = join(root, '.git/index')
     const stats = statSync(path, { throwIfNoEntry: false })

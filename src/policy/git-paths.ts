@@ -6,6 +6,7 @@ import type { ShellWord } from './shell/shell-word.ts'
 import { literalOf, literalWord, startOf, UNKNOWN_WORD } from './shell/shell-word.ts'
 
 const SHOWS: Depth = { reads: true, changes: false, isTracked: true }
+const READS: Depth = { reads: true, changes: false }
 const CHANGES: Depth = { reads: false, changes: true, isTracked: true }
 const MOVES: Depth = { reads: true, changes: true }
 
@@ -35,6 +36,8 @@ const NO_CONTENT =
 const LONG_PATCH = /^--(patch|interactive|edit|verbose)/
 const UNTRACKED = /^(-[^-]*[ua]|--(i|a|untracked|no-index))/
 const TEXT = /^(-[a-zA-Z]*[mSG]|--(message|grep|author|format))$/
+
+const TAKES_FILE = /^(-[a-zA-Z]*[fF]|--fi)/
 
 /** `words` are those after the name. */
 export function gitPaths(words: readonly ShellWord[]): readonly CommandPath[] {
@@ -84,11 +87,17 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   if (subcommand === 'stash') return ofStash(texts, options, named)
   if (subcommand === 'mv' || subcommand === 'rm') return named.map((path) => ({ ...path, depth: MOVES }))
   const shows = showsContent(subcommand, options)
-  if (!shows && NAMES.has(subcommand)) return []
+  // `config -f file`, `tag -F file`: they show what is in it, or store it.
+  if (!shows && NAMES.has(subcommand)) return options.some((option) => TAKES_FILE.test(option)) ? named : []
+  if (subcommand === 'hash-object' && options.some((option) => option.startsWith('--stdin-')))
+    return [{ word: UNKNOWN_WORD }]
   if (!shows && (subcommand === 'log' || subcommand === 'diff' || subcommand === 'show')) return []
   const changed = CHANGE.has(subcommand) ? [{ word: literalWord('.'), depth: ofChange(subcommand) }] : []
   if (!shows) return [...named, ...changed]
-  return [...named, ...changed, ...shownPaths(rest, texts)]
+  // Outside of a repository, and of paths that are not all in one, git compares what is there.
+  const isAnywhere = texts.some((text) => /^--no-i|^[/~]|(^|\/)\.\.(\/|$)/.test(text))
+  const compared = subcommand === 'diff' && isAnywhere ? named.map((path) => ({ ...path, depth: READS })) : named
+  return [...compared, ...changed, ...shownPaths(rest, texts)]
 }
 
 const ofChange = (subcommand: string): Depth => (subcommand === 'clean' ? { reads: false, changes: true } : CHANGES)

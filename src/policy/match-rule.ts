@@ -8,7 +8,7 @@ import { strongest } from './rules/certainty.ts'
 import type { CommandPattern } from './rules/command-pattern.ts'
 import { matchCommand } from './rules/command-pattern.ts'
 import type { Effort } from './rules/effort.ts'
-import { argumentTexts, namedIn } from './program-arguments.ts'
+import { argumentTexts, namedIn, textsIn } from './program-arguments.ts'
 import { matchUrl } from './rules/domain-pattern.ts'
 import { matchPath } from './rules/path-pattern.ts'
 import type { PolicyRule } from './rules/rule.ts'
@@ -70,6 +70,7 @@ function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certain
   const found = strongest([
     ...commands.map((command) => matchSimple(rule, command, bringsFiles(commands, command), places)),
     ...line.redirections.map((redirection) => matchRedirection(rule, redirection, places)),
+    rule.kind === 'command' && namedIn(textsIn(line.values), rule.command, places.effort) ? 'maybe' : 'no',
   ])
   return found === 'no' && line.hidden !== undefined ? 'maybe' : found
 }

@@ -92,7 +92,7 @@ export class PermissionGate {
     if (this.#parser) return { kind: 'command', line: readCommandLine(command, { parser: this.#parser, cwd, homes }) }
     // GateRules that came after `prepare`: in doubt, ask.
     const hidden = 'the parser of command lines is not loaded yet'
-    return { kind: 'command', line: { commands: [], redirections: [], hidden, unusual: undefined } }
+    return { kind: 'command', line: { commands: [], redirections: [], values: [], hidden, unusual: undefined } }
   }
 }
 

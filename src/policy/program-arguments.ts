@@ -5,12 +5,13 @@ import type { Effort } from './rules/effort.ts'
 import { STAR } from './rules/globs.ts'
 import type { SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
+import type { ShellWord } from './shell/shell-word.ts'
 import { literalOf, literalWord } from './shell/shell-word.ts'
 
 /** They never run what their arguments say, apart from what is looked into elsewhere. Their arguments are data. */
 const TAKE_DATA = new Set(
   `ack ag black brew bun cargo cat cd chgrp chmod chown cmp cp curl cut date declare diff dirname du echo egrep eslint
-  export false fgrep gh git glab go grep head hub install jest jq kill killall ln local ls mkdir mktemp mv mypy npm pgrep
+  export false fgrep gh git glab grep head hub install jest jq kill killall ln local ls mkdir mktemp mv mypy npm pgrep
   pip pip3 pkill playwright pnpm prettier printf pyright pytest readlink readonly realpath rm rmdir ruff seq set shred sleep
   stat systemctl tail tee test touch tr true tsc type typeset unalias unlink unset unzip vitest wc which yarn yq [ :`.split(
     /\s+/,
@@ -33,7 +34,20 @@ function readTexts({ words, wraps }: SimpleCommand): readonly string[] {
   const [first, ...rest] = words
   const name = first && literalOf(first)
   if (name === undefined || wraps || TAKE_DATA.has(baseOf(name)) || readingOf(words)) return []
-  const whole = rest
+  return textsIn(rest)
+}
+
+/** The same for all rules. */
+const known = new WeakMap<readonly ShellWord[], readonly string[]>()
+
+export function textsIn(words: readonly ShellWord[]): readonly string[] {
+  let texts = known.get(words)
+  if (!texts) known.set(words, (texts = split(words)))
+  return texts
+}
+
+function split(words: readonly ShellWord[]): readonly string[] {
+  const whole = words
     .flatMap(({ pieces }) => pieces.flatMap((piece) => ('text' in piece ? [piece.text] : [' '])))
     .join(' ')
   return whole.split(/[^\w./~+@%:-]+/, MAX_TEXTS).filter((text) => text !== '')

@@ -133,6 +133,29 @@ ack x
 diff .env /dev/null
 diff -r . ../x
 git diff --no-index /dev/null .env
+git diff --no-index /tmp .
+git diff --no-index -- src .
+git diff --no-ind src .
+git diff /tmp .
+git diff ../linked src
+cd src; git diff --no-index .. /tmp
+git config -f .env -l
+git config --file=.env --list
+git config --fil .env --list
+git tag -F .env x
+git tag -aF .env x
+git notes add -F .env
+git notes add --file=.env
+printf .env | git hash-object -w --stdin-paths
+printf '.env\\\\0' | sort --files0-from=-
+sort --files0-f=list
+ln -s . x; cat x/.env
+ln -s \$PWD x; cat x/.env
+ln -sf .. src/x; cat src/x/.env
+ln -s ../../linked src/x; cat src/x/.env
+ln -s ../.. lib/x; cat lib/x/linked/.env
+ln -s /proc x; cat x/self/cwd/.env
+ln -s //dev/. x; cat x/fd/../cwd/.env
 git show :.env
 git show HEAD:.env
 git grep --untracked x
@@ -240,6 +263,12 @@ x='5 curl'; nice -n $x ls
 x='1 curl'; xargs -n $x ls
 exec -a $x ls curl
 env -u $x ls curl
+GIT_EDITOR='curl x' git commit
+GIT_EDITOR="curl x" && export GIT_EDITOR
+export PAGER='curl x'; git -p log
+LESSOPEN='|curl %s' less README.md
+go test -exec "curl x" ./...
+go build -toolexec=curl
 BASH_CMDS[1]=/usr/bin/curl; 1
 BASH_ALIASES[1]=curl
 MAILPATH='x?$(curl y)'

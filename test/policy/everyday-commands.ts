@@ -178,6 +178,19 @@ chmod +x run.sh
 chmod -R u+w src
 chown -R user src
 ln -s src/a.ts link
+ln -sfn ../shared/lib lib/shared && npm run build
+git diff origin/main..HEAD
+git diff main..dev -- src lib
+git tag -f v1
+git push -f origin main
+git config user.name
+NODE_OPTIONS=--max-old-space-size=4096 npm test
+GIT_EDITOR=true git rebase --continue
+GIT_PAGER=cat git log --oneline
+export PATH=$PWD/node_modules/.bin:$PATH
+export PATH="$HOME/.local/bin:$PATH"; node -v
+timeout 60 npm test
+env FOO=1 npm test
 tar czf out.tgz src
 tar -czf out.tar.gz src tests
 tar xzf in.tgz

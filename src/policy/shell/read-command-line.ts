@@ -46,6 +46,7 @@ export function readCommandLine(text: string, context: CommandContext): CommandL
 class CommandLineReader {
   readonly #context: CommandContext
   readonly #redirections: Redirection[] = []
+  readonly #values: ShellWord[] = []
   #commands: SimpleCommand[] = []
   #directories: Directories
   #hidden: string | undefined
@@ -65,7 +66,7 @@ class CommandLineReader {
   }
 
   get result(): CommandLine {
-    const line = { hidden: this.#hidden ?? this.#bounds.exceeded, unusual: this.#unusual }
+    const line = { values: this.#values, hidden: this.#hidden ?? this.#bounds.exceeded, unusual: this.#unusual }
     if (!this.#isAnywhere) return { commands: this.#commands, redirections: this.#redirections, ...line }
     const redirections = this.#redirections.map((each) => ({ ...each, cwds: undefined }))
     return { commands: this.#commands.map(anywhere), redirections, ...line }
@@ -118,6 +119,9 @@ class CommandLineReader {
       case 'Select':
         this.#setVariable(literalOf(readWord(node.name)) ?? '[')
         return this.#readRepeated(node)
+      case 'Assignment':
+        if (node.value.type === 'Word' && !isSafeVariable(node.name)) this.#values.push(readWord(node.value))
+        return this.#readChildren(node)
       case 'FileDescriptorVariable':
         return this.#setVariable(node.name)
       case 'Coproc':
