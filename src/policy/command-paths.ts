@@ -17,6 +17,8 @@ const BOTH: Depth = { reads: true, changes: true }
 
 /** What they show of a file is not its content. */
 const SHOW_NAMES = new Set('[ basename dirname du fd fdfind find ls readlink realpath stat test tree'.split(' '))
+/** Builtins whose arguments are names and values of variables. */
+const SET_VARIABLES = new Set('declare export local readonly typeset unset'.split(' '))
 const SEARCHES = new Set(
   'ack ag bzgrep egrep fgrep grep pcre2grep pcregrep pt rg rgrep sift ug ugrep xzgrep zgrep'.split(' '),
 )
@@ -42,6 +44,7 @@ function findPaths(command: SimpleCommand): readonly CommandPath[] {
   if (!first || wraps?.kind === 'constant') return []
   const start = literalOf(first) ?? ''
   const name = start.slice(start.lastIndexOf('/') + 1)
+  if (SET_VARIABLES.has(name)) return []
   if (name === 'git') return gitPaths(rest)
   if (name === 'ln') return linkedPaths(rest)
   if (SEARCHES.has(name)) return searchedPaths(name, rest)

@@ -182,7 +182,6 @@ ln -sfn ../shared/lib lib/shared && npm run build
 git diff origin/main..HEAD
 git diff main..dev -- src lib
 git tag -f v1
-git push -f origin main
 git config user.name
 NODE_OPTIONS=--max-old-space-size=4096 npm test
 GIT_EDITOR=true git rebase --continue
