@@ -139,10 +139,47 @@ describe('the first line of a request', () => {
     expect(JSON.parse(answer!.body)).toMatchObject({ error: 'invalid_request' })
   })
 
+  const lines = (line: string, ...more: string[]) => [line, 'Host: a', BEARER, ...more, '', ''].join('\r\n')
+  const info = lines('GET /info HTTP/1.1')
+  const sent = (headers: string, body: string) =>
+    `${lines('POST /nothing HTTP/1.1', 'Content-Type: application/json', headers)}${body}`
+  const lenient = ['GET  /info HTTP/1.1', 'GET /info  HTTP/1.1', '\r\n\r\nGET /info HTTP/1.1', '\nGET /info HTTP/1.1']
+  const quoted = `"\r\n\r\n${info}"`
+
+  test.each([
+    ['one without a body', info, 200],
+    ['a body with the same text', sent(`Content-Length: ${quoted.length}`, quoted), 404],
+    [
+      'chunks with the same text',
+      sent('Transfer-Encoding: chunked', `${quoted.length.toString(16)};x=y\r\n${quoted}\r\n0\r\nX: y\r\n\r\n`),
+      404,
+    ],
+  ])('after %s is found where it is, and not in other text', async (_, before, status) => {
+    const follow = async (next: string) => answersIn(await sayTo(url, before + next)).map((answer) => answer.status)
+    for (const line of lenient)
+      // The second header would be the right line.
+      expect(await follow(lines(line, 'X: GET /info HTTP/1.1')), JSON.stringify(line)).toEqual([status, 400])
+    expect(await follow(`\r\n${lines('GET /info HTTP/1.1', 'Connection: close')}`)).toEqual([status, 200])
+  })
+
+  test('is accepted with as many headers as the parser accepts, in any number of pieces', async () => {
+    // The parser counts neither spaces nor separators.
+    const pads = Array.from({ length: 400 }, (_, at) => `X-${at}:${' '.repeat(100)}${'y'.repeat(25)}`)
+    const bytes = lines('GET /info HTTP/1.1', ...pads, 'Connection: close')
+    const socket = openSocket(url).setNoDelay()
+    const said = text(socket)
+    for (let at = 0; at < bytes.length; at += 9000) {
+      await new Promise((resolve) => socket.write(bytes.slice(at, at + 9000), resolve))
+      await new Promise(setImmediate)
+    }
+    expect(answersIn(await said).map((answer) => answer.status)).toEqual([200])
+  })
+
   test('is checked on each request of a connection, wherever the bytes are cut', async () => {
     const post = `POST /nothing HTTP/1.1\r\nHost: a\r\n${BEARER}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`
     const get = `GET /info HTTP/1.1\r\nHost: a\r\n${BEARER}\r\n\r\n`
-    const bytes = `${post}\r\n${get}${post}${get.replace('GET ', 'GET  ')}`
+    const chunked = post.replace(/Content-Length.*/s, 'Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n')
+    const bytes = `${post}\r\n${get}${post}${chunked}${get}${get.replace('GET ', 'GET  ')}`
     const cuts = Array.from({ length: bytes.length / 5 }, (_, at) => at * 5)
     const answers = await Promise.all(
       cuts.map(async (at) => {
@@ -155,7 +192,7 @@ describe('the first line of a request', () => {
         return answersIn(await said).map(({ status }) => status)
       }),
     )
-    expect(new Set(answers.map(String))).toEqual(new Set(['404,200,404,400']))
+    expect(new Set(answers.map(String))).toEqual(new Set(['404,200,404,404,200,400']))
   })
 })
 

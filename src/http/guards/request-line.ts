@@ -3,77 +3,139 @@
  * blank lines before it, and other protocols, which it reports as HTTP. A proxy in front may understand them differently.
  */
 import { METHODS } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { MAX_HEADER_BYTES } from './client-error.ts'
 
-const NOTHING = Buffer.alloc(0)
-const END_OF_HEAD = '\r\n\r\n'
-/** A client may send one line break after the body of its last request (RFC 9112, section 2.2). */
-const BEFORE_FIRST: ReadonlySet<string> = new Set(['', '\r\n'])
-
 /** Returns a function that is true for a request whose first line was not as it has to be. */
 export function watchRequestLines({ server }: Pick<FastifyInstance, 'server'>): (request: IncomingMessage) => boolean {
-  const watches = new WeakMap<Socket, ReceivedBytes>()
+  const watches = new WeakMap<Socket, ReceivedLines>()
+  const checked = new WeakSet<IncomingMessage>()
   const bad = new WeakSet<IncomingMessage>()
   const check = (request: IncomingMessage) => {
+    // Some requests are reported again, with another event.
+    if (checked.has(request)) return
+    checked.add(request)
     if (watches.get(request.socket)?.begin(request) === false) bad.add(request)
     if (METHODS.includes(request.method ?? '')) return
     // The parser knows methods of other protocols, and the router fails with them.
     bad.add(request)
     request.method = 'GET'
   }
-  server.on('connection', (socket: Socket) => watches.set(socket, new ReceivedBytes(socket)))
+  server.on('connection', (socket: Socket) => {
+    const watch = new ReceivedLines()
+    watches.set(socket, watch)
+    // Before the parser, which reports requests while it reads.
+    socket.prependListener('data', watch.add)
+  })
   server.prependListener('request', check)
   server.prependListener('upgrade', (request: IncomingMessage) => {
     check(request)
-    watches.get(request.socket)?.stop()
+    const watch = watches.get(request.socket)
+    if (watch) request.socket.off('data', watch.add)
+    watches.delete(request.socket)
   })
   return (request) => bad.has(request)
 }
 
-/** What a connection has received since the last first line: of a body only the present piece. */
-class ReceivedBytes {
-  readonly #socket: Socket
-  #bytes: Buffer = NOTHING
-  #request: IncomingMessage | undefined
+/** What a connection receives next, after the body if `#skip` counts one. */
+type Place = 'line' | 'headers' | 'end of head' | 'chunks' | 'trailers'
 
-  constructor(socket: Socket) {
-    this.#socket = socket
-    // One before the parser, which reports requests while it reads, and one after it.
-    socket.prependListener('data', this.#add)
-    socket.on('data', this.#drop)
-  }
+/** The method, the spaces and the version, in addition to a URL of that length. */
+const MAX_LINE_BYTES = MAX_HEADER_BYTES + 64
 
-  stop(): void {
-    this.#socket.off('data', this.#add).off('data', this.#drop)
+const LINE_FEED = 10
+/** A line break after the body of the last request is allowed, once (RFC 9112, section 2.2). */
+const EMPTY = '\r'
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Follows the bytes of a connection from head to head, so that the first line is found where it is, and no other text
+ * counts as one: neither a header nor a body. Keeps no more than the line that has not ended yet.
+ */
+class ReceivedLines {
+  #place: Place = 'line'
+  /** Bytes of a body or a chunk that come before the next line. */
+  #skip = 0
+  /** The present line: without its line feed. */
+  #text = ''
+  #first = ''
+  #hasEmpty = false
+  /** Of the present piece, what comes after the end of a head. */
+  #rest: Buffer = NOTHING
+
+  readonly add = (piece: Buffer): void => {
+    // The parser reports a request within the piece in which its head ends, unless it has failed.
+    this.#rest = NOTHING
+    this.#follow(piece)
   }
 
   /** Returns false if its line was not received as it has to be. Call it when the parser reports the request. */
-  begin(request: IncomingMessage): boolean {
-    // Some requests are reported again, with another event.
-    if (this.#request === request) return true
-    const isFirst = this.#request === undefined
-    this.#request = request
-    const line = `${request.method} ${request.url} HTTP/${request.httpVersion}\r\n`
-    const at = this.#bytes.indexOf(line, 0, 'latin1')
-    if (at === -1) return false
-    const before = this.#bytes.subarray(0, at)
-    this.#bytes = this.#bytes.subarray(at + line.length)
-    return !isFirst || BEFORE_FIRST.has(before.toString('latin1'))
+  begin({ method, url, httpVersion, headers }: IncomingMessage): boolean {
+    const isAsReceived = this.#place === 'end of head' && this.#first === `${method} ${url} HTTP/${httpVersion}${EMPTY}`
+    this.#first = ''
+    this.#enterBody(headers)
+    const rest = this.#rest
+    this.#rest = NOTHING
+    this.#follow(rest)
+    return isAsReceived
   }
 
-  readonly #add = (chunk: Buffer): void => {
-    this.#bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk])
+  #enterBody({ 'transfer-encoding': encoding, 'content-length': length = '0' }: IncomingHttpHeaders): void {
+    this.#hasEmpty = false
+    this.#skip = encoding === undefined ? Number(length) : 0
+    this.#place = encoding === undefined ? 'line' : 'chunks'
   }
 
-  /** Keeps what may be the beginning of the next request. A copy: the piece itself may be part of a large buffer. */
-  readonly #drop = (): void => {
-    const isBody = this.#request?.complete === false
-    const end = this.#bytes.lastIndexOf(END_OF_HEAD)
-    const isWhole = end !== -1 && end + END_OF_HEAD.length === this.#bytes.length
-    const from = Math.max(end, this.#bytes.length - MAX_HEADER_BYTES, 0)
-    this.#bytes = isBody || isWhole ? NOTHING : Buffer.from(this.#bytes.subarray(from))
+  #follow(piece: Buffer): void {
+    let at = 0
+    while (at < piece.length) {
+      if (this.#place === 'end of head') {
+        this.#rest = piece.subarray(at)
+        return
+      }
+      const passed = Math.min(this.#skip, piece.length - at)
+      this.#skip -= passed
+      at += passed
+      if (at < piece.length) at = this.#readLine(piece, at)
+    }
+  }
+
+  /** Returns where the next line begins. */
+  #readLine(piece: Buffer, from: number): number {
+    const end = piece.indexOf(LINE_FEED, from)
+    const to = end === -1 ? piece.length : end
+    const room = MAX_LINE_BYTES - this.#text.length
+    this.#text += piece.toString('latin1', from, Math.min(to, from + room))
+    if (end === -1) return to
+    const text = this.#text
+    this.#text = ''
+    this.#take(text)
+    return end + 1
+  }
+
+  #take(text: string): void {
+    const isEmpty = text === EMPTY || text === ''
+    switch (this.#place) {
+      case 'line':
+        if (text === EMPTY && !this.#hasEmpty) this.#hasEmpty = true
+        else [this.#first, this.#place] = [text, 'headers']
+        break
+      case 'headers':
+        if (isEmpty) this.#place = 'end of head'
+        break
+      case 'chunks': {
+        const size = Number.parseInt(text, 16)
+        if (size > 0) this.#skip = size + 2
+        else this.#place = 'trailers'
+        break
+      }
+      case 'trailers':
+        if (isEmpty) this.#place = 'line'
+        break
+      case 'end of head': // followed by a body or the next line, once the request is reported
+        break
+    }
   }
 }
