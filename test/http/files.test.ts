@@ -259,6 +259,19 @@ describe('an upload', () => {
     expect((await readdir(files.workdir)).toSorted()).toEqual(['a', 'b'])
   })
 
+  test('may be followed by any text, which is not a part', async () => {
+    await using files = await setFiles()
+    const send = (body: string) =>
+      files.http.call('POST', `${files.base}/files/upload?path=.`, body, { 'content-type': FORM_TYPE })
+    const afterwards = ['', '\r\n', '\r\nThe end.\r\n\r\nBye.\r\n', `\r\n--${BOUNDARY}\r\n\r\n`]
+    // The form itself may have any size.
+    for (const [at, after] of afterwards.entries()) {
+      const parts = [{ filename: `a${at}`, content: '1'.repeat(at * 20_000) }]
+      expect(await send(formOf(parts) + after)).toMatchObject({ status: 201 })
+    }
+    expect(await readdir(files.workdir)).toHaveLength(afterwards.length)
+  })
+
   test('of two concurrent ones to one path: one of them, complete', async () => {
     await using files = await setFiles()
     const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000))

@@ -7,13 +7,15 @@
 export const MAX_HEAD_BYTES = 16 * 1024
 
 const END = Buffer.from('\r\n\r\n')
+/** Follows the last delimiter. What comes after it is not a part, whatever it contains (RFC 2046, section 5.1.1). */
+const LAST = Buffer.from('--')
 
 export class PartHeads {
   readonly #delimiter: Buffer
   /** Bytes that may be the beginning of what is searched for. The first delimiter needs no line before it. */
   #rest: Buffer = Buffer.from('\r\n')
-  #place: 'preamble' | 'head' | 'content' = 'preamble'
-  /** Bytes of the preamble or of the present header. */
+  #place: 'preamble' | 'head' | 'content' | 'epilogue' = 'preamble'
+  /** Bytes of the preamble, of the present header, or of the epilogue. */
   #bytes = 0
   #count = 0
 
@@ -30,6 +32,12 @@ export class PartHeads {
   add(chunk: Buffer): boolean {
     let data = Buffer.concat([this.#rest, chunk])
     for (;;) {
+      // Of less than two bytes, all are kept in `#rest`.
+      if (this.#place === 'head' && this.#bytes === 0 && data.subarray(0, 2).equals(LAST)) this.#place = 'epilogue'
+      if (this.#place === 'epilogue') {
+        this.#rest = Buffer.alloc(0)
+        return (this.#bytes += data.length) <= MAX_HEAD_BYTES
+      }
       const delimiter = data.indexOf(this.#delimiter)
       const at = this.#place === 'head' ? data.indexOf(END) : delimiter
       if (delimiter !== -1 && (at === -1 || delimiter < at)) return false
