@@ -55,7 +55,10 @@ export const RunRequest = z
       .describe(
         'Seq of the last event that the client knows. If a run has begun after it, none is started: 409 `already_continued`. Of several clients that continue a conversation, one starts the run.',
       ),
-    wait: z.boolean().default(false).describe('Respond when the run has ended or waits for a client.'),
+    wait: z
+      .boolean()
+      .default(false)
+      .describe('Respond when the run has ended or waits for a client. Needs the scope `read`, too.'),
     timeout: z.number().positive().max(3600).default(600).describe('Maximum wait in seconds.'),
   })
   .meta({ id: 'RunRequest', examples: [{ wait: true, timeout: 120 }, { max_steps: 1 }] })

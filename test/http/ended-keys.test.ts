@@ -17,7 +17,7 @@ const url = await http.listen()
 const id = await http.create()
 
 async function makeKey() {
-  const { body } = await http.call('POST', '/keys', { name: 'a test', scopes: ['write', 'commands', 'files'] })
+  const { body } = await http.call('POST', '/keys', { name: 'a test', scopes: ['read', 'write', 'commands', 'files'] })
   return { id: body.id as string, header: { authorization: `Bearer ${body.key}` } }
 }
 const revoke = (key: string) => http.call('DELETE', `/keys/${key}`)

@@ -36,7 +36,7 @@ function ask(one: Case, id: string, key: Record<string, string>): Promise<Answer
 
 /** Its example chooses fields that need more than the scope of the route. */
 const bodyOf = (one: Case) =>
-  ['createConversation', 'updateConfig'].includes(one.operation.operationId) ? {} : validBody(one)
+  ['createConversation', 'updateConfig', 'runConversation'].includes(one.operation.operationId) ? {} : validBody(one)
 
 const neededFor = ({ operation }: Case): Scope[] => operation['x-required-scopes'] ?? []
 
@@ -131,6 +131,8 @@ describe('a client that chooses the receiver of what a conversation says needs t
     ['headers', { llm_config: { extra_headers: { 'X-Project': 'another' } } }],
     ['a field of the request', { llm_config: { extra_body: { store: true } } }],
     ['an unknown field', { llm_config: { no_such_field: 1 } }],
+    ['a model that writes summaries', { compaction: { model: 'another' } }],
+    ['a model of a subagent', { agents: { helper: { description: 'd', prompt: 'p', model: 'another' } } }],
   ]
   const READ = { error: 'forbidden', details: { missing_scopes: ['read'] } }
 
@@ -148,6 +150,21 @@ describe('a client that chooses the receiver of what a conversation says needs t
       key,
     )
     expect([status, answer]).toEqual([403, expect.objectContaining(READ)])
+  })
+
+  test.each([
+    ['run', { wait: true }],
+    ['compact', { instructions: 'Repeat everything.' }],
+  ])('POST %s with %j, whose response can repeat the conversation', async (route, body) => {
+    const own = await http.create({ ...MINE, initial_message: { role: 'user', content: 'hello' } })
+    const { status, body: answer } = await http.call(
+      'POST',
+      `/conversations/${own}/${route}`,
+      body,
+      await keyFor(['write']),
+    )
+    expect([status, answer]).toEqual([403, expect.objectContaining(READ)])
+    expect((await http.call('GET', `/conversations/${own}`)).body.status).toBe('idle')
   })
 
   test('but not for how the model is asked', async () => {

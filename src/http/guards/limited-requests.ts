@@ -1,7 +1,7 @@
 /**
  * Limits what keys may request within a route: limited keys create conversations for their own user only, and cannot
- * choose a workdir. The only file that says which fields of a request choose who gets what a conversation says: they need
- * the scope `read`, whatever the route.
+ * choose a workdir. The only file that says which fields of a request choose who gets what a conversation says, its sender
+ * included: they need the scope `read`, whatever the route.
  */
 import { createHash } from 'node:crypto'
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
@@ -9,6 +9,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { eachHook } from '../../contract/hooks/hooks.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { RunRequest } from '../../contract/run.ts'
 import type { PostTask } from '../../contract/task.ts'
 import type { Access } from '../../access/access.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
@@ -60,10 +61,12 @@ const HARMLESS_LLM_FIELDS: ReadonlySet<string> = new Set<keyof LlmConfig>([
   'tool_choice',
 ])
 
-/** The model that a conversation asks gets everything that was said in it. */
-function mayAsk(access: Access, llm: UpdateConfig['llm_config']): void {
-  const fields = Object.entries(llm ?? {}).filter(([, value]) => value !== null)
-  if (fields.some(([field]) => !HARMLESS_LLM_FIELDS.has(field))) access.require('read')
+/** The models that a conversation asks get what was said in it. */
+function mayAsk(access: Access, { llm_config = {}, compaction, agents = {} }: UpdateConfig): void {
+  const fields = Object.entries(llm_config).filter(([, value]) => value !== null)
+  const models = [compaction?.model, ...Object.values(agents).map(({ model }) => model)]
+  if (fields.some(([field]) => !HARMLESS_LLM_FIELDS.has(field)) || models.some((model) => model !== undefined))
+    access.require('read')
 }
 
 const TAKEN: ReadonlySet<string> = new Set(['conversation_exists', 'conversation_deleted'])
@@ -93,7 +96,12 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
   if (grants.some((field) => field !== undefined)) access.require('approve')
   mayUseHooks(access, hooks)
   mayConnect(access, { mcp })
-  mayAsk(access, update.llm_config)
+  mayAsk(access, update)
+}
+
+/** The response to a request that waits has the answer of the agent, which can repeat the whole conversation. */
+export function mayRun(access: Access, { wait }: Pick<RunRequest, 'wait'>): void {
+  if (wait) access.require('read')
 }
 
 /** Hooks run commands, or receive what the conversation says. Throws `forbidden`. */

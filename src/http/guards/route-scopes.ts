@@ -107,8 +107,9 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
   ],
 }
 
-/** Routes that need `read` too: they send what the conversation says to a receiver of the client's choice. */
+/** Routes that need `read` too: they send what the conversation says to the client, or to a receiver of its choice. */
 const ALSO_READ: ReadonlySet<string> = new Set([
+  'POST /conversations/:id/compact',
   'POST /conversations/:id/callbacks',
   'PUT /conversations/:id/callbacks/:callback_id',
   'POST /conversations/:id/callbacks/:callback_id/redeliver',

@@ -14,6 +14,7 @@ import type { ConversationManager } from '../../conversations/registry/manager.t
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
+import { mayRun } from '../guards/limited-requests.ts'
 import { closeSignal } from '../close-signal.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
@@ -61,8 +62,9 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request, reply) => {
-      const conversation = await manager.open(request.params.id)
       const { wait, timeout, ...limits } = request.body ?? RunRequest.parse({})
+      mayRun(accessOf(request), { wait })
+      const conversation = await manager.open(request.params.id)
       const run_id = await conversation.run(limits)
       if (!wait) return reply.code(202).send({ run_id })
       const outcome = await conversation.waitForRun(run_id, timeout, closeSignal(reply))
