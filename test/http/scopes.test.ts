@@ -167,6 +167,18 @@ describe('a client that chooses the receiver of what a conversation says needs t
     expect((await http.call('GET', `/conversations/${own}`)).body.status).toBe('idle')
   })
 
+  test('DELETE of a task that has ended: without it, the response has no result', async () => {
+    const own = await http.create(MINE)
+    const key = await keyFor(['write'])
+    const ticker = { title: 'a task', runnable: { type: 'Ticker', interval: 0.1, count: 1 } }
+    const task = `/conversations/${own}/tasks/${(await http.call('POST', `/conversations/${own}/tasks`, ticker, key)).body.id}`
+    await expect.poll(async () => (await http.call('GET', task)).body.status).toBe('completed')
+    const [narrow, whole] = [await http.call('DELETE', task, undefined, key), await http.call('DELETE', task)]
+    expect(whole.body.result).toEqual({ type: 'Ticker', ticks: 1 })
+    const { result: _, ...rest } = whole.body
+    expect(narrow.body).toEqual(rest)
+  })
+
   test('but not for how the model is asked', async () => {
     const llm_config = { temperature: 0.5, max_output_tokens: 100, timeout: 60, base_url: null }
     const config = `/conversations/${await http.create(MINE)}/config`

@@ -10,7 +10,7 @@ import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { eachHook } from '../../contract/hooks/hooks.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { RunRequest } from '../../contract/run.ts'
-import type { PostTask } from '../../contract/task.ts'
+import type { PostTask, Task } from '../../contract/task.ts'
 import type { Access } from '../../access/access.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
 
@@ -102,6 +102,11 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
 /** The response to a request that waits has the answer of the agent, which can repeat the whole conversation. */
 export function mayRun(access: Access, { wait }: Pick<RunRequest, 'wait'>): void {
   if (wait) access.require('read')
+}
+
+/** The result of a task has the answer of the agent, too. Its status does not. */
+export function taskFor(access: Access, { result, ...task }: Task): Task {
+  return result !== undefined && access.allows('read') ? { ...task, result } : task
 }
 
 /** Hooks run commands, or receive what the conversation says. Throws `forbidden`. */

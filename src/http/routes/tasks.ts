@@ -7,7 +7,7 @@ import type { ConversationManager } from '../../conversations/registry/manager.t
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
-import { mayPostTask } from '../guards/limited-requests.ts'
+import { mayPostTask, taskFor } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 const OneTask = z.strictObject({ id: ConversationId, task_id: z.uuid().toLowerCase() })
@@ -76,9 +76,12 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
           'storage_full',
         ]),
         params: OneTask,
-        response: { 200: Task.describe('The task after it has ended.') },
+        response: { 200: Task.describe('The task after it has ended. A key without `read` gets no `result`.') },
       },
     },
-    async (request) => (await manager.open(request.params.id)).tasks.cancel(request.params.task_id),
+    async (request) => {
+      const { tasks } = await manager.open(request.params.id)
+      return taskFor(accessOf(request), await tasks.cancel(request.params.task_id))
+    },
   )
 }
