@@ -19,6 +19,8 @@ export type TextUnit = 'char' | 'byte'
 const MIN_WRAPPED_CHARS = 48
 /** Consecutive line breaks that base64 may contain. */
 const MAX_LINE_BREAKS = 4
+/** What decides whether base64 continues after a line break. */
+const TAIL_CHARS = MIN_WRAPPED_CHARS + MAX_LINE_BREAKS
 
 const REPLACEMENT = 0xfffd
 /** Occurs in no secret. */
@@ -40,8 +42,8 @@ export class SecretScanner {
   #floor = 0
   /** The high surrogate at the end of the last piece; 0 for none. */
   #half = 0
-  /** Number of base64 characters at the end of the last piece. */
-  #carriedRun = 0
+  /** The end of all pieces before: whether a line continues base64 must not depend on where a piece ends. */
+  #tail = ''
   #lineBreaks = 0
 
   /** Adds matches to `found`, with positions in units from the start. */
@@ -65,7 +67,7 @@ export class SecretScanner {
     this.#at = at
     this.#floor = at
     this.#half = 0
-    this.#carriedRun = 0
+    this.#tail = ''
     this.#lineBreaks = 0
   }
 
@@ -86,7 +88,7 @@ export class SecretScanner {
       else this.#takeUnit(unit, begin + at)
     }
     this.#at = begin + text.length
-    this.#carriedRun = this.#base64Before(text, text.length)
+    this.#tail = (text.length < TAIL_CHARS ? this.#tail + text : text).slice(-TAIL_CHARS)
   }
 
   /** The text has ended: a pending escape is not one. */
@@ -203,7 +205,7 @@ export class SecretScanner {
   }
 
   #takeEncoded(byte: number, start: number, end: number): void {
-    const isBreak = byte === LINE_FEED || byte === CARRIAGE_RETURN
+    const isBreak = isLineBreak(byte)
     this.#lineBreaks = isBreak ? this.#lineBreaks + 1 : 0
     if (isBreak && this.#lineBreaks <= MAX_LINE_BREAKS) this.#encoded.positions.skip(end)
     else this.#encoded.take(byte, start, end)
@@ -212,8 +214,7 @@ export class SecretScanner {
   /** Most lines end everything that has begun, so that a stream can show them immediately. */
   #takeLineFeed(text: string, at: number, begin: number): void {
     const [start, next] = [begin + at, begin + at + 1]
-    const end = text.charCodeAt(at - 1) === CARRIAGE_RETURN ? at - 1 : at
-    const goesOn = this.#base64Before(text, end) >= MIN_WRAPPED_CHARS
+    const goesOn = this.#followsBase64(text, at)
     if (goesOn || this.#automata.spansLines) this.#takeUnit(LINE_FEED, start)
     else this.#endAll(next)
     if (!goesOn) this.#encoded.begin(next)
@@ -228,12 +229,19 @@ export class SecretScanner {
     this.#floor = next
   }
 
-  #base64Before(text: string, end: number): number {
-    let run = 0
-    while (run < MIN_WRAPPED_CHARS && run < end && isBase64(text.charCodeAt(end - 1 - run))) run++
-    return run === end ? run + this.#carriedRun : run
+  /** True if the line before the line breaks that end at `at` is long enough, and of base64. */
+  #followsBase64(text: string, at: number): boolean {
+    // Before the text is the tail.
+    const unitAt = (index: number) =>
+      index < 0 ? this.#tail.charCodeAt(this.#tail.length + index) : text.charCodeAt(index)
+    let end = at
+    while (at - end < MAX_LINE_BREAKS && isLineBreak(unitAt(end - 1))) end--
+    for (let back = 1; back <= MIN_WRAPPED_CHARS; back++) if (!isBase64(unitAt(end - back))) return false
+    return true
   }
 }
+
+const isLineBreak = (unit: number) => unit === LINE_FEED || unit === CARRIAGE_RETURN
 
 const BASE64_CHARACTERS = new Set(
   Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_', (character) =>

@@ -155,6 +155,24 @@ describe('what is held back', () => {
     expect(pieces.join('') + stream.flush()).toMatch(/^<secret:S0>={0,2}\n$/)
   })
 
+  test.each(['\n', '\r\n', '\r\r\n', '\n\n'])(
+    'continues wherever wrapped base64 is cut, with the line break %j',
+    (lineBreak) => {
+      const value = Array.from({ length: 20 }, (_, at) => `part-${at}`).join('')
+      const redactor = hiding(value)
+      const whole = `${Buffer.from(value).toString('base64').replaceAll(/.{64}/g, `$&${lineBreak}`)}\r\n`
+      for (let at = 0; at < whole.length; at++) {
+        const stream = redactor.stream()
+        const pieces = [
+          stream.push(whole.slice(0, at)),
+          stream.push(whole.slice(at, at + 1)),
+          stream.push(whole.slice(at + 1)),
+        ]
+        expect(pieces.join('') + stream.flush(), `cut at ${at}`).toMatch(/^<secret:S0>={0,2}\r\n$/)
+      }
+    },
+  )
+
   test('is never longer than the longest way to write the longest secret', () => {
     const longest = String.raw`\\\\u0061`.length
     fc.assert(
