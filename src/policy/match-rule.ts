@@ -66,9 +66,8 @@ function matchFiles(
 
 function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certainty {
   if (rule.kind === 'tool' || rule.kind === 'fetch') return 'no'
-  const commands = [...allCommands(line.commands)]
   const found = strongest([
-    ...commands.map((command) => matchSimple(rule, command, bringsFiles(commands, command), places)),
+    ...commandsOf(line).map(({ command, mayChange }) => matchSimple(rule, command, mayChange, places)),
     ...line.redirections.map((redirection) => matchRedirection(rule, redirection, places)),
     rule.kind === 'command' && namedIn(textsIn(line.values), rule.command, places.effort) ? 'maybe' : 'no',
   ])
@@ -78,11 +77,26 @@ function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certain
 /** They may put files where another command of the same line finds them. */
 const BRINGS_FILES = new Set('7z bsdtar bash cp cpio dd git ln mv rsync scp sh tar unzip'.split(' '))
 
-const bringsFiles = (commands: readonly SimpleCommand[], besides: SimpleCommand): boolean =>
-  commands.some((each) => {
-    const name = each.words[0] && literalOf(each.words[0])
-    return each !== besides && !readingOf(each.words) && (name === undefined || BRINGS_FILES.has(name))
-  })
+/** `mayChange`: another command of the line may bring files. */
+type CommandOfLine = { readonly command: SimpleCommand; readonly mayChange: boolean }
+
+/** The same for all rules. */
+const lines = new WeakMap<CommandLine, readonly CommandOfLine[]>()
+
+function commandsOf(line: CommandLine): readonly CommandOfLine[] {
+  const known = lines.get(line)
+  if (known) return known
+  const commands = [...allCommands(line.commands)]
+  const bringing = new Set(commands.filter(bringsFiles))
+  const found = commands.map((command) => ({ command, mayChange: bringing.size > (bringing.has(command) ? 1 : 0) }))
+  lines.set(line, found)
+  return found
+}
+
+function bringsFiles({ words }: SimpleCommand): boolean {
+  const name = words[0] && literalOf(words[0])
+  return !readingOf(words) && (name === undefined || BRINGS_FILES.has(name))
+}
 
 function matchSimple(rule: PolicyRule, command: SimpleCommand, mayChange: boolean, places: Places): Certainty {
   switch (rule.kind) {

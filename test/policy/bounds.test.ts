@@ -104,3 +104,33 @@ test('a hundred files are compared with two hundred rules within the bound', () 
   const deny = Array.from({ length: 200 }, (_, at) => `Read(./secret-${at}/**)`)
   expect(decideCounting(`cat ${paths}`, 'default', deny).decision.behavior).toBe('allow')
 })
+
+test('a command is read equally often, however many commands a line has and however many rules there are', () => {
+  const readsOf = (commands: number, rules: number) => {
+    let reads = 0
+    const line = read('ls a; cd b; git status; '.repeat(commands / 3))
+    const counted = line.commands.map((command) => ({
+      ...command,
+      get words() {
+        return (reads++, command.words)
+      },
+    }))
+    const places = new Places({
+      workdir: CWD,
+      homes: ['/home/user'],
+      realPath: (path) => path,
+      isDirectory: () => false,
+      holdsLinks: () => false,
+      programOfGit: () => undefined,
+    })
+    const deny = Array.from({ length: rules }, (_, at) => `Read(./secret-${at}/**)`)
+    const deed = { kind: 'command' as const, line: { ...line, commands: counted } }
+    const given = { mode: 'bypass' as const, confirmation: false, rules: ruleSetOf({ allow: [], ask: [], deny }) }
+    decide({ tool: 'Bash', deed, places }, given, { approved: false })
+    return reads / commands
+  }
+  const few = readsOf(30, 10)
+  expect(few).toBeGreaterThan(0)
+  expect(readsOf(60, 10)).toBe(few)
+  expect(readsOf(30, 100)).toBe(few)
+})
