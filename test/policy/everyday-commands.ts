@@ -190,6 +190,9 @@ export PATH=$PWD/node_modules/.bin:$PATH
 export PATH="$HOME/.local/bin:$PATH"; node -v
 timeout 60 npm test
 env FOO=1 npm test
+env LC_ALL=C sort a
+export LANG=C.UTF-8 LC_ALL=en_US.utf8
+LC_ALL=C sort a
 tar czf out.tgz src
 tar -czf out.tar.gz src tests
 tar xzf in.tgz

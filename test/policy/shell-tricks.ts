@@ -356,6 +356,17 @@ export const TRICKS: Readonly<Record<string, readonly string[]>> = {
     "x='1 rm'; ls | xargs -n $x ls",
     'ls | xargs -I $x ls rm',
   ],
+  'a charset in which a backslash quotes nothing': [
+    'LC_ALL=zh_CN.GBK\necho "ロ\\$(rm x)"',
+    'LC_ALL=zh_CN.GBK',
+    'LANG=zh_TW',
+    'LC_CTYPE=$x',
+    'export LC_ALL=zh_CN.GBK',
+    'LC_ALL+=K',
+    'for LC_ALL in zh_CN.GBK; do ls; done',
+    'env LC_ALL=zh_CN.GBK bash -c \'echo "ロ\\$(rm x)"\'',
+    'LANGUAGE=../../work ls',
+  ],
   'a name that only bash knows': [
     'head < a*',
     'head < [a]b',

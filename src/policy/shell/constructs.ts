@@ -4,6 +4,9 @@
  */
 import type { SyntaxNode } from 'unbash'
 import { isEvaluated, isInteger } from './evaluating-builtins.ts'
+import { isLocale, isSafeLocale } from './safe-variables.ts'
+import { literalOf } from './shell-word.ts'
+import { readWord } from './words.ts'
 
 /** `hidden`: it may run commands that cannot be seen. `unusual`: all is seen, but it is not for a rule to allow. */
 export type Oddity = { readonly hidden: string } | { readonly unusual: string }
@@ -148,6 +151,7 @@ const plainOrUnusual = (text: string): Oddity | undefined =>
 
 function ofAssignment({ name, index, value }: Extract<SyntaxNode, { type: 'Assignment' }>): Oddity | undefined {
   if (index && !/^\d+$/.test(index.text)) return INDEX
+  if (isLocale(name) && value.type === 'Word' && isSafeLocale(literalOf(readWord(value)))) return undefined
   const isNumber = value.type === 'Word' && /^\d+$/.test(value.text)
   return isEvaluated(name) && !(isInteger(name) && isNumber) ? hidden(`${name} may run commands`) : undefined
 }

@@ -1,5 +1,5 @@
 /** Builtins of bash that evaluate their arguments: an index of an array, arithmetic and some variables run commands. */
-import { decidesFiles } from './safe-variables.ts'
+import { decidesFiles, isLocale, isSafeLocale } from './safe-variables.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, startOf } from './shell-word.ts'
 import type { Unwrapped } from './unwrapped.ts'
@@ -9,7 +9,8 @@ import { hides, PLAIN } from './unwrapped.ts'
 export const isEvaluated = (variable: string): boolean =>
   /^(PS\d|PROMPT_COMMAND|MAIL.*|BASH_(ENV|CMDS|ALIASES|FUNC_.*)|ENV|SHELLOPTS|BASHOPTS)$/.test(variable) ||
   isInteger(variable) ||
-  decidesFiles(variable)
+  decidesFiles(variable) ||
+  isLocale(variable)
 
 /** Bash evaluates what is assigned to these as arithmetic. */
 export const isInteger = (variable: string): boolean =>
@@ -59,6 +60,8 @@ function isPlainDeclaration(word: ShellWord): boolean {
   const start = startOf(word)
   if (start.startsWith('-')) return /^-[gxrpfF]+$/.test(literalOf(word) ?? '')
   const name = /^([A-Za-z_]\w*)(\+?=.*)?$/s.exec(start)
+  if (name?.[1] !== undefined && isLocale(name[1]))
+    return name[2] === undefined || isSafeLocale(literalOf(word)?.slice(name[1].length + 1))
   // `command export x=$y` splits the value, which may name other variables.
   const isWhole = !word.isMany && (name?.[2] !== undefined || literalOf(word) !== undefined)
   return isWhole && !isEvaluated(name?.[1] ?? '') && name !== null

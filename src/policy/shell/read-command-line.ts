@@ -161,7 +161,8 @@ class CommandLineReader {
     const unwrapped = unwrap(words)
     if (unwrapped.hidden !== undefined) this.#hide(unwrapped.hidden)
     const unsafe = unsafeVariable ?? unwrapped.variables.find((variable) => !isSafeVariable(variable))
-    if (unwrapped.variables.some(isEvaluated)) this.#hide(`it sets ${unsafe}, which may run commands`)
+    const evaluated = unwrapped.variables.find(isEvaluated)
+    if (evaluated !== undefined) this.#hide(`it sets ${evaluated}, which may run commands`)
     const wraps = unwrapped.kind && { kind: unwrapped.kind, commands: this.#readWrapped(unwrapped, unsafe) }
     this.#commands.push({ words, cwds, unsafeVariable: unsafe, wraps })
     this.#enterBy(words)

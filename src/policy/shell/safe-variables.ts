@@ -9,7 +9,6 @@ const SAFE = new Set([
   'GOARCH',
   'GOOS',
   'LANG',
-  'LANGUAGE',
   'LINES',
   'NODE_ENV',
   'NO_COLOR',
@@ -25,6 +24,13 @@ const SAFE = new Set([
 /** Variables of the operating system, of bash and of programs have capitals or underscores in their names. */
 export const isSafeVariable = (name: string): boolean =>
   SAFE.has(name) || /^LC_[A-Z]+$/.test(name) || (/^[a-z][a-z0-9]*$/.test(name) && name !== 'histchars')
+
+/** The charset in which bash reads lines, also later ones. */
+export const isLocale = (name: string): boolean => /^(LANG|LC_[A-Z]+)$/.test(name)
+
+/** In charsets such as GBK, a backslash may be the second half of a character, and then quotes nothing. */
+export const isSafeLocale = (value: string | undefined): boolean =>
+  value !== undefined && /^(C|POSIX|[\w@]+\.utf-?8)?$/i.test(value)
 
 /** They decide which files a command line means: where `~` and `cd` lead, what `*` finds, what a search looks into. */
 export const decidesFiles = (name: string): boolean =>

@@ -3,6 +3,7 @@ import { unwrapFind, unwrapXargs } from './found-arguments.ts'
 import { LAUNCHERS, readSubcommand, unwrapLauncher } from './launchers.ts'
 import { readEvaluating } from './evaluating-builtins.ts'
 import { readSet, readShopt } from './shell-options.ts'
+import { isLocale, isSafeLocale } from './safe-variables.ts'
 import { readScriptFile, readShellCall } from './shell-calls.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, literalWord, startOf } from './shell-word.ts'
@@ -123,7 +124,9 @@ function unwrapEnv(words: readonly ShellWord[]): Unwrapped {
     const equals = start.indexOf('=')
     if (equals <= 0) break
     if (given[at]?.isMany) return { ...unwrapLauncher(given), hidden: 'a variable that env sets may be several words' }
-    variables.push(start.slice(0, equals))
+    const name = start.slice(0, equals)
+    const value = literalOf(given[at] ?? literalWord(''))?.slice(equals + 1)
+    if (!isLocale(name) || !isSafeLocale(value)) variables.push(name)
   }
   const inner = given.slice(at)
   return inner.length ? { kind: 'constant', runs: [{ words: inner, elsewhere }], variables } : PLAIN
