@@ -49,7 +49,7 @@ function findPaths(command: SimpleCommand): readonly CommandPath[] {
   if (name === 'ln') return linkedPaths(rest)
   if (SEARCHES.has(name)) return searchedPaths(name, rest)
   // Its files are in a list.
-  if (name === 'sort' && rest.some((word) => /^--fil/.test(startOf(word)))) return [{ word: UNKNOWN_WORD }]
+  if (name === 'sort' && rest.some((word) => startOf(word).startsWith('--fil'))) return [{ word: UNKNOWN_WORD }]
   const named = rest.flatMap(pathsIn).map((word): CommandPath => ({ word }))
   if (SHOW_NAMES.has(name)) return shownNames(name, rest, named)
   const reading = readingOf(words)

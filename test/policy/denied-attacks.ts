@@ -150,7 +150,7 @@ printf .env | git hash-object -w --stdin-paths
 printf '.env\\\\0' | sort --files0-from=-
 sort --files0-f=list
 ln -s . x; cat x/.env
-ln -s \$PWD x; cat x/.env
+ln -s $PWD x; cat x/.env
 ln -sf .. src/x; cat src/x/.env
 ln -s ../../linked src/x; cat src/x/.env
 ln -s ../.. lib/x; cat lib/x/linked/.env

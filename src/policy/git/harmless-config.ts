@@ -33,13 +33,15 @@ const HARMLESS = new Set(
 )
 
 /** Harmless with these values only. */
-const VALUES: Readonly<Record<string, RegExp>> = {
-  'core.fsmonitor': /^(false|no|off|0)$/i,
+const VALUES: Readonly<Record<string, (value: string) => boolean>> = {
+  'core.fsmonitor': (value) => /^(false|no|off|0)$/i.test(value),
   // An index of SHA-256 has another form, which is not read here.
-  'extensions.objectformat': /^sha1$/i,
-  // `%G?` runs the program that checks signatures.
-  'format.pretty': /^(oneline|short|medium|full|fuller|reference|email|raw|(t?format:)?(?!.*%[-+ ]?G).*%.*)$/,
+  'extensions.objectformat': (value) => /^sha1$/i.test(value),
+  // `%G?` runs the program that checks signatures. What has no `%` may be the name of a format that is set elsewhere.
+  'format.pretty': (value) => PRETTY_NAMES.test(value) || (value.includes('%') && !/%[-+ ]?G/.test(value)),
 }
+
+const PRETTY_NAMES = /^(oneline|short|medium|full|fuller|reference|email|raw)$/
 
 /** What of a configuration `checkConfig` cannot decide by itself. */
 export type OpenSettings = {
@@ -68,7 +70,7 @@ export function checkConfig(text: string): string | OpenSettings {
 const MAX_SHOWN = 100
 
 function isHarmless(name: string, value: string): boolean {
-  if (Object.hasOwn(VALUES, name)) return VALUES[name]?.test(value) ?? false
+  if (Object.hasOwn(VALUES, name)) return VALUES[name]?.(value) ?? false
   const [section = '', ...rest] = name.split('.')
   return HARMLESS.has(name) || (rest.length === 1 && HARMLESS.has(`${section}.*`))
 }

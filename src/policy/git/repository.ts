@@ -78,7 +78,7 @@ class Repositories {
     return exists(join(gitDirectory, 'HEAD'))
   }
 
-  /** What git shows must be from the workdir, or from a repository that says itself that the workdir is one of its own. */
+  /** What git shows must be from the workdir, or from a repository that names the workdir as one of its work trees. */
   #refuseForeign(gitDirectory: string, common: string, worktree: string): void {
     const isOutside = (directory: string) => relative(this.#workdir, realpathSync(directory)).split('/')[0] === '..'
     if (isOutside(gitDirectory)) {
@@ -160,7 +160,7 @@ function checkFile(file: string, at: { readonly gitDirectory: string; readonly w
   if (typeof checked === 'string') throw new MayRun(`has a configuration that ${checked}`)
   if (checked.worktrees.some((path) => resolve(at.gitDirectory, path) !== at.worktree))
     throw new MayRun('has a configuration that names another work tree')
-  // A line that is not a commit is shown in an error: only the file with the usual name, which is no link, is harmless.
+  // A line that is not a commit is shown in an error: only the file with the usual name is harmless, unless it is a link.
   if (checked.files.some((path) => path !== IGNORED_COMMITS || isLink(join(at.worktree, path))))
     throw new MayRun('has a configuration that sets blame.ignoreRevsFile, which may show another file')
   for (const path of checked.hooks) {
