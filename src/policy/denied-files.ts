@@ -1,6 +1,6 @@
 /** Deny rules about files, for what a tool has opened: names can be links by then, and a search meets files by itself. */
 import { matchRule } from './match-rule.ts'
-import { disk } from './disk.ts'
+import { createDisk } from './disk.ts'
 import { Places } from './places.ts'
 import { programOfGit } from './git/repository.ts'
 import { holdsLinks, isDirectory, realPath } from './real-path.ts'
@@ -17,7 +17,7 @@ export function deniedFiles(
   const rules = deny.filter(({ kind }) => kind === 'read' || kind === 'edit')
   if (rules.length === 0) return undefined
   return (path, access) => {
-    const places = new Places({ ...where, realPath, isDirectory, holdsLinks, programOfGit, disk })
+    const places = new Places({ ...where, realPath, isDirectory, holdsLinks, programOfGit, disk: createDisk() })
     const deed = { kind: access === 'read' ? 'read' : 'edit', paths: [path] } as const
     return rules.some((rule) => matchRule(rule, { tool: '', deed, places }) === 'yes') || places.effort.isSpent
   }

@@ -3,7 +3,7 @@ import type { Dirent } from 'node:fs'
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Synchronous and bounded. In doubt, a file is there. */
+/** Synchronous and bounded. In doubt, a file is there. For one decision: what was looked up is kept. */
 export type Disk = {
   readonly exists: (path: string) => boolean
   /** Whether a path below the directory matches. */
@@ -22,7 +22,54 @@ const MAX_IGNORE_BYTES = 64 * 1024
 /** A rule cannot be compared with these: they stand for anything. */
 const ANYTHING = ['*']
 
-export const disk: Disk = { exists, holds, tracks, included }
+/** What all rules together may search in indexes of git: some 50 ms. */
+const MAX_SEARCHED_BYTES = 256 * 1024 * 1024
+/** Entries of directories that are kept. */
+const MAX_KEPT_ENTRIES = 20_000
+
+/** Each command of a line is compared with each rule: without what is kept, one decision looks a file up 100,000 times. */
+export function createDisk(): Disk {
+  const found = once(exists)
+  const indexes = once((directory) => indexOf(directory, found))
+  const ignores = once(includedBy)
+  const included = once((directory) => ignoreFilesFrom(directory).flatMap(ignores))
+  const entries = new Map<string, Dirent[] | undefined>()
+  let kept = 0
+  let left = MAX_SEARCHED_BYTES
+  const list = (directory: string) => {
+    if (entries.has(directory)) return entries.get(directory)
+    const listed = entriesOf(directory)
+    kept += 1 + (listed?.length ?? 0)
+    if (kept <= MAX_KEPT_ENTRIES) entries.set(directory, listed)
+    return listed
+  }
+  const search = (index: Buffer, text: string) => (left -= index.length) < 0 || index.includes(text)
+  const tracked = new Map<string, boolean>()
+  return {
+    exists: found,
+    holds: (directory, matches, skips) => holds(directory, { matches, skips, list }),
+    tracks(directory, texts) {
+      const key = [directory, ...texts].join('\0\0')
+      let isTracked = tracked.get(key)
+      if (isTracked === undefined) {
+        const index = indexes(directory)
+        isTracked = typeof index === 'boolean' ? index : texts.some((text) => search(index, text))
+        tracked.set(key, isTracked)
+      }
+      return isTracked
+    },
+    included: (directory, more) => [...more.flatMap(ignores), ...included(directory)],
+  }
+}
+
+function once<T>(look: (path: string) => T): (path: string) => T {
+  const known = new Map<string, { readonly result: T }>()
+  return (path) => {
+    let found = known.get(path)
+    if (!found) known.set(path, (found = { result: look(path) }))
+    return found.result
+  }
+}
 
 function exists(path: string): boolean {
   try {
@@ -32,11 +79,17 @@ function exists(path: string): boolean {
   }
 }
 
-function holds(directory: string, matches: (path: string) => boolean, skips: ReadonlySet<string>): boolean {
+type Search = {
+  readonly matches: (path: string) => boolean
+  readonly skips: ReadonlySet<string>
+  readonly list: (directory: string) => readonly Dirent[] | undefined
+}
+
+function holds(directory: string, { matches, skips, list }: Search): boolean {
   const left = [directory]
   let count = 0
   for (let at = left.pop(); at !== undefined; at = left.pop()) {
-    const entries = entriesOf(at)
+    const entries = list(at)
     if (!entries) return true
     for (const entry of entries) {
       if ((count += 1) > MAX_ENTRIES) return true
@@ -57,8 +110,9 @@ function entriesOf(directory: string): Dirent[] | undefined {
   }
 }
 
-function tracks(directory: string, texts: readonly string[]): boolean {
-  const root = rootOf(directory)
+/** What git tracks in the repository that the directory is in; a boolean if that needs no look, or cannot be read. */
+function indexOf(directory: string, isThere: Disk['exists']): Buffer | boolean {
+  const root = rootOf(directory, isThere)
   // There, `git diff` compares any files.
   if (root === undefined) return true
   try {
@@ -69,28 +123,27 @@ function tracks(directory: string, texts: readonly string[]): boolean {
     if (stats.size > MAX_INDEX_BYTES) return true
     const index = readFileSync(path)
     // Version 4 shortens names by those before them.
-    return index.readUInt32BE(4) > 3 || texts.some((text) => index.includes(text))
+    return index.readUInt32BE(4) > 3 || index
   } catch {
     return true
   }
 }
 
-function rootOf(directory: string): string | undefined {
+function rootOf(directory: string, isThere: Disk['exists']): string | undefined {
   for (let at = directory; ; at = dirname(at)) {
-    if (exists(join(at, '.git'))) return at
+    if (isThere(join(at, '.git'))) return at
     if (at === '/' || at === '.') return undefined
   }
 }
 
 const IGNORE_FILES = ['.gitignore', '.ignore', '.rgignore', '.git/info/exclude']
 
-function included(directory: string, more: readonly string[]): readonly string[] {
-  const files: string[] = [...more]
+function ignoreFilesFrom(directory: string): readonly string[] {
+  const files: string[] = []
   for (let at = directory; ; at = dirname(at)) {
     files.push(...IGNORE_FILES.map((name) => join(at, name)))
-    if (at === '/' || at === '.') break
+    if (at === '/' || at === '.') return files
   }
-  return files.flatMap(includedBy)
 }
 
 export function includedBy(file: string): readonly string[] {

@@ -6,7 +6,7 @@ import type { GateDecision } from './decide.ts'
 import { decide } from './decide.ts'
 import type { Deed, GateRules, HookVerdict, Question } from './gated-call.ts'
 import { programOfGit } from './git/repository.ts'
-import { disk } from './disk.ts'
+import { createDisk } from './disk.ts'
 import { Places } from './places.ts'
 import { holdsLinks, isDirectory, realPath } from './real-path.ts'
 import type { ShellParser } from './shell/read-command-line.ts'
@@ -81,7 +81,15 @@ export class PermissionGate {
 
   #questionOf(tool: string, access: ToolAccess): Question {
     const { workdir, homes } = this.#options
-    const places = new Places({ workdir: workdir(), homes, realPath, isDirectory, holdsLinks, programOfGit, disk })
+    const places = new Places({
+      workdir: workdir(),
+      homes,
+      realPath,
+      isDirectory,
+      holdsLinks,
+      programOfGit,
+      disk: createDisk(),
+    })
     return { tool, deed: this.#read(access), places }
   }
 

@@ -63,6 +63,8 @@ export class Places {
   #followed = 0
   readonly #words = new WeakMap<readonly string[], readonly ShellWord[]>()
   readonly #looked = new Map<string, string | undefined>()
+  readonly #directories = new Map<string, boolean>()
+  readonly #existing = new WeakMap<PathPattern, boolean>()
   /** The same for all rules. */
   readonly #parts = new WeakMap<
     ShellWord,
@@ -130,9 +132,10 @@ export class Places {
     cwds: readonly string[] | undefined,
     given: Pick<Reach, 'depth' | 'mayChange'>,
   ): boolean {
-    const { disk, isDirectory } = this.#options
+    const { disk } = this.#options
     const places = disk && this.#placesOf(word, cwds)
     if (!disk || !places) return true
+    const isDirectory = (path: string) => this.#looksLikeDirectory(path)
     const reach = { disk, isDirectory, bases: this.bases, effort: this.effort, ...given }
     return places.some(({ directory, rest }) => {
       const real = rest.length === 0 ? this.#real(directory) : undefined
@@ -143,7 +146,10 @@ export class Places {
   /** Whether there may be a file that the rule is about. */
   mayExist(pattern: PathPattern): boolean {
     const { disk } = this.#options
-    return !disk || mayExist(pattern, { disk, bases: this.bases })
+    let found = this.#existing.get(pattern)
+    if (found === undefined)
+      this.#existing.set(pattern, (found = !disk || mayExist(pattern, { disk, bases: this.bases })))
+    return found
   }
 
   isDirectoryInside(cwds: readonly string[] | undefined): boolean {
@@ -200,7 +206,13 @@ export class Places {
   }
 
   #isDirectory(path: string): boolean {
-    return !this.#takesPath(path) || this.#options.isDirectory(path)
+    return !this.#takesPath(path) || this.#looksLikeDirectory(path)
+  }
+
+  #looksLikeDirectory(path: string): boolean {
+    let found = this.#directories.get(path)
+    if (found === undefined) this.#directories.set(path, (found = this.#options.isDirectory(path)))
+    return found
   }
 
   #holdsLinks(directory: string): boolean {
