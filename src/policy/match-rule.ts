@@ -15,7 +15,6 @@ import type { PolicyRule } from './rules/rule.ts'
 import { isToolOf } from './rules/rule.ts'
 import type { CommandLine, Redirection, SimpleCommand } from './shell/command-line.ts'
 import { allCommands } from './shell/command-line.ts'
-import { isStream } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import { literalOf } from './shell/shell-word.ts'
 
@@ -127,8 +126,8 @@ function matchArguments(rule: FileRule, command: SimpleCommand, mayChange: boole
   return strongest(pathsOf(command).map((path) => matchWord(rule, path, where, places)))
 }
 
-function matchRedirection(rule: PolicyRule, { kind, target, cwds }: Redirection, places: Places): Certainty {
-  if (isStream(target)) return 'no'
+function matchRedirection(rule: PolicyRule, { kind, target, cwds, isStream }: Redirection, places: Places): Certainty {
+  if (isStream) return 'no'
   if (rule.kind === 'reads') return 'yes'
   if (rule.kind === 'edits') return kind === 'edit' ? 'yes' : 'no'
   if (rule.kind !== 'read' && !(rule.kind === 'edit' && kind === 'edit')) return 'no'

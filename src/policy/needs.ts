@@ -12,7 +12,6 @@ import type { CommandLine, Redirection, SimpleCommand } from './shell/command-li
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
 import { literalOf } from './shell/shell-word.ts'
-import { isStream } from './shell/command-line.ts'
 
 export type Need = {
   /** The end of a sentence that begins with "it". */
@@ -103,7 +102,7 @@ function lineNeeds(line: CommandLine, given: Given): Need[] {
   if (given.rules.isStrangers && line.commands.length === 0)
     needs.push({ reason: 'changes the shell for a project that is not trusted', changes: true })
   const ofFiles = line.redirections
-    .filter(({ target }) => !isStream(target))
+    .filter((redirection) => !redirection.isStream)
     .flatMap(({ kind, target, cwds }) => fileNeeds(kind, target, cwds, given, literalOf(target) !== undefined))
   return [...needs, ...line.commands.flatMap((command) => commandNeeds(command, given)), ...ofFiles]
 }

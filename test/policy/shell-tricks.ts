@@ -356,6 +356,18 @@ export const TRICKS: Readonly<Record<string, readonly string[]>> = {
     "x='1 rm'; ls | xargs -n $x ls",
     'ls | xargs -I $x ls rm',
   ],
+  'a descriptor that the kernel opens anew': [
+    'echo x < a > /dev/stdin',
+    'echo x < a >> /dev/fd/0',
+    'echo x 3< a > /dev/fd/3',
+    '{ echo x > /dev/fd/5; } 5< a',
+    'echo x 2< a > /dev/stderr',
+    '{ echo x > /dev/stdout; } 1< a',
+    '{ echo x > /dev/stderr; } < a 2<&0',
+    '{ echo x > /dev/stderr; } < a 2>&0',
+    '{ echo x > /dev/stderr; } {fd}< a',
+  ],
+  'options in a variable': ["x='%s -f ../secret'; date +$x", 'date +{a,-f}'],
   'a charset in which a backslash quotes nothing': [
     'LC_ALL=zh_CN.GBK\necho "ロ\\$(rm x)"',
     'LC_ALL=zh_CN.GBK',

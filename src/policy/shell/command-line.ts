@@ -28,6 +28,8 @@ export type Redirection = {
   readonly kind: 'read' | 'edit'
   readonly target: ShellWord
   readonly cwds: readonly string[] | undefined
+  /** It reaches no file. */
+  readonly isStream: boolean
 }
 
 export type CommandLine = {
@@ -51,5 +53,14 @@ export function* allCommands(commands: readonly SimpleCommand[]): Generator<Simp
 
 const STREAM = /^\/dev\/(null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/\d+)$/
 
-/** Returns true if a redirection to it reaches no file. */
+/** Returns true for what a program may read without reaching a file that nobody has opened before. */
 export const isStream = (target: ShellWord): boolean => STREAM.test(literalOf(target) ?? '')
+
+/**
+ * Returns true if writing to it reaches no file. The kernel opens the file of a descriptor anew: `echo x < a > /dev/stdin`
+ * writes to `a`. Where nothing but output was put into their place, stdout and stderr are those of the command.
+ */
+export const isOutput = (target: ShellWord, movesDescriptors: boolean): boolean =>
+  (movesDescriptors ? /^\/dev\/(null|zero|full|tty)$/ : /^\/dev\/(null|zero|full|tty|stdout|stderr)$/).test(
+    literalOf(target) ?? '',
+  )

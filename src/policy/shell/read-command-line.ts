@@ -2,6 +2,7 @@
 import type * as Unbash from 'unbash'
 import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode } from 'unbash'
 import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
+import { isOutput, isStream } from './command-line.ts'
 import { isEvaluated } from './evaluating-builtins.ts'
 import { ReadingBounds } from './reading-bounds.ts'
 import { isSafeVariable } from './safe-variables.ts'
@@ -45,7 +46,9 @@ export function readCommandLine(text: string, context: CommandContext): CommandL
 
 class CommandLineReader {
   readonly #context: CommandContext
-  readonly #redirections: Redirection[] = []
+  readonly #redirections: Omit<Redirection, 'isStream'>[] = []
+  /** A descriptor besides that of the input may be one of a file that was opened for reading. */
+  #movesDescriptors = false
   readonly #values: ShellWord[] = []
   #commands: SimpleCommand[] = []
   #directories: Directories
@@ -67,9 +70,12 @@ class CommandLineReader {
 
   get result(): CommandLine {
     const line = { values: this.#values, hidden: this.#hidden ?? this.#bounds.exceeded, unusual: this.#unusual }
-    if (!this.#isAnywhere) return { commands: this.#commands, redirections: this.#redirections, ...line }
-    const redirections = this.#redirections.map((each) => ({ ...each, cwds: undefined }))
-    return { commands: this.#commands.map(anywhere), redirections, ...line }
+    const redirections = this.#redirections.map((each) => ({
+      ...each,
+      cwds: this.#isAnywhere ? undefined : each.cwds,
+      isStream: each.kind === 'read' ? isStream(each.target) : isOutput(each.target, this.#movesDescriptors),
+    }))
+    return { commands: this.#isAnywhere ? this.#commands.map(anywhere) : this.#commands, redirections, ...line }
   }
 
   readText(text: string): void {
@@ -203,6 +209,8 @@ class CommandLineReader {
     this.#readChildren(node)
     if (!target) return
     const word = readWord(target)
+    const opensOther = operator === '<' && node.descriptor !== undefined
+    this.#movesDescriptors ||= opensOther || (/^[<>]&$/.test(operator) && !/^[12-]$/.test(literalOf(word) ?? ''))
     // `2>&1`, `>&-`, `<&3-`: no file. But `&>1` is one.
     if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(literalOf(word) ?? '')) return
     if (operator === '<&') return this.#hide('it has a redirection to an unknown descriptor')

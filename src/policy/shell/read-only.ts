@@ -156,8 +156,9 @@ const isOption = (word: ShellWord): boolean => startOf(word).startsWith('-') && 
 /** What an unknown word stands for may begin with `-`, so it may be an option. */
 function isPlain(word: ShellWord, { takesText, takesGlobs }: Spec): boolean {
   if (isKnown(word)) return true
+  // Not what may become several words: `x='%s -f file'; date +$x` shows a file.
   if (word.pieces.some((piece) => 'hole' in piece && piece.hole === 'any'))
-    return Boolean(takesText) && isSafeText(word)
+    return Boolean(takesText) && isSafeText(word) && !word.isMany
   return Boolean(takesGlobs ?? takesText) && (takesGlobs !== undefined || startOf(word) !== '')
 }
 
