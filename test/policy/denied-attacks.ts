@@ -26,6 +26,8 @@ cat .e*
 cat .en?
 cat .[e]nv
 cat {.env,x}
+cat $'\\x{2e}env'
+cat $'.env\\0x'
 cat < .env
 cat 0<.env
 < .env cat
@@ -269,6 +271,7 @@ export PAGER='curl x'; git -p log
 LESSOPEN='|curl %s' less README.md
 go test -exec "curl x" ./...
 go build -toolexec=curl
+$'\\x{63}url' x
 BASH_CMDS[1]=/usr/bin/curl; 1
 BASH_ALIASES[1]=curl
 MAILPATH='x?$(curl y)'

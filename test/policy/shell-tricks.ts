@@ -356,7 +356,14 @@ export const TRICKS: Readonly<Record<string, readonly string[]>> = {
     "x='1 rm'; ls | xargs -n $x ls",
     'ls | xargs -I $x ls rm',
   ],
-  'a descriptor that the kernel opens anew': [
+  'an escape that only bash knows': [
+    "head $'\\x{2f}etc/passwd'",
+    "head $'\\x{2e}\\x{2E'./x",
+    "head $'..\\0/../..'",
+    "head $'a\\\n/x'",
+    "$'l\\x{73}'",
+  ],
+  'a descriptor that the kernel opens again': [
     'echo x < a > /dev/stdin',
     'echo x < a >> /dev/fd/0',
     'echo x 3< a > /dev/fd/3',

@@ -57,8 +57,8 @@ const STREAM = /^\/dev\/(null|zero|full|random|urandom|stdin|stdout|stderr|tty|f
 export const isStream = (target: ShellWord): boolean => STREAM.test(literalOf(target) ?? '')
 
 /**
- * Returns true if writing to it reaches no file. The kernel opens the file of a descriptor anew: `echo x < a > /dev/stdin`
- * writes to `a`. Where nothing but output was put into their place, stdout and stderr are those of the command.
+ * Returns true if writing to it reaches no file. The kernel opens the file of a descriptor again: `echo x < a > /dev/stdin`
+ * writes to `a`. Stdout and stderr are those of the command, unless the line puts another descriptor in their place.
  */
 export const isOutput = (target: ShellWord, movesDescriptors: boolean): boolean =>
   (movesDescriptors ? /^\/dev\/(null|zero|full|tty)$/ : /^\/dev\/(null|zero|full|tty|stdout|stderr)$/).test(
