@@ -5,7 +5,9 @@ import type { SyntaxNode } from 'unbash'
 export function doubtAbout(node: SyntaxNode): string | undefined {
   switch (node.type) {
     case 'AnsiCQuoted':
-      return PLAIN_ESCAPES.test(node.text) ? undefined : 'has an escape that bash may take differently'
+      return node.text.replaceAll(PLAIN_ESCAPE, '').includes('\\')
+        ? 'has an escape that bash may take differently'
+        : undefined
     case 'Literal':
       return hasExpansion(node.text) ? 'has an expansion that cannot be parsed' : undefined
     case 'Word':
@@ -42,8 +44,8 @@ export function doubtAbout(node: SyntaxNode): string | undefined {
 }
 
 /** Bash also knows `\x{2f}`, ends the text at a NUL character, and takes `\u` according to the charset. */
-const PLAIN_ESCAPES =
-  /^\$'(?:[^\\]|\\(?:[abeEfnrtv\\'"?]|x[0-7]?[1-9a-fA-F](?![0-9a-fA-F])|x[1-7][0-9a-fA-F]|[1-7](?![0-7])|[0-7][1-7](?![0-7])|[1-7]0(?![0-7])|1[0-7]{2}|0[1-7][0-7]|00[1-7]|u00[2-7][0-9a-fA-F](?![0-9a-fA-F])))*'$/
+const PLAIN_ESCAPE =
+  /\\(?:[abeEfnrtv\\'"?]|x[0-7]?[1-9a-fA-F](?![0-9a-fA-F])|x[1-7][0-9a-fA-F]|[1-7](?![0-7])|[0-7][1-7](?![0-7])|[1-7]0(?![0-7])|1[0-7]{2}|0[1-7][0-7]|00[1-7]|u00[2-7][0-9a-fA-F](?![0-9a-fA-F]))/g
 
 /** In what the parser takes for plain text. */
 const hasExpansion = (text: string): boolean => /`|\$[({[\w@*#?!]/.test(text.replaceAll(/\\[^]/g, ''))
