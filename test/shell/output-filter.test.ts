@@ -38,15 +38,22 @@ test('the file of a long output is filtered as it is written', async () => {
   expect(lines).toEqual(Array.from({ length: 2000 }, (_, at) => `${at + 1} <secret:TOKEN>`))
 })
 
+/** Writes the first text before the command ends, and the second one after it, when the file `go` is there. */
+const inTwo = (first: string, second: string) =>
+  `(printf %s "${first}"; : >half; until [[ -e go ]]; do sleep 0.02; done; rm half go; echo "${second}") &
+  until [[ -e half ]]; do sleep 0.02; done`
+
 test('a text that the end of its command cuts in two is still one', async () => {
   const { run, outputDir } = await openShells(hiding())
-  const result = await run('echo begun; (printf %s "${TOKEN:0:15}"; sleep 0.3; echo "${TOKEN:15} done") & sleep 0.1')
+  const result = await run(`echo begun; ${inTwo('${TOKEN:0:15}', '${TOKEN:15} done')}`)
   expect(result.stdout).toBe('begun\n')
+  await run(': >go')
   await eventually(async () => (await backgroundText(outputDir)).includes('done'))
   expect(await backgroundText(outputDir)).toBe('<secret:TOKEN> done\n')
 
-  const short = await run('(printf %s "${TOKEN:0:4}"; sleep 0.3; echo "${TOKEN:4} ended") & sleep 0.1')
+  const short = await run(inTwo('${TOKEN:0:4}', '${TOKEN:4} ended'))
   expect(short.stdout, 'however little it is').toBe('')
+  await run(': >go')
   await eventually(async () => (await backgroundText(outputDir)).includes('ended'))
   expect(await backgroundText(outputDir)).toContain('<secret:TOKEN> ended\n')
 })
