@@ -198,11 +198,13 @@ export class Places {
     return placesOf(known, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest }))
   }
 
+  /** Also without the links before each `..`: `cd link/../x` enters `x` beside the link. */
   #isInside(place: string): boolean {
-    const real = this.#real(place)
-    const isBelow = (path: string) =>
-      this.bases.workdirs.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
-    return real !== undefined && isBelow(real) && isBelow(normalize(place).replace(/(?<=.)\/$/, ''))
+    const written = normalize(place).replace(/(?<=.)\/$/, '')
+    const isBelow = (path: string | undefined) =>
+      path !== undefined && this.bases.workdirs.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
+    const hasParent = place.includes('..')
+    return isBelow(written) && isBelow(this.#real(place)) && (!hasParent || isBelow(this.#real(written)))
   }
 
   #isDirectory(path: string): boolean {

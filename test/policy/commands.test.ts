@@ -91,6 +91,13 @@ describe('a command that only reads in the workdir needs no question', () => {
     expect(behaviorOf('cat out/passwd', { links })).toBe('ask')
     expect(behaviorOf('cat src/passwd', { links })).toBe('allow')
   })
+
+  test('nor where `cd` takes the name before `..` as it is written, and the kernel follows the link', () => {
+    const links = { '/work/project/d/link': '/work/project/a/b', '/work/project/d/x': '/etc' }
+    for (const command of ['cd d/link/../x', 'cd d/link/../x && cat passwd', 'cd d/link && cd ../x && cat passwd'])
+      expect([command, behaviorOf(command, { links })]).toEqual([command, 'ask'])
+    expect(behaviorOf('cd d/link/../y && cat passwd', { links })).toBe('allow')
+  })
 })
 
 describe('an allow rule', () => {
