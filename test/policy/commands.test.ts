@@ -68,6 +68,28 @@ describe('a command that only reads in the workdir needs no question', () => {
   )
 
   test.each([
+    // Bash reads its commands from one of them, and reports the end of a command to another one.
+    '{ r=$(head -n 2 <&10 | tail -n 1); echo "$r" >&13; } &',
+    'head -n 1 <&10',
+    'head -n 1 <&010-',
+    'echo x >&13',
+    'cat < /dev/fd/11',
+    'ls 13>&1',
+    'ls 10<&-',
+    'cat 10<<< x',
+    'x=10; ls {x}<&-',
+  ])('but not with a descriptor that bash keeps for itself: %s', (command) => {
+    expect(behaviorOf(command)).toBe('ask')
+    expect(behaviorOf(command, { mode: 'plan' })).not.toBe('allow')
+    expect(behaviorOf(command, { mode: 'deny' })).toBe('deny')
+  })
+
+  test.each(['ls 3>&1 1>&2 2>&3', 'ls 2>&-', 'cat < <(ls)', 'cat 3<<< x <&3'])(
+    'and descriptors that scripts use are free: %s',
+    (command) => expect(behaviorOf(command)).toBe('allow'),
+  )
+
+  test.each([
     'test -e /etc/shadow',
     '[ ! -s ../x ]',
     '[ README.md -nt /etc/shadow ]',

@@ -51,7 +51,8 @@ export function* allCommands(commands: readonly SimpleCommand[]): Generator<Simp
   }
 }
 
-const STREAM = /^\/dev\/(null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/\d+)$/
+/** 63 is that of a process substitution; others above 9 are those of the shell itself. */
+const STREAM = /^\/dev\/(null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/(\d|63))$/
 
 /** Returns true for what a program may read without reaching a file that nobody has opened before. */
 export const isStream = (target: ShellWord): boolean => STREAM.test(literalOf(target) ?? '')

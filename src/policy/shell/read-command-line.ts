@@ -128,7 +128,11 @@ class CommandLineReader {
       case 'Assignment':
         if (node.value.type === 'Word' && !isSafeVariable(node.name)) this.#values.push(readWord(node.value))
         return this.#readChildren(node)
+      case 'FileDescriptor':
+        return this.#useDescriptor(String(node.value))
       case 'FileDescriptorVariable':
+        // `{x}>&-` closes the descriptor whose number is in `x`.
+        this.#unusual ??= 'it has a descriptor whose number is not known'
         return this.#setVariable(node.name)
       case 'Coproc':
         // Its descriptors are in an array of this name.
@@ -212,11 +216,17 @@ class CommandLineReader {
     const opensOther = operator === '<' && node.descriptor !== undefined
     this.#movesDescriptors ||= opensOther || (/^[<>]&$/.test(operator) && !/^[12-]$/.test(literalOf(word) ?? ''))
     // `2>&1`, `>&-`, `<&3-`: no file. But `&>1` is one.
-    if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(literalOf(word) ?? '')) return
+    const copied = /^[<>]&$/.test(operator) ? /^(?:(\d+)-?|-)$/.exec(literalOf(word) ?? '') : null
+    if (copied) return this.#useDescriptor(copied[1] ?? '')
     if (operator === '<&') return this.#hide('it has a redirection to an unknown descriptor')
     const kind = operator === '<' ? 'read' : 'edit'
     if (!this.#bounds.takesWords([word])) return
     this.#redirections.push({ kind, target: word, cwds: this.#directories })
+  }
+
+  /** Bash keeps its own descriptors from 10 on while a command runs: that of the commands that it reads, for example. */
+  #useDescriptor(number: string): void {
+    if (number !== '' && !/^0*\d$/.test(number)) this.#hide('it uses a descriptor of the shell itself')
   }
 
   #setVariable(name: string): void {
