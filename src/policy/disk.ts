@@ -8,6 +8,8 @@ export type Disk = {
   readonly exists: (path: string) => boolean
   /** Whether a path below the directory matches. */
   readonly holds: (directory: string, matches: (path: string) => boolean, skips: ReadonlySet<string>) => boolean
+  /** Whether a name in the directory begins with `-`, so that a program takes it as an option where `*` stands for it. */
+  readonly holdsOptions: (directory: string) => boolean
   /** Whether git tracks a file whose path has one of these texts, in the repository that the directory is in. */
   readonly tracks: (directory: string, texts: readonly string[]) => boolean
   /** The patterns with which ignore files, from the directory up, make a search include what it would leave out. */
@@ -48,6 +50,7 @@ export function createDisk(): Disk {
   return {
     exists: found,
     holds: (directory, matches, skips) => holds(directory, { matches, skips, list }),
+    holdsOptions: (directory) => list(directory)?.some(({ name }) => name.startsWith('-')) ?? true,
     tracks(directory, texts) {
       const key = [directory, ...texts].join('\0\0')
       let isTracked = tracked.get(key)

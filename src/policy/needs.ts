@@ -141,6 +141,8 @@ function readingNeeds({ words, cwds }: SimpleCommand, given: Given): Need[] | un
   const needs = reading.paths.flatMap((word) => fileNeeds('read', word, cwds, given))
   if (reading.followsLinks && reading.paths.some((word) => places.mayBeDirectory(word, cwds)))
     return [{ reason: `runs ${shownCommand(words)}, which follows links in directories`, changes: false, ...named }]
+  if (reading.paths.some((word) => places.mayBeOption(word, cwds)))
+    return [{ reason: `runs ${shownCommand(words)}, where the name of a file is taken as an option`, changes: false }]
   if (needs.length) return needs.map(({ reason }) => ({ reason, changes: false, ...named }))
   const program = reading.isGit && places.isWorkdir(cwds) ? places.programOfGit : undefined
   if (program !== undefined)

@@ -120,6 +120,13 @@ export class Places {
     return places !== undefined && places.every(({ directory }) => this.#isInside(directory))
   }
 
+  /** Whether a `*` at its start may stand for a name that a program takes as an option. */
+  mayBeOption(word: ShellWord, cwds: readonly string[] | undefined): boolean {
+    const { disk } = this.#options
+    const isGlob = startOf(word) === '' && literalOf(word) === undefined
+    return isGlob && disk !== undefined && (cwds === undefined || cwds.some((cwd) => disk.holdsOptions(cwd)))
+  }
+
   mayBeDirectory(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const places = this.#placesOf(word, cwds)
     return !places || places.some(({ directory, rest }) => rest.length > 0 || this.#isDirectory(directory))

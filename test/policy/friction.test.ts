@@ -71,6 +71,28 @@ describe('everyday commands', () => {
 })
 
 describe('no attack runs without a question', () => {
+  test('that takes an option out of the name of a file', async () => {
+    const project = makeProject('options', '.env\n')
+    symlinkSync('/etc/passwd', join(project, 'src/.list'))
+    const commands = [
+      'cd src && wc *',
+      'cd src && wc -l *.list',
+      'cd src; du *',
+      'wc *',
+      'wc src/*',
+      'cd src && wc ./*',
+    ]
+    const decided = async () => {
+      const found = []
+      for (const command of commands) found.push((await decide(command, project, [], 'default')).behavior)
+      return found
+    }
+    expect(await decided()).toEqual(commands.map(() => 'allow'))
+    // Its content is shown in an error.
+    writeFileSync(join(project, 'src/--files0-from=.list'), '')
+    expect(await decided()).toEqual(['ask', 'ask', 'ask', 'allow', 'allow', 'allow'])
+  })
+
   test.each(['bypass', 'default', 'accept_edits'] as const)('in the mode %s', async (mode) => {
     const passed = []
     for (const command of ATTACKS)
