@@ -205,7 +205,7 @@ export class Places {
     return placesOf(known, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest }))
   }
 
-  /** Also without the links before each `..`: `cd link/../x` enters `x` beside the link. */
+  /** Also without the links before each `..`: `cd link/../x` enters the `x` that is next to the link. */
   #isInside(place: string): boolean {
     const written = normalize(place).replace(/(?<=.)\/$/, '')
     const isBelow = (path: string | undefined) =>

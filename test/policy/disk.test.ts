@@ -49,7 +49,13 @@ test('the look-ups of one decision do not grow with the number of rules and of e
   const lookUps = (commands: number, rules: number) => {
     const asked: string[] = []
     const none = (path: string) => (asked.push(path), false)
-    const disk = { exists: none, holds: () => false, tracks: () => false, included: () => [] }
+    const disk = {
+      exists: none,
+      holds: () => false,
+      holdsOptions: () => false,
+      tracks: () => false,
+      included: () => [],
+    }
     const directories = { realPath: (path: string) => path, isDirectory: none, holdsLinks: () => false }
     const places = new Places({
       workdir: '/work',
