@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, inject, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
 import { canHangFiles, mountHangingFiles } from '../support/hanging-files.ts'
 import { markedProcesses } from '../support/marked.ts'
@@ -11,6 +11,7 @@ test.runIf(canHangFiles)(
   'a process that the kernel does not end makes the exit code 1; it is named, and so is its conversation',
   async () => {
     const directory = await mkdtemp(join(tmpdir(), 'hanging-'))
+    onTestFinished(() => rm(directory, { recursive: true }))
     await using stage = await setStage([{ text: 'Never asked.' }], {
       env: { OPENHANDS_ISOLATION: inject('isolation') },
     })
@@ -30,6 +31,5 @@ test.runIf(canHangFiles)(
       expect(stage.server.output()).not.toContain(`"conversation_ids":["${other}`)
     }
     await expect.poll(() => markedProcesses(id)).toEqual([])
-    await rm(directory, { recursive: true })
   },
 )
