@@ -37,7 +37,7 @@ export function accessOf(tool: Tool | undefined, input: unknown): ToolAccess {
   return tool.access?.(read.accepted) ?? { kind: 'other' }
 }
 
-/** Many models write `null` for an omitted argument. Undefined if there is none: to check a large input takes time. */
+/** Many models write `null` for an omitted argument. Returns undefined if the input has no `null`: checking takes time. */
 function withoutNulls(input: unknown): object | undefined {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- text was refused before, and nothing else is stored for a call
   const entries = Object.entries(input as object)

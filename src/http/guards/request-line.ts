@@ -62,7 +62,7 @@ class ReceivedLines {
   #text = ''
   #first = ''
   #hasEmpty = false
-  /** Of the present piece, what comes after the end of a head. */
+  /** The bytes of the current piece that follow the end of a head. */
   #rest: Buffer = NOTHING
 
   readonly add = (piece: Buffer): void => {

@@ -46,7 +46,7 @@ function wholeName(bytes: Buffer, at: number, flags: number): Name {
   return { name: bytes.subarray(at, end), end }
 }
 
-/** Version 4: how much of the last name is left out, and what comes behind the rest. */
+/** Version 4 stores how many bytes to remove from the previous name, and the text to append. */
 function shortName(bytes: Buffer, start: number, previous: Buffer): Name {
   let at = start
   let byte = bytes.readUInt8(at)

@@ -193,7 +193,7 @@ function isLink(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
 }
 
-/** Undefined if there is none. Links are not followed and pipes not waited for. Throws for a file that is too long. */
+/** Returns undefined if the file does not exist. Does not follow links or wait for pipes. Throws if the file is too long. */
 function read(path: string, maxBytes: number): Buffer | 'directory' | undefined {
   const descriptor = open(path)
   if (descriptor === undefined) return undefined

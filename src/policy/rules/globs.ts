@@ -79,7 +79,7 @@ function meetsAt(
   return row[from] && (symbol === other || symbol === ONE || other === ONE) ? 1 : 0
 }
 
-/** Whether they meet, where the characters up to the first wildcard tell it: they differ, or there is none. */
+/** Compares the characters up to the first wildcard. Returns undefined if they do not decide whether the two can match. */
 function comparePrefixes(pattern: Symbols, text: Symbols): boolean | undefined {
   const length = Math.min(pattern.length, text.length)
   for (let at = 0; at < length; at += 1) {
