@@ -12,7 +12,10 @@ import type { Row } from './table.ts'
 const CALLS = 64
 /** Of the arguments of one call: together just below the limit of an answer, 4 MiB. */
 const CHARS = 62_000
+/** In the arguments of all calls: just below the limit of an answer. */
+const VALUES = 99_000
 
+const zeros = (length: number): number[] => Array.from({ length }, () => 0)
 const filled = (piece: string): string => piece.repeat(Math.floor(CHARS / piece.length))
 const numbered = (piece: (at: number) => string): string =>
   Array.from({ length: CHARS / piece(1000).length }, (_, at) => piece(at)).join('')
@@ -40,8 +43,18 @@ const ANSWERS: Readonly<Record<string, readonly Call[]>> = {
   'one long input': calls('Write', { file_path: 'x', content: filled('a\n').repeat(CALLS - 2) }, 1),
   'long inputs': calls('Edit', { file_path: filled('a/'), old_string: 'x', new_string: 'y' }),
   'patterns of a search': calls('Grep', { pattern: filled('(a*'), path: filled('../'), glob: filled('{a,') }),
-  'small values': calls('Bash', { command: 'x', more: Array.from({ length: CHARS / 3 }, () => 0) }),
-  'values of the wrong type': calls('MultiEdit', { file_path: 'x', edits: Array.from({ length: CHARS / 3 }, () => 0) }),
+  'small values': calls('Bash', { command: 'x', more: zeros(VALUES / CALLS) }),
+  'many names': calls('Bash', {
+    command: 'x',
+    more: Object.fromEntries(zeros(VALUES / CALLS / 2).map((_, at) => [at, 0])),
+  }),
+  'values of the wrong type': calls('MultiEdit', { file_path: 'x', edits: zeros(VALUES / CALLS) }),
+  'values of the wrong type in one call': calls('MultiEdit', { file_path: 'x', edits: zeros(VALUES / 2) }, 1),
+  'names in one call': calls(
+    'Write',
+    { file_path: 'x', content: Object.fromEntries(zeros(VALUES / 4).map((_, at) => [`name ${at}`, 0])) },
+    1,
+  ),
   'arguments of invalid JSON': Array.from({ length: CALLS }, () => ({ name: 'Bash', arguments: filled('[ ') })),
 }
 

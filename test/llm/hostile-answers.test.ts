@@ -34,6 +34,14 @@ test.each<readonly [what: string, turn: ScriptedTurn, why: RegExp]>([
     /more than 128 tool calls/,
   ],
   [
+    'values in its calls',
+    rawTurn(
+      ...Array.from({ length: 3 }, (_, at) => call(at, { name: 'Bash', arguments: `{"a":[${'0,'.repeat(40_000)}0]}` })),
+      toolCalls,
+    ),
+    /tool calls hold more than 100000 values/,
+  ],
+  [
     'name of a call',
     rawTurn(call(0, { name: 'B'.repeat(1000), arguments: '{}' }), toolCalls),
     /name of a tool call is longer than/,

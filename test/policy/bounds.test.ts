@@ -36,6 +36,7 @@ const TOO_MUCH: readonly (readonly [string, string])[] = [
   ['words', `cat ${fill('a ')}`],
   ['arguments of a launcher', `sudo ${fill('a ')}`],
   ['launchers', fill('sudo ')],
+  ['parts of one word', `cat ${fill('*a')}`],
   ['redirections', `cat ${fill('<a ')}`],
   ['commands', fill('cat a;')],
   ['commands with many words', `cat ${'a '.repeat(100)};`.repeat(200)],

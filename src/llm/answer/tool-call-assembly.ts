@@ -2,14 +2,12 @@
  * Assembles tool calls from streamed fragments, and determines which are complete.
  *
  * In the standard form a fragment has an index, and the first of a call brings id and name. Some vendors send no index,
- * or
- * index 0 for every parallel call, the id or the name in each fragment or in none, arguments as one object or not at
- * all,
- * and the whole call once more at the end.
+ * or index 0 for every parallel call, the id or the name in each fragment or in none, arguments as one object or not at
+ * all, and the whole call once more at the end.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
-import { AnswerTooLarge, MAX_NAME_CHARS, MAX_TOOL_CALLS } from './answer-limits.ts'
+import { AnswerTooLarge, MAX_CALL_VALUES, MAX_NAME_CHARS, MAX_TOOL_CALLS } from './answer-limits.ts'
 import type { ModelToolCall, TakenIds } from '../llm.ts'
 import { createObjectWatch } from './object-watch.ts'
 
@@ -33,7 +31,11 @@ type OpenCall = {
   extra?: string | undefined
 }
 /** Detects whether the text is a complete object, without scanning all of it again for each fragment. */
-type WatchedCall = OpenCall & { readonly add: (piece: string) => void; readonly isWhole: () => boolean }
+type WatchedCall = OpenCall & {
+  /** Returns how many values the piece adds. */
+  readonly add: (piece: string) => number
+  readonly isWhole: () => boolean
+}
 
 export type ToolCallAssembly = {
   /** Returns the final ids of the calls so far, by those that the server sent. */
@@ -69,6 +71,7 @@ export const EVERY_ID: TakenIds = { has: () => true }
 export function createToolCallAssembly(takenIds: TakenIds): ToolCallAssembly {
   const calls: WatchedCall[] = []
   const own = new Set<string>()
+  let values = 0
 
   function finalIdOf(call: OpenCall): string {
     if (call.finalId !== undefined) return call.finalId
@@ -100,7 +103,8 @@ export function createToolCallAssembly(takenIds: TakenIds): ToolCallAssembly {
         throw new AnswerTooLarge(`the name of a tool call is longer than ${MAX_NAME_CHARS} characters`)
       const piece = pieceOf(fragment.arguments)
       const text = repeatsWhole(call, piece) ? '' : piece
-      call.add(text)
+      values += call.add(text)
+      if (values > MAX_CALL_VALUES) throw new AnswerTooLarge(`its tool calls hold more than ${MAX_CALL_VALUES} values`)
       const id = text === '' ? '' : finalIdOf(call)
       return { call: calls.indexOf(call), id, name: call.name, text }
     },
@@ -135,7 +139,9 @@ function createCall({ index, id }: CallFragment): WatchedCall {
     text: '',
     add(piece) {
       this.text += piece
+      const before = watch.values
       watch.add(piece)
+      return watch.values - before
     },
     // A closed object is final: anything after it is whitespace or makes it invalid.
     isWhole() {

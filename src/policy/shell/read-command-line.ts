@@ -220,7 +220,7 @@ class CommandLineReader {
     if (copied) return this.#useDescriptor(copied[1] ?? '')
     if (operator === '<&') return this.#hide('it has a redirection to an unknown descriptor')
     const kind = operator === '<' ? 'read' : 'edit'
-    if (!this.#bounds.takesWords([word])) return
+    if (!this.#bounds.takesRedirection(word)) return
     this.#redirections.push({ kind, target: word, cwds: this.#directories })
   }
 

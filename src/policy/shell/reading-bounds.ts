@@ -4,6 +4,8 @@ import type { ShellWord } from './shell-word.ts'
 import { sizeOf } from './shell-word.ts'
 
 const MAX_COMMANDS = 300
+/** Of what the parser returns: each costs some two microseconds. */
+const MAX_NODES = 10_000
 /** Of all commands, those that they wrap included. Rules are compared with each of them. */
 const MAX_WORDS = 2000
 const MAX_WORD_CHARS = 256 * 1024
@@ -18,6 +20,7 @@ const READ_LATE = new Set(
 export class ReadingBounds {
   #exceeded: string | undefined
   #commands = 0
+  #nodes = 0
   #words = 0
   #wordChars = 0
   #readChars = 0
@@ -33,8 +36,13 @@ export class ReadingBounds {
     return this.takesWords(words)
   }
 
-  takesWords(words: readonly ShellWord[]): boolean {
-    this.#words += words.length
+  /** To compare the rules with its file costs as much as with four words. */
+  takesRedirection(target: ShellWord): boolean {
+    return this.takesWords([target], 4)
+  }
+
+  takesWords(words: readonly ShellWord[], weight = 1): boolean {
+    this.#words += words.length * weight
     if (this.#words > MAX_WORDS) this.#exceeded ??= `it has more than ${MAX_WORDS} words`
     else if ((this.#wordChars += sizeOf(words)) > MAX_WORD_CHARS)
       this.#exceeded ??= 'the arguments of its commands are too long'
@@ -42,6 +50,8 @@ export class ReadingBounds {
   }
 
   takesNode(node: SyntaxNode): boolean {
+    this.#nodes += 1
+    if (this.#nodes > MAX_NODES) this.#exceeded ??= `it has more than ${MAX_NODES} parts`
     return this.takesChars(READ_LATE.has(node.type) ? node.end - node.pos : 0)
   }
 

@@ -102,8 +102,8 @@ export const UNDERSTOOD: Positions = {
 export function childrenOf(node: SyntaxNode): readonly SyntaxNode[] | undefined {
   if (!Object.hasOwn(UNDERSTOOD, node.type)) return undefined
   const positions: Readonly<Record<string, 'read' | 'repeated' | 'plain'>> = UNDERSTOOD[node.type]
-  const isKnown = (key: string) => Object.hasOwn(positions, key) || OF_EACH.has(key)
-  if (!Object.keys(node).every(isKnown)) return undefined
+  // A loop, because a long word has thousands of nodes.
+  for (const key of Object.keys(node)) if (!Object.hasOwn(positions, key) && !OF_EACH.has(key)) return undefined
   const children: SyntaxNode[] = []
   for (const [key, position] of Object.entries(positions)) {
     if (position !== 'read') continue
