@@ -11,12 +11,8 @@ import { MAX_HEADER_BYTES } from './client-error.ts'
 /** Returns a function that is true for a request whose first line was not as it has to be. */
 export function watchRequestLines({ server }: Pick<FastifyInstance, 'server'>): (request: IncomingMessage) => boolean {
   const watches = new WeakMap<Socket, ReceivedLines>()
-  const checked = new WeakSet<IncomingMessage>()
   const bad = new WeakSet<IncomingMessage>()
   const check = (request: IncomingMessage) => {
-    // Some requests are reported again, with another event.
-    if (checked.has(request)) return
-    checked.add(request)
     if (watches.get(request.socket)?.begin(request) === false) bad.add(request)
     if (METHODS.includes(request.method ?? '')) return
     // The parser knows methods of other protocols, and the router fails with them.
@@ -45,7 +41,8 @@ type Place = 'line' | 'headers' | 'end of head' | 'chunks' | 'trailers'
 /** The method, the spaces and the version, in addition to a URL of that length. */
 const MAX_LINE_BYTES = MAX_HEADER_BYTES + 64
 
-const LINE_FEED = 10
+const [LINE_FEED, CARRIAGE_RETURN] = [10, 13]
+const END_OF_HEAD = '\r\n\r\n'
 /** A line break after the body of the last request is allowed, once (RFC 9112, section 2.2). */
 const EMPTY = '\r'
 const NOTHING = Buffer.alloc(0)
@@ -64,15 +61,27 @@ class ReceivedLines {
   #hasEmpty = false
   /** The bytes of the current piece that follow the end of a head. */
   #rest: Buffer = NOTHING
+  #latest: IncomingMessage | undefined
 
   readonly add = (piece: Buffer): void => {
     // The parser reports a request within the piece in which its head ends, unless it has failed.
     this.#rest = NOTHING
-    this.#follow(piece)
+    const isAtStart = this.#place === 'line' && this.#skip === 0 && this.#text === '' && piece[0] !== CARRIAGE_RETURN
+    // Most pieces are one head. Of that, only the first line is looked at.
+    if (isAtStart && piece.indexOf(END_OF_HEAD) === piece.length - END_OF_HEAD.length) {
+      this.#first = piece.toString('latin1', 0, piece.indexOf(LINE_FEED))
+      this.#place = 'end of head'
+    } else this.#follow(piece)
   }
 
-  /** Returns false if its line was not received as it has to be. Call it when the parser reports the request. */
-  begin({ method, url, httpVersion, headers }: IncomingMessage): boolean {
+  /**
+   * Returns false if its line was not received as it has to be. Call it when the parser reports the request: some are
+   * reported again, with another event.
+   */
+  begin(request: IncomingMessage): boolean | undefined {
+    if (this.#latest === request) return undefined
+    this.#latest = request
+    const { method, url, httpVersion, headers } = request
     const isAsReceived = this.#place === 'end of head' && this.#first === `${method} ${url} HTTP/${httpVersion}${EMPTY}`
     this.#first = ''
     this.#enterBody(headers)
