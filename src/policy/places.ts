@@ -102,15 +102,18 @@ export class Places {
     const places = this.#placesOf(word, cwds)
     if (!places || places.some(({ directory }) => directory.length > MAX_PATH_CHARS)) return [ANYWHERE]
     return places.flatMap((place): PathParts[] => {
-      const real = this.#real(place.directory)
       const rest = place.rest
       const directory = normalize(place.directory)
-      const written = [...partsOf(directory), ...rest]
-      // A name that `*` stands for may be a link.
-      const isKnown = real !== undefined && (rest.length === 0 || (rest.length === 1 && !this.#holdsLinks(real)))
-      if (!isKnown) return [written, ANYWHERE]
-      // Nearly always: each comparison is for one path less.
-      return real === directory ? [written] : [written, [...partsOf(real), ...rest]]
+      const paths = new Set([directory])
+      // `link/../x`: for the kernel next to the target of the link, and for what normalizes paths next to the link.
+      for (const path of new Set([place.directory, directory])) {
+        const real = this.#real(path)
+        // A name that `*` stands for may be a link.
+        const isKnown = real !== undefined && (rest.length === 0 || (rest.length === 1 && !this.#holdsLinks(real)))
+        if (!isKnown) return [[...partsOf(directory), ...rest], ANYWHERE]
+        paths.add(real)
+      }
+      return [...paths].map((path) => [...partsOf(path), ...rest])
     })
   }
 

@@ -1,4 +1,5 @@
 /** Where the commands of a line may run: what `cd` and `pushd` lead to. */
+import { normalize } from 'node:path'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf } from './shell-word.ts'
 
@@ -22,7 +23,12 @@ export function directoriesAfter(
   const [target] = operands
   const text = target && literalOf(target)
   if (operands.length > 1 || text === undefined || target?.isMany || /^[-+]/.test(text)) return undefined
-  return bounded([...before, ...placesOf(text, target?.hasTilde ?? false, before, homes)])
+  const places = placesOf(text, target?.hasTilde ?? false, before, homes)
+  // Bash enters `link/..` by its name, and with the option `physical` where the link leads.
+  return bounded([
+    ...before,
+    ...places.flatMap((place) => (place.includes('..') ? [normalize(place), place] : [place])),
+  ])
 }
 
 /** A path as the kernel gets it, from each directory that it may start at; `..` stays in it. */

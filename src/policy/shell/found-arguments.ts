@@ -8,32 +8,32 @@ import type { Unwrapped, WrappedText } from './unwrapped.ts'
 import { PLAIN } from './unwrapped.ts'
 
 const XARGS: Pick<Options, 'flags' | 'valued'> = {
-  flags: /^(-[0rtxo]+|--null|--no-run-if-empty|--verbose|--exit|--open-tty)$/,
-  valued: /^(-[nPLsdEI]|--max-args|--max-procs|--max-lines|--max-chars|--delimiter|--eof|--replace)/,
+  // A value that may be left out is never the next word.
+  flags: /^(-[0rtxo]+|--(null|no-run-if-empty|verbose|exit|open-tty)|--(max-lines|eof|replace)(=[^]*)?)$/,
+  valued: /^(-[nPLsdEI]|--max-args|--max-procs|--max-chars|--delimiter)/,
 }
 
 /** What it reads is added to the arguments, or takes the place of a text in them. */
 export function unwrapXargs(words: readonly ShellWord[]): Unwrapped {
   const after = skipOptions(words, XARGS)
   if (after === undefined) return { ...unwrapLauncher(words), hidden: 'the options of xargs are not known' }
-  const options = words.slice(0, after)
-  const replaces = options.some((word) => /^(-I|--replace)/.test(startOf(word)))
+  const marks = marksOf(words.slice(0, after))
   const [name, ...rest] = words.slice(after)
   if (!name) return PLAIN
   // With a replaced text, nothing of the command is certain, its name included.
-  const inner = replaces
-    ? [replaced(name, options), ...rest.map((word) => replaced(word, options))]
+  const inner = marks
+    ? [name, ...rest].map((word) =>
+        marks.some((mark) => literalOf(word)?.includes(mark) ?? true) ? UNKNOWN_WORD : word,
+      )
     : [name, ...rest, UNKNOWN_WORD]
   return { kind: 'constant', runs: [{ words: inner }], variables: [] }
 }
 
-function replaced(word: ShellWord, options: readonly ShellWord[]): ShellWord {
-  const text = literalOf(word)
-  const at = options.findIndex((option) => /^(-I|--replace)/.test(startOf(option)))
-  const option = (options[at] && literalOf(options[at])) ?? ''
-  const attached = option.replace(/^(-I|--replace=?)/, '')
-  const mark = attached || (option === '-I' ? options[at + 1] && literalOf(options[at + 1] ?? UNKNOWN_WORD) : '{}')
-  return mark && text !== undefined && !text.includes(mark) ? word : UNKNOWN_WORD
+/** All texts of the options that xargs may replace: which of several `-I` counts is not looked into. */
+function marksOf(options: readonly ShellWord[]): readonly string[] | undefined {
+  const texts = options.map((option) => literalOf(option) ?? '')
+  if (!texts.some((text) => /^(-I|--replace)/.test(text))) return undefined
+  return ['{}', ...texts.flatMap((text) => [text, text.replace(/^(-I|--replace=?)/, '')])].filter((text) => text !== '')
 }
 
 /** The value of a variable becomes several words, and any of them may be an option. */

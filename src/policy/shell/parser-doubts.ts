@@ -1,8 +1,10 @@
-/** Where bash may take a text differently from the parser. Found by running command lines at random in a real bash. */
+/** Where a shell may take a text differently from the parser, which reads it as bash does. Found by running command lines at random in a real bash. */
 import type { SyntaxNode } from 'unbash'
+import type { Syntax } from './unwrapped.ts'
 
 /** The end of a sentence that begins with "it"; undefined where both certainly agree. */
-export function doubtAbout(node: SyntaxNode): string | undefined {
+export function doubtAbout(node: SyntaxNode, syntax: Syntax): string | undefined {
+  if (syntax === 'posix' && !isPortable(node)) return 'has a construct that `sh` may take differently from bash'
   switch (node.type) {
     case 'AnsiCQuoted':
       return node.text.replaceAll(PLAIN_ESCAPE, '').includes('\\')
@@ -49,3 +51,54 @@ const PLAIN_ESCAPE =
 
 /** In what the parser takes for plain text. */
 const hasExpansion = (text: string): boolean => /`|\$[({[\w@*#?!]/.test(text.replaceAll(/\\[^]/g, ''))
+
+/** What POSIX defines: in `sh -c '[[ x || rm ]]'`, many shells run `rm`, and `$'` is not a quote for them. */
+const PORTABLE: ReadonlySet<SyntaxNode['type']> = new Set([
+  'AndOr',
+  'Assignment',
+  'BraceGroup',
+  'Case',
+  'CaseItem',
+  'Command',
+  'CommandExpansion',
+  'CompoundList',
+  'Default',
+  'DoubleQuoted',
+  'Elif',
+  'FileDescriptor',
+  'For',
+  'Glob',
+  'If',
+  'Literal',
+  'Negation',
+  'ParameterExpansion',
+  'Pipeline',
+  'Redirect',
+  'Redirected',
+  'Remove',
+  'Script',
+  'SimpleExpansion',
+  'SingleQuoted',
+  'Statement',
+  'Subshell',
+  'While',
+  'Word',
+])
+
+function isPortable(node: SyntaxNode): boolean {
+  if (!PORTABLE.has(node.type)) return false
+  switch (node.type) {
+    case 'Assignment':
+      return !node.append && !node.index
+    case 'CaseItem':
+      return node.terminator === undefined || node.terminator === ';;'
+    case 'CommandExpansion':
+      return !(node.text.startsWith('`') && node.text.includes('\\'))
+    case 'Pipeline':
+      return node.operators.every((operator) => operator === '|')
+    case 'Redirect':
+      return /^([<>]|>>|>\||<>|[<>]&)$/.test(node.operator)
+    default:
+      return true
+  }
+}

@@ -14,7 +14,7 @@ import { directoriesAfter } from './directories.ts'
 import { doubtAbout } from './parser-doubts.ts'
 import { childrenOf } from './understood.ts'
 import { readWord } from './words.ts'
-import type { Unwrapped } from './unwrapped.ts'
+import type { Syntax, Unwrapped } from './unwrapped.ts'
 import { unwrap } from './wrappers.ts'
 
 /** The parser, loaded when a command line is first read: most servers never need it. */
@@ -60,6 +60,8 @@ class CommandLineReader {
   #isAnywhere = false
   /** Inside a launcher, whose guesses include those of the launchers that it runs. */
   #isLaunched = false
+  /** How the shell that runs the text reads it. */
+  #syntax: Syntax = 'bash'
   /** Beyond them nothing more is looked into. */
   readonly #bounds = new ReadingBounds()
 
@@ -78,21 +80,23 @@ class CommandLineReader {
     return { commands: this.#isAnywhere ? this.#commands.map(anywhere) : this.#commands, redirections, ...line }
   }
 
-  readText(text: string): void {
+  readText(text: string, syntax = this.#syntax): void {
     const refusal = refuseText(text)
     if (refusal !== undefined) return this.#hide(refusal)
     if (!this.#bounds.takesChars(text.length)) return
     if (this.#depth >= MAX_NESTED_SCRIPTS) return this.#hide('it nests too many scripts')
     this.#depth += 1
-    const isLaunched = this.#isLaunched
+    const outer = { isLaunched: this.#isLaunched, syntax: this.#syntax }
     this.#isLaunched = false
+    this.#syntax = syntax
     try {
       this.#readScript(this.#context.parser.parse(text))
     } catch {
       // Input that nests so deeply that the parser runs out of stack.
       this.#hide('it cannot be parsed')
     }
-    this.#isLaunched = isLaunched
+    this.#isLaunched = outer.isLaunched
+    this.#syntax = outer.syntax
     this.#depth -= 1
   }
 
@@ -109,7 +113,7 @@ class CommandLineReader {
 
   #read(node: SyntaxNode): void {
     if (!this.#bounds.takesNode(node)) return
-    const doubt = doubtAbout(node)
+    const doubt = doubtAbout(node, this.#syntax)
     if (doubt !== undefined) this.#hide(`it ${doubt}`)
     const oddity = oddityOf(node)
     if (oddity && 'hidden' in oddity) this.#hide(oddity.hidden)
@@ -187,7 +191,7 @@ class CommandLineReader {
     for (const run of runs) {
       const before = this.#directories
       if (run.elsewhere) this.#directories = undefined
-      if ('script' in run) this.readText(run.script)
+      if ('script' in run) this.readText(run.script, run.syntax)
       else if (this.#depth >= MAX_NESTED_SCRIPTS) this.#hide('it nests too many commands')
       else {
         this.#depth += 1

@@ -2,22 +2,46 @@
 import type { ShellWord } from './shell-word.ts'
 import { arePlainLetters, isPlainOption } from './shell-options.ts'
 import { literalOf, startOf, UNKNOWN_WORD } from './shell-word.ts'
-import type { Unwrapped } from './unwrapped.ts'
+import type { Syntax, Unwrapped } from './unwrapped.ts'
 import { hides, PLAIN, readsFile } from './unwrapped.ts'
 
 const VALUED = /^(-[a-zA-Z]*[oO]|\+[oO]|--rcfile|--init-file)$/
 const LONG = /^--(login|norc|noprofile|posix|noediting|restricted|verbose)$/
 
+/** Undefined: its syntax is another one, in which a constant text can hide a command. `sh` is often not bash. */
+const SHELLS: Readonly<Record<string, Syntax | undefined>> = {
+  bash: 'bash',
+  rbash: 'bash',
+  sh: 'posix',
+  dash: 'posix',
+  ash: 'posix',
+  zsh: undefined,
+  ksh: undefined,
+  mksh: undefined,
+  fish: undefined,
+  csh: undefined,
+  tcsh: undefined,
+  pwsh: undefined,
+}
+
+export const isShell = (name: string): boolean => Object.hasOwn(SHELLS, name)
+
 /** `words` are those after the name. */
-export function readShellCall(words: readonly ShellWord[]): Unwrapped {
+export function readShellCall(name: string, words: readonly ShellWord[]): Unwrapped {
+  const found = readWords(words, SHELLS[name])
+  const runsText = found.runs.some((run) => 'script' in run)
+  return runsText && SHELLS[name] === undefined ? { ...found, hidden: `only ${name} knows how it reads a text` } : found
+}
+
+function readWords(words: readonly ShellWord[], syntax: Syntax | undefined): Unwrapped {
   let runsText = false
   for (let at = 0; at < words.length; at += 1) {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- within the list
     const word = words[at]!
     const text = literalOf(word)
     if (text === undefined && /^$|^[-+]/.test(startOf(word))) return HIDDEN
-    if (text === undefined || !/^[-+]./.test(text)) return readOperand(words.slice(at), runsText)
-    if (text === '--') return readOperand(words.slice(at + 1), runsText)
+    if (text === undefined || !/^[-+]./.test(text)) return readOperand(words.slice(at), runsText, syntax)
+    if (text === '--') return readOperand(words.slice(at + 1), runsText, syntax)
     if (text.startsWith('--')) {
       if (/^--(version|help)$/.test(text)) return PLAIN
       if (!LONG.test(text)) return HIDDEN
@@ -35,10 +59,10 @@ export function readShellCall(words: readonly ShellWord[]): Unwrapped {
 
 const HIDDEN = hides('it runs a shell whose commands cannot be seen')
 
-function readOperand(words: readonly ShellWord[], runsText: boolean): Unwrapped {
+function readOperand(words: readonly ShellWord[], runsText: boolean, syntax: Syntax = 'bash'): Unwrapped {
   if (!runsText) return readScriptFile(words)
   const script = words[0] && literalOf(words[0])
-  return script === undefined ? HIDDEN : { kind: 'constant', runs: [{ script }], variables: [] }
+  return script === undefined ? HIDDEN : { kind: 'constant', runs: [{ script, syntax }], variables: [] }
 }
 
 /** What is in the file cannot be seen; but shells search a name in PATH, so it is a command, too. */

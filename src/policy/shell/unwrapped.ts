@@ -3,9 +3,12 @@ import type { Wrapping } from './command-line.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf } from './shell-word.ts'
 
-/** `elsewhere`: it may run in another directory, or later. */
+/** How a shell reads a text: as bash does, or also another shell of POSIX. */
+export type Syntax = 'bash' | 'posix'
+
+/** `elsewhere`: it may run in another directory, or later. `syntax`: absent, that of the text around it. */
 export type WrappedText = { readonly elsewhere?: boolean } & (
-  | { readonly script: string }
+  | { readonly script: string; readonly syntax?: Syntax }
   | { readonly words: readonly ShellWord[] }
 )
 

@@ -4,7 +4,7 @@ import { LAUNCHERS, readSubcommand, unwrapLauncher } from './launchers.ts'
 import { readEvaluating } from './evaluating-builtins.ts'
 import { readSet, readShopt } from './shell-options.ts'
 import { isLocale, isSafeLocale } from './safe-variables.ts'
-import { readScriptFile, readShellCall } from './shell-calls.ts'
+import { isShell, readScriptFile, readShellCall } from './shell-calls.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, literalWord, startOf } from './shell-word.ts'
 import type { Options } from './skip-options.ts'
@@ -30,7 +30,7 @@ function unwrapNamed(name: string, words: readonly ShellWord[]): Unwrapped {
   const rest = words.slice(1)
   const options = Object.hasOwn(CONSTANT, name) ? CONSTANT[name] : undefined
   if (options) return unwrapConstant(name, rest, options)
-  if (SHELLS.has(name)) return readShellCall(rest)
+  if (isShell(name)) return readShellCall(name, rest)
   if (name === 'at' || name === 'batch' || name === 'crontab') return unwrapScheduler(rest)
   if (LAUNCHERS.has(name)) return unwrapLauncher(rest, name)
   switch (name) {
@@ -76,13 +76,12 @@ function setsConfiguration(words: readonly ShellWord[]): boolean {
   return before.some((word) => /^(-c|--config)/.test(startOf(word)))
 }
 
-const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'mksh', 'ash', 'rbash', 'fish', 'csh', 'tcsh', 'pwsh'])
-
 const NO_VALUE = /(?!)/
 const CONSTANT: Readonly<Record<string, Options>> = {
   builtin: { flags: /(?!)/, valued: NO_VALUE, operands: 0 },
   command: { flags: /^-p$/, valued: NO_VALUE, operands: 0 },
-  exec: { flags: /^-[cl]+$/, valued: /^-a/, operands: 0 },
+  // Not `-a`: `exec -a git-checkout git show` is `git checkout show`.
+  exec: { flags: /^-[cl]+$/, valued: NO_VALUE, operands: 0 },
   nice: { flags: /^-\d+$/, valued: /^(-n|--adjustment)/, operands: 0 },
   nohup: { flags: /(?!)/, valued: NO_VALUE, operands: 0 },
   setsid: { flags: /^-[cfw]+$/, valued: NO_VALUE, operands: 0 },

@@ -19,9 +19,13 @@ const WRAPPERS = [
   'builtin',
   'exec',
   'exec -a x',
+  'exec -a git-init git',
   'xargs',
   'xargs -I{}',
   'xargs -n1',
+  'echo x | xargs --replace evil',
+  'echo x | xargs --eof evil',
+  'echo flink | xargs -I{} -Ia.txt',
   'eval',
   'time',
   '!',
@@ -78,9 +82,14 @@ const PATHS = [
   '/dev/fd/3',
   'src/../sub/new',
   'src/link/new',
+  'sub/up/..',
+  'sub/up/../c.txt',
   'fl*',
   'a=~/secret',
 ]
+/** They run a text, each by its own syntax. */
+const SHELLS = ['bash -c', 'sh -c', 'sh -c', 'dash -c', 'zsh -fc', 'fish -Nc', 'eval']
+
 const OPTIONS = [
   '-n',
   '-e',
@@ -223,6 +232,19 @@ const INSERTS = [
   '}\n',
 ]
 
+/** Where shells take different quotes and operators. */
+const UNEVEN = [
+  "echo $'\\';",
+  "echo 'a\\';",
+  'echo "a\\"; echo \\"',
+  '[[ x || evil ]]',
+  '[[ x > sub/new ]]',
+  '[[ x < flink ]]',
+  'echo $"',
+  'echo ^',
+  'echo x &> sub/new',
+]
+
 /** Values that run a command where they are evaluated. */
 const PAYLOADS = [
   'evil',
@@ -264,9 +286,16 @@ export class CommandLines {
     const assigned = this.#below(6) === 0 ? `${this.#assignment(depth)} ` : ''
     const words = [this.#name()]
     for (let count = this.#below(4); count > 0; count -= 1) words.push(this.#word(depth))
+    if (depth > 0 && this.#below(8) === 0) return `${assigned}${this.#pick(SHELLS)} ${this.#text(depth - 1)}`
     const wrapper = this.#below(6) === 0 ? `${this.#pick(WRAPPERS)} ` : ''
     const redirected = this.#below(4) === 0 ? this.#redirection(depth) : ''
     return `${assigned}${wrapper}${words.join(' ')}${redirected}`
+  }
+
+  /** One word. */
+  #text(depth: number): string {
+    const list = this.#below(2) === 0 ? this.#list(depth) : `${this.#pick(UNEVEN)}\n${this.#list(depth)}\necho '`
+    return this.#below(3) === 0 ? `"${list.replaceAll(/[\\"$`]/g, '\\$&')}"` : `'${list.replaceAll("'", `'\\''`)}'`
   }
 
   #name(): string {

@@ -9,9 +9,8 @@ const CANARY = 'canary-7f3a'
 
 const PROGRAMS =
   `cat ls head tail grep printf test sort wc find rg sed diff cut uniq tr date seq stat basename realpath readlink comm
-  paste nl od file du fold tac rev cmp strings git env timeout nohup nice xargs stdbuf setsid bash sh which touch sleep`.split(
-    /\s+/,
-  )
+  paste nl od file du fold tac rev cmp strings git env timeout nohup nice xargs stdbuf setsid bash sh dash zsh fish which
+  touch sleep`.split(/\s+/)
 
 export class RealBash implements Disposable {
   readonly #root = fs.mkdtempSync(join(fs.realpathSync(tmpdir()), 'agent-server-traps-'))
@@ -81,9 +80,14 @@ export class RealBash implements Disposable {
       'src/link': '../../outside',
       'sub/deep/out': '../../../outside',
       'sub/flink': '../../outside/secret.txt',
+      'sub/up': '../2',
     }
     for (const [path, target] of Object.entries(links)) fs.symlinkSync(target, join(workdir, path))
     this.#script(join(workdir, 'run'))
+    // Git obeys it where a line leads there: behind `sub/up/..`, which is not next to `2`.
+    for (const name of ['objects', 'refs']) fs.mkdirSync(join(workdir, 'sub/.git', name), { recursive: true })
+    fs.writeFileSync(join(workdir, 'sub/.git/HEAD'), 'ref: refs/heads/main\n')
+    fs.writeFileSync(join(workdir, 'sub/.git/config'), '[core]\nrepositoryformatversion = 0\nfsmonitor = evil\n')
     // Found by `PATH=2`.
     fs.mkdirSync(join(workdir, '2'))
     for (const name of ['ls', 'cat']) this.#script(join(workdir, '2', name))
