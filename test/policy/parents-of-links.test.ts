@@ -14,8 +14,14 @@ const workdir = join(root, 'work')
 for (const directory of ['work/src', 'work/vendor', 'work/sub/deep', 'work/.git', 'outside'])
   mkdirSync(join(root, directory), { recursive: true })
 writeFileSync(join(root, 'outside/secret'), 'x')
+writeFileSync(join(workdir, '.git/config'), '')
 writeFileSync(join(workdir, 'vendor/--files0-from=.list'), '')
-const LINKS = { 'vendor/link': '../src', up: 'sub/deep', secret: '../outside/secret', settings: '.git/config' }
+const LINKS = {
+  'vendor/link': '../src',
+  'vendor/secret': '../../outside/secret',
+  'vendor/settings': '../.git/config',
+  up: 'sub/deep',
+}
 for (const [path, target] of Object.entries(LINKS)) symlinkSync(target, join(workdir, path))
 
 const gate = new PermissionGate({ workdir: () => workdir, homes: [], accessOf: () => ({ kind: 'none' }) })
@@ -41,12 +47,12 @@ test('names of files that are options are looked for in both directories', async
 
 test('a rule that denies a file holds for both', async () => {
   const deny = [`Read(/${root}/outside/**)`]
-  expect(await decide(command('cd sub/.. && cat secret'), 'bypass', deny)).toBe('deny')
-  expect(await decide(command('cd up/.. && cat secret'), 'bypass', deny)).toBe('deny')
+  expect(await decide(command('cd vendor && cat secret'), 'bypass', deny)).toBe('deny')
+  expect(await decide(command('cd vendor/link/.. && cat secret'), 'bypass', deny)).toBe('deny')
 })
 
 test('an edit of a file that other programs obey needs a decision by both', async () => {
-  expect(await decide(command('cd up/.. && echo x > settings'), 'accept_edits')).toBe('ask')
-  expect(await decide({ kind: 'edit', paths: ['up/../settings'] }, 'accept_edits')).toBe('ask')
+  expect(await decide(command('cd vendor/link/.. && echo x > settings'), 'accept_edits')).toBe('ask')
+  expect(await decide({ kind: 'edit', paths: ['vendor/link/../settings'] }, 'accept_edits')).toBe('ask')
   expect(await decide({ kind: 'edit', paths: ['up/../new'] }, 'accept_edits')).toBe('allow')
 })
