@@ -24,7 +24,7 @@ const unused = () => {
 
 /** For tools that are described and never run. */
 export const UNUSED_DEPS: ToolDeps = {
-  shells: { get: unused, cwdOf: unused, fork: unused, endFork: unused },
+  shells: { get: unused, standOf: unused, fork: unused, endFork: unused },
   files: createEditorFiles(unused, new UnfinishedFiles('/nonexistent')),
   stateDirectory: '/nonexistent',
   search: { openJail: unused, ripgrep: unused },

@@ -226,7 +226,11 @@ function buildExecution(
     shells: () => shells.current(),
     isAgentIn: (sessionId) => shells.isAgentIn(sessionId),
     refusal: (command, sessionId) =>
-      refusalOfCommand(gate, rulesOf(state.current), { command, cwd: shells.current().cwdOf(sessionId) }),
+      refusalOfCommand(gate, rulesOf(state.current), {
+        command,
+        cwd: undefined,
+        ...shells.current().standOf(sessionId),
+      }),
     records: new CommandRecords(own.commands, commandLimits),
     redact,
     redactInSlices,

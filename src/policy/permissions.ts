@@ -95,9 +95,10 @@ export class PermissionGate {
 
   #read(access: ToolAccess): Deed {
     if (access.kind !== 'command') return access
-    const { command, cwd } = access
+    const { command, cwd, evaluates } = access
     const { homes } = this.#options
-    if (this.#parser) return { kind: 'command', line: readCommandLine(command, { parser: this.#parser, cwd, homes }) }
+    const context = { cwd, evaluates, homes }
+    if (this.#parser) return { kind: 'command', line: readCommandLine(command, { parser: this.#parser, ...context }) }
     // GateRules that came after `prepare`: in doubt, ask.
     const hidden = 'the parser of command lines is not loaded yet'
     return { kind: 'command', line: { commands: [], redirections: [], values: [], hidden, unusual: undefined } }

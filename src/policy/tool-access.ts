@@ -3,7 +3,8 @@
 /**
  * `none`: nothing outside the conversation's own log. `read` and `edit`: files; a relative path starts at the workdir.
  * `isDeep`: also everything below a directory.
- * `command`: a bash command line; `cwd` is where the shell stands, undefined if that is not known.
+ * `command`: a bash command line; `cwd` is where the shell stands, undefined if that is not known. `evaluates`: variables of
+ * the shell whose values it evaluates when they are assigned.
  * `fetch`: a URL, undefined for a search. `other`: anything; rules can name the tool only. `mcpServers`: it is a call to
  * these MCP servers, and rules for one of them hold for it, too.
  */
@@ -11,6 +12,11 @@ export type ToolAccess =
   | { readonly kind: 'none'; readonly mcpServers?: readonly string[] }
   | { readonly kind: 'read'; readonly paths: readonly string[]; readonly isDeep?: boolean }
   | { readonly kind: 'edit'; readonly paths: readonly string[] }
-  | { readonly kind: 'command'; readonly command: string; readonly cwd: string | undefined }
+  | {
+      readonly kind: 'command'
+      readonly command: string
+      readonly cwd: string | undefined
+      readonly evaluates?: readonly string[]
+    }
   | { readonly kind: 'fetch'; readonly url: string | undefined }
   | { readonly kind: 'other'; readonly mcpServers?: readonly string[] }

@@ -19,7 +19,12 @@ export type Report = {
   readonly lastBackgroundPid: string
   /** True if that process was started since the last report and still runs. */
   readonly isNewAndRunning: boolean
+  /** Variables with an attribute (`declare -i`, `-n`) by which bash evaluates what is assigned to them. */
+  readonly evaluates: readonly string[]
 }
+
+/** What the next command finds, see `Report`. */
+export type ShellStand = { readonly cwd: string; readonly evaluates: readonly string[] }
 
 /**
  * NUL-separated fields: `REPORT`, the token and the report; then `STATE`, the token, the state, `STATE_END` and the
@@ -74,13 +79,15 @@ export function readReports({ isExpected, onReport, onState }: ReportHandlers): 
 
 /** A shell function of the agent may have written it: invalid fields are ignored. */
 function parseReport(fields: readonly string[]): Report {
-  const [exitCode = '', cwd = '', lostCwd = '', lastBackgroundPid = '', running] = fields
+  const [exitCode = '', cwd = '', lostCwd = '', lastBackgroundPid = '', rest = ''] = fields
+  const [running, ...declared] = rest.split('\n')
   return {
     exitCode: /^\d{1,3}$/.test(exitCode) && Number(exitCode) <= MAX_EXIT_CODE ? Number(exitCode) : null,
     cwd: isPath(cwd) ? cwd : undefined,
     lostCwd: isPath(lostCwd) ? lostCwd : undefined,
     lastBackgroundPid: /^[1-9]\d{0,9}$/.test(lastBackgroundPid) ? lastBackgroundPid : '',
     isNewAndRunning: running === 'yes' && /^[1-9]\d{0,9}$/.test(lastBackgroundPid),
+    evaluates: declared.flatMap((line) => /^declare -[a-zA-Z]+ (\w+)/.exec(line)?.[1] ?? []),
   }
 }
 

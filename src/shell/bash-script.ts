@@ -139,7 +139,13 @@ function reportFunctions(workdir: string): string {
   [[ -z $__lost ]] || builtin unset -v __agent_server_lost
   [[ $PWD -ef . ]] || __agent_server_find_cwd
   [[ \${!-} == "$2" ]] || ! builtin kill -0 "\${!-}" 2>/dev/null || __new=yes
-  builtin printf '%s\\0' '' '${REPORT}'"$3" "$1" "$PWD" "$__lost" "\${!-}" "$__new" >&${REPORT_FD}
+  {
+    builtin printf '%s\\0' '' '${REPORT}'"$3" "$1" "$PWD" "$__lost" "\${!-}"
+    builtin printf '%s\\n' "$__new"
+    builtin declare -pi
+    builtin declare -pn
+    builtin printf '\\0'
+  } >&${REPORT_FD} 2>/dev/null || [[ 1 ]]
   {
     builtin printf '%s\\0' '${STATE}'"$3"
     builtin declare -px

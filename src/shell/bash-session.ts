@@ -4,7 +4,7 @@ import { BackgroundOutputs } from './output/background-output.ts'
 import { IdleClose } from './idle-close.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import type { BashProcess } from './bash-process.ts'
-import type { Report } from './bash-report.ts'
+import type { Report, ShellStand } from './bash-report.ts'
 import { FLOODED, notStarted, tellEnd, tellEndBetween, tellLostCwd, toCommandResult } from './command-result.ts'
 import { endMarkedProcesses } from './processes/marked-processes.ts'
 import { SessionState } from './session-state.ts'
@@ -30,11 +30,11 @@ export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
 
 export class BashSession implements Shell {
   readonly id: string
+  stand: ShellStand
   readonly #options: BashSessionOptions
   readonly #files: ShellFiles
   readonly #state: SessionState
   readonly #background: BackgroundOutputs
-  #cwd: string
   #bash: BashProcess | undefined
   readonly #starter: BashStarter
   readonly #turns = new Queue({ limit: 1 })
@@ -62,12 +62,12 @@ export class BashSession implements Shell {
       isEnded: () => this.#endedBy !== undefined,
       onBash: (bash) => (this.#bash = bash),
     })
-    this.#cwd = options.workdir
+    this.stand = { cwd: options.workdir, evaluates: [] }
     if (options.after) this.#turns.run(async () => options.after).catch(() => {})
   }
 
   get cwd(): string {
-    return this.#cwd
+    return this.stand.cwd
   }
 
   get facts(): SessionFacts {
@@ -75,7 +75,7 @@ export class BashSession implements Shell {
     const pid = bash?.entry?.pid
     // A killed bash may still be there for a moment: the next command does not start another one before its end is known.
     const status = this.#commands > 0 ? 'busy' : bash ? 'idle' : 'suspended'
-    return { id: this.id, status, cwd: this.#cwd, ...(pid !== undefined && { pid }) }
+    return { id: this.id, status, cwd: this.cwd, ...(pid !== undefined && { pid }) }
   }
 
   /** The bash that currently has the state. */
@@ -93,7 +93,7 @@ export class BashSession implements Shell {
     this.#commands++
     const turn = this.#turns.take({ signal: options.signal })
     try {
-      if (!(await turn.given)) return notStarted(this.#cwd)
+      if (!(await turn.given)) return notStarted(this.cwd)
       return await this.#runInTurn(command, options)
     } finally {
       turn.leave()
@@ -174,11 +174,11 @@ export class BashSession implements Shell {
     await this.#endShell()
     await this.#state.forget()
     this.#news = []
-    this.#cwd = this.#options.workdir
+    this.stand = { cwd: this.#options.workdir, evaluates: [] }
   }
 
   async #runInTurn(command: string, options: CommandOptions): Promise<ShellResult> {
-    if (options.signal.aborted || this.#endedBy) return notStarted(this.#cwd)
+    if (options.signal.aborted || this.#endedBy) return notStarted(this.cwd)
     this.#idle.stop()
     this.#isRunning = true
     try {
@@ -194,7 +194,7 @@ export class BashSession implements Shell {
     const prepare = async () => ({ bash: await this.#start(), ...(await this.#files.openAll(options)) })
     const { bash, pipes, stdin } = await waitForDescriptors(prepare, () => this.#endedBy !== undefined)
     // There is no `await` between this check and the first line sent, so the session cannot be ended unnoticed.
-    if (!bash || this.#endedBy) return notStarted(this.#cwd)
+    if (!bash || this.#endedBy) return notStarted(this.cwd)
     options.onStart?.(bash.pid)
     const { outputDir, secrets, limits } = this.#options
     const run = { bash, files: this.#files, pipes, command, options, stdin, secrets: secrets(), outputDir, limits }
@@ -203,7 +203,7 @@ export class BashSession implements Shell {
     const { notes, isHeld } = await this.#follow(finished, { bash, pipes, outputs: options.outputs })
     const result = toCommandResult(finished, {
       exit: bash.exit,
-      cwd: this.#cwd,
+      cwd: this.cwd,
       durationMs: performance.now() - startedAt,
       wasEnded: !finished.report && this.#endedBy !== undefined,
       notes: [...before, ...notes],
@@ -219,7 +219,7 @@ export class BashSession implements Shell {
   ): Promise<{ notes: string[]; isHeld: boolean }> {
     const { report, pipesHeld, stopped } = finished
     const notes: string[] = []
-    if (report) notes.push(...this.#stand(report))
+    if (report) notes.push(...this.#takeOver(report))
     let isHeld = false
     if (pipesHeld) {
       bash.markBackground()
@@ -240,7 +240,7 @@ export class BashSession implements Shell {
     await this.#endShell()
     this.#state.leaveOutOptions()
     if (this.#endedBy) return `The shell was ${this.#endedBy} while the command ran.`
-    return tellEnd(exit, { cwd: this.#cwd, endedBackground: bash.endedBackground })
+    return tellEnd(exit, { cwd: this.cwd, endedBackground: bash.endedBackground })
   }
 
   get #endedBy(): 'closed' | 'restarted' | undefined {
@@ -256,7 +256,7 @@ export class BashSession implements Shell {
     if (this.#bash) return this.#bash
     try {
       const { bash, report, notes } = await this.#starter.start()
-      this.#news.push(...notes, ...this.#stand(report))
+      this.#news.push(...notes, ...this.#takeOver(report))
       return bash
     } catch (error) {
       if (this.#endedBy) return undefined
@@ -264,9 +264,9 @@ export class BashSession implements Shell {
     }
   }
 
-  /** Takes over the shell's reported directory; returns notes for the result. */
-  #stand({ cwd = this.#cwd, lostCwd }: Report): string[] {
-    this.#cwd = cwd
+  /** Takes over what the shell reports of itself; returns notes for the result. */
+  #takeOver({ cwd = this.cwd, lostCwd, evaluates }: Report): string[] {
+    this.stand = { cwd, evaluates }
     return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 

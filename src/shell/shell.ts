@@ -1,4 +1,5 @@
 /** The interface of shell sessions: runs commands one at a time, with state that outlives each. */
+import type { ShellStand } from './bash-report.ts'
 import type { InputPipe } from './input-pipe.ts'
 import type { Exceeded } from './limit-values.ts'
 import type { ProcessEntry } from './processes/process-table.ts'
@@ -123,8 +124,8 @@ export type ShellsState = 'kept' | 'discarded'
  */
 export interface Shells extends AsyncDisposable {
   get(sessionId: string): Shell
-  /** Where a session stands; undefined when that is not known before it has started again. Makes no session. */
-  cwdOf(sessionId: string): string | undefined
+  /** How a session stands; undefined when that is not known before it has started again. Makes no session. */
+  standOf(sessionId: string): ShellStand | undefined
   /**
    * Starts a shell for one command, with the session's current directory, exports, functions and options; without a
    * session, in the workdir and with none of them. It ends by itself when no process of the command is left. `id` must

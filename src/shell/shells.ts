@@ -7,6 +7,7 @@ import { Problem } from '../contract/problem.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import type { HostEnvironment } from '../lib/start-process.ts'
 import { BACKGROUND_DIRECTORY } from './output/background-output.ts'
+import type { ShellStand } from './bash-report.ts'
 import { BashSession, type BashSessionOptions } from './bash-session.ts'
 import { removeOldForks } from './left-shells.ts'
 import { endMarkedProcesses } from './processes/marked-processes.ts'
@@ -90,14 +91,14 @@ export class BashShells implements Shells {
     return opened
   }
 
-  cwdOf(sessionId: string): string | undefined {
+  standOf(sessionId: string): ShellStand | undefined {
     const session = this.#sessions.get(sessionId)
     const { workdir } = this.#options
-    if (!session) return this.#hasState(sessionId) ? undefined : workdir
+    if (!session) return this.#hasState(sessionId) ? undefined : { cwd: workdir, evaluates: [] }
     // A command that runs may change it, and before the first one it is not known where a saved state leads.
     if (session.facts.status === 'busy') return undefined
     const isKnown = session.bash !== undefined || session.cwd !== workdir || this.#fresh.has(sessionId)
-    return isKnown ? session.cwd : undefined
+    return isKnown ? session.stand : undefined
   }
 
   async fork(sessionId: string | undefined, id: string): Promise<Shell> {

@@ -56,8 +56,7 @@ const DESCRIPTION = `Runs a command in a persistent bash session and returns its
 - Long output is shortened in the middle; the result names the file that has all of it.
 - After \`timeout\` seconds the command is ended; the session stays as it is.`
 
-/** `cwdOf` returns the working directory of a session, undefined if it is not known. */
-export type AgentShells = Pick<Shells, 'get' | 'cwdOf'>
+export type AgentShells = Pick<Shells, 'get' | 'standOf'>
 
 /** Of the one conversation that the tool is for. */
 export type BashToolDeps = { readonly shells: AgentShells; readonly background: BackgroundShells }
@@ -71,7 +70,7 @@ export function createBashTool(deps: BashToolDeps): Tool<BashInput> {
     access: ({ command, session_id, restart }) =>
       command.trim() === ''
         ? { kind: 'none' }
-        : { kind: 'command', command, cwd: restart ? undefined : deps.shells.cwdOf(session_id) },
+        : { kind: 'command', command, cwd: undefined, ...(!restart && deps.shells.standOf(session_id)) },
     run: (input, context) => runCommand(deps, input, context),
     withTimeout: (input, seconds) => ({ ...input, timeout: Math.min(input.timeout, seconds) }),
     cutOutput: cutBashOutput,

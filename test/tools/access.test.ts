@@ -3,7 +3,10 @@ import { expect, test } from 'vitest'
 import { UNUSED_DEPS } from '../../scripts/tool-costs.ts'
 import { createTools } from '../../src/tools/registry.ts'
 
-const deps = { ...UNUSED_DEPS, shells: { ...UNUSED_DEPS.shells, cwdOf: (id: string) => `/work/${id}` } }
+const deps = {
+  ...UNUSED_DEPS,
+  shells: { ...UNUSED_DEPS.shells, standOf: (id: string) => ({ cwd: `/work/${id}`, evaluates: [] }) },
+}
 
 const PATCH =
   '*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n*** Delete File: d\n*** End Patch'

@@ -7,7 +7,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { Shell, Shells, ShellsState } from '../../shell/shell.ts'
 
 /** The shells of one agent. `close` ends them with their processes and their state. */
-export type ShellsOfAgent = Pick<Shells, 'get' | 'cwdOf' | 'fork' | 'endFork' | 'close'>
+export type ShellsOfAgent = Pick<Shells, 'get' | 'standOf' | 'fork' | 'endFork' | 'close'>
 
 export class ConversationShells {
   readonly #create: () => Shells
@@ -30,7 +30,7 @@ export class ConversationShells {
     const own = (sessionId: string) => `${prefix}${sessionId}`
     return {
       get: (sessionId) => this.forAgent(own(sessionId)),
-      cwdOf: (sessionId) => this.current().cwdOf(own(sessionId)),
+      standOf: (sessionId) => this.current().standOf(own(sessionId)),
       fork: (sessionId, forkId) => {
         forks.add(forkId)
         return this.current().fork(sessionId === undefined ? undefined : own(sessionId), forkId)

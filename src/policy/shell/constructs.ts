@@ -152,9 +152,12 @@ const plainOrUnusual = (text: string): Oddity | undefined =>
 function ofAssignment({ name, index, value }: Extract<SyntaxNode, { type: 'Assignment' }>): Oddity | undefined {
   if (index && !/^\d+$/.test(index.text)) return INDEX
   if (isLocale(name) && value.type === 'Word' && isSafeLocale(literalOf(readWord(value)))) return undefined
-  const isNumber = value.type === 'Word' && /^\d+$/.test(value.text)
-  return isEvaluated(name) && !(isInteger(name) && isNumber) ? hidden(`${name} may run commands`) : undefined
+  return isEvaluated(name) && !(isInteger(name) && isNumber(value)) ? hidden(`${name} may run commands`) : undefined
 }
+
+/** The value that any attribute of a variable leaves as it is. */
+export const isNumber = (value: Extract<SyntaxNode, { type: 'Assignment' }>['value']): boolean =>
+  value.type === 'Word' && /^\d+$/.test(value.text)
 
 /** `x=([index]=value)`. What begins with another character is a value, or a glob with brackets in it. */
 const mayHaveIndex = (text: string): boolean => text.includes('[') && !/^[\w./"'-][^{\\]*$/.test(text)

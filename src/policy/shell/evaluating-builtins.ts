@@ -55,6 +55,15 @@ export function readEvaluating(name: string, words: readonly ShellWord[]): Unwra
   }
 }
 
+const SET_VARIABLES = new Set('declare export getopts local mapfile read readarray readonly typeset'.split(' '))
+
+/** Whether a builtin may give a value to the variable. Bash itself makes some numbers, which need a permission anyway. */
+export function maySet([first, ...rest]: readonly ShellWord[], variable: string): boolean {
+  const name = first && literalOf(first)
+  if (name === undefined || isEvaluated(variable) || !SET_VARIABLES.has(name)) return false
+  return rest.some((word) => literalOf(word) === undefined || /^-?\w*/.exec(startOf(word))?.[0].endsWith(variable))
+}
+
 /** `-i` evaluates values, `-n` and `-a` make names and lists of them. */
 function isPlainDeclaration(word: ShellWord): boolean {
   const start = startOf(word)

@@ -3,12 +3,12 @@ import type * as Unbash from 'unbash'
 import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode } from 'unbash'
 import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
 import { isOutput, isStream } from './command-line.ts'
-import { isEvaluated } from './evaluating-builtins.ts'
+import { isEvaluated, maySet } from './evaluating-builtins.ts'
 import { ReadingBounds } from './reading-bounds.ts'
 import { isSafeVariable } from './safe-variables.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, UNKNOWN_WORD } from './shell-word.ts'
-import { oddityOf } from './constructs.ts'
+import { isNumber, oddityOf } from './constructs.ts'
 import type { Directories } from './directories.ts'
 import { directoriesAfter } from './directories.ts'
 import { doubtAbout } from './parser-doubts.ts'
@@ -25,6 +25,8 @@ export type CommandContext = {
   /** Where the shell stands; undefined: anywhere. */
   readonly cwd: string | undefined
   readonly homes: readonly string[]
+  /** Variables of the shell with an attribute by which it evaluates what is assigned to them. */
+  readonly evaluates?: readonly string[] | undefined
 }
 
 /** Reading takes time quadratic in these for some inputs: within both bounds at most some 20 ms, measured. */
@@ -131,6 +133,7 @@ class CommandLineReader {
         return this.#readRepeated(node)
       case 'Assignment':
         if (node.value.type === 'Word' && !isSafeVariable(node.name)) this.#values.push(readWord(node.value))
+        if (!isNumber(node.value)) this.#assign(node.name)
         return this.#readChildren(node)
       case 'FileDescriptor':
         return this.#useDescriptor(String(node.value))
@@ -173,6 +176,8 @@ class CommandLineReader {
     if (!this.#bounds.takesCommand(words)) return
     if (!this.#isLaunched && mayBeBuiltin(words[0])) this.#hide('only the shell knows the name of a command in it')
     const unwrapped = unwrap(words)
+    const set = this.#context.evaluates?.find((variable) => maySet(words, variable))
+    if (set !== undefined) this.#assign(set)
     if (unwrapped.hidden !== undefined) this.#hide(unwrapped.hidden)
     const unsafe = unsafeVariable ?? unwrapped.variables.find((variable) => !isSafeVariable(variable))
     const evaluated = unwrapped.variables.find(isEvaluated)
@@ -233,7 +238,15 @@ class CommandLineReader {
     if (number !== '' && !/^0*\d$/.test(number)) this.#hide('it uses a descriptor of the shell itself')
   }
 
+  /** `declare -i x` of an earlier command line makes `x='a[$(command)]'` run the command. */
+  #assign(name: string): void {
+    const { cwd, evaluates } = this.#context
+    if (evaluates?.includes(name)) this.#hide(`the shell evaluates what is assigned to ${name}, which may run commands`)
+    else if (!evaluates && cwd === undefined) this.#unusual ??= `it is not known whether the shell evaluates ${name}`
+  }
+
   #setVariable(name: string): void {
+    this.#assign(name)
     if (isEvaluated(name) || name.includes('[')) this.#hide(`${name} may run commands`)
     if (!isSafeVariable(name)) this.#unusual ??= `it sets ${name}`
   }
