@@ -88,7 +88,7 @@ const PATHS = [
   'a=~/secret',
 ]
 /** They run a text, each by its own syntax. */
-const SHELLS = ['bash -c', 'sh -c', 'sh -c', 'dash -c', 'zsh -fc', 'fish -Nc', 'eval']
+const SHELLS = ['bash -c', 'sh -c', 'sh -c', 'dash -c', 'zsh -fc', 'eval']
 
 const OPTIONS = [
   '-n',

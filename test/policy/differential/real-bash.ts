@@ -9,7 +9,7 @@ const CANARY = 'canary-7f3a'
 
 const PROGRAMS =
   `cat ls head tail grep printf test sort wc find rg sed diff cut uniq tr date seq stat basename realpath readlink comm
-  paste nl od file du fold tac rev cmp strings git env timeout nohup nice xargs stdbuf setsid bash sh dash zsh fish which
+  paste nl od file du fold tac rev cmp strings git env timeout nohup nice xargs stdbuf setsid bash sh dash zsh which
   touch sleep`.split(/\s+/)
 
 export class RealBash implements Disposable {
