@@ -228,7 +228,6 @@ function buildExecution(
     refusal: (command, sessionId) =>
       refusalOfCommand(gate, rulesOf(state.current), {
         command,
-        cwd: undefined,
         ...shells.current().standOf(sessionId),
       }),
     records: new CommandRecords(own.commands, commandLimits),

@@ -6,7 +6,7 @@ type Limiting = { readonly limited: (shell: Shell) => Shell; readonly close: (st
 export function withLimits(shells: Shells, { limited, close }: Limiting): Shells {
   return {
     get: (sessionId) => limited(shells.get(sessionId)),
-    standOf: (sessionId) => shells.standOf(sessionId),
+    standOf: (sessionId, restarts) => shells.standOf(sessionId, restarts),
     fork: async (sessionId, id) => limited(await shells.fork(sessionId, id)),
     endFork: (id) => shells.endFork(id),
     startProgram: (options) => shells.startProgram(options),

@@ -11,7 +11,7 @@ import { isToolOf } from './rules/rule.ts'
 import type { CommandLine, Redirection, SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
-import { literalOf } from './shell/shell-word.ts'
+import { literalOf, UNKNOWN_WORD } from './shell/shell-word.ts'
 
 export type Need = {
   /** The end of a sentence that begins with "it". */
@@ -108,20 +108,25 @@ function lineNeeds(line: CommandLine, given: Given): Need[] {
 }
 
 function commandNeeds(command: SimpleCommand, given: Given): Need[] {
-  const { words, wraps, unsafeVariable } = command
+  const { words, cwds, wraps, unsafeVariable } = command
   if (unsafeVariable !== undefined)
     return [{ reason: `runs ${shownCommand(words)} with another ${unsafeVariable}`, changes: true }]
   const rule = given.rules.rules.allow.find((each) => isAllowedBy(each, command, given.places.effort))
   const isExact = rule?.kind === 'command' && rule.command.isExact
   if (isExact) return []
   const inner = wraps?.commands ?? []
-  if (wraps?.kind === 'constant') return inner.flatMap((each) => commandNeeds(each, given))
+  const isOwn = !rule && given.places.mayBeOwn(literalOf(words[0] ?? UNKNOWN_WORD) ?? '', cwds)
+  if (wraps?.kind === 'constant' && !isOwn) return inner.flatMap((each) => commandNeeds(each, given))
   if (rule) return wraps?.kind === 'also' ? inner.flatMap((each) => commandNeeds(each, given)) : []
-  const outside = wraps || given.rules.isStrangers ? undefined : readingNeeds(command, given)
+  const outside = wraps || isOwn || given.rules.isStrangers ? undefined : readingNeeds(command, given)
   if (outside) return outside
   const pattern = exactPattern(words)
   const named = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
-  const why = given.rules.isStrangers ? 'for a project that is not trusted' : 'which may change something'
+  const why = given.rules.isStrangers
+    ? 'for a project that is not trusted'
+    : isOwn
+      ? 'which is a program in the workdir'
+      : 'which may change something'
   return [{ reason: `runs ${shownCommand(words)}, ${why}`, changes: true, ...named }]
 }
 

@@ -89,6 +89,7 @@ export class PermissionGate {
       holdsLinks,
       programOfGit,
       disk: createDisk(),
+      ...(access.kind === 'command' && { path: access.path }),
     })
     return { tool, deed: this.#read(access), places }
   }

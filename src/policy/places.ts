@@ -23,6 +23,8 @@ export type PlacesOptions = {
   readonly holdsLinks: (directory: string) => boolean
   /** Why git may run a program in a directory, as the end of a sentence that begins with "git". */
   readonly programOfGit: (directory: string) => string | undefined
+  /** Where the shell looks for programs. */
+  readonly path?: string | undefined
   /** Absent: whatever a rule is about may be below each directory. */
   readonly disk?: Disk
 }
@@ -130,6 +132,16 @@ export class Places {
     return isGlob && disk !== undefined && (cwds === undefined || cwds.some((cwd) => disk.holdsOptions(cwd)))
   }
 
+  /** Whether a command of this name may be a program in the workdir, to which the search path of the shell leads. */
+  mayBeOwn(name: string, cwds: readonly string[] | undefined): boolean {
+    const { disk, path } = this.#options
+    if (!disk || path === undefined || name.includes('/')) return false
+    const places = path
+      .split(':')
+      .flatMap((each) => (each.startsWith('/') ? each : (cwds ?? this.start).map((cwd) => `${cwd}/${each}`)))
+    return places.some((place) => this.#mayBeInside(place) && disk.exists(`${place}/${name}`))
+  }
+
   mayBeDirectory(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const places = this.#placesOf(word, cwds)
     return !places || places.some(({ directory, rest }) => rest.length > 0 || this.#isDirectory(directory))
@@ -215,6 +227,11 @@ export class Places {
       path !== undefined && this.bases.workdirs.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
     const hasParent = place.includes('..')
     return isBelow(written) && isBelow(this.#real(place)) && (!hasParent || isBelow(this.#real(written)))
+  }
+
+  #mayBeInside(place: string): boolean {
+    const real = this.#real(place)
+    return real === undefined || this.bases.workdirs.some((workdir) => `${real}/`.startsWith(`${workdir}/`))
   }
 
   #isDirectory(path: string): boolean {

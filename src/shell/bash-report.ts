@@ -21,10 +21,16 @@ export type Report = {
   readonly isNewAndRunning: boolean
   /** Variables with an attribute (`declare -i`, `-n`) by which bash evaluates what is assigned to them. */
   readonly evaluates: readonly string[]
+  /** Where the shell looks for programs; undefined if the report was invalid. */
+  readonly path: string | undefined
 }
 
-/** What the next command finds, see `Report`. */
-export type ShellStand = { readonly cwd: string; readonly evaluates: readonly string[] }
+/** What the next command finds, see `Report`; undefined for what is not known. */
+export type ShellStand = {
+  readonly cwd: string | undefined
+  readonly evaluates?: readonly string[]
+  readonly path: string
+}
 
 /**
  * NUL-separated fields: `REPORT`, the token and the report; then `STATE`, the token, the state, `STATE_END` and the
@@ -80,7 +86,7 @@ export function readReports({ isExpected, onReport, onState }: ReportHandlers): 
 /** A shell function of the agent may have written it: invalid fields are ignored. */
 function parseReport(fields: readonly string[]): Report {
   const [exitCode = '', cwd = '', lostCwd = '', lastBackgroundPid = '', rest = ''] = fields
-  const [running, ...declared] = rest.split('\n')
+  const [running, path, ...declared] = rest.split('\n')
   return {
     exitCode: /^\d{1,3}$/.test(exitCode) && Number(exitCode) <= MAX_EXIT_CODE ? Number(exitCode) : null,
     cwd: isPath(cwd) ? cwd : undefined,
@@ -88,7 +94,11 @@ function parseReport(fields: readonly string[]): Report {
     lastBackgroundPid: /^[1-9]\d{0,9}$/.test(lastBackgroundPid) ? lastBackgroundPid : '',
     isNewAndRunning: running === 'yes' && /^[1-9]\d{0,9}$/.test(lastBackgroundPid),
     evaluates: declared.flatMap((line) => /^declare -[a-zA-Z]+ (\w+)/.exec(line)?.[1] ?? []),
+    path: path === undefined ? undefined : unquoted(path),
   }
 }
+
+/** A text with control characters or others than ASCII is `$'…'`: then all of it is one directory, of no known place. */
+const unquoted = (text: string) => (text.startsWith('$') || text === "''" ? '' : text.replaceAll('\\', ''))
 
 const isPath = (text: string) => text.startsWith('/') && text.length <= MAX_PATH_CHARS

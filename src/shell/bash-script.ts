@@ -141,7 +141,7 @@ function reportFunctions(workdir: string): string {
   [[ \${!-} == "$2" ]] || ! builtin kill -0 "\${!-}" 2>/dev/null || __new=yes
   {
     builtin printf '%s\\0' '' '${REPORT}'"$3" "$1" "$PWD" "$__lost" "\${!-}"
-    builtin printf '%s\\n' "$__new"
+    builtin printf '%s\\n%q\\n' "$__new" "\${PATH-}"
     builtin declare -pi
     builtin declare -pn
     builtin printf '\\0'

@@ -30,7 +30,7 @@ export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
 
 export class BashSession implements Shell {
   readonly id: string
-  stand: ShellStand
+  stand: ShellStand & Pick<Shell, 'cwd'>
   readonly #options: BashSessionOptions
   readonly #files: ShellFiles
   readonly #state: SessionState
@@ -62,7 +62,7 @@ export class BashSession implements Shell {
       isEnded: () => this.#endedBy !== undefined,
       onBash: (bash) => (this.#bash = bash),
     })
-    this.stand = { cwd: options.workdir, evaluates: [] }
+    this.stand = { cwd: options.workdir, evaluates: [], path: options.env.path }
     if (options.after) this.#turns.run(async () => options.after).catch(() => {})
   }
 
@@ -174,7 +174,7 @@ export class BashSession implements Shell {
     await this.#endShell()
     await this.#state.forget()
     this.#news = []
-    this.stand = { cwd: this.#options.workdir, evaluates: [] }
+    this.stand = { cwd: this.#options.workdir, evaluates: [], path: this.#options.env.path }
   }
 
   async #runInTurn(command: string, options: CommandOptions): Promise<ShellResult> {
@@ -265,8 +265,8 @@ export class BashSession implements Shell {
   }
 
   /** Takes over what the shell reports of itself; returns notes for the result. */
-  #takeOver({ cwd = this.cwd, lostCwd, evaluates }: Report): string[] {
-    this.stand = { cwd, evaluates }
+  #takeOver({ cwd = this.cwd, lostCwd, evaluates, path = this.stand.path }: Report): string[] {
+    this.stand = { cwd, evaluates, path }
     return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 

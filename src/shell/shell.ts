@@ -124,8 +124,8 @@ export type ShellsState = 'kept' | 'discarded'
  */
 export interface Shells extends AsyncDisposable {
   get(sessionId: string): Shell
-  /** How a session stands; undefined when that is not known before it has started again. Makes no session. */
-  standOf(sessionId: string): ShellStand | undefined
+  /** How a session stands, or will after a restart, as far as that is known before it starts. Makes no session. */
+  standOf(sessionId: string, restarts?: boolean): ShellStand
   /**
    * Starts a shell for one command, with the session's current directory, exports, functions and options; without a
    * session, in the workdir and with none of them. It ends by itself when no process of the command is left. `id` must

@@ -91,14 +91,16 @@ export class BashShells implements Shells {
     return opened
   }
 
-  standOf(sessionId: string): ShellStand | undefined {
+  standOf(sessionId: string, restarts = false): ShellStand {
     const session = this.#sessions.get(sessionId)
-    const { workdir } = this.#options
-    if (!session) return this.#hasState(sessionId) ? undefined : { cwd: workdir, evaluates: [] }
+    const { workdir, env } = this.#options
+    const unknown = { cwd: undefined, path: env.path }
+    if (restarts) return { ...unknown, evaluates: [] }
+    if (!session) return this.#hasState(sessionId) ? unknown : { cwd: workdir, evaluates: [], path: env.path }
     // A command that runs may change it, and before the first one it is not known where a saved state leads.
-    if (session.facts.status === 'busy') return undefined
+    if (session.facts.status === 'busy') return unknown
     const isKnown = session.bash !== undefined || session.cwd !== workdir || this.#fresh.has(sessionId)
-    return isKnown ? session.stand : undefined
+    return isKnown ? session.stand : unknown
   }
 
   async fork(sessionId: string | undefined, id: string): Promise<Shell> {

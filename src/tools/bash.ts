@@ -70,7 +70,7 @@ export function createBashTool(deps: BashToolDeps): Tool<BashInput> {
     access: ({ command, session_id, restart }) =>
       command.trim() === ''
         ? { kind: 'none' }
-        : { kind: 'command', command, cwd: undefined, ...(!restart && deps.shells.standOf(session_id)) },
+        : { kind: 'command', command, ...deps.shells.standOf(session_id, restart) },
     run: (input, context) => runCommand(deps, input, context),
     withTimeout: (input, seconds) => ({ ...input, timeout: Math.min(input.timeout, seconds) }),
     cutOutput: cutBashOutput,

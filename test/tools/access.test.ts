@@ -5,7 +5,7 @@ import { createTools } from '../../src/tools/registry.ts'
 
 const deps = {
   ...UNUSED_DEPS,
-  shells: { ...UNUSED_DEPS.shells, standOf: (id: string) => ({ cwd: `/work/${id}`, evaluates: [] }) },
+  shells: { ...UNUSED_DEPS.shells, standOf: (id: string) => ({ cwd: `/work/${id}`, evaluates: [], path: '/bin' }) },
 }
 
 const PATCH =
@@ -28,9 +28,13 @@ test.each([
   [
     'Bash',
     { command: 'ls', run_in_background: true },
-    { kind: 'command', command: 'ls', cwd: '/work/agent', evaluates: [] },
+    { kind: 'command', command: 'ls', cwd: '/work/agent', evaluates: [], path: '/bin' },
   ],
-  ['shell_exec', { command: 'ls', id: 'two' }, { kind: 'command', command: 'ls', cwd: '/work/two', evaluates: [] }],
+  [
+    'shell_exec',
+    { command: 'ls', id: 'two' },
+    { kind: 'command', command: 'ls', cwd: '/work/two', evaluates: [], path: '/bin' },
+  ],
   ['BashOutput', { bash_id: 'x' }, { kind: 'none' }],
   ['KillShell', { shell_id: 'x' }, { kind: 'none' }],
   ['WebFetch', { url: 'https://example.com/' }, { kind: 'fetch', url: 'https://example.com/' }],

@@ -30,7 +30,7 @@ export class ConversationShells {
     const own = (sessionId: string) => `${prefix}${sessionId}`
     return {
       get: (sessionId) => this.forAgent(own(sessionId)),
-      standOf: (sessionId) => this.current().standOf(own(sessionId)),
+      standOf: (sessionId, restarts) => this.current().standOf(own(sessionId), restarts),
       fork: (sessionId, forkId) => {
         forks.add(forkId)
         return this.current().fork(sessionId === undefined ? undefined : own(sessionId), forkId)

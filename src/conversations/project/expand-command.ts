@@ -70,7 +70,7 @@ async function run(part: ShellPart, { entry, gate, state, shells, session, signa
   if (!tools.includes('Bash') && !tools.includes('shell_exec')) return notRun(part, 'The agent has no shell.')
   const rules = rulesFor(entry, state)
   await gate.prepare(rules)
-  const access = { kind: 'command', command, cwd: undefined, ...shells.current().standOf(session) } as const
+  const access = { kind: 'command', command, ...shells.current().standOf(session) } as const
   const verdict = gate.verdictOn('Bash', access, rules, false)
   if (verdict.behavior !== 'allow') return notRun(part, `It needs a permission: ${verdict.reason}`)
   if (signal.aborted) return notRun(part, 'The call was interrupted.')

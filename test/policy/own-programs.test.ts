@@ -1,0 +1,47 @@
+/** Tools such as npx put the programs of the project where the server is started first on the search path. */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import type { PermissionMode } from '../../src/contract/permission.ts'
+import { PermissionGate } from '../../src/policy/permissions.ts'
+import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
+
+const root = mkdtempSync(join(realpathSync(tmpdir()), 'agent-server-own-programs-'))
+afterAll(() => rmSync(root, { recursive: true }))
+const workdir = join(root, 'work')
+const programs = join(workdir, 'node_modules/.bin')
+for (const directory of [programs, join(workdir, 'sub'), join(root, 'bin')]) mkdirSync(directory, { recursive: true })
+for (const path of [join(programs, 'ls'), join(workdir, 'sub/cat'), join(root, 'bin/wc')])
+  writeFileSync(path, '#!/bin/sh\n', { mode: 0o755 })
+symlinkSync(programs, join(root, 'linked'))
+
+const gate = new PermissionGate({ workdir: () => workdir, homes: [], accessOf: () => ({ kind: 'none' }) })
+
+async function decide(command: string, path: string, mode: PermissionMode = 'default', allow: readonly string[] = []) {
+  const rules = { mode, confirmation: false, rules: ruleSetOf({ allow: [...allow], ask: [], deny: [] }) }
+  await gate.prepare(rules)
+  return gate.verdictOn('Bash', { kind: 'command', command, cwd: workdir, path }, rules, false).behavior
+}
+
+test.each([
+  [programs, 'ls'],
+  [join(root, 'linked'), 'timeout 5 ls'],
+  ['node_modules/.bin', 'env ls'],
+  ['', 'cd sub; cat cat'],
+  ['.', 'cd sub; cat cat'],
+])(
+  'with %s on the search path, a program of the workdir does not run as %s without a question',
+  async (path, command) => {
+    expect(await decide(command, `/usr/bin:${path}`)).toBe('ask')
+    expect(await decide(command, `${path}:/usr/bin`, 'plan')).toBe('deny')
+    expect(await decide(command, '/usr/bin')).toBe('allow')
+  },
+)
+
+test('programs of the workdir that have other names, and what a rule allows, stay free', async () => {
+  const path = `${programs}:${root}/bin:/usr/bin`
+  for (const command of ['cat sub/cat', 'wc sub/cat', 'git status', 'timeout 5 head sub/cat'])
+    expect([command, await decide(command, path)]).toEqual([command, 'allow'])
+  expect(await decide('ls', path, 'default', ['Bash(ls:*)'])).toBe('allow')
+})
