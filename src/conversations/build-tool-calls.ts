@@ -7,18 +7,18 @@ import { limitsIn } from '../contract/limits/tool-config.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import { deniedFiles } from '../policy/denied-files.ts'
+import type { GateRules } from '../policy/gated-call.ts'
 import type { GateOptions } from '../policy/permissions.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import type { ProjectAccess } from '../tools/project/project-access.ts'
 import type { TaskAccess } from '../tools/task/task-access.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ShellsOfAgent } from './exec/conversation-shells.ts'
 import type { ConversationNetwork } from './network.ts'
-import type { ConversationProject } from './project/conversation-project.ts'
 import { createAskUser } from './questions/ask-user.ts'
 import type { AgentView } from './state/live-state.ts'
-import { rulesOf } from './state/state.ts'
 
 export type ToolParts = {
   readonly id: string
@@ -27,19 +27,21 @@ export type ToolParts = {
   readonly logger: Logger
   readonly log: Pick<EventLog, 'append' | 'publish' | 'subscribe'>
   readonly state: AgentView
+  /** Of the agent, and of those above it. */
+  readonly rules: () => readonly GateRules[]
   readonly limits: ConversationLimits
   readonly workdir: () => string
   readonly redactor: Redactor
   readonly shells: ShellsOfAgent
   readonly network: ConversationNetwork
-  readonly project: ConversationProject
+  readonly project: ProjectAccess
   readonly changing: ChangingTools
   readonly subagents: TaskAccess
   readonly hooks: CallHooks
 }
 
 export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
-  const { id, own, directory, logger, log, state, limits, workdir, redactor } = parts
+  const { id, own, directory, logger, log, state, rules, limits, workdir, redactor } = parts
   const { shells, network, project, changing, hooks } = parts
   const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
   return createToolCalls({
@@ -48,8 +50,10 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
       project,
       subagents: parts.subagents,
       webRefusal: (url, signal) => network.refusal(url, signal),
-      deniedFiles: () =>
-        deniedFiles(rulesOf(state.current).rules, { workdir: workdir(), homes: deps.workspace.homesOf(directory) }),
+      deniedFiles: () => {
+        const deny = [...new Set(rules().flatMap((each) => each.rules.deny))]
+        return deniedFiles({ deny }, { workdir: workdir(), homes: deps.workspace.homesOf(directory) })
+      },
       stateDirectory: directory,
       workdir,
       quota: limits.quota,

@@ -265,7 +265,7 @@ function buildAgents(
   const shared = { ...parts, withoutTools, createLlm: createLlmFactory({ ...model, recorder: ofSubagents }) }
   const subagents = buildSubagents(deps, shared, { actor, main: () => ({ hooks, toolCalls }) })
   const own = { hooks: hooks.tools, shells: shells.ofAgent(), subagents: subagents.accessOf() }
-  const toolCalls = buildToolCalls(deps, { ...parts, ...own })
+  const toolCalls = buildToolCalls(deps, { ...parts, ...own, rules: () => [rulesOf(state.current)] })
   return { createLlm, withoutTools, subagents, toolCalls }
 }
 

@@ -1,6 +1,9 @@
 /** Subagents, through HTTP only: every call has exactly one result, and every run one `Result` of the main agent. */
+import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
@@ -146,6 +149,27 @@ describe('the permissions of a subagent', () => {
     expectWhole(all)
     expect(ofSubagents(all, 'ToolResult').map((event) => event.error_type)).toEqual(['denied', 'denied', undefined])
     expect(ofMain(all, 'ToolResult').map(({ is_error }) => is_error)).toEqual([false, false])
+  })
+
+  test('hold for the commands of slash commands that it uses, which run in its own shell', async () => {
+    const workdir = await realpath(await mkdtemp(join(tmpdir(), 'subagent-commands-')))
+    onTestFinished(() => rm(workdir, { recursive: true, force: true }))
+    await mkdir(join(workdir, '.claude/commands'), { recursive: true })
+    await writeFile(join(workdir, '.claude/commands/make.md'), 'Made: !`touch made` !`echo in-$mine`')
+    const make = { calls: [{ name: 'SlashCommand', arguments: { command: '/make' } }] }
+    plan = {
+      'use a command': [{ calls: [task('only look')] }, make, { text: 'Done.' }],
+      'only look': [bash('mine=sub'), make, { text: 'Looked.' }],
+    }
+    const project = { workdir, setting_sources: ['project'], trust_project: true, tools: 'claude' }
+    const id = await stage.create({ agents: { worker: { ...agents.worker, permission_mode: 'plan' } }, ...project })
+    await stage.say(id, 'use a command')
+    const all = await stage.events(id)
+    const outputs = [...ofSubagents(all, 'ToolResult'), ...ofMain(all, 'ToolResult')].map(({ output }) => output)
+    expect(outputs[1]).toMatch(/"touch made" .* has not run.* The mode is plan/)
+    expect(outputs[1]).toContain('in-sub')
+    expect(outputs.at(-1)).toMatch(/Made:  in-$/)
+    expect(await readdir(workdir)).toContain('made')
   })
 
   test('are asked about as usual: the run waits when all subagents do, also over a restart', async () => {

@@ -19,6 +19,7 @@ import type { ConversationShells } from '../exec/conversation-shells.ts'
 import type { LiveState } from '../state/live-state.ts'
 import { rulesOf } from '../state/state.ts'
 import { findEntry } from '../state/used-entries.ts'
+import type { CommandUser } from './expand-command.ts'
 import { expandCommand } from './expand-command.ts'
 
 export type ConversationProjectDeps = {
@@ -37,9 +38,19 @@ export type EntryText = { readonly body: string; readonly file: string } | { rea
 
 export class ConversationProject implements ProjectAccess {
   readonly #deps: ConversationProjectDeps
+  readonly #main: CommandUser
 
   constructor(deps: ConversationProjectDeps) {
     this.#deps = deps
+    const { state, shells } = deps
+    this.#main = { state, rules: () => [rulesOf(state.current)], shells: shells.ofAgent() }
+  }
+
+  /** For a subagent: what its slash commands do is done by its own rules, in its own shells. */
+  forAgent(user: CommandUser): ProjectAccess {
+    const { accessOfSkill, accessOfCommand, useSkill } = this
+    const useCommand = (text: string, signal: AbortSignal) => this.#useCommand(text, signal, user)
+    return { accessOfSkill, accessOfCommand, useSkill, useCommand }
   }
 
   readonly accessOfSkill = (name: string): ToolAccess => this.#accessOf(findEntry(this.#skills, name))
@@ -56,12 +67,15 @@ export class ConversationProject implements ProjectAccess {
     return 'fault' in read ? refusal(read.fault) : { output: skillText(read, args) }
   }
 
-  readonly useCommand = async (text: string, signal: AbortSignal): Promise<ToolOutcome> => {
+  readonly useCommand = (text: string, signal: AbortSignal): Promise<ToolOutcome> =>
+    this.#useCommand(text, signal, this.#main)
+
+  async #useCommand(text: string, signal: AbortSignal, user: CommandUser): Promise<ToolOutcome> {
     const call = parseCommandCall(text)
     if (!call) return refusal('Write the command as `/name arguments`.')
     const entry = this.#find(call.name)
     if (!entry || entry.user_only) return refusal(unknown('slash command', call.name, offered(this.#commands)))
-    const expanded = await this.expand(entry, call, { session: AGENT_SESSION, signal })
+    const expanded = await this.expand(entry, call, { session: AGENT_SESSION, signal }, user)
     return 'fault' in expanded ? refusal(expanded.fault) : { output: expanded.text }
   }
 
@@ -75,13 +89,14 @@ export class ConversationProject implements ProjectAccess {
     entry: ProjectEntry,
     { args }: CommandCall,
     run: { readonly session: string; readonly signal: AbortSignal },
+    user = this.#main,
   ): Promise<{ readonly text: string } | { readonly fault: string }> {
-    const { gate, shells, state } = this.#deps
+    const { gate } = this.#deps
     const read = await this.read(entry)
     if ('fault' in read) return read
     if (this.#skills.includes(entry)) return { text: skillText(read, args) }
     const reader = this.#readerFor('project', await realpath(this.#deps.workdir()))
-    const expanded = await expandCommand(read.body, args, { entry, gate, state, shells, reader, ...run })
+    const expanded = await expandCommand(read.body, args, { entry, gate, reader, ...user, ...run })
     return { text: `[The text of the slash command /${entry.name}, from ${entry.path}:]\n\n${expanded}` }
   }
 

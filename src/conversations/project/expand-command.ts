@@ -10,15 +10,21 @@ import { ruleSetOf } from '../../policy/rules/rule-set.ts'
 import type { CommandPart } from '../../project/command-text.ts'
 import { commandParts } from '../../project/command-text.ts'
 import type { SettingsReader } from '../../project/settings-reader.ts'
-import type { ConversationShells } from '../exec/conversation-shells.ts'
-import type { LiveState } from '../state/live-state.ts'
-import { rulesOf } from '../state/state.ts'
+import type { ToolAccess } from '../../policy/tool-access.ts'
+import type { ShellsOfAgent } from '../exec/conversation-shells.ts'
+import type { AgentView } from '../state/live-state.ts'
 
-export type Expansion = {
+/** The agent that uses a slash command: it gives the text no more than the agent itself has. */
+export type CommandUser = {
+  readonly state: AgentView
+  /** What the text does must be allowed by each of them. */
+  readonly rules: () => readonly GateRules[]
+  readonly shells: Pick<ShellsOfAgent, 'get' | 'standOf'>
+}
+
+export type Expansion = CommandUser & {
   readonly entry: ProjectEntry
   readonly gate: PermissionGate
-  readonly state: LiveState
-  readonly shells: ConversationShells
   /** Of the workdir. */
   readonly reader: SettingsReader
   /** The shell session of its commands. */
@@ -63,19 +69,18 @@ export async function expandCommand(body: string, args: string, expansion: Expan
 
 type ShellPart = Extract<CommandPart, { kind: 'shell' }>
 
-async function run(part: ShellPart, { entry, gate, state, shells, session, signal }: Expansion): Promise<string> {
+async function run(part: ShellPart, expansion: Expansion): Promise<string> {
+  const { entry, gate, state, shells, session, signal } = expansion
   const { command } = part
   if (command.length > MAX_COMMAND_CHARS) return notRun(part, `It has more than ${MAX_COMMAND_CHARS} characters.`)
   const { tools } = state.current.settings
   if (!tools.includes('Bash') && !tools.includes('shell_exec')) return notRun(part, 'The agent has no shell.')
-  const rules = rulesFor(entry, state)
-  await gate.prepare(rules)
-  const access = { kind: 'command', command, ...shells.current().standOf(session) } as const
-  const verdict = gate.verdictOn('Bash', access, rules, false)
-  if (verdict.behavior !== 'allow') return notRun(part, `It needs a permission: ${verdict.reason}`)
+  const access = { kind: 'command', command, ...shells.standOf(session) } as const
+  const refusal = await refusalOf(gate, 'Bash', access, rulesFor(entry, expansion))
+  if (refusal !== undefined) return notRun(part, `It needs a permission: ${refusal}`)
   if (signal.aborted) return notRun(part, 'The call was interrupted.')
   const result = await shells
-    .forAgent(session)
+    .get(session)
     .run(command, { timeout: TIMEOUT_S, signal })
     .catch((error: unknown) => String(error instanceof Error ? error.message : error))
   if (typeof result === 'string') return notRun(part, `No shell could be started: ${result}`)
@@ -89,28 +94,40 @@ async function run(part: ShellPart, { entry, gate, state, shells, session, signa
 }
 
 /** In addition to the rules of the conversation, those of a trusted file. Another file needs a rule for each command. */
-function rulesFor({ source, allowed_tools: allowed }: ProjectEntry, { current }: LiveState): GateRules {
-  const rules = rulesOf(current)
-  if (source === 'project' && !current.settings.project_settings?.trusted)
-    return { ...rules, isStrangers: true, mode: ['plan', 'deny'].includes(rules.mode) ? rules.mode : 'default' }
-  if (!allowed) return rules
-  const { allow } = ruleSetOf({ allow: allowed, ask: [], deny: [] })
-  return { ...rules, rules: { ...rules.rules, allow: [...rules.rules.allow, ...allow] } }
+function rulesFor({ source, allowed_tools: allowed }: ProjectEntry, { state, rules }: CommandUser): GateRules[] {
+  const isStrangers = source === 'project' && !state.current.settings.project_settings?.trusted
+  const { allow } = ruleSetOf({ allow: allowed ?? [], ask: [], deny: [] })
+  return rules().map((each) => {
+    if (isStrangers) return { ...each, isStrangers, mode: ['plan', 'deny'].includes(each.mode) ? each.mode : 'default' }
+    return { ...each, rules: { ...each.rules, allow: [...each.rules.allow, ...allow] } }
+  })
+}
+
+async function refusalOf(
+  gate: PermissionGate,
+  tool: string,
+  access: ToolAccess,
+  rules: readonly GateRules[],
+): Promise<string | undefined> {
+  for (const each of rules) {
+    await gate.prepare(each)
+    const verdict = gate.verdictOn(tool, access, each, false)
+    if (verdict.behavior !== 'allow') return verdict.reason
+  }
+  return undefined
 }
 
 const notRun = ({ command }: ShellPart, reason: string) =>
   `[The command ${JSON.stringify(command.slice(0, 500))} of this text has not run. ${reason} If it is needed, run it with your own tools.]`
 
 /** Undefined if it is not a file of the workdir: then it is only a text with an `@`. */
-async function readFile(path: string, { gate, state, reader }: Expansion): Promise<string | undefined> {
+async function readFile(path: string, { gate, rules, reader }: Expansion): Promise<string | undefined> {
   if (path === '' || path.startsWith('/') || path.startsWith('~')) return undefined
   const found = await reader.read(path)
   if (found.kind === 'missing') return undefined
   if (found.kind === 'refused') return `[${path} was not read. ${found.reason}]`
-  const rules = rulesOf(state.current)
-  await gate.prepare(rules)
-  const verdict = gate.verdictOn('Read', { kind: 'read', paths: [path, found.realPath] }, rules, false)
-  if (verdict.behavior !== 'allow') return `[${path} was not read. It needs a permission: ${verdict.reason}]`
+  const refusal = await refusalOf(gate, 'Read', { kind: 'read', paths: [path, found.realPath] }, rules())
+  if (refusal !== undefined) return `[${path} was not read. It needs a permission: ${refusal}]`
   return `[The content of ${path}:]\n${shortened(found.text)}`
 }
 

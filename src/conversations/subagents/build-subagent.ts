@@ -12,6 +12,7 @@ import { buildToolCalls, ofCalls } from '../build-tool-calls.ts'
 import type { ConversationDeps } from '../dependencies.ts'
 import type { ConversationShells } from '../exec/conversation-shells.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
+import type { ConversationProject } from '../project/conversation-project.ts'
 import type { AgentParts } from '../runs/agent-context.ts'
 import { inSubagent } from '../state/drafts.ts'
 import type { AgentView, LiveState } from '../state/live-state.ts'
@@ -23,11 +24,12 @@ import { coversMcpTool } from './definitions.ts'
 import type { SubagentParts } from './subagent-run.ts'
 
 /** What all subagents of a conversation share. */
-export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'shells' | 'hooks' | 'subagents'> &
+export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'rules' | 'shells' | 'project' | 'hooks' | 'subagents'> &
   Pick<AgentParts, 'createLlm' | 'withoutTools'> & {
     readonly log: EventLog
     readonly state: LiveState
     readonly shells: ConversationShells
+    readonly project: ConversationProject
     readonly hooks: ConversationHooks
     readonly homes: readonly string[]
   }
@@ -45,11 +47,14 @@ export function buildSubagent(
   const publish = (draft: TransientDraft) => log.publish({ parent_tool_use_id: toolUseId, agent_name: name, ...draft })
   const emit = async (drafts: readonly EventDraft[]) => void (await log.append(of(drafts)))
   // Another one for each start: the end of the former shells may take a moment.
+  const rules = () => rulesOfAgent(main.current, toolUseId)
   const shells = shared.shells.ofAgent(`sub-${subagent.agent.run?.startSeq}.`)
   const hooks = shared.hooks.forSubagent({ id, name }, { state, toolCalls: () => toolCalls, emit })
   const toolCalls = buildToolCalls(deps, {
     ...shared,
     state,
+    rules,
+    project: shared.project.forAgent({ state, rules, shells }),
     log: { append: (drafts) => log.append(of(drafts)), publish, subscribe: (reader) => log.subscribe(reader) },
     shells,
     changing: allowedTools(shared.changing, main, subagent.tools),
@@ -67,7 +72,7 @@ export function buildSubagent(
     publish,
     log,
     createLlm: (config) => withNewIds(shared.createLlm(config)),
-    rules: () => rulesOfAgent(main.current, toolUseId),
+    rules,
     spent: () => spentBy(main.current, state.current),
     waitsForSubagents: () => {
       const { current } = main
