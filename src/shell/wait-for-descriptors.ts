@@ -11,7 +11,10 @@ const RETRY_MS = 250
  * Repeats the work while it fails because no descriptor is free, until `isOver`, and for a bounded time. Then throws a
  * `Problem`. The work must be able to continue where it failed.
  */
-export async function waitForDescriptors<T>(work: () => Promise<T>, isOver: () => boolean): Promise<T> {
+export async function waitForDescriptors<T>(
+  work: () => T | Promise<T>,
+  isOver: () => boolean = () => false,
+): Promise<T> {
   const end = performance.now() + WAIT_MS
   for (;;) {
     try {
@@ -25,8 +28,6 @@ export async function waitForDescriptors<T>(work: () => Promise<T>, isOver: () =
 }
 
 const noneFree = (cause: unknown) =>
-  new Problem(
-    'unavailable',
-    `The shell cannot work: too many files and connections are open (${codeOf(cause)}). Try again in a moment.`,
-    { cause },
-  )
+  new Problem('unavailable', `Too many files and connections are open (${codeOf(cause)}). Try again in a moment.`, {
+    cause,
+  })

@@ -1,4 +1,7 @@
 /** Validating answers against a client's JSON Schema, in bounded time. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { SchemaThread } from '../../src/agent/output/schema-thread.ts'
 import { until } from '../support/until.ts'
@@ -121,5 +124,14 @@ describe('the thread of schemas', () => {
       { fault: expect.stringContaining('must match pattern') },
       { fault: expect.stringContaining('must be string') },
     ])
+  })
+
+  test('waits for descriptors, however few are free, and never ends the server for lack of one', async () => {
+    const child = join(import.meta.dirname, 'children/schemas-without-descriptors.ts')
+    const limited = ['-c', 'ulimit -S -n 96; exec "$0" "$@"', process.execPath, child]
+    const { stdout } = await promisify(execFile)('bash', limited)
+    const answers = JSON.parse(stdout) as [boolean, unknown][]
+    expect(answers.map(([, answer]) => answer)).toEqual(answers.map(() => ({ value: 1 })))
+    expect(answers[0]).toEqual([false, { value: 1 }])
   })
 })

@@ -16,7 +16,10 @@ export async function faultOfSchema(schema: OutputSchema): Promise<string | unde
   return 'fault' in answer ? answer.fault : undefined
 }
 
-/** Parses the text as JSON and validates it. Never rejects: a schema that cannot be used is a fault as well. */
+/**
+ * Parses the text as JSON and validates it. A schema that cannot be used is a fault as well. Throws a `Problem` only while
+ * the machine has no room for the thread.
+ */
 export async function validateOutput(schema: OutputSchema, text: string): Promise<Validation> {
   return await thread.ask({ schema, text })
 }

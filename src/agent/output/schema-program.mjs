@@ -1,11 +1,10 @@
 /**
  * The program of the thread in which schemas are compiled and answers validated. The only file that knows the validator.
  *
- * Patterns and references can take forever: compiling and validating are ended after a time limit, also inside a regular
+ * Patterns and references can take forever: who has started this thread ends it after a time limit, also inside a regular
  * expression. A reference to another document is refused, not fetched. Plain JavaScript, like the program for PDFs.
  */
 // @ts-check
-import vm from 'node:vm'
 import { parentPort } from 'node:worker_threads'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
@@ -15,15 +14,7 @@ import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.t
  * @import { SchemaAnswer, SchemaQuestion, Validation } from './schema-thread.ts'
  */
 
-/** CPU time in milliseconds. Ordinary schemas take 50 the first time. */
-const TIME_LIMIT_MS = 400
-
-/** On a busy machine, most of the time passes without work: then it is tried again with twice the time. */
-const MAX_TRIES = 4
-
 const MAX_FAULT_CHARS = 1000
-
-const call = new vm.Script('work()')
 
 parentPort?.on('message', (/** @type {SchemaQuestion} */ question) => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
@@ -41,7 +32,7 @@ function answer({ schema, text }) {
 function compile(schema) {
   // The schema of the schema itself is not needed, and other drafts would be refused.
   const { $schema: _, ...rest } = schema
-  return withinTime(() => {
+  return attempt(() => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false, inlineRefs: false, logger: false })
     return ajv.compile(rest)
   })
@@ -51,35 +42,23 @@ function compile(schema) {
 function check(validate, text) {
   const parsed = parse(text)
   if ('fault' in parsed) return parsed
-  const checked = withinTime(() => validate(parsed.value))
+  const checked = attempt(() => validate(parsed.value))
   if ('fault' in checked) return { fault: `checking it ${checked.fault}` }
   return checked.value ? parsed : { fault: tellErrors(validate) }
 }
 
 /**
- * `vm` ends the work of this thread after the time limit, whatever code it is in.
  * @template T
  * @param {() => T} work
  * @returns {{ readonly value: T } | { readonly fault: string }}
  */
-function withinTime(work) {
-  const before = cpuMs()
-  for (let tries = 0; ; tries++) {
-    try {
-      const timeout = TIME_LIMIT_MS * 2 ** tries
-      return { value: call.runInContext(vm.createContext({ work }), { timeout }) }
-    } catch (error) {
-      if (error instanceof RangeError) return { fault: 'is nested too deeply' }
-      if (error instanceof Error) return { fault: `is not usable: ${error.message.slice(0, MAX_FAULT_CHARS)}` }
-      // The error of the time limit belongs to the other context, and is not an instance of our class.
-      if (cpuMs() - before > TIME_LIMIT_MS / 2 || tries === MAX_TRIES) return { fault: 'takes too long' }
-    }
+function attempt(work) {
+  try {
+    return { value: work() }
+  } catch (error) {
+    if (error instanceof RangeError) return { fault: 'is nested too deeply' }
+    return { fault: `is not usable: ${error instanceof Error ? error.message.slice(0, MAX_FAULT_CHARS) : ''}` }
   }
-}
-
-function cpuMs() {
-  const { user, system } = process.threadCpuUsage()
-  return (user + system) / 1000
 }
 
 /** @param {string} text @returns {Validation} */

@@ -5,7 +5,10 @@
 import { join } from 'node:path'
 import { getRawAsset, isSea } from 'node:sea'
 import { Worker } from 'node:worker_threads'
+import { Problem } from '../../contract/problem.ts'
+import { codeOf, isOutOfDescriptors } from '../../lib/error-code.ts'
 import { Queue } from '../../lib/queue.ts'
+import { waitForDescriptors } from '../../shell/wait-for-descriptors.ts'
 
 /** Without a text, only the schema is compiled. */
 export type SchemaQuestion = { readonly schema: Readonly<Record<string, unknown>>; readonly text?: string }
@@ -16,7 +19,12 @@ export type SchemaAnswer = Validation
 /** The asset of the executable that has the program. */
 export const SCHEMA_ASSET = 'schema-program.js'
 
-/** The program limits its own processor time to less than a tenth; this ends it where that is not enough. */
+/** Processor time of one question, in milliseconds. Ordinary schemas take 50 the first time. */
+const CPU_MS = 800
+/** The start of the thread is over at the first look, and does not count. */
+const LOOK_MS = 200
+
+/** On a busy machine, most of the time passes without work: this ends the thread where its processor time is not enough. */
 const ANSWER_MS = 30_000
 
 /** A thread that nobody needs takes 10 MB. */
@@ -31,8 +39,8 @@ export class SchemaThread {
   readonly #turns = new Queue({ limit: 1 })
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
-  /** Answers the present question. */
-  #settle: (answer: SchemaAnswer) => void = () => {}
+  /** Of the present question. */
+  #answered = Promise.withResolvers<SchemaAnswer>()
 
   constructor({ idleMs = IDLE_MS }: { readonly idleMs?: number } = {}) {
     this.#idleMs = idleMs
@@ -42,50 +50,78 @@ export class SchemaThread {
     return this.#worker !== undefined
   }
 
-  /** Never rejects: what cannot be answered is a fault. */
+  /** What cannot be answered is a fault. Throws a `Problem` only while the machine has no room for the thread. */
   async ask(question: SchemaQuestion): Promise<SchemaAnswer> {
     return await this.#turns.run(() => this.#answer(question))
   }
 
   async #answer(question: SchemaQuestion): Promise<SchemaAnswer> {
-    const answered = Promise.withResolvers<SchemaAnswer>()
-    this.#settle = answered.resolve
     clearTimeout(this.#idle)
-    const late = setTimeout(() => this.#end({ fault: 'takes too long' }), ANSWER_MS)
     try {
-      this.#worker ??= this.#start()
-      this.#worker.ref()
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-      this.#worker.postMessage(question)
-      return await answered.promise
-    } catch (error) {
-      return faultOf(error)
+      return await waitForDescriptors(() => this.#attempt(question))
     } finally {
-      clearTimeout(late)
       // The process may end meanwhile.
       this.#worker?.unref()
       this.#idle = setTimeout(() => this.#end(), this.#idleMs).unref()
     }
   }
 
+  async #attempt(question: SchemaQuestion): Promise<SchemaAnswer> {
+    this.#answered = Promise.withResolvers()
+    const worker = (this.#worker ??= this.#start())
+    const look = this.#createLook(worker)
+    const looking = setInterval(() => void look(), LOOK_MS)
+    try {
+      worker.ref()
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+      worker.postMessage(question)
+      return await this.#answered.promise
+    } catch (error) {
+      if (isOutOfDescriptors(error) || error instanceof Problem) throw error
+      return faultOf(error)
+    } finally {
+      clearInterval(looking)
+    }
+  }
+
   #start(): Worker {
     const worker = startWorker()
     const isCurrent = () => this.#worker === worker
-    worker.on('message', (answer: SchemaAnswer) => isCurrent() && this.#settle(answer))
-    const end = (answer: SchemaAnswer) => isCurrent() && this.#end(answer)
-    worker.on('error', (error) => end(faultOf(error)))
-    worker.on('exit', () => end({ fault: 'is not usable: the thread that checks it has ended' }))
+    worker.on('message', (answer: SchemaAnswer) => isCurrent() && this.#answered.resolve(answer))
+    const end = (error: Error) => isCurrent() && this.#end(explain(error))
+    worker.on('error', end)
+    worker.on('exit', () => end(new Error('the thread that checks it has ended')))
     return worker
   }
 
-  #end(answer?: SchemaAnswer): void {
+  /**
+   * From here, and not by a time limit of `vm` in the thread: a descriptor that such a limit does not get is a failed
+   * assertion of Node, which ends the server.
+   */
+  #createLook(worker: Worker): () => Promise<void> {
+    const startedAt = performance.now()
+    let usedBefore: number | undefined
+    return async () => {
+      // The thread may have ended, and is replaced then.
+      const usage = await worker.cpuUsage().catch(() => undefined)
+      const used = usage && (usage.user + usage.system) / 1000
+      usedBefore ??= used
+      const isOver = (used ?? 0) - (usedBefore ?? 0) > CPU_MS || performance.now() - startedAt > ANSWER_MS
+      if (isOver && this.#worker === worker) this.#end(new TooLong())
+    }
+  }
+
+  #end(error?: Error): void {
     void this.#worker?.terminate()
     this.#worker = undefined
-    if (answer) this.#settle(answer)
+    if (error) this.#answered.reject(error)
   }
 }
 
+class TooLong extends Error {}
+
 function faultOf(error: unknown): SchemaAnswer {
+  if (error instanceof TooLong) return { fault: 'takes too long' }
   if (error instanceof RangeError) return { fault: 'is nested too deeply' }
   if (!(error instanceof Error)) return { fault: 'is not usable' }
   const isLarge = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
@@ -98,4 +134,13 @@ function startWorker(): Worker {
   if (!isSea()) return new Worker(join(import.meta.dirname, 'schema-program.mjs'), options)
   const code = Buffer.from(getRawAsset(SCHEMA_ASSET)).toString('latin1')
   return new Worker(`${code}({}, process.getBuiltinModule, { exports: {} })`, { ...options, eval: true })
+}
+
+/** The schema is not to blame for what the machine lacks: for a descriptor, the error has the code of the system. */
+function explain(error: Error): Error {
+  if (codeOf(error) !== 'ERR_WORKER_INIT_FAILED') return error
+  const code = /\b(EMFILE|ENFILE)\b/.exec(error.message)?.[0]
+  if (code !== undefined) return Object.assign(new Error(error.message, { cause: error }), { code })
+  const message = `The thread that checks schemas could not be started: ${error.message}. Try again in a moment.`
+  return new Problem('unavailable', message, { cause: error })
 }
