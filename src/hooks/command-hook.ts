@@ -9,10 +9,12 @@ import { makeDirectories } from '../files/make-directories.ts'
 import type { HookPoint } from '../contract/hooks/hook-point.ts'
 import type { CommandHook } from '../contract/hooks/hooks.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
+import { codeOf } from '../lib/error-code.ts'
 import { InputPipe } from '../shell/input-pipe.ts'
 import { BACKGROUND_DIRECTORY } from '../shell/output/background-output.ts'
 import { commandMark } from '../shell/processes/marked-processes.ts'
 import type { ShellResult, OutputFiles, Shells } from '../shell/shell.ts'
+import { waitForDescriptors } from '../shell/wait-for-descriptors.ts'
 import type { HookEnd } from './hook-answer.ts'
 import { readAnswer, UnreadableAnswer } from './hook-answer.ts'
 
@@ -87,7 +89,7 @@ async function endOf(point: HookPoint, result: ShellResult, files: Files): Promi
   if (result.flooded) return failed(`it wrote more than ${MAX_HOOK_OUTPUT_BYTES} bytes`)
   if (result.exceeded) return failed(result.exceeded.message)
   if (exitCode === null) return failed(result.note ?? 'it was ended')
-  const stderr = (await textIn(files.stderr)).trim().slice(0, MAX_REASON_CHARS)
+  const stderr = (await bytesIn(files.stderr)).toString().trim().slice(0, MAX_REASON_CHARS)
   if (exitCode === BLOCK) return { kind: 'blocked', reason: stderr }
   const said = stderr === '' ? '' : `: ${stderr}`
   if (exitCode === CANNOT_EXECUTE || exitCode === NOT_FOUND || exitCode > SIGNALLED)
@@ -96,22 +98,36 @@ async function endOf(point: HookPoint, result: ShellResult, files: Files): Promi
     )
   if (exitCode !== 0) return { kind: 'warned', warning: `exit code ${exitCode}${said}` }
   try {
-    return { kind: 'answered', answer: readAnswer(point, await textIn(files.stdout, { fatal: true })) }
+    return { kind: 'answered', answer: readAnswer(point, decoded(await wholeOutput(files, result))) }
   } catch (error) {
     if (error instanceof UnreadableAnswer) return failed(error.message)
     throw error
   }
 }
 
-/** Throws `UnreadableAnswer` for bytes that are not UTF-8, if they are `fatal`. */
-async function textIn(path: string, { fatal }: { fatal: boolean } = { fatal: false }): Promise<string> {
-  // There is no file before the first byte.
-  const bytes = await readFile(path).catch(() => Buffer.alloc(0))
+/** A part of an answer, or nothing of it, could allow what the whole denies. Throws `UnreadableAnswer`. */
+async function wholeOutput({ stdout }: Files, { outputBytes }: ShellResult): Promise<Buffer> {
+  const bytes = await bytesIn(stdout)
+  if (bytes.length < outputBytes.stdout)
+    throw new UnreadableAnswer('its answer could not be stored: make room on the disk of the server')
+  return bytes
+}
+
+function decoded(bytes: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw new UnreadableAnswer('its answer is not UTF-8')
   }
 }
+
+/** Throws if there is a file that cannot be read. */
+const bytesIn = (path: string): Promise<Buffer> =>
+  waitForDescriptors(() =>
+    readFile(path).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return Buffer.alloc(0) // it wrote nothing
+      throw error
+    }),
+  )
 
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
