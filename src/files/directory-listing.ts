@@ -2,6 +2,7 @@
 import { constants } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { opendir } from 'node:fs/promises'
+import { isOutOfDescriptors } from '../lib/error-code.ts'
 import type { Gate } from './file-gate.ts'
 import type { OpenedPath } from './opened-path.ts'
 import { openAt, within } from './opened-path.ts'
@@ -59,7 +60,8 @@ async function readInner(directory: OpenedPath, name: string, room: Room, shown:
     await using inner = await openAt(within(directory, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
     await gate.check(inner.path, 'read')
     return await readVisible(inner, room, shown.length + name.length + 1)
-  } catch {
+  } catch (error) {
+    if (isOutOfDescriptors(error)) throw error
     return { visible: [], hidden: 0, isCut: false }
   }
 }

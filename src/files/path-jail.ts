@@ -14,7 +14,7 @@ import { Problem } from '../contract/problem.ts'
 import { syncDirectory } from '../lib/durable-file.ts'
 import type { FileRules, Judge } from './file-gate.ts'
 import { readRules } from './file-gate.ts'
-import { codeOf } from '../lib/error-code.ts'
+import { codeOf, isOutOfDescriptors } from '../lib/error-code.ts'
 import { refuseToMake, unsafePath } from './jail-path.ts'
 import type { OpenedPath } from './opened-path.ts'
 import { O_PATH, openDirectory, within } from './opened-path.ts'
@@ -211,6 +211,11 @@ export async function told<T>(work: () => Promise<T>): Promise<T> {
 function problemOf(cause: unknown): unknown {
   const make = PROBLEM_OF_CODE[codeOf(cause) ?? '']
   return make && !(cause instanceof Problem) ? Object.assign(make(), { cause }) : cause
+}
+
+/** For work that leaves out what cannot be read: what only lacks a descriptor must not look as if it did not exist. */
+export function leftOut(error: unknown): undefined {
+  if (isOutOfDescriptors(error)) throw error
 }
 
 export const fileNotFound = () => new Problem('file_not_found', 'Nothing exists at this path in the workdir.')

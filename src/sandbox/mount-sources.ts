@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import { makeDirectories } from '../files/make-directories.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import { FileRefusal } from '../files/file-refusal.ts'
-import { codeOf } from '../lib/error-code.ts'
+import { codeOf, isOutOfDescriptors } from '../lib/error-code.ts'
 import { makeDirectory, openAt, openUnmoved, within, type OpenedPath } from '../files/opened-path.ts'
 
 /** Opens the workdir, and creates it if it is missing. Throws if its path contains a link. */
@@ -28,7 +28,11 @@ export const openOwnDirectory = (path: string): Promise<OpenedPath> => openUnmov
 
 /** Opens a file or directory whose path had no link when it was found; returns undefined if it was moved or deleted. */
 export async function openVisible(path: string): Promise<OpenedPath | undefined> {
-  const place = await openAt(path).catch(() => undefined)
+  const place = await openAt(path).catch((error: unknown) => {
+    // The shell would be without it as long as it runs.
+    if (isOutOfDescriptors(error)) throw error
+    return undefined
+  })
   if (!place || place.path === path) return place
   await place.handle.close()
   return undefined

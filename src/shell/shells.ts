@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { makeDirectories } from '../files/make-directories.ts'
 import { Problem } from '../contract/problem.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
+import { isOutOfDescriptors } from '../lib/error-code.ts'
 import type { HostEnvironment } from '../lib/start-process.ts'
 import { BACKGROUND_DIRECTORY } from './output/background-output.ts'
 import type { ShellStand } from './bash-report.ts'
@@ -17,6 +18,7 @@ import { startProgram } from './program.ts'
 import type { OutputFilter, SessionFacts, Shell, Shells, ShellsState } from './shell.ts'
 import { STATE_FILE } from './shell-files.ts'
 import { DEFAULT_SHELL_LIMITS, type ShellLimits } from './shell-limits.ts'
+import { waitForDescriptors } from './wait-for-descriptors.ts'
 import type { ShellProcess } from './processes/shell-processes.ts'
 import { commandIdOf, forkIdOf, listShellProcesses } from './processes/shell-processes.ts'
 
@@ -105,7 +107,7 @@ export class BashShells implements Shells {
 
   async fork(sessionId: string | undefined, id: string): Promise<Shell> {
     const { stateDir } = this.#options
-    await (this.#swept ??= removeOldForks(stateDir))
+    await this.#sweep()
     const forkId = forkIdOf(id)
     if (sessionId !== undefined) await this.#copyState(sessionId, join(stateDir, forkId))
     // Check again here: a shell that opens after the end would never be ended.
@@ -123,7 +125,8 @@ export class BashShells implements Shells {
     this.#refuseWhenClosed()
     this.#hadSessions = true
     const network = this.#options.network ?? (() => OPEN_NETWORK)
-    const starting = startProgram({ ...this.#options, network }, options)
+    const start = () => startProgram({ ...this.#options, network }, options)
+    const starting = waitForDescriptors(start, () => this.#isClosed)
     this.#starting.add(starting)
     const program = await starting.finally(() => this.#starting.delete(starting))
     this.#programs.add(program)
@@ -188,6 +191,15 @@ export class BashShells implements Shells {
     return this.close()
   }
 
+  /** Removes what a killed server has left, once. What has failed is tried again. */
+  async #sweep(): Promise<void> {
+    const sweeping = (this.#swept ??= removeOldForks(this.#options.stateDir))
+    await sweeping.catch((error: unknown) => {
+      if (this.#swept === sweeping) this.#swept = undefined
+      throw error
+    })
+  }
+
   async #copyState(sessionId: string, directory: string): Promise<void> {
     checkSessionId(sessionId)
     await this.#sessions.get(sessionId)?.keepState()
@@ -227,7 +239,10 @@ export class BashShells implements Shells {
 
 /** Returns the sessions with a saved state; shells of single commands are not sessions. */
 async function keptSessions(stateDir: string): Promise<string[]> {
-  const paths = await readdir(stateDir, { recursive: true }).catch(() => [])
+  const paths = await readdir(stateDir, { recursive: true }).catch((error: unknown) => {
+    if (isOutOfDescriptors(error)) throw error
+    return []
+  })
   return paths
     .filter((path) => path.endsWith(`/${STATE_FILE}`))
     .map((path) => path.slice(0, -STATE_FILE.length - 1))

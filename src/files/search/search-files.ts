@@ -16,7 +16,7 @@ import type { JailPath } from '../jail-path.ts'
 import { lookAt, pathOfMet } from '../list-files.ts'
 import type { JailEntry, Jail } from '../path-jail.ts'
 import type { OpenedPath } from '../opened-path.ts'
-import { look, openDirectoryIn, openToRead } from '../path-jail.ts'
+import { leftOut, look, openDirectoryIn, openToRead } from '../path-jail.ts'
 import { readRange } from '../read-file.ts'
 import { MAX_RIPGREP_FILE_BYTES, filesWith, largeFiles } from './ripgrep.ts'
 import { walk } from '../trees/tree-walk.ts'
@@ -189,7 +189,7 @@ async function openAnew(
 
 async function* linesOf(search: Search, entry: JailEntry, path: string, needle: Needle): AsyncGenerator<FileMatch> {
   const { jail, redact } = search
-  const file = await openToRead(jail, entry).catch(() => undefined)
+  const file = await openToRead(jail, entry).catch(leftOut)
   if (!file) return
   try {
     for await (const { line, bytes } of findLines(inTime(search, readRange(jail, file, 0, Infinity)), needle)) {

@@ -9,7 +9,7 @@ import type { TarEntry } from './tar.ts'
 import type { JailPath } from '../jail-path.ts'
 import { lookAt } from '../list-files.ts'
 import type { JailEntry, Jail } from '../path-jail.ts'
-import { openDirectoryIn, openToRead, readLink } from '../path-jail.ts'
+import { leftOut, openDirectoryIn, openToRead, readLink } from '../path-jail.ts'
 import { readRange } from '../read-file.ts'
 import type { Met } from './tree-walk.ts'
 import { walk } from './tree-walk.ts'
@@ -48,14 +48,14 @@ async function* tarOfEntry(jail: Jail, met: Met, entry: JailEntry): AsyncGenerat
   if (entry.kind === 'directory') yield tarHeader({ ...plain, kind: 'directory' })
   else if (entry.kind === 'file') yield* tarOfFile(jail, entry, { ...plain, kind: 'file' })
   else if (entry.kind === 'symlink') {
-    const target = await readLink(jail, met.directory, met.name).catch(() => undefined)
+    const target = await readLink(jail, met.directory, met.name).catch(leftOut)
     if (target) yield tarHeader({ ...plain, kind: 'symlink', target })
   }
 }
 
 /** The header has promised a size: bytes added meanwhile are left out, missing ones become zeros. */
 async function* tarOfFile(jail: Jail, entry: JailEntry, header: TarEntry): AsyncGenerator<Buffer> {
-  const file = await openToRead(jail, entry).catch(() => undefined)
+  const file = await openToRead(jail, entry).catch(leftOut)
   if (!file) return
   try {
     const size = Number((await jail.io(() => file.stat({ bigint: true }))).size)

@@ -3,7 +3,7 @@ import { opendir } from 'node:fs/promises'
 import { Problem } from '../../contract/problem.ts'
 import { createFirstInOrder } from './first-in-order.ts'
 import type { Kind, Jail, FileName } from '../path-jail.ts'
-import { enter, entryPath, pathOf, told } from '../path-jail.ts'
+import { enter, entryPath, leftOut, pathOf, told } from '../path-jail.ts'
 import type { OpenedPath } from '../opened-path.ts'
 import { isTemporaryName } from '../unfinished-files.ts'
 import { MAX_DEPTH } from '../remove-file.ts'
@@ -78,7 +78,7 @@ async function* descend(
   if (names.length > MAX_DEPTH) return
   // It may have gone, or may not be entered: then only its name is reported.
   // oxlint-disable-next-line typescript/no-non-null-assertion -- it begins with one name and grows
-  const inner = await enter(jail, directory, names.at(-1)!).catch(() => undefined)
+  const inner = await enter(jail, directory, names.at(-1)!).catch(leftOut)
   if (!inner) return
   await using place = inner
   yield* walkDirectory(jail, place, names, options)

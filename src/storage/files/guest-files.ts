@@ -48,7 +48,10 @@ export class GuestFiles implements SharedWorkdirs {
 
   async leave(workdir: string, id: string): Promise<boolean> {
     const place = this.#placeOf(workdir)
-    const names = await readdir(place).catch(() => [])
+    const names = await readdir(place).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error
+      return []
+    })
     for (const name of names)
       if (name === id || !(await this.#isThere(name))) await rm(join(place, name), { force: true })
     return await isNowEmpty(place)
