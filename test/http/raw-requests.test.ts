@@ -99,13 +99,19 @@ describe('the first line of a request', () => {
   })
   afterAll(() => http[Symbol.asyncDispose]())
 
-  test.each(['\r\nGET /info HTTP/1.1', 'GET http://a/info HTTP/1.1', 'GET HTTP://A/info?x HTTP/1.1'])(
-    'may begin with %j',
-    async (line) => {
-      const said = await sayTo(url, `${line}\r\nHost: a\r\nConnection: close\r\n${BEARER}\r\n\r\n`)
-      expect(said).toMatch(/^HTTP\/1\.1 200 /)
-    },
-  )
+  test.each([
+    ['\r\nGET /info HTTP/1.1', 'a'],
+    ['GET http://a/info HTTP/1.1', 'a'],
+    ['GET HTTP://A/info?x HTTP/1.1', 'a'],
+    ['GET http://a:80/info HTTP/1.1', 'a'],
+    ['GET http://a/info HTTP/1.1', 'a:80'],
+    ['GET https://a:443/info HTTP/1.1', 'a'],
+    ['GET http://[::1]:80/info HTTP/1.1', '[::1]'],
+    ['GET http://a:8000/info HTTP/1.1', 'a:8000'],
+  ])('may begin with %j for the host %s', async (line, host) => {
+    const said = await sayTo(url, `${line}\r\nHost: ${host}\r\nConnection: close\r\n${BEARER}\r\n\r\n`)
+    expect(said).toMatch(/^HTTP\/1\.1 200 /)
+  })
 
   test.each([
     'GET  /info HTTP/1.1',
@@ -128,6 +134,9 @@ describe('the first line of a request', () => {
     'CONNECT a:80 HTTP/1.1',
     'GET /info#x HTTP/1.1',
     'GET http://b/info HTTP/1.1',
+    'GET http://a:443/info HTTP/1.1',
+    'GET https://a:80/info HTTP/1.1',
+    'GET http://a:8000/info HTTP/1.1',
     'GET http://x@a/info HTTP/1.1',
     'GET http:/info HTTP/1.1',
     'GET ftp://a/info HTTP/1.1',

@@ -33,8 +33,15 @@ export function refuseBadHead({ raw }: FastifyRequest, reply: FastifyReply, isBa
 function isTarget({ url = '', headers: { host = '' } }: IncomingMessage): boolean {
   if (url.includes('#')) return false
   if (url.startsWith('/') || url === '*') return true
-  const [, authority] = /^https?:\/\/([^/?]*)/i.exec(url) ?? []
-  return authority !== undefined && authority.toLowerCase() === host.toLowerCase()
+  const [, scheme = '', authority] = /^(https?):\/\/([^/?]*)/i.exec(url) ?? []
+  return authority !== undefined && withoutPort(scheme, authority) === withoutPort(scheme, host)
+}
+
+/** Clients leave out the port of the scheme in the header, in the URL, or in both. */
+function withoutPort(scheme: string, host: string): string {
+  const port = scheme.toLowerCase() === 'https' ? '443' : '80'
+  const [, name = host, given = ''] = /^(.*):(\d*)$/.exec(host) ?? []
+  return (given === '' || given === port ? name : host).toLowerCase()
 }
 
 /** The body would be read without decoding, whatever its headers claim. */
