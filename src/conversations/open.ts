@@ -1,9 +1,10 @@
 /** Opens a conversation from its stored log. */
 import { Problem } from '../contract/problem.ts'
 import type { StoredLog } from '../events/event-store.ts'
-import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
+import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { buildConversation } from './build.ts'
+import type { ConversationSecretsDeps } from './config/secrets.ts'
 import { ConversationSecrets } from './config/secrets.ts'
 import type { Conversation } from './conversation.ts'
 import type { ConversationDeps } from './dependencies.ts'
@@ -41,10 +42,9 @@ export async function openStored(
     const state = await foldLog(stored, noted)
     if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
     const redactor = deps.createRedactor()
-    const kept = await readSecrets(own, deps.logger)
     const secrets = new ConversationSecrets({
       redactor,
-      kept,
+      ...(await readSecrets(own, deps.logger)),
       write: (values) => own.writeSecrets(values),
       id,
       logger: deps.logger,
@@ -61,12 +61,14 @@ export async function openStored(
  * Leaves out what cannot be decrypted, and reports it when it is needed: the rest of the conversation can still be
  * read.
  */
-async function readSecrets(own: ConversationStorage, logger: Logger): Promise<SecretValues> {
+async function readSecrets(own: ConversationStorage, logger: Logger): Promise<OpenedSecrets> {
   try {
-    return await own.readSecrets()
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    logger.warn({ conversation_id: own.id }, error.message)
-    return {}
+    return { kept: await own.readSecrets() }
+  } catch (locked) {
+    if (!(locked instanceof Problem)) throw locked
+    logger.warn({ conversation_id: own.id }, locked.message)
+    return { kept: {}, locked }
   }
 }
+
+type OpenedSecrets = Pick<ConversationSecretsDeps, 'kept' | 'locked'>

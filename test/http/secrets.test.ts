@@ -83,6 +83,19 @@ test('they survive a restart, encrypted', async () => {
   ])
 })
 
+test('those that no key decrypts are neither listed as none nor deleted, until others are stored', async () => {
+  await using it = await setUp()
+  await it.put({ TOKEN: VALUE })
+  const { bench } = it.http
+  await bench.restart({ secretKeys: ['quite-another-key-material'] })
+  const { secrets } = await bench.manager.open(it.id)
+  const locked = { code: 'storage_failed', message: expect.stringContaining('encrypted with another key') }
+  expect(() => secrets.names()).toThrow(expect.objectContaining(locked))
+  await expect(secrets.remove('TOKEN')).rejects.toMatchObject(locked)
+  expect(await bench.view(it.id)).toMatchObject({ id: it.id })
+  expect(await secrets.put({ OTHER: VALUE })).toEqual(['OTHER'])
+})
+
 describe('is refused, and nothing of it repeated:', () => {
   const huge = 'x'.repeat(MAX_SECRET_BYTES + 1)
   const many = Object.fromEntries(Array.from({ length: MAX_SECRETS + 1 }, (_, at) => [`N${at}`, VALUE]))

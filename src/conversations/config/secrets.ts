@@ -2,7 +2,6 @@
  * The secrets of one conversation while it is open: stored encrypted, redacted in all text, passed to commands and to
  * the model client.
  */
-import { createHash } from 'node:crypto'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { MAX_SECRETS } from '../../contract/secret.ts'
 import type { Secrets } from '../../contract/secret.ts'
@@ -20,7 +19,8 @@ import type { Logger } from '../../telemetry/logger.ts'
 import type { SecretValues } from '../../storage/storage.ts'
 import type { LlmChange } from './llm-origin.ts'
 import { boundTo, isFor } from './llm-origin.ts'
-import { keptHeaders, mergeLlmSecrets } from './settings.ts'
+import { HiddenValues } from './hidden-values.ts'
+import { mergeLlmSecrets } from './settings.ts'
 
 /** Names only, no values. */
 export type SecretsChange = { readonly added: readonly string[]; readonly removed: readonly string[] }
@@ -28,6 +28,8 @@ export type SecretsChange = { readonly added: readonly string[]; readonly remove
 export type ConversationSecretsDeps = {
   readonly redactor: Redactor
   readonly kept: SecretValues
+  /** Why what is stored could not be decrypted. */
+  readonly locked?: Problem
   readonly write: (values: SecretValues) => Promise<void>
   readonly id: string
   readonly logger: Pick<Logger, 'error'>
@@ -41,6 +43,8 @@ export class ConversationSecrets {
   readonly #write: ConversationSecretsDeps['write']
   readonly #onFault: (error: unknown) => void
   readonly #hidden: HiddenValues
+  /** Until something else is stored: then it is set aside. */
+  #locked: Problem | undefined
   #env: Values
   #llm: Values
   /** By URL, as JSON. */
@@ -53,8 +57,9 @@ export class ConversationSecrets {
   // Until the log has a change, the former configuration applies, and with it the former credentials.
   #formerLlm: Values
 
-  constructor({ redactor, kept, write, id, logger }: ConversationSecretsDeps) {
+  constructor({ redactor, kept, locked, write, id, logger }: ConversationSecretsDeps) {
     this.#write = write
+    this.#locked = locked
     this.#onFault = (error) =>
       logger.error({ err: error, conversation_id: id }, 'the authorization of an MCP server could not be stored')
     this.#env = kept['env'] ?? {}
@@ -71,7 +76,9 @@ export class ConversationSecrets {
     for (const server of Object.keys(this.#oauth)) this.#hideOauth(server)
   }
 
+  /** Throws a `Problem` if they cannot be decrypted: their names are encrypted, too. */
   names(): string[] {
+    if (this.#locked) throw this.#locked
     return Object.keys(this.#env).sort()
   }
 
@@ -141,14 +148,15 @@ export class ConversationSecrets {
     }
   }
 
-  /** The authorization of one MCP server. If it cannot be stored, it is in effect until the conversation is closed. */
+  /** The authorization of one MCP server. If it is not stored, it is in effect until the conversation is closed. */
   oauthOf(server: string): AuthorizationStore {
     return {
       read: () => this.#readOauth(server),
       write: async (kept) => {
         this.#oauth = { ...this.#oauth, [server]: JSON.stringify(kept) }
         this.#hideOauth(server)
-        await this.#store({}).catch(this.#onFault)
+        // Stored without a client's doing, it would take the place of secrets that the right key unlocks again.
+        if (!this.#locked) await this.#store({}).catch(this.#onFault)
       },
     }
   }
@@ -188,7 +196,9 @@ export class ConversationSecrets {
     return { added: added.sort(), removed: [] }
   }
 
+  /** Throws a `Problem` if they cannot be decrypted: nothing would be deleted. */
   async remove(name: string): Promise<SecretsChange> {
+    if (this.#locked) throw this.#locked
     if (!Object.hasOwn(this.#env, name)) return { added: [], removed: [] }
     const { [name]: _, ...rest } = this.#env
     await this.#store({ env: rest })
@@ -216,85 +226,9 @@ export class ConversationSecrets {
     const mcp = Object.keys(this.#mcp).length > 0 ? { mcp: this.#mcp } : {}
     const oauth = Object.keys(this.#oauth).length > 0 ? { mcp_oauth: this.#oauth } : {}
     await this.#write({ llm: this.#llm, env: this.#env, hooks: this.#hooks, ...mcp, ...oauth, ...change })
+    this.#locked = undefined
     this.#env = change.env ?? this.#env
     this.#llm = change.llm ?? this.#llm
     this.#hooks = change.hooks ?? this.#hooks
   }
-}
-
-const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
-
-/** Former values of one name that stay redacted. */
-const MAX_FORMER_VALUES = 16
-
-/**
- * Values that have been redacted stay redacted until the conversation is closed, even if replaced or deleted: processes
- * that were started with a value still have it and may print it. They are kept in memory only: a deleted value is not
- * on disk.
- */
-class HiddenValues {
-  readonly #redactor: Redactor
-  readonly #values = new Map<string, readonly string[]>()
-
-  constructor(redactor: Redactor) {
-    this.#redactor = redactor
-  }
-
-  addAll(secrets: Values): void {
-    for (const [name, value] of Object.entries(secrets)) this.#add(this.#redactor.set, name, value)
-  }
-
-  // The agent's commands do not receive these values: what an agent can observe must not depend on them.
-  addLlm(llm: Values): void {
-    const hide = this.#redactor.setServerKey
-    // Do not key these by the name of the server's own key, which they must not replace.
-    if (llm['api_key'] !== undefined) this.#add(hide, 'llm_config.api_key', llm['api_key'])
-    for (const [name, value] of Object.entries(keptHeaders(llm))) {
-      const parts = secretsInHeader(name, value)
-      if (parts.length) this.#add(hide, `header ${name.replaceAll(/[^A-Za-z0-9-]/g, '_')}`, ...parts)
-    }
-  }
-
-  addHooks(hooks: Values): void {
-    for (const [url, kept] of Object.entries(hooks)) {
-      const { secret, headers = {} } = HookCredentials.parse(JSON.parse(kept))
-      const parts = Object.entries(headers).flatMap(([name, value]) => secretsInHeader(name, value))
-      const all = [...(secret === undefined ? [] : [secret]), ...parts]
-      const name = `hook ${shortHash(url)}`
-      if (all.length > 0) this.#add(this.#redactor.setServerKey, name, ...all)
-    }
-  }
-
-  // As above: not for the commands of the agent. A server may echo them.
-  addMcp(credentials: Values): void {
-    Object.entries(credentials).forEach(([place, value]) => {
-      const [, field, name = ''] = place.split(' ')
-      const parts = field === 'headers' ? secretsInHeader(name, value) : [value]
-      if (parts.length) this.#add(this.#redactor.setServerKey, `mcp credential ${shortHash(place)}`, ...parts)
-    })
-  }
-
-  addOauth(server: string, values: readonly string[]): void {
-    if (values.length > 0) this.#add(this.#redactor.setServerKey, `mcp authorization ${server}`, ...values)
-  }
-
-  #add(hide: Redactor['set'], name: string, ...added: readonly string[]): void {
-    const all = [...new Set([...added, ...(this.#values.get(name) ?? [])])].slice(0, MAX_FORMER_VALUES)
-    this.#values.set(name, all)
-    hide(name, ...all)
-  }
-}
-
-/**
- * These headers contain ordinary words that would be redacted in the agent's own work. Any other header may hold a
- * credential.
- */
-const PLAIN_HEADER =
-  /^(accept|accept-.*|content-.*|user-agent|referer|http-referer|origin|x-title|x-openrouter-title|.*-version|.*-beta)$/i
-
-/** Returns the secret parts of a header. An echo may omit the word before a credential. */
-export function secretsInHeader(name: string, value: string): string[] {
-  if (PLAIN_HEADER.test(name)) return []
-  const credential = /^[A-Za-z-]+\s+(\S.*)$/.exec(value)?.[1]
-  return credential === undefined ? [value] : [value, credential]
 }
