@@ -479,15 +479,14 @@ describe('pause', () => {
     expect(slow.calls()).toBe(1)
   })
 
-  test('responds within two seconds, even if a tool ignores its signal', async () => {
+  test('responds before a tool that ignores its signal has ended', async () => {
     const deaf = gate('Deaf', { stubborn: true })
     await using bench = await setBench({ tools: [deaf.tool], script: [{ calls: [call('Deaf')] }, { text: 'Done.' }] })
     const conversation = await bench.converse()
     await conversation.post(userText('go', true))
     await deaf.entered
-    const asked = performance.now()
     expect(await conversation.pause({ interrupt: true })).toBe('paused')
-    expect(performance.now() - asked).toBeLessThan(2000)
+    expect(only(await eventsOf(conversation), 'ToolResult')).toEqual([])
     deaf.open()
     expect(await until(conversation, 'ToolResult')).toMatchObject({ output: 'through' })
   })

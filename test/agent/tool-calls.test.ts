@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { EventDraft } from '../../src/contract/events/event.ts'
 import { createToolCalls } from '../../src/agent/tool-calls.ts'
@@ -189,6 +189,25 @@ test('interrupt ends all that runs and resolves when each has its result', async
     ['b', 'interrupted'],
   ])
   await Promise.all(runs)
+})
+
+test('interrupt waits for a tool that ignores its signal for less than two seconds, and then no longer', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const deaf = gate('Deaf', { stubborn: true })
+  const { toolCalls, results } = setUp(deaf.tool)
+  const running = toolCalls.run(callOf('Deaf'))
+  await deaf.entered
+  let hasResponded = false
+  const interrupted = toolCalls.interrupt().then(() => (hasResponded = true))
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(hasResponded, 'the tool still has time to end').toBe(false)
+  await vi.advanceTimersByTimeAsync(999)
+  expect(hasResponded).toBe(true)
+  expect(results).toEqual([])
+  deaf.open()
+  await Promise.all([running, interrupted])
+  expect(results).toMatchObject([{ output: 'through' }])
 })
 
 test('only a tool that finishes, and did not fail, ends the run', async () => {

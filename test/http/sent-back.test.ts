@@ -1,6 +1,7 @@
 /** What a view shows can be sent back: a client reads the configuration, changes a field, and puts the rest as it was. */
 import { expect, test } from 'vitest'
-import { ConversationView, UpdateConfig } from '../../src/contract/conversation.ts'
+import { ConversationView, CreateConversation, UpdateConfig } from '../../src/contract/conversation.ts'
+import { Settings } from '../../src/conversations/state/settings.ts'
 import { setHttp } from './fixtures.ts'
 
 /** Has a value for each field of `PUT config`. */
@@ -41,6 +42,34 @@ const FULL = {
 
 /** Not in a view: read with the rules, or only for the log of the server. */
 const NOT_SHOWN = ['permission_mode', 'visualize']
+
+/** Has a value for each field of a new conversation that is one of its settings. */
+const FULL_NEW = {
+  ...FULL,
+  title_model: 'gpt-5-nano',
+  generate_title: true,
+  user_id: 'user-17',
+  metadata: { team: 'a' },
+  microagents: ['Use tabs.'],
+  tools: ['Bash'],
+  confirmation_mode: true,
+  permission_rules: { allow: ['Bash(ls)'], ask: [], deny: [] },
+  resume_on_start: true,
+  visualize: true,
+  limits: { processes: 100 },
+}
+
+test('each field of a new conversation that is a setting is kept, and none is forgotten', async () => {
+  await using http = await setHttp()
+  const workdir = http.bench.workdirBase
+  const request: Record<string, unknown> = { ...FULL_NEW, workdir }
+  const fields = Object.keys(CreateConversation.shape).filter((field) => Object.hasOwn(Settings.shape, field))
+  expect(fields.filter((field) => request[field] === undefined)).toEqual([])
+  const { state } = await http.bench.manager.open(await http.create(request))
+  const settings: Record<string, unknown> = state.settings
+  expect(fields.filter((field) => settings[field] === undefined)).toEqual([])
+  expect(http.bench.logged.join(''), 'visualize writes the events to the log').toMatch(/conversation \S+ in /)
+})
 
 test('each field of a view changes nothing if it is sent back, also masked', async () => {
   await using http = await setHttp()

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { get } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { connect as connectRaw } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { MAX_FAILED_KEYS } from '../../src/http/guards/failed-keys.ts'
@@ -56,6 +57,21 @@ test('a reader that is too slow is cut off as lagged, has a gapless beginning, a
     )
     back.close()
   }
+})
+
+test('an event stream whose reader is too slow ends with a frame that says so, as a whole response', async () => {
+  const { id, log } = await converse()
+  const { port, hostname } = new URL(url)
+  const socket = connectRaw(Number(port), hostname).setEncoding('utf8')
+  const path = `/conversations/${id}/events/stream`
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`)
+  await once(socket, 'readable')
+  const large = 'x'.repeat(200_000)
+  for (let i = 0; i < 200; i++) await log.append([toolResult(large)])
+  const said = await text(socket)
+  expect(said.match(/^id: \d+$/gm)!.length).toBeLessThan(150)
+  const last = 'event: lagged\ndata: {"type":"lagged"}\n\n'
+  expect(said.slice(-100)).toMatch(new RegExp(`${last.length.toString(16)}\r\n${RegExp.escape(last)}\r\n0\r\n\r\n$`))
 })
 
 test('a disconnected client leaves no subscriber behind, however it disconnected', async () => {
