@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { App } from '../src/wiring/start-server.ts'
 import { startApp } from '../src/app.ts'
@@ -277,7 +277,7 @@ test.each(Object.entries(TESTS))(
 
 /** What is in use once all that ends by itself has ended. */
 async function settledHeap(): Promise<number> {
-  await sleep(20)
+  for (let turn = 0; turn < 20; turn++) await nextTurn()
   collectGarbage()
   collectGarbage()
   return process.memoryUsage().heapUsed

@@ -69,12 +69,18 @@ describe('an API key', () => {
   })
 
   test('ends its streams when it expires', async () => {
-    const directory = await mkdtempDisposable(join(tmpdir(), 'keys-'))
-    await using _ = directory
-    await using keys = await ApiKeys.open(join(directory.path, 'keys.json'))
-    const { key } = await keys.create({ ...READER, expires_at: new Date(Date.now() + 300).toISOString() })
+    await using here = await bench()
+    const keys = await here.open()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    using _ = { [Symbol.dispose]: () => void vi.useRealTimers() }
+    const { key } = await keys.create({ ...READER, expires_at: '2026-01-31T12:00:30Z' })
     const { ended } = keys.find(key)!
-    await new Promise((resolve) => ended.addEventListener('abort', resolve))
+    here.pass(29)
+    vi.advanceTimersByTime(29_000)
+    expect(ended.aborted).toBe(false)
+    here.pass(1)
+    vi.advanceTimersByTime(1000)
+    expect(ended.aborted).toBe(true)
     expect(keys.find(key)).toBeUndefined()
   })
 

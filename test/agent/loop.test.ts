@@ -20,6 +20,7 @@ import {
   until,
   userText,
 } from '../conversations/fixtures.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 const echo = tool('Echo', (input) => ({ output: input['text'] ?? 'echo' }))
 
@@ -548,7 +549,7 @@ describe('a log that fails under a run', () => {
     })
     const conversation = await bench.manager.open(id)
     const run = await conversation.run()
-    const wait = () => conversation.waitForRun(run, 5, new AbortController().signal)
+    const wait = () => conversation.waitForRun(run, PATIENCE_S, new AbortController().signal)
     const failed = { status: 'error', error: { type: 'internal', message: expect.stringContaining('damaged') } }
     expect(await wait()).toMatchObject(failed)
     expect(await wait(), 'also after its end').toMatchObject(failed)

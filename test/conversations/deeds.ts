@@ -1,9 +1,9 @@
 /** What clients do with a conversation, in any order: for tests that try it at random. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { userText } from './fixtures.ts'
+import { takeTime } from '../support/take-time.ts'
 
 export type Deed =
   | { kind: 'say'; run: boolean }
@@ -38,7 +38,7 @@ export async function carryOut(conversation: Conversation, deed: Deed): Promise<
     case 'mode':
       return await conversation.setConfirmation(deed.on)
     case 'wait':
-      return await sleep(deed.ms)
+      return await takeTime(deed.ms)
     case 'run':
       return await conversation.run()
     case 'approve':

@@ -14,6 +14,7 @@ import { effort } from '../support/patience.ts'
 import { startReceiver } from '../support/receiver.ts'
 import type { BenchOptions } from './fixtures.ts'
 import { call, endOf, eventsOf, gate, realShells, say, setBench, tool, userText } from './fixtures.ts'
+import { takeTime } from '../support/take-time.ts'
 
 const AFTER_MS = 20
 /** Of each writer. */
@@ -24,8 +25,11 @@ const setIdle = (options: BenchOptions = {}, isShort = () => false) =>
 
 const closed = (conversation: Conversation) => expect.poll(() => conversation.log.ended).toBe('closing')
 
-/** Long enough for many looks. */
-const looks = () => new Promise((resolve) => setTimeout(resolve, 10 * AFTER_MS))
+/** Resolves when three others have been closed, each of which became idle later. */
+async function looks(): Promise<void> {
+  await using other = await setIdle()
+  for (let times = 0; times < 3; times++) await closed(await other.converse())
+}
 
 test('an idle one is closed, and is unchanged when it is requested again', async () => {
   await using bench = await setIdle()
@@ -289,7 +293,7 @@ test('one that is deleted while it is closed is gone, with its data', async () =
 
 test('requests that arrive while it is being closed all succeed, each event stored and followed once', async () => {
   const random = createRandom(Date.now() % 1_000_000)
-  const pause = () => new Promise((resolve) => setTimeout(resolve, random.below(12)))
+  const pause = () => takeTime(random.below(12))
   await using bench = await setBench({ manager: { idle: { afterMs: 2, isShort: () => false } } })
   const id = await bench.create()
   const objects = new Set<Conversation>()

@@ -1,8 +1,8 @@
 /** A store whose server can die, and whose disk can fail, in a process that lives on: what `kill -9` and a full disk are to tests that need them often. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../../src/contract/problem.ts'
 import type { EventStore, StoredLog } from '../../src/events/event-store.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
+import { takeTime } from '../support/take-time.ts'
 
 /**
  * What an append is refused with; after `storage_failed` the log takes nothing more, as the real one. `stored_and_failed`
@@ -39,7 +39,7 @@ export function mortalStore(): MortalStore {
       hasFailed = fault === 'storage_failed' || fault === 'stored_and_failed'
       const code = fault === 'stored_and_failed' ? 'storage_failed' : fault === 'slow' ? undefined : fault
       if (code && code === fault) return Promise.reject(new Problem(code, `The disk did not take it: ${code}.`))
-      if (fault === 'slow') slow = Promise.allSettled([slow, sleep(SLOW_MS)])
+      if (fault === 'slow') slow = Promise.allSettled([slow, takeTime(SLOW_MS)])
       const stored = slow ? slow.then(() => appendInTime(...args)) : append(...args)
       storing.add(stored)
       if (!code) return stored

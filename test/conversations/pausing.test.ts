@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { RunCommand } from '../../src/contract/command.ts'
 import type { EventOf } from '../../src/contract/events/event.ts'
@@ -10,6 +9,7 @@ import type { Bench, Gate } from './fixtures.ts'
 import { call, endOf, eventsOf, gate, only, realShells, setBench, tool, until, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
+import { takeTime } from '../support/take-time.ts'
 
 type Scene = AsyncDisposable & {
   bench: Bench
@@ -301,7 +301,7 @@ test.each(['closing', 'deleted'] as const)(
   async (how) => {
     const acted: unknown[] = []
     const act = tool('Act', async (input) => {
-      await sleep(5)
+      await takeTime(5)
       return { output: `acted ${acted.push(input)}` }
     })
     const calls = Array.from({ length: 120 }, (_, n) => call('Act', { n }))

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Event, EventOf } from '../../src/contract/events/event.ts'
@@ -15,6 +14,7 @@ import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
 import { deleteWhileOpening } from './gone.ts'
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
+import { takeTime } from '../support/take-time.ts'
 
 /** `slow`: so many appends take their time. */
 type Luck = { kind: 'crash' } | { kind: 'stop' } | { kind: 'slow'; times: number }
@@ -42,7 +42,7 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   let live: Conversation | undefined
   const act = tool('Act', async (input, { toolUseId, signal }) => {
     begun.push({ toolUseId, name: 'Act', input, seq: live!.state.lastSeq })
-    await sleep(Number(input['ms']), undefined, { signal }).catch(() => {}) // it was interrupted
+    await takeTime(Number(input['ms']), signal)
     return { output: 'acted' }
   })
   const store = mortalStore()

@@ -1,4 +1,4 @@
-import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as tick } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
@@ -11,6 +11,7 @@ import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { SharedLog } from './fixtures.ts'
 import { answer, delta, message, seqsOf, sharedLog, tempDirectory, toldLate, toolResult } from './fixtures.ts'
 import { effort } from '../support/patience.ts'
+import { takeTime } from '../support/take-time.ts'
 
 let shared: SharedLog
 let log: EventLog
@@ -127,7 +128,7 @@ describe('A reader', () => {
     const writers = Array.from({ length: 3 }, async (_, n) => {
       for (let i = 0; i < appends; i++) {
         await append(((i * 7 + n) % 5) + 1)
-        if (i % 17 === n) await sleep(Math.random() * 3)
+        if (i % 17 === n) await takeTime(Math.random() * 3)
       }
     })
     const written = Promise.all(writers).then(() => (writing.isDone = true))
@@ -136,8 +137,8 @@ describe('A reader', () => {
     while (!writing.isDone && readers.length < MAX_READERS) {
       const from = Math.floor(Math.random() * (log.head + 1))
       const isSlow = Math.random() < 0.3
-      readers.push({ from, reader: read({ afterSeq: from, deltas: true }, isSlow ? () => sleep(2) : undefined) })
-      await sleep(Math.random() * effort(4, 40))
+      readers.push({ from, reader: read({ afterSeq: from, deltas: true }, isSlow ? () => takeTime(2) : undefined) })
+      await takeTime(Math.random() * effort(4, 40))
     }
     await written
     const { head } = log
@@ -192,7 +193,7 @@ describe('A reader', () => {
 
   test.each(['deleted', 'closing'] as const)('receives the end of the log after its last events: %s', async (end) => {
     await append(3)
-    const readers = [read({ afterSeq: 0 }), read(), read({ afterSeq: 0 }, () => sleep(30))]
+    const readers = [read({ afterSeq: 0 }), read(), read({ afterSeq: 0 }, () => takeTime(30))]
     await tick()
     await append(2)
     await tick()
@@ -240,10 +241,10 @@ describe('A filter by type', () => {
   })
 
   test('never reports a position beyond the events it has yielded', async () => {
-    const reader = read({ types }, () => sleep(1))
+    const reader = read({ types }, () => takeTime(1))
     for (let i = 0; i < 200; i++) {
       await log.append(i % 3 === 0 ? [toolResult(i), message('x')] : [message('y')])
-      if (i % 10 === 0) await sleep(1)
+      if (i % 10 === 0) await takeTime(1)
     }
     await expect.poll(() => reader.records.length).toBe(67)
     reader.stop()
@@ -371,7 +372,7 @@ describe('A slow reader', () => {
 
   test('of the backlog is never cut off, however many events arrive meanwhile', async () => {
     await append(2000)
-    const reader = read({ afterSeq: 0, limits }, () => sleep(1))
+    const reader = read({ afterSeq: 0, limits }, () => takeTime(1))
     for (let i = 0; i < 50; i++) await append(40)
     await expect.poll(() => reader.records.length).toBe(4000)
     reader.stop()

@@ -2,7 +2,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventDraft } from '../../src/contract/events/event.ts'
 import type { TransientDraft } from '../../src/contract/events/transient-event.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
@@ -10,6 +9,7 @@ import { EventLog } from '../../src/events/event-log.ts'
 import type { StoredEvent, StoredLog } from '../../src/events/event-store.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
+import { takeTime } from '../support/take-time.ts'
 
 export type TempDirectory = AsyncDisposable & { readonly path: string }
 
@@ -92,7 +92,7 @@ export function toldLate(stored: StoredLog, ms: (call: number) => number): Store
     append: async (...args) => {
       const delay = ms(calls++)
       const outcome = await stored.append(...args)
-      await sleep(delay)
+      await takeTime(delay)
       return outcome
     },
     read: (options) => stored.read(options),

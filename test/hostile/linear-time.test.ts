@@ -39,12 +39,17 @@ import {
 } from '../../src/tools/editor/text-edit.ts'
 import { findLines, needleOf } from '../../src/files/search/find-lines.ts'
 import { IS_SOAK } from '../support/patience.ts'
+import { processorMsOf, readingMsOf } from '../support/processor-time.ts'
 
 /** The largest in `npm run soak` only. */
 const SIZES = { '100 kB': 1e5, '1 MB': 1e6, ...(IS_SOAK && { '10 MB': 1e7 }) }
 
-/** Linear work on 10 MB takes a tenth of a second; a square would take minutes. The machine may be busy with other tests. */
-const MAX_CPU_MS = 10_000
+/**
+ * Of the time it takes to look at each character once. Linear work takes up to 100 times as long, on the smallest of these
+ * sizes a square takes 100,000 times as long. Nothing is slower by what is loaded or compiled meanwhile.
+ */
+const MOST_TIMES = 5000
+const LOADING_MS = 1000
 
 const same = (text: string) => text
 const unchanged = async (text: string) => text
@@ -219,9 +224,7 @@ function thrown(work: () => void): void {
 
 describe.each(Object.entries(SIZES))('of %s', (_name, size) => {
   test.each(WORK)('%s', async (_what, work) => {
-    const before = process.cpuUsage()
-    await work(size)
-    const { user, system } = process.cpuUsage(before)
-    expect((user + system) / 1000).toBeLessThan(MAX_CPU_MS)
+    const plain = await readingMsOf(size)
+    expect(await processorMsOf(() => work(size))).toBeLessThan(MOST_TIMES * plain + LOADING_MS)
   })
 })

@@ -5,7 +5,7 @@ import http from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setInterval as every } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { HttpBench } from './fixtures.ts'
@@ -549,19 +549,25 @@ test('a client that waits for `100 Continue` receives it', async () => {
 })
 
 describe('a file that comes slowly', () => {
-  const options = { http: { times: { headersMs: 5000, checkMs: 50, jsonMs: 300, silenceMs: 300, stallMs: 60_000 } } }
-  const headOf = (base: string) =>
-    `PUT ${base}/files/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n`
+  const times = { headersMs: 60_000, checkMs: 50, jsonMs: 300, silenceMs: 300, stallMs: 60_000 }
+  const options = { http: { times } }
+  const headOf = (base: string, length = 'Content-Length: 10', name = 'a') =>
+    `PUT ${base}/files/${name} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
 
   test('may take its time as long as it comes, also when it calls itself JSON', async () => {
-    await using files = await setFiles({}, options)
+    await using files = await setFiles({}, { http: { times: { ...times, silenceMs: 3000 } } })
     const url = new URL(await files.http.listen())
     const socket = connect(Number(url.port), url.hostname)
-    socket.write(headOf(files.base))
-    for (let i = 0; i < 10; i++) {
-      await sleep(60)
-      socket.write('x')
+    socket.write(headOf(files.base, 'Transfer-Encoding: chunked'))
+    // It takes longer than one that began later, of which nothing comes.
+    const silent = { isEnded: false }
+    const ended = raw(url, headOf(files.base, undefined, 'silent')).finally(() => (silent.isEnded = true))
+    for await (const _ of every(20)) {
+      if (silent.isEnded) break
+      socket.write('1\r\nx\r\n')
     }
+    expect(await ended).toMatch(/^HTTP\/1\.1 408 /)
+    socket.write('0\r\n\r\n')
     const [answer] = (await once(socket, 'data')) as [Buffer]
     socket.destroy()
     expect(answer.toString()).toMatch(/^HTTP\/1\.1 201 /)

@@ -1,7 +1,6 @@
 /** The HTTP server in this process, in front of real conversations. */
 import { PendingAuthorizations } from '../../src/mcp/oauth/pending-authorizations.ts'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { expect } from 'vitest'
 import { ErrorBody } from '../../src/contract/problem.ts'
@@ -15,6 +14,7 @@ import { createFirehoseSlots, createStreamSlots } from '../../src/http/streams/s
 import { createBodyHash } from '../../src/security/body-hash.ts'
 import { MODEL_KEY, setBench } from '../conversations/fixtures.ts'
 import type { Bench, BenchOptions } from '../conversations/fixtures.ts'
+import { takeTime } from '../support/take-time.ts'
 
 export const KEY = 'the-master-key-of-these-tests'
 export const OLD_KEY = 'the-key-before-that-one-0000'
@@ -90,7 +90,10 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     readiness: async () => ({ status: readiness.isReady ? 'ok' : 'unavailable' }),
     isStarting: () => readiness.isStarting,
     async untilStarted(signal) {
-      while (readiness.isStarting) await sleep(5, undefined, { signal })
+      while (readiness.isStarting) {
+        signal.throwIfAborted()
+        await takeTime(5, signal)
+      }
     },
     metrics: bench.metrics,
     streamSlots: createStreamSlots(MAX_STREAMS),

@@ -36,7 +36,7 @@ test('a client that sends no byte at all is not waited for', async () => {
 })
 
 test('a request that comes in time is not ended for those that do not', async () => {
-  await using http = await setHttp({ http: { times: TIMES } })
+  await using http = await setHttp({ http: { times: { ...TIMES, headersMs: 60_000, jsonMs: 60_000 } } })
   const url = await http.listen()
   const body = JSON.stringify({ llm_config: { model: 'm' }, title: 'x'.repeat(150) })
   const response = await fetch(`${url}/conversations`, {
@@ -48,7 +48,7 @@ test('a request that comes in time is not ended for those that do not', async ()
 })
 
 test('a large body may take its time as long as it comes, and is ended when nothing of it does', async () => {
-  await using http = await setHttp({ http: { times: TIMES } })
+  await using http = await setHttp({ http: { times: { ...TIMES, headersMs: 60_000, silenceMs: 3000 } } })
   http.app.addContentTypeParser('application/octet-stream', async (_request: unknown, payload: Readable) =>
     text(payload),
   )
@@ -60,15 +60,20 @@ test('a large body may take its time as long as it comes, and is ended when noth
     socket.write(`${head}Content-Length: ${bytes}\r\n\r\n`)
     return socket
   }
-  const slow = send(10)
+  const slow = send(100_000)
   const answer = text(slow)
+  // It takes longer than one that began later, of which nothing comes.
+  const silent = { isEnded: false }
+  const ended = text(send(10)).finally(() => (silent.isEnded = true))
   let sent = 0
-  for await (const _ of every(80)) {
+  for await (const _ of every(20)) {
+    if (silent.isEnded) break
     slow.write('x')
-    if (++sent === 10) break
+    sent++
   }
-  expect(await answer).toContain('{"bytes":10}')
-  expect(await text(send(10))).toMatch(/^HTTP\/1\.1 408 /)
+  expect(await ended).toMatch(/^HTTP\/1\.1 408 /)
+  slow.write('x'.repeat(100_000 - sent))
+  expect(await answer).toContain('{"bytes":100000}')
 })
 
 test('an endless body keeps no connection open, whatever its type, after the time limit of a JSON body', async () => {

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { ConnectionOptions } from '../../src/http/socket/connection.ts'
 import { SocketConnection } from '../../src/http/socket/connection.ts'
 import { sendFeed } from '../../src/http/socket/send-feed.ts'
 import { message, sharedLog, toolResult } from '../events/fixtures.ts'
+import type { EventLog } from '../../src/events/event-log.ts'
 
 describe('a connection', () => {
   let server: WebSocketServer
@@ -50,9 +50,10 @@ describe('a connection', () => {
   })
 
   test('does not take a peer for gone whose answers it has not read', async () => {
-    const connected = await connect({ pingMs: 300 })
+    const [connected, other] = [await connect({ pingMs: 300 }), await connect({ pingMs: 300 })]
+    const pings = countPings(other)
     for (let i = 0; i < 40; i++) connected.client.send(`${i}`)
-    await sleep(1000)
+    await expect.poll(pings).toBeGreaterThan(2)
     expect(isGone(connected)).toBe(false)
     expect(await connected.socket.frames.next()).toMatchObject({ value: '0' })
   })
@@ -61,7 +62,10 @@ describe('a connection', () => {
     const { client, socket } = await connect({})
     const sent = Array.from({ length: 400 }, (_, i) => `${i} ${'x'.repeat(100_000)}`)
     for (const frame of sent) client.send(frame)
-    await sleep(200)
+    // By then, another peer has sent as much, all of which was read.
+    const other = await connect({})
+    for (const frame of sent) other.client.send(frame)
+    for (const frame of sent) expect((await other.socket.frames.next()).value).toBe(frame)
     // What the kernel does not take for us stays with the peer.
     expect(client.bufferedAmount).toBeGreaterThan(20_000_000)
     for (const frame of sent) expect((await socket.frames.next()).value).toBe(frame)
@@ -69,7 +73,7 @@ describe('a connection', () => {
   })
 
   test('waits for a peer that is slow, and ends one that takes nothing at all', async () => {
-    const slow = await connect({ stallMs: 2000 })
+    const slow = await connect({ stallMs: 60_000 })
     const stuck = await connect({ stallMs: 100 })
     const large = Buffer.alloc(20_000_000, 'x')
     for (const { client } of [slow, stuck]) client.pause()
@@ -85,26 +89,36 @@ describe('a connection', () => {
   })
 
   test('reports, after a silence, the position reached behind a filter, and only if it has moved', async () => {
+    const openFeed = async (log: EventLog) => {
+      const { client, socket } = await connect({})
+      const got: object[] = []
+      client.on('message', (data: Buffer) => got.push(JSON.parse(data.toString())))
+      const sending = sendFeed(socket, log, {
+        types: new Set(['ToolResult']),
+        bufferBytes: 65_536,
+        heartbeatMs: 30,
+        onOpen: () => () => {},
+        greetings: [{ type: 'ready' }],
+        reached: (after_seq) => ({ type: 'reached', after_seq }),
+      })
+      return { client, got, sending }
+    }
     await using shared = await sharedLog()
-    const { client, socket } = await connect({})
-    const got: object[] = []
-    client.on('message', (data: Buffer) => got.push(JSON.parse(data.toString())))
-    const sending = sendFeed(socket, shared.log, {
-      types: new Set(['ToolResult']),
-      bufferBytes: 65_536,
-      heartbeatMs: 30,
-      onOpen: () => () => {},
-      greetings: [{ type: 'ready' }],
-      reached: (after_seq) => ({ type: 'reached', after_seq }),
-    })
+    const { client, got, sending } = await openFeed(shared.log)
     await shared.log.append([message('kept back'), toolResult('told'), message('kept back')])
     await expect.poll(() => got.at(-1)).toEqual({ type: 'reached', after_seq: 3 })
-    await sleep(100)
+    // Another reader, which came later, has some heartbeats meanwhile.
+    await using others = await sharedLog()
+    const other = await openFeed(others.log)
+    for (const after_seq of [1, 2, 3]) {
+      await others.log.append([message('kept back')])
+      await expect.poll(() => other.got.at(-1)).toEqual({ type: 'reached', after_seq })
+    }
     await shared.log.append([message('kept back')])
     await expect.poll(() => got.at(-1)).toEqual({ type: 'reached', after_seq: 4 })
     expect(got).toMatchObject([{ type: 'ready' }, { seq: 2 }, { type: 'reached' }, { type: 'reached' }])
-    client.terminate()
-    await sending
+    for (const each of [client, other.client]) each.terminate()
+    await Promise.all([sending, other.sending])
   })
 
   test('ends with its last frame and code behind everything else, and sends nothing afterwards', async () => {

@@ -13,6 +13,7 @@ import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startSilentEndpoint } from '../support/silent-endpoint.ts'
 import { ask, chatWith } from './asking.ts'
 import { HttpLlm } from '../../src/llm/http-llm.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 /** Of `localhost`, signed by itself, for a hundred years. */
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../support/tls', name))
@@ -32,7 +33,7 @@ async function startSecureServer() {
 
 const trusting = () => createPooledFetch({ connector: async () => buildConnector({ ca: TLS.cert }) })
 
-const post = (headers: Record<string, string>, signal = AbortSignal.timeout(20_000)) =>
+const post = (headers: Record<string, string>, signal = AbortSignal.timeout(PATIENCE_MS)) =>
   ({ method: 'POST', body: Buffer.from('{}'), headers, signal }) as unknown as RequestInit
 
 test.each([

@@ -13,6 +13,7 @@ import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { LlmPiece } from '../../src/llm/llm.ts'
 import { HttpLlm } from '../../src/llm/http-llm.ts'
 import { ask, askScript, delta, event, rawTurn, stop, toolCalls } from './asking.ts'
+import { keepBusy } from '../support/take-time.ts'
 
 const MIB = 1024 * 1024
 
@@ -158,8 +159,7 @@ test('the event loop runs between the deltas of one read, however slow their rea
   const turnsAt: number[] = []
   await deltasOf([calls, toolCalls].map(event).join(''), () => {
     turnsAt.push(loop.turns)
-    const end = performance.now() + 2
-    while (performance.now() < end);
+    keepBusy(2)
   })
   loop.isOver = true
   await counting

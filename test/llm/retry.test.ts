@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { HttpLlm } from '../../src/llm/http-llm.ts'
 import { retryWaitMs } from '../../src/llm/retry.ts'
@@ -85,8 +86,8 @@ describe('an answer that broke off', () => {
   })
 
   test('because its time was up in the middle of its text is not repeated: the next one would not be done either', async () => {
-    const { error, requests } = await askScript([{ text: 'a b c d e f g h', chunk_delay_ms: 100 }], {
-      timeout: 0.4,
+    const { error, requests } = await askScript([{ text: 'a '.repeat(1000), chunk_delay_ms: 100 }], {
+      timeout: 3,
       num_retries: 3,
     })
     expect(error?.partial?.text).toMatch(/^a/)
@@ -145,18 +146,18 @@ describe('the wait before a retry', () => {
     expect(wait({ 'retry-after': 'soon' })).toBeLessThanOrEqual(1000)
   })
 
-  test('is kept: a Retry-After of the server holds the request back', async () => {
-    const started = performance.now()
-    await askScript([fails(429, { 'retry-after-ms': '300' }), done], { num_retries: 1 })
-    expect(performance.now() - started).toBeGreaterThanOrEqual(299)
-  })
-
-  test('ends with the abort', async () => {
+  test('is kept: a Retry-After of the server holds the request back, until an abort', async () => {
     await using model = await startScriptedModel([fails(429, { 'retry-after': '3000' }), done])
     const reason = new Error('paused')
     const stop = new AbortController()
-    setTimeout(() => stop.abort(reason), 100)
-    await expect(ask(chatWith(model, { num_retries: 1 }), QUESTION, stop.signal)).rejects.toBe(reason)
+    const asking = ask(chatWith(model, { num_retries: 1 }), QUESTION, stop.signal)
+    await expect.poll(() => model.requests.length).toBe(1)
+    // Others, which come later and are not held back, retry meanwhile.
+    const others = await askScript([fails(429), fails(429), fails(429), fails(429), done], { num_retries: 4 })
+    expect(others.requests).toHaveLength(5)
+    expect(model.requests).toHaveLength(1)
+    stop.abort(reason)
+    await expect(asking).rejects.toBe(reason)
   })
 })
 
@@ -168,7 +169,8 @@ describe('time', () => {
   })
 
   test('of a whole answer counts until its end', async () => {
-    const { error } = await askScript([{ text: 'a b c d e f g h', chunk_delay_ms: 100 }], { timeout: 0.4 })
+    // Many words: none of the waits is as long as the limit, and all of them are longer.
+    const { error } = await askScript([{ text: 'a '.repeat(1000), chunk_delay_ms: 100 }], { timeout: 3 })
     expect(error).toMatchObject({ type: 'network' })
     expect(error?.partial?.text).toMatch(/^a/)
   })
@@ -179,14 +181,17 @@ describe('time', () => {
     const { error } = await ask(chatWith(model, {}, { idleTimeoutMs: 100 }))
     expect(error).toMatchObject({ type: 'network', retryable: true, partial: { text: 'Well' } })
     expect(error?.message).toContain('silent')
-    await vi.waitFor(() => expect(model.requests[0]?.closedEarly).toBe(true))
+    await expect.poll(() => model.requests[0]?.closedEarly).toBe(true)
   })
 
   test('caused by the reader does not count as the model’s', async () => {
-    await using model = await startScriptedModel([{ text: 'a b c', chunk_delay_ms: 20 }])
-    const stream = chatWith(model, {}, { idleTimeoutMs: 100 }).stream(QUESTION, AbortSignal.timeout(PATIENCE_MS))
+    const limit = { idleTimeoutMs: 500 }
+    await using model = await startScriptedModel([{ text: 'a b c', chunk_delay_ms: 1 }])
+    const stream = chatWith(model, {}, limit).stream(QUESTION, AbortSignal.timeout(PATIENCE_MS))
     let next = await stream.next()
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    // A model that falls silent later comes to the end of the same time.
+    const silent = { raw: [event(delta({ content: 'Well' }))], hang: true }
+    expect((await askScript([silent], {}, limit)).error?.message).toContain('silent')
     while (!next.done) next = await stream.next()
     expect(next.value.text).toBe('a b c')
   })
@@ -198,7 +203,8 @@ describe('time', () => {
     for (let turn = 0; turn < 3; turn++) {
       await ask(llm)
       sockets.add(model.requests.at(-1)?.clientPort)
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      // The end of the response follows its last event.
+      for (let turn = 0; turn < 200; turn++) await nextTurn()
     }
     expect(sockets.size).toBe(1)
   })
@@ -206,18 +212,28 @@ describe('time', () => {
 
 describe('an abort', () => {
   test.each([
-    ['before the request', 0, { text: 'late' }],
-    ['before the answer begins', 50, { text: 'late', delay_ms: 5000 }],
-    ['in the middle of it', 120, { text: 'a b c d e f g h', chunk_delay_ms: 50 }],
-  ])('%s throws the reason and closes the connection', async (_, afterMs, turn) => {
+    ['before the request', 0],
+    ['before the answer begins', 1],
+    ['in the middle of it', 2],
+  ])('%s throws the reason and closes the connection', async (_, moment) => {
+    const turn =
+      moment === 2 ? { raw: [event(delta({ content: 'a' }))], hang: true } : { text: 'late', delay_ms: 60_000 }
     await using model = await startScriptedModel([turn])
     const reason = new Error('paused')
     const stop = new AbortController()
-    if (afterMs === 0) stop.abort(reason)
-    else setTimeout(() => stop.abort(reason), afterMs)
-    await expect(ask(chatWith(model), QUESTION, stop.signal)).rejects.toBe(reason)
-    if (afterMs === 0) return expect(model.requests).toHaveLength(0)
-    await vi.waitFor(() => expect(model.requests[0]?.closedEarly).toBe(true))
+    if (moment === 0) stop.abort(reason)
+    const stream = chatWith(model).stream(QUESTION, stop.signal)
+    const whole = async () => {
+      while (!(await stream.next()).done) if (moment === 2) stop.abort(reason)
+    }
+    const asking = expect(whole()).rejects.toBe(reason)
+    if (moment === 1) {
+      await expect.poll(() => model.requests.length).toBe(1)
+      stop.abort(reason)
+    }
+    await asking
+    if (moment === 0) return expect(model.requests).toHaveLength(0)
+    await expect.poll(() => model.requests[0]?.closedEarly).toBe(true)
   })
 
   test('of the reading alone closes the connection too', async () => {
@@ -225,7 +241,7 @@ describe('an abort', () => {
     const stream = chatWith(model).stream(QUESTION, AbortSignal.timeout(PATIENCE_MS))
     await stream.next()
     await stream.return(undefined as never)
-    await vi.waitFor(() => expect(model.requests[0]?.closedEarly).toBe(true))
+    await expect.poll(() => model.requests[0]?.closedEarly).toBe(true)
   })
 
   test('leaves no listener on the signal', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parseHost } from '../../src/network/host.ts'
 import { createPrivateHosts, isMetadata, parsePrivateRule } from '../../src/network/private-hosts.ts'
 import { AddressDenied, createOutboundConnector } from '../../src/network/outbound-connector.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 function rule(text: string) {
   const parsed = parsePrivateRule(text)
@@ -60,7 +61,7 @@ test.each(['169.254.169.254', 'fe80::1', 'fd00:ec2::254', '100.100.100.200', '16
   async (address) => {
     expect(isMetadata(address)).toBe(true)
     const reach = createOutboundConnector({ privateRules: [rule('1.0.0.0/0'), rule('[1::]/0')] })
-    await expect(reach.connect(parseHost(address)!, 80, AbortSignal.timeout(20_000))).rejects.toBeInstanceOf(
+    await expect(reach.connect(parseHost(address)!, 80, AbortSignal.timeout(PATIENCE_MS))).rejects.toBeInstanceOf(
       AddressDenied,
     )
   },
@@ -80,7 +81,7 @@ test.each([
   ['2002:7f00:1::', '6to4'],
 ])('%s is not connected to: it is %s', async (address, reason) => {
   const reach = createOutboundConnector({ privateRules: [] })
-  await expect(reach.connect(parseHost(address)!, 80, AbortSignal.timeout(20_000))).rejects.toThrow(reason)
+  await expect(reach.connect(parseHost(address)!, 80, AbortSignal.timeout(PATIENCE_MS))).rejects.toThrow(reason)
 })
 
 test('a name that resolves only to the machine’s own addresses is refused', async () => {
@@ -88,5 +89,7 @@ test('a name that resolves only to the machine’s own addresses is refused', as
     privateRules: [],
     resolve: async () => ['127.0.0.1', '::1', '::ffff:10.0.0.1'],
   })
-  await expect(reach.connect(parseHost('rebound.test')!, 80, AbortSignal.timeout(20_000))).rejects.toThrow('loopback')
+  await expect(reach.connect(parseHost('rebound.test')!, 80, AbortSignal.timeout(PATIENCE_MS))).rejects.toThrow(
+    'loopback',
+  )
 })

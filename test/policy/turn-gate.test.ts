@@ -4,6 +4,7 @@ import type { GatedCall } from '../../src/policy/permissions.ts'
 import { PermissionGate } from '../../src/policy/permissions.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 import { TurnGate } from '../../src/policy/turn-gate.ts'
+import { keepBusy } from '../support/take-time.ts'
 
 const CONFIRM: GateRules = { mode: 'bypass', confirmation: true, rules: ruleSetOf(undefined) }
 const FREE: GateRules = { ...CONFIRM, confirmation: false }
@@ -68,9 +69,7 @@ test('other work gets a turn of the event loop while long decisions are made', a
   }
   setImmediate(count)
   // Longer than a slice: the processor time of a decision that takes as long as it may.
-  const { begin } = setGate(() => {
-    for (const end = performance.now() + 25; performance.now() < end;);
-  })
+  const { begin } = setGate(() => keepBusy(25))
   await begin(callsOf(10), [CONFIRM])
   left = false
   expect(turns).toBeGreaterThanOrEqual(9)

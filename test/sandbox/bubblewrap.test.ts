@@ -349,20 +349,29 @@ describe('what a shell leaves behind', () => {
 
   test('keeps the shell from being closed for idleness', async () => {
     const place = await setPlace()
-    const { id, session, workdir } = await place.open()
-    const shells = new BashShells({
-      conversationId: id,
-      workdir,
-      stateDir: join(session, 'shells'),
-      outputDir: join(session, 'outputs'),
-      privateDir: join(session, 'private'),
-      env: HostEnvironment.from({ PATH: process.env['PATH'] }),
-      launcher: await requireWall(place.whole),
-      limits: { idleMs: 20 },
-    })
-    onTestFinished(() => shells.close())
-    await runIn(shells.get('agent'), "env -i setsid sh -c 'sleep 30 >/dev/null 2>&1 &' >/dev/null 2>&1; sleep 0.05")
-    await new Promise((resolve) => setTimeout(resolve, 150))
+    const openShortly = async () => {
+      const { id, session, workdir } = await place.open()
+      const shells = new BashShells({
+        conversationId: id,
+        workdir,
+        stateDir: join(session, 'shells'),
+        outputDir: join(session, 'outputs'),
+        privateDir: join(session, 'private'),
+        env: HostEnvironment.from({ PATH: process.env['PATH'] }),
+        launcher: await requireWall(place.whole),
+        limits: { idleMs: 20 },
+      })
+      onTestFinished(() => shells.close())
+      return shells
+    }
+    const shells = await openShortly()
+    await runIn(shells.get('agent'), "env -i setsid sh -c 'sleep 1000 >/dev/null 2>&1 &' >/dev/null 2>&1; sleep 0.05")
+    // Others, which became idle later, are closed meanwhile.
+    for (let times = 0; times < 2; times++) {
+      const others = await openShortly()
+      await runIn(others.get('agent'), 'true')
+      await expect.poll(() => others.list()).toMatchObject([{ status: 'suspended' }])
+    }
     expect((await runIn(shells.get('agent'), 'cat /proc/[0-9]*/comm')).stdout).toContain('sleep')
   })
 

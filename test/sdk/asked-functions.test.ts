@@ -1,12 +1,12 @@
 /** Hooks that are functions, where the server does not call them itself: it asks for their answers. */
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import type { HooksOption, QueryOptions } from '../../src/index.ts'
 import { createServer, query, run } from '../../src/index.ts'
 import { removeLeftHooks } from '../../src/sdk/hooks/left-hooks.ts'
 import { setSdkStage, startHooked } from './stage.ts'
+import { until } from '../support/until.ts'
 
 const stage = await setSdkStage()
 const server = await createServer({ persistDir: join(stage.home, 'server') })
@@ -101,7 +101,7 @@ test('two programs with functions share a directory, and each answers for its ow
   }
   const watch = ({ tool_input: input }: Record<string, unknown>) => void asked.push(input)
   const own = run({ prompt: messages(), options: { ...stage.options, ...shared, tools: ['Bash'], hooks: pre(watch) } })
-  while (asked.length === 0) await sleep(10)
+  await until('the first call', async () => asked.length > 0)
   const other = startHooked({ ...stage.options, ...shared }, bash('echo other'))
   const said = await text(other.stdout)
   holding.resolve()

@@ -1,6 +1,6 @@
 /** Queries whose agent has subagents in the background. */
 import { expect, test } from 'vitest'
-import type { QueryOptions } from '../../src/index.ts'
+import type { QueryEvent, QueryOptions } from '../../src/index.ts'
 import { query, run, sessions } from '../../src/index.ts'
 import { resultsIn, setServedStage } from './stage.ts'
 
@@ -16,17 +16,19 @@ const asking = background(`call Bash ${JSON.stringify({ command: 'mkdir made' })
 const logOf = (id: string) => Array.fromAsync(sessions({ persistDir }).read(id))
 
 test('a query waits for them, decides about their calls, and ends with the run that reads their results', async () => {
-  const outcome = await run({
-    prompt: asking,
-    options: {
-      ...options,
-      canUseTool: () => new Promise((resolve) => setTimeout(resolve, 300, { behavior: 'allow' })),
-    },
-  })
-  const [own, again] = resultsIn(outcome.events).filter((event) => !('parent_tool_use_id' in event))
+  const ended = Promise.withResolvers<void>()
+  const canUseTool = async () => {
+    await ended.promise
+    return { behavior: 'allow' as const }
+  }
+  const events: QueryEvent[] = []
+  for await (const event of query({ prompt: asking, options: { ...options, canUseTool } })) {
+    events.push(event)
+    if (event.type === 'Result') ended.resolve()
+  }
+  const [own, again] = resultsIn(events).filter((event) => !('parent_tool_use_id' in event))
   expect(own).toMatchObject({ stop_reason: 'completed' })
   expect(again).toMatchObject({ final_text: expect.stringContaining('It said: [no output]') })
-  expect(outcome.finalText).toContain('It said: [no output]')
 })
 
 test('a query that cannot decide ends, and one that can decides later, for which the main agent is not asked', async () => {

@@ -1,12 +1,12 @@
 /** Hooks that are functions, while servers and programs are killed. */
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import type { QueryOptions } from '../../src/index.ts'
 import { createClient, run } from '../../src/index.ts'
 import { KEY, startServer } from '../support/server.ts'
 import { setSdkStage, startHooked } from './stage.ts'
+import { until } from '../support/until.ts'
 
 const stage = await setSdkStage()
 const server = await startServer()
@@ -32,7 +32,7 @@ test('the server is killed while a function works: the run has ended, and the ne
   }
   async function* messages() {
     yield bash('echo one')
-    while (asked.length === 0) await sleep(10)
+    await until('the first call', async () => asked.length > 0)
     await restarted
     yield bash('echo two')
   }

@@ -9,6 +9,7 @@ import type { QueryEvent, QueryOptions } from '../../src/index.ts'
 import { createServer, query, run, sessions, tool } from '../../src/index.ts'
 import { lockDataDirectory } from '../../src/storage/files/data-lock.ts'
 import { eventsOf, resultsIn, setSdkStage } from './stage.ts'
+import { takeTime } from '../support/take-time.ts'
 
 const stage = await setSdkStage()
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -56,7 +57,7 @@ describe('a query', () => {
     await using _lock = await lockDataDirectory(dataDir)
     const abortController = new AbortController()
     const asking = run({ prompt: 'x', options: { ...options, persistDir: dataDir, abortController } })
-    setTimeout(() => abortController.abort(new Error('given up')), 200)
+    void takeTime(200).then(() => abortController.abort(new Error('given up')))
     await expect(asking).rejects.toThrow('given up')
   })
 

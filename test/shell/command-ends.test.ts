@@ -132,7 +132,7 @@ describe('a state that prevents the next shell from starting is discarded, and t
     ['replaces it', 'exec sleep 1000'],
     ['closes its input', 'exec 0<&-'],
   ])('because it %s', async (_, state) => {
-    const { run, shells, reopen, workdir } = await openShells({ limits: { startMs: 2000 } })
+    const { run, shells, reopen, workdir } = await openShells({ limits: { startMs: 5000 } })
     await run(save(state))
     await shells.close()
     const next = await runIn(reopen().get('agent'), 'echo up')

@@ -16,6 +16,7 @@ import { requireWall } from '../support/wall.ts'
 import { HostEnvironment } from '../../src/lib/start-process.ts'
 import { BashShells, type ShellsOptions } from '../../src/shell/shells.ts'
 import { PATIENCE_S } from '../support/patience.ts'
+import { until } from '../support/until.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -90,7 +91,7 @@ export function processesOf(conversationId: string): number {
   return markedProcesses(conversationId).length
 }
 
-/** Until `check` holds; the test's own time limit ends it otherwise. */
+/** Resolves when `check` returns true. */
 export async function eventually(check: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await check())) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until(check.toString(), async () => await check())
 }

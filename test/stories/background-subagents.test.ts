@@ -1,11 +1,11 @@
 /** Subagents in the background, through HTTP only: each ends exactly once, and the main agent reads its result once. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { createPlanner, expectWhole, ofMain, ofSubagents, task } from '../support/subagents.ts'
+import { until } from '../support/until.ts'
 
 const planner = createPlanner()
 const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
@@ -20,19 +20,13 @@ afterAll(() => stage[Symbol.asyncDispose]())
 const call = (...args: Parameters<Stage['server']['call']>) => stage.server.call(...args)
 const create = (fields: object = {}) => stage.create({ agents, tools: ['Bash'], ...fields })
 
-async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
-  for (;;) {
-    const found = await look()
-    if (found) return found
-    await sleep(15)
-  }
-}
 const results = async (id: string, count: number) =>
-  await until(async () => {
+  await until('what is expected', async () => {
     const all = await stage.events(id)
     return ofMain(all, 'Result').length >= count && all
   })
-const untilWorking = (id: string) => until(async () => ofSubagents(await stage.events(id), 'ToolUse').length > 0)
+const untilWorking = (id: string) =>
+  until('calls of subagents', async () => ofSubagents(await stage.events(id), 'ToolUse').length > 0)
 const statusOf = async (id: string) => (await call('GET', `/conversations/${id}`)).body.status
 const lastQuestion = (text: string) => planner.seen.findLast((question) => question.text.includes(text))!
 
@@ -65,7 +59,7 @@ test('a run that is active reads it at its next step', async () => {
   }
   const id = await create()
   await stage.say(id, 'both at once')
-  const all = await until(async () => {
+  const all = await until('what is expected', async () => {
     const events = await stage.events(id)
     return ofMain(events, 'Result').at(-1)?.final_text === 'Read it.' && events
   })
@@ -81,13 +75,13 @@ test('a pause stops it, a run continues it, and a paused conversation is not sta
   }
   const id = await create()
   await stage.say(id, 'begin it')
-  await until(async () => lastQuestion('slow steps')?.text.includes('touch one'))
+  await until('the question', async () => lastQuestion('slow steps')?.text.includes('touch one'))
   expect((await call('POST', `/conversations/${id}/pause`)).body.status).toBe('paused')
   planner.plan['slow steps'] = [bash('touch one'), { text: 'Slowly done.' }]
   // The run may have asked the model before it ended.
   planner.plan['Slowly done.'] = [{ text: 'It is done.' }, { text: 'It is done.' }]
   await call('POST', `/conversations/${id}/run`)
-  const all = await until(async () => {
+  const all = await until('what is expected', async () => {
     const events = await stage.events(id)
     return ofMain(events, 'Result').at(-1)?.final_text === 'It is done.' && events
   })
@@ -96,7 +90,7 @@ test('a pause stops it, a run continues it, and a paused conversation is not sta
 
   planner.plan['slow steps'] = [bash('sleep 100'), { text: 'Never.' }]
   await stage.say(id, 'begin it')
-  await until(async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
+  await until('calls of subagents', async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
   expect((await call('POST', `/conversations/${id}/pause`, { interrupt: true })).body.status).toBe('paused')
   const ended = await stage.events(id)
   expectWhole(ended)
@@ -116,9 +110,9 @@ test('a kill reports it as interrupted exactly once, and it can be continued', a
   await stage.say(id, 'work behind')
   await untilWorking(id)
   await stage.server.restart('SIGKILL')
-  await until(async () => (await statusOf(id)) === 'paused')
+  await until('a pause', async () => (await statusOf(id)) === 'paused')
   await stage.server.restart('SIGKILL')
-  await until(async () => (await statusOf(id)) === 'paused')
+  await until('a pause', async () => (await statusOf(id)) === 'paused')
   const cut = await stage.events(id)
   expectWhole(cut)
   expect(ofSubagents(cut, 'Result')).toMatchObject([{ stop_reason: 'server_restart' }])
@@ -139,7 +133,7 @@ test('its approvals are listed while the conversation is idle, and it continues 
   }
   const id = await create({ permission_mode: 'default' })
   await stage.say(id, 'let it ask')
-  const [item] = await until(async () => {
+  const [item] = await until('what is expected', async () => {
     const { items } = (await call('GET', `/conversations/${id}/permissions`)).body
     return items.length > 0 && items
   })
@@ -149,7 +143,7 @@ test('its approvals are listed while the conversation is idle, and it continues 
   await stage.say(other, 'hello')
   expect(await statusOf(id)).toBe('idle')
   await call('POST', `/conversations/${id}/approve`, { request_id: item.request_id })
-  const all = await until(async () => {
+  const all = await until('what is expected', async () => {
     const events = await stage.events(id)
     return ofMain(events, 'Result').at(-1)?.final_text === 'Good.' && events
   })

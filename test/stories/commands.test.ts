@@ -1,12 +1,12 @@
 /** Commands that a client runs itself, through a real server: waited for, followed, fed, listed and ended. */
 import { request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import type { Answer } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
+import { until } from '../support/until.ts'
 
 let stage: Stage
 let id: string
@@ -79,7 +79,7 @@ describe('a command that is waited for', () => {
 
   test('is ended after its timeout, and its session continues', async () => {
     await run('cd /usr', { session_id: 'timed' })
-    const late = await run('echo begun; sleep 60', { timeout: 0.3, session_id: 'timed' })
+    const late = await run('echo begun; sleep 60', { timeout: 2, session_id: 'timed' })
     const why = { status: 'killed', killed_by: 'timeout', timed_out: true }
     expect(late).toMatchObject({ ...why, stdout: 'begun\n' })
     expect(await look(late.command_id)).toMatchObject(why)
@@ -130,14 +130,12 @@ describe('who goes away', () => {
     })
     leaving.on('error', () => {})
     leaving.end(JSON.stringify({ command, ...more }))
-    for (;;) {
-      const [newest] = (await call('GET', '/commands?limit=1')).body.items
-      if (newest?.id !== before && newest.status === 'running') {
-        leaving.destroy()
-        return newest.id
-      }
-      await sleep(10)
-    }
+    const newest = await until('the command to run', async () => {
+      const [item] = (await call('GET', '/commands?limit=1')).body.items
+      return item?.id !== before && item.status === 'running' && item
+    })
+    leaving.destroy()
+    return newest.id
   }
 
   test('leaves the command to its end, and finds what it came to', async () => {
@@ -178,11 +176,15 @@ describe('a command in the background', () => {
   })
 
   test('does not hold up its session, changes nothing in it, and starts also while the session is busy', async () => {
-    const busy = run('export LATER=no; sleep 0.5; export LATER=yes', { session_id: 'held' })
-    await sleep(50)
+    const busy = run('export LATER=no; until [ -e go ]; do sleep 0.05; done; export LATER=yes', { session_id: 'held' })
+    await until('the session to be busy', async () => {
+      const { items } = (await call('GET', '/shell-sessions')).body
+      return items.some((item: any) => item.session_id === 'held' && item.status === 'busy') // eslint-disable-line typescript/no-explicit-any
+    })
     const commandId = await start('cd /tmp; export MINE=1; sleep 0.1; echo done', { session_id: 'held' })
     expect(await follow(commandId)).toBe('done\n')
     expect((await look(commandId)).status).toBe('exited')
+    await run('touch go', { session_id: 'another' })
     await busy
     expect(await run('echo $LATER${MINE-}', { session_id: 'held' })).toMatchObject({ stdout: 'yes\n' })
   })

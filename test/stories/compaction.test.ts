@@ -1,9 +1,7 @@
 /** Long conversations, through HTTP only: the model behind them refuses every request that a strict endpoint would. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
 import { asksForSummary, faultsIn, userTexts } from '../support/chat-requests.ts'
 
 const WINDOW = 8000
@@ -95,7 +93,7 @@ test('a run that is killed in the middle of a compaction starts it again, and st
     message: { role: 'user', content: 'The third.' },
     run: true,
   })
-  await until(() => seen.summaries === 1)
+  await expect.poll(() => seen.summaries).toBe(1)
   await server.restart('SIGKILL')
   expect(await stage.events(id, 'types=Condensation')).toEqual([])
 
@@ -112,7 +110,7 @@ test('a pause in the middle of a compaction stores nothing of it', async () => {
   for (const text of ['The first.', 'The second.']) await stage.say(id, text)
   const said = { message: { role: 'user', content: 'The third.' }, run: true }
   await stage.server.call('POST', `/conversations/${id}/messages`, said)
-  await until(() => seen.summaries === 1)
+  await expect.poll(() => seen.summaries).toBe(1)
   expect((await stage.server.call('POST', `/conversations/${id}/pause`)).body).toEqual({ status: 'paused' })
   expect(await stage.events(id, 'types=Condensation')).toEqual([])
 })
@@ -145,7 +143,7 @@ test('a client cannot compact a conversation that runs or is being compacted', a
   const id = await stage.create(llm(stage.model.baseUrl))
   for (const text of ['The first.', 'The second.']) await stage.say(id, text)
   const first = server.call('POST', `/conversations/${id}/compact`)
-  await until(() => seen.summaries === 1)
+  await expect.poll(() => seen.summaries).toBe(1)
   expect(await server.call('POST', `/conversations/${id}/compact`)).toMatchObject({
     status: 409,
     body: { error: 'conversation_running' },
@@ -154,14 +152,6 @@ test('a client cannot compact a conversation that runs or is being compacted', a
   expect((await server.call('DELETE', `/conversations/${id}`)).status).toBe(204)
   expect((await first).status).toBe(410)
 })
-
-async function until(isTrue: () => boolean): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS
-  while (!isTrue()) {
-    if (Date.now() > deadline) throw new Error('it did not happen')
-    await sleep(10)
-  }
-}
 
 describe('a PreCompact hook', () => {
   const converse = async (command: string) => {

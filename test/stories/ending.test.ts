@@ -8,9 +8,6 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { bash, setStage, type Stage } from '../support/agent.ts'
 import { processesOf } from '../shell/shell-fixture.ts'
 
-/** What the server promises, and as much again for a machine that is busy with other tests. */
-const ANSWER_MS = 2 * 5000
-
 /** Functions that lie about which process the shell is, for whoever asks the shell. They are in the saved state too. */
 const LIES = String.raw`builtin() {
   [[ $other ]] || { sleep 1000 >/dev/null 2>&1 & other=$!; }
@@ -33,11 +30,9 @@ beforeAll(async () => {
 })
 afterAll(() => stage[Symbol.asyncDispose]())
 
+/** The command itself would not end within an hour. */
 async function answered(method: string, path: string, body?: unknown): Promise<number> {
-  const began = performance.now()
-  const { status } = await stage.server.call(method, path, body)
-  expect(performance.now() - began).toBeLessThan(ANSWER_MS)
-  return status
+  return (await stage.server.call(method, path, body)).status
 }
 
 /** A conversation whose agent is in an endless command, in a shell that began with the lies of the one before. */
@@ -48,7 +43,7 @@ async function stuck(command = ENDLESS, fields: object = {}): Promise<string> {
   await call('/commands', { command: 'exit', session_id: 'agent' })
   await call('/messages', { message: { role: 'user', content: `echo begun; ${command}` }, run: true })
   await expect
-    .poll(async () => (await stage.server.call('GET', `/conversations/${id}/shell-sessions`)).body, { timeout: 20_000 })
+    .poll(async () => (await stage.server.call('GET', `/conversations/${id}/shell-sessions`)).body)
     .toMatchObject({ items: [expect.objectContaining({ status: 'busy', pid: expect.any(Number) })] })
   return id
 }

@@ -19,7 +19,7 @@ import { connect } from '../support/socket.ts'
 const BYTES = Number(process.env['FUZZ_BYTES'] ?? effort(300_000, 10_000_000))
 const SECONDS = Number(process.env['FUZZ_SECONDS'] ?? effort(0, 60))
 
-/** Whatever multiplies an input with itself takes far longer: 20 s for 100 kB of spaces, for one. */
+/** Of processor time. Whatever multiplies an input with itself takes far longer: 20 s for 100 kB of spaces, for one. */
 const MAX_GAP_MS = 5000
 
 /** What a model says when the user names one of these, with the text put in. */
@@ -142,7 +142,10 @@ test(
       const [turn = '', name = ''] = asked.split('/')
       return body.messages.at(-1)?.role === 'tool' ? { text: 'Done.' } : TURNS[turn]!(HOSTILE_TEXTS[name]!(BYTES))
     })
-    const poller = fork(join(import.meta.dirname, '../hostile/children/alive-poller.ts'), [stage.server.url])
+    const poller = fork(join(import.meta.dirname, '../hostile/children/alive-poller.ts'), [
+      stage.server.url,
+      String(stage.server.pid),
+    ])
     const longestGap = async () => {
       poller.send('')
       const [ms] = (await once(poller, 'message')) as [number]

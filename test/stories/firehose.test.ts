@@ -1,11 +1,11 @@
 /** The firehose: every event of every conversation once, over lost connections and `kill -9`. `SEED` chooses the moments. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { createRandom } from '../support/random.ts'
 import { RefusedUpgrade, connect } from '../support/socket.ts'
 import { isStarting, subscribe } from '../support/stream.ts'
+import { takeTime } from '../support/take-time.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const KILLS = 4
@@ -28,7 +28,7 @@ function follow(connectAfter: (cursor: string) => Promise<Connection>): Follower
       const connection = await connectAfter(seen().at(-1)?.cursor ?? '0').catch(ignoreLostConnection)
       if (connection) connections.push(connection)
       if (stopping.signal.aborted) connection?.close()
-      await (connection?.ended ?? sleep(RETRY_MS))
+      await (connection?.ended ?? takeTime(RETRY_MS))
     }
   })()
   following.catch(() => {}) // told by `stop`
@@ -79,7 +79,7 @@ test(`over ${KILLS} kills, seed ${SEED}: both ways tell every event once, in eac
           .call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'go' }, run: true })
           .catch(() => {}),
       )
-    await sleep(random.below(250))
+    await takeTime(random.below(250))
     await server.restart('SIGKILL')
     await Promise.all(posts)
     // Nobody runs this one: the firehose finds by itself what came into it.

@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
@@ -296,8 +295,7 @@ describe('the processes of an agent', () => {
     await expect.poll(() => isAlive(seconds)).toBe(true)
     await end(scene, id)
     // After a kill there is nobody to wait for it.
-    for (let i = 0; i < 100 && (await isAlive(seconds)); i++) await sleep(10)
-    expect(await isAlive(seconds)).toBe(false)
+    await expect.poll(() => isAlive(seconds)).toBe(false)
   })
 })
 
@@ -311,15 +309,8 @@ test('work inside the sandbox continues: state, a server that the host reaches, 
     id,
     `echo served >index.html; exec 3>&-; node -e 'require("http").createServer((_, r) => r.end("served")).listen(${port}, "127.0.0.1")' >/dev/null 2>&1 &`,
   )
-  let served: string | undefined
-  for (let i = 0; i < 200 && served === undefined; i++) {
-    served = await fetch(`http://127.0.0.1:${port}`).then(
-      (response) => response.text(),
-      () => undefined,
-    )
-    await sleep(20)
-  }
-  expect(served).toBe('served')
+  const served = async () => await (await fetch(`http://127.0.0.1:${port}`)).text()
+  await expect.poll(() => served().catch(() => undefined)).toBe('served')
   expect(await scene.attempt(id, 'head -c 100000000 /dev/zero | tr "\\0" x')).toMatch(/^x+\n\[… \d+ bytes left out/)
   expect(await readFile(join(scene.server.dataDir, 'work', id, 'sub/index.html'), 'utf8')).toBe('served\n')
 })

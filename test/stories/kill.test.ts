@@ -4,7 +4,6 @@
  */
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { isDraftName } from '../../src/lib/durable-file.ts'
 import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -15,6 +14,7 @@ import { createRandom } from '../support/random.ts'
 import type { Watcher } from '../support/watcher.ts'
 import { watch } from '../support/watcher.ts'
 import { effort, PATIENCE_MS } from '../support/patience.ts'
+import { takeTime } from '../support/take-time.ts'
 
 const KILLS = Number(process.env['KILLS'] ?? effort(6, 1000))
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
@@ -106,7 +106,7 @@ async function untilKilled(stage: Stage, subjects: readonly Subject[], random: R
   const meddling = new AbortController()
   const meddle = async () => {
     while (!meddling.signal.aborted) {
-      await sleep(random.below(60))
+      await takeTime(random.below(60))
       if (random.below(4) === 0)
         await stage
           .create()
@@ -127,16 +127,17 @@ async function untilKilled(stage: Stage, subjects: readonly Subject[], random: R
 /** After a time, or right after one of the next events: what is done between two of them takes less than a timer's tick. */
 async function momentOf(subjects: readonly Subject[], random: Random): Promise<void> {
   const { watcher } = random.pick(subjects)
-  const until = performance.now() + random.below(LONGEST_RUN_MS)
+  const time = { isOver: false }
+  void takeTime(random.below(LONGEST_RUN_MS)).then(() => (time.isOver = true))
   const events = random.below(2) === 0 ? Infinity : watcher.seen().length + 1 + random.below(12)
-  while (performance.now() < until && watcher.seen().length < events) await sleep(1)
+  while (!time.isOver && watcher.seen().length < events) await takeTime(1)
 }
 
 async function killWhileStarting({ server }: Stage, random: Random): Promise<void> {
   const before = server.pid
   const starting = server.restart('SIGKILL').catch(() => {}) // it is killed before it answers, or it is up
-  while (server.pid === before) await sleep(1)
-  await sleep(random.below(400))
+  while (server.pid === before) await takeTime(1)
+  await takeTime(random.below(400))
   process.kill(server.pid, 'SIGKILL')
   await starting
   await server.restart('SIGKILL')

@@ -282,7 +282,8 @@ test('a server asks the user while its tool runs', async () => {
   )
   expect(questions[0].options.map(({ label }: { label: string }) => label)).toEqual(['red', 'green', 'Decline'])
   // The time limit of the call does not run while the user thinks.
-  await new Promise((resolve) => setTimeout(resolve, 1200))
+  const other = await withServers({ odd: { ...odd(), timeout: 1 } })
+  expect(await resultOf(other, 'mcp__odd__hang')).toMatchObject({ error_type: 'timeout' })
   const answers = { '0': 'green', '1': '7', '2': 'Yes' }
   expect(await server.call('POST', `/conversations/${id}/questions/${question_id}`, { answers })).toMatchObject({
     status: 200,

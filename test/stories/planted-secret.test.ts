@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { bash, setStage } from '../support/agent.ts'
@@ -11,6 +10,7 @@ import type { Evidence } from '../support/leaks.ts'
 import { findLeaks } from '../support/leaks.ts'
 import { KEY } from '../support/server.ts'
 import { PATIENCE_S } from '../support/patience.ts'
+import { until } from '../support/until.ts'
 
 const random = (prefix: string) => prefix + randomBytes(24).toString('base64url')
 
@@ -271,7 +271,7 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
 
   expect(
     await say('work', async () => {
-      while (!live.seen.text.includes('"command":"sleep 1"')) await sleep(20)
+      await until('the command', async () => live.seen.text.includes('"command":"sleep 1"'))
       seen.evidence.push(...(await processList()))
       await seen.look('while it works')
     }),

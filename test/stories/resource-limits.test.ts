@@ -150,45 +150,29 @@ describe('what a server reports about its limits', () => {
 
 describe('while one conversation uses all it can get', () => {
   test.for([
-    ['processes', ':(){ :|:& };: ; sleep 5'],
-    ['memory', 'for i in $(seq 30); do { head -c 40M /dev/zero; sleep 5; } | tail | wc -c & done; wait'],
-    ['the disk', 'for i in $(seq 1000); do head -c 1M /dev/zero > part-$i; done; sleep 5'],
-    ['the processors', 'for i in $(seq 50); do timeout 5 sh -c "while :; do :; done" & done; wait'],
-  ] as const)('%s, the server answers and another one works', async ([what, bomb], { skip }) => {
+    ['processes', ':(){ :|:& };: ; sleep 1000'],
+    ['memory', 'for i in $(seq 30); do { head -c 40M /dev/zero; sleep 1000; } | tail | wc -c & done; wait'],
+    ['the disk', 'for i in $(seq 1000); do head -c 1M /dev/zero > part-$i; done; sleep 1000'],
+    ['the processors', 'for i in $(seq 50); do sh -c "while :; do :; done" & done; wait'],
+  ] as const)('%s, the server answers and another one works', async ([, bomb], { skip }) => {
     await using scene = await setScene()
     const { enforced_by } = (await scene.server.call('GET', '/info')).body.resource_limits
     skip(!enforced_by.processes.startsWith('cgroup'), 'a bomb is only set off where control groups end it')
     const [hostile, neighbour] = [await scene.create(), await scene.create()]
     const run = (id: string, command: string) =>
-      scene.server.call('POST', `/conversations/${id}/commands`, { command, timeout: 60 })
+      scene.server.call('POST', `/conversations/${id}/commands`, { command, timeout: 3600 })
     await run(neighbour, 'true')
-    const usual = await median(9, () => run(neighbour, 'seq 1000 | sort | tail -1'))
-    const quiet = await median(9, () => scene.server.call('GET', '/alive'))
     const bombing = run(hostile, bomb)
     await expect.poll(async () => (await processesOf(hostile)).length).toBeGreaterThan(2)
-    const busy = await median(9, () => run(neighbour, 'seq 1000 | sort | tail -1'))
-    const answering = await median(9, () => scene.server.call('GET', '/alive'))
+    for (let times = 0; times < 9; times++) {
+      expect((await run(neighbour, 'seq 1000 | sort | tail -1')).body).toMatchObject({ stdout: '999\n' })
+      expect((await scene.server.call('GET', '/alive')).status).toBe(200)
+    }
     await scene.server.call('DELETE', `/conversations/${hostile}`)
     await bombing
-    console.info(`${what}: a command ${ms(usual)} -> ${ms(busy)}, /alive ${ms(quiet)} -> ${ms(answering)}`)
-    // Far above what is aimed at: other programs share the machine that tests run on.
-    expect(busy).toBeLessThan(usual * 10 + 1000)
-    expect(answering).toBeLessThan(quiet * 10 + 500)
     await noneIsLeftOf(hostile)
   })
 })
-
-const ms = (value: number) => `${value.toFixed(1)} ms`
-
-async function median(count: number, work: () => Promise<{ status: number }>): Promise<number> {
-  const times: number[] = []
-  for (let i = 0; i < count; i++) {
-    const began = performance.now()
-    expect((await work()).status).toBe(200)
-    times.push(performance.now() - began)
-  }
-  return times.toSorted((a, b) => a - b)[Math.floor(count / 2)]!
-}
 
 describe.each(PLACES)('$name', ({ isolation, wrapper }) => {
   test('a process that uses too much memory ends, its result says why, and the conversation continues', async () => {

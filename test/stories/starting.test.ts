@@ -9,9 +9,9 @@ import type { FileHandle } from 'node:fs/promises'
 import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, freePort, launch, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 /** The start warns about the key of the other tests, which can be guessed. */
 const RANDOM_KEY = randomBytes(24).toString('hex')
@@ -145,15 +145,13 @@ test('a server with too few descriptors says so, and what to do', async () => {
 
 /** Resolves as soon as the port is open. */
 async function firstConnection(port: number): Promise<Socket> {
-  for (;;) {
+  return await until('an open port', async () => {
     const socket = connect(port, '127.0.0.1')
-    const isOpen = await once(socket, 'connect').then(
-      () => true,
-      () => false,
+    return await once(socket, 'connect').then(
+      () => socket.on('error', () => {}),
+      () => undefined,
     )
-    if (isOpen) return socket.on('error', () => {})
-    await sleep(5)
-  }
+  })
 }
 
 test('a port in use is reported in one line', async () => {

@@ -1,7 +1,6 @@
 /** The event stream as standard clients read it: over cut connections, a stop and a crash of the server, each event once. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { EventSource } from 'eventsource'
 import { createEventSource } from 'eventsource-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,6 +8,7 @@ import { startCutProxy } from '../support/cut-proxy.ts'
 import { postOnce } from '../support/post-once.ts'
 import { KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import { takeTime } from '../support/take-time.ts'
 
 let server: TestServer
 let proxy: Awaited<ReturnType<typeof startCutProxy>>
@@ -95,7 +95,7 @@ test('a client that asks while the server starts waits for it, and one that asks
         () => undefined,
       )
       abort.abort()
-      await sleep(10)
+      await takeTime(10)
     }
   })()
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) await server.restart(signal)

@@ -2,12 +2,12 @@
 import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { userTexts } from '../support/chat-requests.ts'
+import { until } from '../support/until.ts'
 
 type Events = Awaited<ReturnType<Stage['events']>>
 type Plan = Record<string, readonly ScriptedTurn[]>
@@ -95,15 +95,8 @@ const call = (...args: Parameters<Stage['server']['call']>) => stage.server.call
 const say = (id: string, text: string) =>
   call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: text }, run: true })
 
-async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
-  for (;;) {
-    const found = await look()
-    if (found) return found
-    await sleep(15)
-  }
-}
 const untilStatus = (id: string, ...wanted: string[]) =>
-  until(async () => wanted.includes((await call('GET', `/conversations/${id}`)).body.status))
+  until(wanted.join(' or '), async () => wanted.includes((await call('GET', `/conversations/${id}`)).body.status))
 
 test('a kill in the middle leaves each call with one result, and the subagent can be continued', async () => {
   plan = {
@@ -115,7 +108,7 @@ test('a kill in the middle leaves each call with one result, and the subagent ca
   }
   const id = await stage.create({ agents, tools: ['Bash'] })
   await say(id, 'long work')
-  await until(async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
+  await until('calls of subagents', async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
   await stage.server.restart('SIGKILL')
   await untilStatus(id, 'paused')
   const cut = await stage.events(id)
@@ -220,13 +213,16 @@ test('a pause stops subagents and a run continues them; a pause with interrupt e
   }
   const id = await stage.create({ agents, tools: ['Bash'] })
   await say(id, 'slow job')
-  await until(async () => seen.at(-1)!.text.includes('sleep long') && seen.at(-1)!.text.includes('You are a worker'))
+  await until(
+    'the question',
+    async () => seen.at(-1)!.text.includes('sleep long') && seen.at(-1)!.text.includes('You are a worker'),
+  )
   expect((await call('POST', `/conversations/${id}/pause`)).body.status).toBe('paused')
   plan['sleep long'] = [bash('sleep 200'), { text: 'Slept.' }]
   await call('POST', `/conversations/${id}/run`)
-  await until(async () => ofSubagents(await stage.events(id), 'ToolUse').length === 1)
+  await until('calls of subagents', async () => ofSubagents(await stage.events(id), 'ToolUse').length === 1)
   expect((await call('POST', `/conversations/${id}/pause`, { interrupt: true })).body.status).toBe('paused')
-  const all = await until(async () => {
+  const all = await until('what is expected', async () => {
     const events = await stage.events(id)
     return ofMain(events, 'ToolResult').length === 1 && events
   })
@@ -236,7 +232,7 @@ test('a pause stops subagents and a run continues them; a pause with interrupt e
   expect(ofMain(all, 'Result').map((event) => event.stop_reason)).toEqual(['paused', 'paused'])
   plan['again'] = plan['slow job']!
   await say(id, 'again')
-  await until(async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
+  await until('calls of subagents', async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
   expect((await call('DELETE', `/conversations/${id}`)).status).toBe(204)
 })
 

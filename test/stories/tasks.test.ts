@@ -1,7 +1,6 @@
 /** Tasks as a client has them: posted, followed on the stream, cancelled, and there again after the server was killed. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
@@ -64,16 +63,19 @@ test('commands run in parallel with the agent and each other, each in a new shel
     message: expect.stringContaining('0.2 s'),
   })
 
-  const beats = async () => (await readFile(join(workdir, 'beats'), 'utf8').catch(() => '')).length
-  await expect.poll(beats).toBeGreaterThan(1)
+  const beats = async (name = 'beats') => (await readFile(join(workdir, name), 'utf8').catch(() => '')).length
+  await expect.poll(() => beats()).toBeGreaterThan(1)
   const cancelled = await stage.server.call('DELETE', `/conversations/${id}/tasks/${slow}`)
   expect(cancelled.body).toMatchObject({ status: 'cancelled', result: { type: 'Command' } })
   expect((await stage.server.call('GET', `/conversations/${id}`)).body.status, 'the agent is left alone').toBe(
     'running',
   )
   const beaten = await beats()
-  await sleep(100)
+  // Another one, which began later, goes on.
+  const other = await post(stage, id, 'other', command('while :; do echo >> others; sleep 0.02; done'))
+  await expect.poll(() => beats('others')).toBeGreaterThan(5)
   expect(await beats()).toBe(beaten)
+  expect((await stage.server.call('DELETE', `/conversations/${id}/tasks/${other}`)).body.status).toBe('cancelled')
 
   expect((await stage.server.call('DELETE', `/conversations/${id}/tasks/${agent}`)).body.status).toBe('cancelled')
   expect((await stage.server.call('GET', `/conversations/${id}`)).body.status).toBe('cancelled')

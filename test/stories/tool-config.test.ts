@@ -22,7 +22,7 @@ async function resultsOf(id: string, ...calls: (readonly [name: string, args: ob
 const LONG = 'x'.repeat(50_000)
 
 test('a command ends in time, and its output is shortened in the middle', async () => {
-  const tool_config = { Bash: { timeout_s: 1, max_output_chars: 1000 }, shell_exec: { timeout_s: 1 } }
+  const tool_config = { Bash: { timeout_s: 2, max_output_chars: 1000 }, shell_exec: { timeout_s: 2 } }
   const id = await stage.create({ tools: ['Bash', 'shell_exec'], tool_config })
   const [slow, other, long] = await resultsOf(
     id,

@@ -3,11 +3,11 @@
  * gone at moments that a seed chooses, and comes back with its cursor. What it is sent is checked as it comes.
  */
 import http from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import type { Random } from './random.ts'
 import { createRandom } from './random.ts'
 import { PATIENCE_MS } from './patience.ts'
+import { takeTime } from './take-time.ts'
 
 export type ChurnPlan = {
   readonly url: string
@@ -98,7 +98,7 @@ async function write({ url, key, conversations }: ChurnPlan, random: Random, unt
       const after = await call('GET', fork)
       if (status !== 204 || after.status !== 410) faults.push(`deleted fork ${fork}: ${status}, then ${after.status}`)
     }
-    await sleep(random.below(20))
+    await takeTime(random.below(20))
   }
   return written
 }
@@ -154,19 +154,20 @@ function createSubscriber(plan: ChurnPlan, name: string, followed: string | unde
       while (performance.now() < until) {
         const { ended, leave } = come()
         // Some are gone before they are connected.
-        await sleep(random.below(8) === 0 ? random.below(3) : random.below(LONGEST_STAY_MS))
+        await takeTime(random.below(8) === 0 ? random.below(3) : random.below(LONGEST_STAY_MS))
         leave()
         await ended
-        await sleep(random.below(LONGEST_ABSENCE_MS))
+        await takeTime(random.below(LONGEST_ABSENCE_MS))
       }
     },
     async comeToTheEnd(heads: ReadonlyMap<string, number>) {
-      const deadline = performance.now() + CATCH_UP_MS
-      while (!hasReached(heads) && performance.now() < deadline) {
+      const deadline = AbortSignal.timeout(CATCH_UP_MS)
+      while (!hasReached(heads) && !deadline.aborted) {
         const { ended, leave } = come()
         const { promise: done, resolve } = Promise.withResolvers<void>()
         onTold = () => hasReached(heads) && resolve()
-        await Promise.race([done, ended, sleep(deadline - performance.now())])
+        deadline.addEventListener('abort', () => resolve(), { once: true })
+        await Promise.race([done, ended])
         leave()
         await ended
       }

@@ -40,6 +40,7 @@ export function createFrames<F>(nameOf: (frame: F) => string): Frames<F> {
             clearTimeout(timer)
             resolve()
           }
+          // oxlint-disable-next-line tests/sleep -- the limit of a wait for a frame
           const timer = setTimeout(wake, Math.max(1, deadline - Date.now()))
           waiting.add(wake)
         })

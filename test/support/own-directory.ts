@@ -4,13 +4,10 @@
  */
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, inject } from 'vitest'
 import type { LeftProcess } from './left-processes.ts'
 import { endProcesses, processesOf } from './left-processes.ts'
-
-/** How long processes may take to end that were told to, in milliseconds. */
-const ENDING_MS = 10_000
+import { until } from './until.ts'
 
 /** Of Node, for all programs of a user that ask for one, such as those of npm. */
 const SHARED_CACHE = 'node-compile-cache'
@@ -35,10 +32,6 @@ afterAll(async () => {
 
 /** What was told to end takes a moment. */
 async function leftProcesses(): Promise<LeftProcess[]> {
-  const deadline = performance.now() + ENDING_MS
-  for (;;) {
-    const found = processesOf(directory)
-    if (found.length === 0 || performance.now() > deadline) return found
-    await sleep(20)
-  }
+  await until('the end of all processes', async () => processesOf(directory).length === 0).catch(() => {}) // as they are
+  return processesOf(directory)
 }

@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
-import { PATIENCE_MS } from './patience.ts'
+import { until } from './until.ts'
 
 export type Received = {
   /** `webhook-id`. */
@@ -72,11 +71,9 @@ export async function startReceiver(answer: Answering = () => 204): Promise<Rece
       if (closing?.listening) await once(closing, 'close')
     },
     async untilReceived(fits) {
-      const deadline = Date.now() + PATIENCE_MS
-      while (!fits(received)) {
-        if (Date.now() > deadline) throw new Error(`not so; received: ${seqsOf(received).join(' ')}`)
-        await sleep(5)
-      }
+      await until('what the receiver is to get', async () => fits(received)).catch((cause: unknown) => {
+        throw new Error(`not so; received: ${seqsOf(received).join(' ')}`, { cause })
+      })
     },
     [Symbol.asyncDispose]: () => receiver.down(),
   }

@@ -6,9 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createCgroupFactory } from '../../src/limits/cgroup-factory.ts'
-import { PATIENCE_MS } from './patience.ts'
+import { until } from './until.ts'
 
 export const KEY = 'test-master-key-0123456789'
 
@@ -112,12 +111,10 @@ export function launch(
   return { child, exited, output: () => said }
 }
 
-async function waitUntilStarted(url: string, { child, exited, output }: Launched): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS
-  while (child.exitCode === null && child.signalCode === null && Date.now() < deadline) {
-    if (await hasStarted(url)) return
-    await Promise.race([sleep(20), exited])
-  }
+async function waitUntilStarted(url: string, { child, output }: Launched): Promise<void> {
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
+  await until('the start of the server', async () => hasEnded() || (await hasStarted(url))).catch(() => {}) // as an end
+  if (!hasEnded() && (await hasStarted(url))) return
   throw new Error(`the server did not start (exit code ${child.exitCode}):\n${output()}`)
 }
 

@@ -11,6 +11,7 @@ export async function until<T>(what: string, look: () => Promise<T | false | und
     const found = await look()
     if (found !== false && found !== undefined) return found
     if (Date.now() > deadline) throw new Error(`it took too long: ${what}`)
+    // oxlint-disable-next-line tests/sleep -- the interval of all polls
     await sleep(INTERVAL_MS)
   }
 }

@@ -1,8 +1,8 @@
 /** A client that never gives up: it follows a conversation over any number of lost connections, from its last id on. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestServer } from './server.ts'
 import type { Subscriber } from './stream.ts'
 import { isStarting, subscribe } from './stream.ts'
+import { takeTime } from './take-time.ts'
 
 export type Watcher = {
   /** Every durable event it was sent, over all connections. */
@@ -38,7 +38,7 @@ export function watch(server: Pick<TestServer, 'url'>, id: string): Watcher {
     while (!stopping.signal.aborted) {
       const stream = await connect()
       if (!stream) {
-        await sleep(RETRY_MS)
+        await takeTime(RETRY_MS)
         continue
       }
       streams.push(stream)

@@ -4,6 +4,7 @@ import { endDespiteThreads } from '../../../src/cli/exit.ts'
 
 endDespiteThreads()
 void open(process.argv[2] ?? '')
+// oxlint-disable-next-line tests/sleep -- the throw is from a timer, and nobody waits for it
 setTimeout(() => {
   throw new Error('a mistake in the program')
 }, 10)

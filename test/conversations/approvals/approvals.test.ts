@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -15,7 +14,8 @@ import type { Bench, Gate } from '../fixtures.ts'
 import { call, eventsOf, gate, only, setBench, tool, until, userText } from '../fixtures.ts'
 import { mortalStore } from '../mortal-store.ts'
 import { expectWholeTurns } from '../wire.ts'
-import { effort } from '../../support/patience.ts'
+import { effort, PATIENCE_S } from '../../support/patience.ts'
+import { takeTime } from '../../support/take-time.ts'
 
 type Asked = PendingPermissions['items'][number]
 
@@ -80,6 +80,14 @@ const allow = (use: Asked['tool_uses'][number], more: Partial<ToolDecision> = {}
 const deny = (use: Asked['tool_uses'][number], message?: string) =>
   allow(use, { behavior: 'deny', ...(message !== undefined && { message }) })
 
+/** Resolves when another conversation, which began later, has come to its question: this one does nothing by itself. */
+async function expectAtRest({ bench }: Scene): Promise<void> {
+  const asked = bench.model.requests.length
+  await using other = await setScene()
+  await other.ask()
+  expect(bench.model.requests).toHaveLength(asked)
+}
+
 const settled = (conversation: Conversation, status: string) =>
   expect.poll(() => conversation.state.status).toBe(status)
 
@@ -121,7 +129,7 @@ describe('a call that waits', () => {
       undefined,
       'allow',
     ])
-    await sleep(20)
+    await expectAtRest(scene)
     expect(scene.ran).toEqual([])
     expect(await conversation.approvals.decide(request_id, [allow(tool_uses[0]!)])).toEqual({
       status: 'running',
@@ -171,7 +179,7 @@ describe('a call that waits', () => {
     await scene.ask()
     const conversation = await scene.conversation()
     expect(await conversation.approvals.reject('not today')).toEqual({ status: 'idle', pending: 0 })
-    await sleep(30)
+    await expectAtRest(scene)
     expect(scene.bench.model.requests).toHaveLength(1)
     const events = await eventsOf(conversation)
     expect(only(events, 'ToolResult')).toMatchObject([{ error_type: 'rejected' }, { error_type: 'rejected' }])
@@ -301,7 +309,7 @@ describe('none of these grants anything', () => {
       expect(await again.pause({ interrupt: false })).toBe('paused')
       expect(again.approvals.pending().items[0]).toMatchObject({ request_id })
       const runId = await again.run()
-      expect(await again.waitForRun(runId, 5, new AbortController().signal)).toEqual({
+      expect(await again.waitForRun(runId, PATIENCE_S, new AbortController().signal)).toEqual({
         run_id: runId,
         status: 'waiting_for_confirmation',
       })
@@ -361,7 +369,7 @@ describe('the mode', () => {
     await conversation.pause({ interrupt: false })
     await scene.confirm(true)
     await conversation.run()
-    await sleep(30)
+    await expectAtRest(scene)
     expect(conversation.state.status).toBe('running')
     slow.open()
     const { request_id, tool_uses } = await requestOf(conversation)
@@ -491,7 +499,7 @@ describe('the mode', () => {
 /** The status that a run comes to which does not end. */
 async function endlessRun(conversation: Conversation): Promise<string> {
   const runId = await conversation.run()
-  return (await conversation.waitForRun(runId, 5, new AbortController().signal)).status
+  return (await conversation.waitForRun(runId, PATIENCE_S, new AbortController().signal)).status
 }
 
 test('an input that is valid only without its nulls would not be refused, so it needs approval', async () => {
@@ -621,7 +629,7 @@ async function carryOut(scene: Scene, deed: Deed): Promise<void> {
       case 'approve':
         return await approvals.approve(approvals.pending().items[0]?.request_id ?? uuid7())
       case 'rest':
-        for (let ms = 0; ms < 60 && conversation.state.status === 'running'; ms += 2) await sleep(2)
+        for (let ms = 0; ms < 60 && conversation.state.status === 'running'; ms += 2) await takeTime(2)
         return undefined
       case 'crash':
         return await scene.crash()

@@ -7,6 +7,7 @@ import type { Execution } from '../../../src/conversations/dependencies.ts'
 import { hostLauncher } from '../../../src/sandbox/host-launcher.ts'
 import { eventsOf, only, realShells, setBench } from '../fixtures.ts'
 import { launcherOf } from '../../support/launcher.ts'
+import { until } from '../../support/until.ts'
 
 async function open(
   commandLimits: Execution['commandLimits'] = {},
@@ -103,7 +104,7 @@ test('run by another part of the server has an id before it begins, and is ended
     signal: abort.signal,
     onId(id) {
       told.push(id)
-      setTimeout(() => abort.abort(), 200)
+      void until('its output', async () => (await wholeOf(opened, id)).text === 'begun\n').then(() => abort.abort())
     },
   })
   expect(outcome).toMatchObject({ command_id: told[0], status: 'killed', stdout: 'begun\n' })

@@ -1,7 +1,6 @@
 /** A deleted conversation is gone for everybody, whatever was happening to it when it was deleted. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CreateConversation, ForkConversation, ListConversations } from '../../../src/contract/conversation.ts'
@@ -12,6 +11,7 @@ import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
 import { effort } from '../../support/patience.ts'
 import { setBench, userText } from '../fixtures.ts'
 import { expectGone } from '../gone.ts'
+import { takeTime } from '../../support/take-time.ts'
 
 /** A store whose logs are opened and copied only when a test lets them. */
 function slowStore() {
@@ -105,7 +105,7 @@ test('property: whatever happens at the same time, a deleted conversation is gon
     fc.asyncProperty(requests, fc.nat(2), async (plan, restarts) => {
       await using slow = await setSlowBench({ manager: { idle: { afterMs: 2, isShort: () => false } } })
       const { bench, disk } = slow
-      disk.waitFor(() => sleep(3))
+      disk.waitFor(() => takeTime(3))
       const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: 'key', num_retries: 0 }
       const ids = await Promise.all(KEYS.map((key) => bench.create({ id: uuid7(), metadata: { key } })))
       const deleted = new Set<string>()
@@ -145,7 +145,7 @@ test('property: whatever happens at the same time, a deleted conversation is gon
         const part = plan.slice((plan.length / (restarts + 1)) * life, (plan.length / (restarts + 1)) * (life + 1))
         await Promise.all(
           part.map(async (request) => {
-            await sleep(request.after)
+            await takeTime(request.after)
             await carryOut(request)
           }),
         )

@@ -1,6 +1,5 @@
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import {
   CountConversations,
@@ -301,7 +300,8 @@ describe('listing', () => {
     await using bench = await setBench({ script: [{ text: 'Hello.' }] })
     await titled(bench, 4)
     // Two creates may well be of the same millisecond.
-    await sleep(2)
+    const then = Date.now()
+    await expect.poll(() => Date.now(), { interval: 1 }).toBeGreaterThan(then)
     const named = await bench.create({ title: 'Quarterly REPORT' })
     const talked = await bench.converse()
     await say(talked, 'Please write the report')
@@ -723,7 +723,7 @@ describe('the snapshot', () => {
     const storage = await openStorage(bench.dataDir)
     const state = (await bench.converse()).state
     // The manager, which has its own storage, notes the new conversation without anyone waiting for it.
-    while (!(await readSnapshot(storage, state.id))) await new Promise((resolve) => setTimeout(resolve, 1))
+    await expect.poll(() => readSnapshot(storage, state.id)).toBeDefined()
     const seqs = Array.from({ length: 50 }, (_, at) => at + 2)
     await Promise.all(seqs.map((lastSeq) => writeSnapshot(storage, { ...state, lastSeq })))
     expect(await readSnapshot(storage, state.id)).toMatchObject({ lastSeq: 51 })

@@ -78,9 +78,13 @@ describe('a run for which there is no room', () => {
   test('has its whole time before it when its turn comes', async () => {
     const { bench, inside, second } = await setTwo()
     await using _ = bench
-    const third = await bench.converse({ max_seconds_per_run: 0.3 })
+    const limit = { max_seconds_per_run: 4 }
+    const third = await bench.converse(limit)
     const { run_id } = await third.post(userText('hello', true))
-    await new Promise((resolve) => setTimeout(resolve, 400))
+    // One with the same limit, which begins to work only now, uses all of its time.
+    await using other = await setBench({ tools: [gate().tool], script: gateWhenAsked })
+    const hung = await other.converse({ ...limit, tools: ['Bash'] })
+    expect((await endOf(hung, (await hung.post(userText('gate', true))).run_id!)).stop_reason).toBe('time_limit')
     inside.open()
     expect((await endOf(third, run_id!)).stop_reason).toBe('completed')
     expect(second.state.status).toBe('idle')

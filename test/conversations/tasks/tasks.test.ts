@@ -1,6 +1,5 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ListConversations } from '../../../src/contract/conversation.ts'
@@ -16,6 +15,7 @@ import type { BenchOptions } from '../fixtures.ts'
 import { call, eventsOf, gate, only, openStorage, setBench, tool, until, userText } from '../fixtures.ts'
 import { mortalStore } from '../mortal-store.ts'
 import { effort } from '../../support/patience.ts'
+import { takeTime } from '../../support/take-time.ts'
 
 const agentRun = (text: string): Runnable => ({ type: 'AgentRun', message: { role: 'user', content: text } })
 const ticker = (count = 2, interval = 0.1): Runnable => ({ type: 'Ticker', interval, count })
@@ -260,8 +260,10 @@ describe('a Ticker', () => {
     expect(await conversation.tasks.cancel(taskId)).toMatchObject({ status: 'cancelled', result: { type: 'Ticker' } })
     expect(conversation.view().status).toBe('idle')
     const { lastSeq } = conversation.state
-    await sleep(250)
-    expect(conversation.state.lastSeq, 'no tick comes after the end').toBe(lastSeq)
+    const { id: later } = await conversation.tasks.post({ title: 'later', runnable: ticker(3) })
+    await endOf(conversation, later)
+    const after = only(await eventsOf(conversation), 'TaskUpdate').filter(({ seq }) => seq > lastSeq)
+    expect(new Set(after.map(({ task_id }) => task_id)), 'no tick comes after the end').toEqual(new Set([later]))
   })
 })
 
@@ -475,7 +477,7 @@ test('property: whatever is done in whatever order, every task ends exactly once
   await fc.assert(
     fc.asyncProperty(deeds, async (plan) => {
       const nap = tool('Nap', async (_, { signal }) => {
-        await sleep(4, undefined, { signal }).catch(() => {})
+        await takeTime(4, signal)
         return { output: 'slept' }
       })
       const { bench, crash } = await setMortal({ script: OBEDIENT, tools: [nap] })
@@ -521,7 +523,7 @@ async function carryOut(
       case 'interrupt':
         return await conversation.pause({ interrupt: deed.kind === 'interrupt' })
       case 'rest':
-        return await sleep(15)
+        return await takeTime(15)
       case 'cancel': {
         const { items } = await conversation.tasks.list(list({ order: 'asc' }))
         const task = items[deed.which]

@@ -14,6 +14,7 @@ import { effort } from '../../support/patience.ts'
 import { createRandom } from '../../support/random.ts'
 import type { TempDirectory } from '../fixtures.ts'
 import { delta, message, tempDirectory, toolResult } from '../fixtures.ts'
+import { takeTime } from '../../support/take-time.ts'
 
 /** One life of the server: its store, its open logs and its firehose, on the same files. */
 function startLife(directory: string, ids: readonly string[]) {
@@ -398,7 +399,7 @@ describe('the firehose', () => {
         for (const { kind, at } of plan) {
           const id = made[at % made.length]!
           const reader = readers[at % 3]!
-          if (kind === 'wait') await new Promise((resolve) => setTimeout(resolve, at))
+          if (kind === 'wait') await takeTime(at)
           else if (kind === 'append') await (await open(id)).append([message('more')])
           else if (kind === 'fork') {
             const fork = uuid7()

@@ -92,7 +92,7 @@ test('answers a request that does not stream with one document', async () => {
 test('closes while an answer is in progress', async () => {
   const model = await startScriptedModel([{ text: 'a b c d', chunk_delay_ms: 1000 }])
   const pending = ask(chatWith(model))
-  while (model.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await expect.poll(() => model.requests.length).toBe(1)
   await model.close()
   expect((await pending).error?.type).toBe('network')
 })

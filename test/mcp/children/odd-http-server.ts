@@ -93,8 +93,7 @@ function answerCall(mode: string, { request, response }: Exchange, json: (messag
       return response.end(mode === 'cuts' ? ': nothing\n\n' : 'id: 1\nretry: 10\ndata: \n\n')
     case 'resets':
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.write(': nothing\n\n')
-      return setTimeout(() => response.destroy(), 20)
+      return response.write(': nothing\n\n', () => response.destroy())
     case 'redirects':
       return response.writeHead(307, { location: 'http://169.254.169.254/latest' }).end()
     case 'echoes':

@@ -140,8 +140,8 @@ function handle({ id, method, params = {}, result }: Message): void {
       if (mode === 'silent') return
       if (mode === 'complaint') {
         const secret = process.env['TOKEN'] ?? ''
-        process.stderr.write(`${secret} ${secret.split('').join('\u200b')} ${secret}${'y'.repeat(1990)}`)
-        return void setTimeout(() => process.exit(1), 100)
+        const complaint = `${secret} ${secret.split('').join('\u200b')} ${secret}${'y'.repeat(1990)}`
+        return void process.stderr.write(complaint, () => process.exit(1))
       }
       return void answer(id, {
         protocolVersion: params['protocolVersion'],

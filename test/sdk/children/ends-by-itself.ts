@@ -1,5 +1,4 @@
 /** A program that asks, leaves queries in every way, and then has nothing more to do. Prints what nobody handled. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { query, run, tool } from '../../../src/index.ts'
 
 process.on('unhandledRejection', (reason) => process.stdout.write(`unhandled: ${String(reason)}\n`))
@@ -21,7 +20,6 @@ await Array.fromAsync(aborted).catch(print)
 
 async function* failing() {
   yield 'slow words to say'
-  await sleep(50)
   throw new Error('the prompt failed')
 }
 await run({ prompt: failing(), options }).catch(print)

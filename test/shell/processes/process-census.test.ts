@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Counted, ProcessCensus } from '../../../src/shell/processes/process-census.ts'
 import { isAlive } from '../../../src/shell/processes/process-table.ts'
 
@@ -53,13 +53,15 @@ test('a scan in progress does not count as one that began after the call', async
 })
 
 test('the environment of a process without marks is read once', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
   const { census, foreignReads } = setCensus()
   await Promise.all(Array.from({ length: 50 }, () => start()))
   await census.take()
   const first = foreignReads()
   expect(first).toBeGreaterThanOrEqual(50)
   await census.take()
-  await new Promise((resolve) => setTimeout(resolve, 300)) // until pids are not trusted any more
+  vi.advanceTimersByTime(300) // pids are not trusted any more
   await census.take()
   expect(foreignReads() - first, 'none but what other tests have started').toBeLessThan(50)
 })

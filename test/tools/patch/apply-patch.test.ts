@@ -7,6 +7,7 @@ import { parsePatch } from '../../../src/tools/patch/parse-patch.ts'
 import { patchText } from '../../../src/tools/patch/patch-text.ts'
 import { growthOfSteps } from '../../support/turns.ts'
 import { openFiles } from '../editor/editor-fixture.ts'
+import { takeTime } from '../../support/take-time.ts'
 
 const patchOf = (...lines: string[]) => ({ input: ['*** Begin Patch', ...lines, '*** End Patch'].join('\n') })
 
@@ -218,7 +219,7 @@ describe('nothing is changed', () => {
     const running = call(patchOf('*** Update File: a', ...Array.from({ length: 1000 }, () => '@@\n-a\n+b')), {
       signal: abort.signal,
     })
-    setTimeout(() => abort.abort(), 100)
+    void takeTime(100).then(() => abort.abort())
     expect((await running).error).toMatchObject({ type: 'interrupted' })
     expect((await statOf()).size).toBe(text.length)
   })

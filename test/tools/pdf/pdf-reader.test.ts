@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { PdfReader } from '../../../src/tools/pdf/pdf-reader.ts'
 
 const child = (name: string) => join(import.meta.dirname, 'children', name)
@@ -29,7 +29,7 @@ test('an abort ends the process, and a call that waits for its turn', async () =
   const abort = new AbortController()
   const reads = [1, 2, 3].map(() => reader.read(Buffer.from('for (;;);'), undefined, abort.signal))
   const ended = Promise.allSettled(reads)
-  await vi.waitFor(() => expect(running()).toBe(2), { timeout: 20_000 })
+  await expect.poll(() => running()).toBe(2)
   abort.abort()
   expect((await ended).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   expect(running()).toBe(0)

@@ -4,9 +4,8 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import xterm from '@xterm/headless'
-import { PATIENCE_MS } from '../../../support/patience.ts'
+import { until } from '../../../support/until.ts'
 
 export const KEYS = {
   enter: '\r',
@@ -116,12 +115,13 @@ export class Terminal implements AsyncDisposable {
   }
 
   async until(isSo: () => boolean, what: string): Promise<void> {
-    const deadline = Date.now() + PATIENCE_MS
-    while (!isSo()) {
-      if (Date.now() > deadline) throw new Error(`The screen was expected ${what}, and shows:\n${this.text}`)
-      await sleep(15)
+    const look = async () => {
       await this.#written
+      return isSo()
     }
+    await until(what, look).catch((cause: unknown) => {
+      throw new Error(`The screen was expected ${what}, and shows:\n${this.text}`, { cause })
+    })
   }
 
   /** The last lines: the exit code, and whether the terminal is as it was. */
