@@ -31,6 +31,8 @@ export default defineConfig({
     maxWorkers: 4,
     // A process of its own for each file took half of the processor time of all tests, to load the same modules again.
     isolate: false,
+    // Node loads the modules itself, as it does those of the server. Vite takes `#` and `?` in a path for parts of a URL.
+    experimental: { viteModuleRunner: false },
     globalSetup: ['test/support/run-directory.ts'],
     setupFiles: ['test/support/own-directory.ts'],
     // Waits inside a test end sooner, and say what they saw.

@@ -9,7 +9,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { endPreparation, NODE_FLAGS, prepareProcess } from '../src/process-settings.ts'
 
 test.each(['start', 'demo'] as const)('npm run %s starts Node with the flags of the executable', (name) => {
-  expect(manifest.scripts[name]).toContain(`exec node ${NODE_FLAGS.join(' ')} src/main.ts`)
+  expect(manifest.scripts[name]).toContain(`exec ./node_modules/.bin/node ${NODE_FLAGS.join(' ')} src/main.ts`)
 })
 
 test('a signal opens no debugger, by which other programs of the user could read the keys', async () => {

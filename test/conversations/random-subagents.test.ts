@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { Conversation } from '../../src/conversations/conversation.ts'
 import type { Event } from '../../src/contract/events/event.ts'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { createTask } from '../../src/tools/task/task.ts'
@@ -10,7 +11,7 @@ import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
 import { expectWhole } from '../support/subagents.ts'
 import type { Deed } from './deeds.ts'
 import { carryOut, DEEDS } from './deeds.ts'
-import { call, eventsOf, setBench, tool, userText } from './fixtures.ts'
+import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 import { takeTime } from '../support/take-time.ts'
 
@@ -64,8 +65,12 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   await using bench = await setBench({ logs: store, script, deps, maxRuns: 1, manager: { idle } })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ tools: ['Task'] })
+  // As a request does: a conversation that is closed meanwhile would not run.
+  const release = bench.manager.hold(id)
   let live = await bench.manager.open(id)
   await live.post(userText('begin', true))
+  if (plan.length === 0) await completed(live)
+  release()
   for (const deed of plan) {
     if (deed.kind === 'crash') await bench.restart({ kill: true, between: store.die })
     else if (deed.kind === 'stop') await bench.restart()
@@ -79,9 +84,6 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   }
   bench.manager.hold(id)
   const last = await bench.manager.open(id)
-  // Without deeds, every subagent comes to its end: those in the background too.
-  if (plan.length === 0)
-    await expect.poll(() => [last.state.status, last.state.subagents.length], { interval: 10 }).toEqual(['idle', 0])
   await expect.poll(() => last.state.status).not.toBe('running')
   await expect
     .poll(async () => {
@@ -94,6 +96,17 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
     .toBe(0)
   expect(last.state.status).not.toBe('running')
   return { events: await eventsOf(last), begun, asked }
+}
+
+/** Resolves when a subagent of a call, and one in the background, have come to their ends. */
+async function completed(live: Conversation): Promise<void> {
+  const ends = async () => only(await eventsOf(live), 'Result').filter((event) => event.parent_tool_use_id)
+  await expect
+    .poll(async () => (await ends()).some((event) => event.background_agent_id !== undefined), { interval: 10 })
+    .toBe(true)
+  await expect
+    .poll(async () => (await ends()).some((event) => event.stop_reason === 'completed'), { interval: 10 })
+    .toBe(true)
 }
 
 /** It says how results are shown. */

@@ -99,7 +99,7 @@ test.each([
   expect(kindsOf(pattern)).toEqual([])
 })
 
-test('the linter knows the rules in src, and comments that have a reason', async () => {
+test('the linter knows the rules in src and in tests, and comments that have a reason', async () => {
   const root = join(import.meta.dirname, '../..')
   const directory = await mkdtemp(join(tmpdir(), 'lint-'))
   onTestFinished(() => rm(directory, { recursive: true }))
@@ -115,14 +115,37 @@ export const d = /=+$/
 export const far = (ms: number) => [setTimeout(() => {}, ms - 1), AbortSignal.timeout(-ms), setTimeout(() => {}, timerMs(-ms))]
 `,
   )
-  const oxlint = promisify(execFile)(join(root, 'node_modules/.bin/oxlint'), ['--format=unix', 'src'], {
+  await mkdir(join(directory, 'test'))
+  await writeFile(
+    join(directory, 'test/a.test.ts'),
+    `import { setTimeout as sleep } from 'node:timers/promises'
+const began = performance.now()
+await sleep(100)
+await new Promise((resolve) => setTimeout(resolve, 100))
+await takeTime(100)
+await takeTime(5)
+await vi.waitFor(() => {})
+await expect.poll(() => 1, { timeout: 1000 }).toBe(1)
+await expect.poll(() => 1, { interval: 1000 }).toBe(1)
+// oxlint-disable-next-line tests/sleep -- as long as it takes
+await sleep(1)
+expect(performance.now() - began).toBeLessThan(1000)
+expect(result.durationMs).toBeLessThan(1000)
+expect(Math.abs(Date.now() - began)).toBeLessThan(1000)
+const deadline = performance.now() + 1000
+process.cpuUsage()
+`,
+  )
+  const oxlint = promisify(execFile)(join(root, 'node_modules/.bin/oxlint'), ['--format=unix', 'src', 'test'], {
     cwd: directory,
   })
   const { stdout } = await oxlint.catch((error: { stdout: string }) => error)
-  expect(stdout.match(/(?:regexp|timers)\(\w+\)/g)?.sort()).toEqual([
+  expect(stdout.match(/(?:regexp|timers|tests)\(\w+\)/g)?.sort()).toEqual([
     'regexp(built)',
     'regexp(stack)',
     'regexp(time)',
+    ...Array.from({ length: 4 }, () => 'tests(elapsed)'),
+    ...Array.from({ length: 5 }, () => 'tests(sleep)'),
     'timers(bounded)',
     'timers(bounded)',
   ])

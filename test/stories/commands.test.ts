@@ -179,7 +179,7 @@ describe('a command in the background', () => {
     const busy = run('export LATER=no; until [ -e go ]; do sleep 0.05; done; export LATER=yes', { session_id: 'held' })
     await until('the session to be busy', async () => {
       const { items } = (await call('GET', '/shell-sessions')).body
-      return items.some((item: any) => item.session_id === 'held' && item.status === 'busy') // eslint-disable-line typescript/no-explicit-any
+      return items.some((item: any) => item.id === 'held' && item.status === 'busy') // eslint-disable-line typescript/no-explicit-any
     })
     const commandId = await start('cd /tmp; export MINE=1; sleep 0.1; echo done', { session_id: 'held' })
     expect(await follow(commandId)).toBe('done\n')

@@ -14,6 +14,7 @@ import { runCommand, startCommand } from '../support/command.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { commandLine, KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import { quote } from '../../src/shell/bash-script.ts'
 
 const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
 const ERRAND = { description: 'x', prompt: 'run it', subagent_type: 'general-purpose', run_in_background: true }
@@ -229,7 +230,7 @@ describe('on a data directory that a server holds', () => {
 
   test('the answer is written also if stderr is full', async () => {
     const { env, cwd } = shared()
-    const program = commandLine(['-p', 'plain']).map((word) => `'${word}'`)
+    const program = commandLine(['-p', 'plain']).map(quote)
     const { stdout } = await promisify(execFile)('bash', ['-c', `${program.join(' ')} 2> /dev/full`], {
       cwd,
       env: { PATH: process.env['PATH'], ...env },
@@ -246,7 +247,7 @@ describe('on a data directory that a server holds', () => {
     ['a completion script', ['completion', 'fish']],
   ])('%s that cannot be written is an error', async (_, args) => {
     const { env, cwd } = shared()
-    const program = commandLine(args).map((word) => `'${word}'`)
+    const program = commandLine(args).map(quote)
     const script = `${program.join(' ')} > /dev/full`
     const finished = await promisify(execFile)('bash', ['-c', script], {
       cwd,
@@ -300,7 +301,7 @@ describe('on a data directory that a server holds', () => {
     const blocks = [...doc.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block]) => block)
     expect(blocks.length).toBeGreaterThan(3)
     await writeFile(join(work, 'README.md'), 'a project\n')
-    const program = commandLine([]).map((word) => `'${word}'`)
+    const program = commandLine([]).map(quote)
     const script = `set -e -o pipefail\nagent-server() { ${program.join(' ')} "$@"; }\n${blocks.join('\n')}`
     const { stdout } = await promisify(execFile)('bash', ['-c', script], {
       cwd: work,
@@ -406,7 +407,7 @@ describe('without a server', () => {
 
   test('keys and settings can come from pipes, which can be read only once', async () => {
     const { OPENHANDS_DATA_DIR, LLM_BASE_URL } = alone().env!
-    const program = commandLine(['-p']).map((word) => `'${word}'`)
+    const program = commandLine(['-p']).map(quote)
     const settings = JSON.stringify({ model: 'scripted', base_url: LLM_BASE_URL })
     const script = `LLM_API_KEY_FILE=<(echo sk-of-a-pipe) ${program.join(' ')} --settings <(echo '${settings}') plain`
     const env = { PATH: process.env['PATH'], HOME: home, OPENHANDS_DATA_DIR }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import xterm from '@xterm/headless'
 import { until } from '../../../support/until.ts'
+import { quote } from '../../../../src/shell/bash-script.ts'
 
 export const KEYS = {
   enter: '\r',
@@ -38,7 +39,7 @@ export class Terminal implements AsyncDisposable {
 
   constructor(program: readonly string[], { env, columns = 100, rows = 40, cwd }: TerminalOptions) {
     this.#screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, scrollback: 5000 })
-    const quoted = program.map((word) => `'${word}'`).join(' ')
+    const quoted = program.map(quote).join(' ')
     const line = `tty > ${this.#home}/tty; stty cols ${columns} rows ${rows}; echo BEFORE; ${quoted} & echo $! > ${this.#home}/pid; fg > /dev/null; echo "EXIT $?"; stty -a | grep -o '[-]*icanon\\|[-]*echo '`
     this.#child = spawn('script', ['-qfc', `bash -mc "${line.replaceAll(/[\\"$`]/g, String.raw`\$&`)}"`, '/dev/null'], {
       env: {

@@ -1,2 +1,0 @@
-evil() { echo R >> ran; }
-export PS0='$(evil)'
