@@ -66,7 +66,7 @@ const sleep = {
 const CLOCKS = ['process.cpuUsage', 'process.hrtime', 'process.hrtime.bigint']
 const DURATION = /\.(durationMs|duration_ms)$/
 
-/** True for the time that has passed since: a moment that is computed from now is none. */
+/** True for the time that has passed since: not for a moment that is computed from now. */
 function isElapsed(node: Node, clock: string): boolean {
   const { type, operator, left, right } = node
   return type === 'BinaryExpression' && operator === '-' && isCallOf(left, clock) && (right as Node).type !== 'Literal'
@@ -97,7 +97,7 @@ const elapsed = {
         if (DURATION.test(nameOf(value)) || holds(value, (each) => isElapsed(each, 'Date.now'))) found.push(node)
       },
       'Program:exit'() {
-        // With a clock of its own, a test decides how long everything takes.
+        // With fake timers, a test decides how long everything takes.
         if (hasOwnClock) return
         const message =
           'How long something takes depends on the machine. Give the code a clock, count steps, or compare two amounts of work with processorMsOf.'

@@ -212,8 +212,8 @@ test('the settings file of the command line is a secret file if there is one', a
 })
 
 test.skipIf(process.platform !== 'linux')('a user without an entry in the list of users has the home /', async () => {
-  const path = join(import.meta.dirname, '../../src/config/paths.ts')
-  const program = `import(${JSON.stringify(path)}).then(({ defaultDataDir }) => console.log(defaultDataDir()))`
+  const { href } = new URL('../../src/config/paths.ts', import.meta.url)
+  const program = `import(${JSON.stringify(href)}).then(({ defaultDataDir }) => console.log(defaultDataDir()))`
   const asNobodyKnown = ['--user', '--map-user=54321', '--map-group=54321', process.execPath, '--no-warnings']
   const { stdout } = await promisify(execFile)('unshare', [...asNobodyKnown, '-e', program], { env: {} })
   expect(stdout).toBe('/.local/share/agent-server\n')

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { describeChannels } from '../../scripts/asyncapi.ts'
+import { some } from '../support/some.ts'
 
 const committed = readFileSync(join(import.meta.dirname, '../../openapi/asyncapi.json'), 'utf8')
 const document = JSON.parse(committed) as {
@@ -28,6 +29,6 @@ test('has the event streams, the sockets and the callbacks', () => {
 test('has no dangling reference and no unused component', () => {
   for (const part of ['schemas', 'messages'] as const) {
     const refs = [...committed.matchAll(new RegExp(`"#/components/${part}/([^"/]+)"`, 'g'))].map((match) => match[1]!)
-    expect(new Set(refs)).toEqual(new Set(Object.keys(document.components[part])))
+    expect(new Set(some('references', refs))).toEqual(new Set(Object.keys(document.components[part])))
   }
 })

@@ -14,6 +14,7 @@ import { readAnswer } from '../../src/hooks/hook-answer.ts'
 import { makeProject } from '../project/project-directory.ts'
 import type { Block } from './blocks.ts'
 import { allBlocks, shownIn } from './blocks.ts'
+import { some } from '../support/some.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -55,8 +56,8 @@ test('the tests that check blocks exist, read the page, and are listed only for 
 /** Drawings are for people. */
 const mine = blocks.filter((block) => !isCheckedElsewhere(block) && block.language !== 'mermaid')
 const requests = mine.filter(({ language, text }) => ['', 'json'].includes(language) && shownIn(text) !== undefined)
-const labelled = (some: readonly Block[]) =>
-  some.map((block) => [`${block.page}: ${block.text.trim().split('\n', 1)[0]}`, block] as const)
+const labelled = (blocks: readonly Block[]) =>
+  some('blocks', blocks).map((block) => [`${block.page}: ${block.text.trim().split('\n', 1)[0]}`, block] as const)
 
 type Operation = { requestBody?: { content: Record<string, { schema: object }> } }
 const openapi: { paths: Record<string, Record<string, Operation>> } = JSON.parse(read('openapi/openapi.json'))
@@ -64,7 +65,9 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true
 ajv.addSchema(openapi, 'openapi.json')
 
 test.each(labelled(requests))('%s: the server has these routes, and accepts this JSON', (_, { text }) => {
-  for (const { method, path, body } of shownIn(text)!) {
+  const shown = shownIn(text)!
+  expect(shown.length).toBeGreaterThan(0)
+  for (const { method, path, body } of shown) {
     if (method === undefined || path === undefined) expectKnownJson(body)
     else expectBodyOf(method, path, body)
   }
@@ -112,7 +115,7 @@ const scripts = mine.filter(
 )
 
 test.each(labelled(scripts))('%s: bash reads it, and its commands exist', (_, { text }) => {
-  execFileSync('bash', ['-n'], { input: text })
+  expect(() => execFileSync('bash', ['-n'], { input: text })).not.toThrow()
   for (const [, line] of text.matchAll(/(?:^|[(|] ?)agent-server (.*?)(?: >.*|\).*|#.*)?$/gm))
     readArguments(line!.trim().split(/\s+/))
   for (const [, version] of text.matchAll(/agent-server-(\d+\.\d+\.\d+)/g)) expect(version).toBe(manifest.version)

@@ -9,6 +9,7 @@ import { isObject } from '../../scripts/openapi/json.ts'
 import { discriminate, shapeSchemas, shareFormats } from '../../scripts/openapi/shape-schemas.ts'
 import { PROBLEMS } from '../../src/contract/problem.ts'
 import { contentTypeOf } from '../../src/http/files/file-headers.ts'
+import { some } from '../support/some.ts'
 
 const text = readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8')
 
@@ -89,7 +90,7 @@ test('fields have no default, which some generators make required', () => {
 
 test('a long pattern is defined in one place', () => {
   const patterns = [...text.matchAll(/"pattern": "(.{60,})"/g)].map(([, pattern]) => pattern)
-  expect(patterns).toEqual([...new Set(patterns)])
+  expect(some('long patterns', patterns)).toEqual([...new Set(patterns)])
 })
 
 test('ids are called `id` or end in it', () => {

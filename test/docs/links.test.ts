@@ -2,9 +2,10 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { some } from '../support/some.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const PAGES = ['README.md', 'CHANGELOG.md', ...globSync('docs/*.md', { cwd: ROOT })]
+const PAGES = ['README.md', 'CHANGELOG.md', ...some('pages', globSync('docs/*.md', { cwd: ROOT }))]
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
 
 /** GitHub's anchor of a heading. */
@@ -15,10 +16,16 @@ const anchorOf = (heading: string) =>
     .replaceAll(' ', '-')
 const anchorsIn = (text: string) => [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading!))
 
+const linksIn = (page: string) => [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!)
+const sourcesIn = (page: string) =>
+  [...read(page).matchAll(/`((?:src|scripts|test)\/[^`*]*)`/g)].map(([, path]) => path!)
+some('links', PAGES.flatMap(linksIn))
+some('source files', PAGES.flatMap(sourcesIn))
+
 test.each(PAGES)('every link in %s leads to a file, and to a heading in it', (page) => {
-  const broken = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target]) => {
-    if (/^https?:/.test(target!)) return []
-    const [path, anchor] = target!.split('#')
+  const broken = linksIn(page).flatMap((target) => {
+    if (/^https?:/.test(target)) return []
+    const [path, anchor] = target.split('#')
     const file = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path!))
     if (!existsSync(join(ROOT, file))) return [target]
     return anchor === undefined || anchorsIn(read(file)).includes(anchor) ? [] : [target]
@@ -27,8 +34,7 @@ test.each(PAGES)('every link in %s leads to a file, and to a heading in it', (pa
 })
 
 test.each(PAGES)('every source file that %s names exists', (page) => {
-  const sources = [...read(page).matchAll(/`((?:src|scripts|test)\/[^`*]*)`/g)].map(([, path]) => path!)
-  expect(sources.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+  expect(sourcesIn(page).filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
 test('the index lists every page', () => {

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import { some } from '../support/some.ts'
 
 const page = await readFile(join(import.meta.dirname, '../../docs/sdk.md'), 'utf8')
 const home = await mkdtemp(join(tmpdir(), 'agent-server-sdk-docs-'))
@@ -43,7 +44,7 @@ test('the page shows these programs', async () => {
   const shown = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code)
   const programs = await Promise.all(Object.keys(OUTPUT).map((name) => readFile(programOf(name), 'utf8')))
   const asShown = programs.map((code) => code.replace(/^.*\n/, '').replaceAll('../../../src/index.ts', 'agent-server'))
-  expect(new Set(shown)).toEqual(new Set(asShown))
+  expect(new Set(some('programs', shown))).toEqual(new Set(asShown))
 })
 
 test('they run, one after the other, and the process ends by itself', async () => {

@@ -131,7 +131,7 @@ test('a start that fails ends the connections that wait, on each address', async
   await once(other, 'connect')
   const ended = [...sockets, other].map((socket) => once(socket, 'close'))
   await listening.close()
-  await Promise.all(ended)
+  expect(await Promise.all(ended)).toHaveLength(3)
 })
 
 test('more than a thousand that wait are refused', async () => {
@@ -149,7 +149,7 @@ test('a connection that waits too long is closed, whatever it has said', async (
   await once(listener, 'listening')
   const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
   const sockets = await Promise.all([open(url), open(url, 'GET /x HTTP/1.1\r\n')])
-  await Promise.all(sockets.map((socket) => once(socket, 'close')))
+  expect(await Promise.all(sockets.map((socket) => once(socket, 'close')))).toHaveLength(2)
   listener.close()
 })
 

@@ -83,8 +83,9 @@ test('a disconnected client leaves no subscriber behind, however it disconnected
   const streams = await Promise.all(
     [`/conversations/${id}/events/stream`, '/firehose?cursor=0'].map(async (path) => {
       const abort = new AbortController()
-      await fetch(url + path, { headers, signal: abort.signal })
-      return abort
+      // Kept: without a reference to it, the response may be collected, and its connection closed.
+      const response = await fetch(url + path, { headers, signal: abort.signal })
+      return { abort, response }
     }),
   )
   await log.append([message('for all of them')])
@@ -95,7 +96,10 @@ test('a disconnected client leaves no subscriber behind, however it disconnected
     if (i % 2 === 0) ws.close()
     else ws.terminate()
   }
-  for (const abort of streams) abort.abort()
+  for (const { abort, response } of streams) {
+    expect(response.status).toBe(200)
+    abort.abort()
+  }
   await expect.poll(() => log.subscriberCount).toBe(before)
   await expect.poll(() => firehose.subscriberCount).toBe(0)
 })

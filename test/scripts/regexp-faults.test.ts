@@ -136,9 +136,13 @@ const deadline = performance.now() + 1000
 process.cpuUsage()
 `,
   )
-  const oxlint = promisify(execFile)(join(root, 'node_modules/.bin/oxlint'), ['--format=unix', 'src', 'test'], {
-    cwd: directory,
-  })
+  const oxlint = promisify(execFile)(
+    process.execPath,
+    [join(root, 'node_modules/oxlint/bin/oxlint'), '--format=unix', 'src', 'test'],
+    {
+      cwd: directory,
+    },
+  )
   const { stdout } = await oxlint.catch((error: { stdout: string }) => error)
   expect(stdout.match(/(?:regexp|timers|tests)\(\w+\)/g)?.sort()).toEqual([
     'regexp(built)',

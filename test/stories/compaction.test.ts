@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { asksForSummary, faultsIn, userTexts } from '../support/chat-requests.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 const WINDOW = 8000
 
@@ -68,7 +69,7 @@ describe('a conversation of 300 turns with a window of 8000 tokens', () => {
     const spent = events.flatMap(({ usage, type }) => (type !== 'Result' && usage ? [usage] : []))
     const inputs = spent.reduce((sum, { input_tokens }) => sum + input_tokens, 0)
     expect(body.usage.scripted.input_tokens).toBe(inputs)
-  }, 60_000)
+  })
 })
 
 /** Makes one long turn per message; the summaries are written as the test says. */
@@ -97,7 +98,7 @@ test('a run that is killed in the middle of a compaction starts it again, and st
   await server.restart('SIGKILL')
   expect(await stage.events(id, 'types=Condensation')).toEqual([])
 
-  const { body } = await server.call('POST', `/conversations/${id}/run`, { wait: true, timeout: 60 })
+  const { body } = await server.call('POST', `/conversations/${id}/run`, { wait: true, timeout: PATIENCE_S })
   expect(body.result.stop_reason).toBe('completed')
   expect(await stage.events(id, 'types=Condensation')).toMatchObject([{ trigger: 'threshold', summary: 'Whole.' }])
   expect(seen).toMatchObject({ faults: [], summaries: 2 })

@@ -7,6 +7,7 @@ import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { commandLine } from '../../support/server.ts'
 import { KEYS, Terminal } from './support/terminal.ts'
+import { quote } from '../../../src/shell/bash-script.ts'
 
 let home: string
 let model: ScriptedModel
@@ -29,7 +30,7 @@ afterAll(async () => {
 /** `name` is that of the data directory. */
 function start(name: string, env: Record<string, string> = {}, program = commandLine(['chat'])) {
   const settings = { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'scripted-model-key' }
-  const directories = { OPENHANDS_DATA_DIR: join(home, name), CHAT: commandLine(['chat']).join(' ') }
+  const directories = { OPENHANDS_DATA_DIR: join(home, name), CHAT: commandLine(['chat']).map(quote).join(' ') }
   return new Terminal(program, { env: { ...settings, ...directories, ...env }, cwd: join(home, 'project') })
 }
 
@@ -136,7 +137,7 @@ describe.concurrent('a terminal', () => {
   test('gets its modes back while the chat is suspended, and the conversation below what was written then', async () => {
     await using terminal = start('suspended', {}, ['bash', '--norc', '-i'])
     await terminal.shows(PROMPT)
-    terminal.press('$CHAT\r')
+    terminal.press('eval "$CHAT"\r')
     await terminal.shows('/help lists')
     await terminal.say('hi')
     await terminal.shows('Hello.')

@@ -65,7 +65,7 @@ describe('the index of a log', () => {
     expect(await seek(1234)).toBe(first)
   })
 
-  test('learns a place that it is told, and needs no read to find it', async () => {
+  test('needs no read to find a place that it has learnt', async () => {
     const { source, offsets, readsOf, end } = setLog()
     const index = new SeqIndex()
     index.learn(1000, offsets[999]!)
