@@ -1,7 +1,7 @@
 /** From the sources to chunks: files of code that the executable loads when it needs them. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { OutputOptions } from 'rolldown'
+import type { OutputOptions, Plugin } from 'rolldown'
 import { rolldown } from 'rolldown'
 import { SCHEMA_ASSET } from '../../src/agent/output/schema-thread.ts'
 import { asFunction } from './load-chunks.ts'
@@ -23,11 +23,11 @@ export function makeParts(): void {
 
 /**
  * The server and the command line, in chunks: what the sources load by `import()` is read and compiled at its first
- * use. Returns their folder.
+ * use. Returns their folder. The plugins change the sources first.
  */
-export async function bundle(): Promise<string> {
+export async function bundle(plugins: readonly Plugin[] = []): Promise<string> {
   const folder = join(PARTS, 'server')
-  await bundleTo(folder, 'src/main.ts', {})
+  await bundleTo(folder, 'src/main.ts', {}, plugins)
   return folder
 }
 
@@ -49,11 +49,16 @@ export async function bundlePrograms(): Promise<Record<string, string>> {
   return files
 }
 
-async function bundleTo(folder: string, source: string, options: OutputOptions): Promise<void> {
+async function bundleTo(
+  folder: string,
+  source: string,
+  options: OutputOptions,
+  plugins: readonly Plugin[] = [],
+): Promise<void> {
   const bundler = await rolldown({
     input: join(ROOT, source),
     platform: 'node',
-    plugins: [leanPackages()],
+    plugins: [...plugins, leanPackages()],
     // V8 would compile each module when its chunk is loaded, whether it is used or not.
     optimization: { pifeForModuleWrappers: false },
     // A package that is missing would otherwise become an import that fails when the server starts.

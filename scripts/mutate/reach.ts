@@ -1,0 +1,106 @@
+/** Which test file reaches which mutants, noted by running each once. Notes are kept until the test or the core changes. */
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { digest } from './code.ts'
+import type { Mutant } from './find-mutants.ts'
+import { OWNER } from './switch.ts'
+
+/** What one run of a test file showed. */
+export type Reach = {
+  readonly test: string
+  /** Of the text of the test file. */
+  readonly digest: string
+  /** A test that fails without a mutant says nothing about one. */
+  readonly passed: boolean
+  readonly ms: number
+  /** The numbers of the mutants by file. */
+  readonly seen: Readonly<Record<string, readonly number[]>>
+}
+
+export class ReachNotes {
+  readonly #root: string
+  readonly #file: string
+  readonly #notes: string
+  readonly #byTest = new Map<string, Reach>()
+
+  constructor(root: string, state: string) {
+    this.#root = root
+    this.#file = join(state, 'reach.jsonl')
+    this.#notes = join(state, 'notes')
+    mkdirSync(state, { recursive: true })
+    for (const reach of readLines<Reach>(this.#file)) this.#byTest.set(reach.test, reach)
+  }
+
+  /** Where the processes write their notes. */
+  get directory(): string {
+    return this.#notes
+  }
+
+  /** The tests that are not noted as they are now, or that failed. */
+  missing(tests: readonly string[]): string[] {
+    return tests.filter((test) => {
+      const known = this.#byTest.get(test)
+      return known?.digest !== this.digestOf(test) || !known.passed
+    })
+  }
+
+  digestOf(test: string): string {
+    return digest(readFileSync(join(this.#root, test), 'utf8'))
+  }
+
+  /** Takes over what the processes of a test file wrote. */
+  add(test: string, { passed, ms }: { readonly passed: boolean; readonly ms: number }): void {
+    const reach = { test, digest: this.digestOf(test), passed, ms, seen: this.#collect(test) }
+    this.#byTest.set(test, reach)
+    appendFileSync(this.#file, `${JSON.stringify(reach)}\n`)
+  }
+
+  /**
+   * The tests that reach a mutant: first those in the folder with the name of that of the code, then the faster ones. Code that
+   * runs when its module is loaded runs once in a process: it counts as reached by those that reach anything in its file,
+   * or in the files that import it, and by those in the folder with its name.
+   */
+  testsOf({ id, file, isStatic }: Mutant, tests: readonly string[], importers: readonly string[]): Reach[] {
+    const number = Number(id.slice(id.lastIndexOf(':') + 1))
+    const known = tests.flatMap((test) => this.#byTest.get(test) ?? []).filter(({ passed }) => passed)
+    const folder = file.slice('src/'.length, file.lastIndexOf('/') + 1)
+    const isNear = ({ test }: Reach): boolean => test.startsWith(`test/${folder}`)
+    const reaches = (reach: Reach): boolean =>
+      isStatic
+        ? isNear(reach) || [file, ...importers].some((one) => reach.seen[one] !== undefined)
+        : (reach.seen[file]?.includes(number) ?? false)
+    return known
+      .filter(reaches)
+      .toSorted((one, other) => Number(isNear(other)) - Number(isNear(one)) || one.ms - other.ms)
+  }
+
+  #collect(test: string): Record<string, number[]> {
+    const seen: Record<string, Set<number>> = {}
+    for (const directory of existsSync(this.#notes) ? readdirSync(this.#notes) : []) {
+      const path = join(this.#notes, directory)
+      const owner = join(path, OWNER)
+      if (!existsSync(owner) || readFileSync(owner, 'utf8') !== join(this.#root, test)) continue
+      for (const name of readdirSync(path)) {
+        if (name === OWNER) continue
+        for (const id of readFileSync(join(path, name), 'utf8').split('\n').filter(Boolean)) {
+          const at = id.lastIndexOf(':')
+          ;(seen[id.slice(0, at)] ??= new Set()).add(Number(id.slice(at + 1)))
+        }
+      }
+      rmSync(path, { recursive: true })
+    }
+    return Object.fromEntries(Object.entries(seen).map(([file, numbers]) => [file, [...numbers]]))
+  }
+}
+
+/** A last line that was cut off counts as not written. */
+export function readLines<T>(file: string): T[] {
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []
+  return lines.flatMap((line) => {
+    try {
+      return [JSON.parse(line) as T]
+    } catch {
+      return []
+    }
+  })
+}
