@@ -4,7 +4,8 @@
  *
  * `--count N` mutants of each part (60), `--part NAME` only there (repeatable), `--jobs N` at a time (2), `--budget N` seconds
  * of tests for one mutant (60), `--state DIRECTORY` for all that is kept (`node_modules/.cache/mutate`),
- * `--as-noted` without the tests that were changed since it was noted what they reach.
+ * `--as-noted` without the tests that were changed since it was noted what they reach, `path…` only the tests with one of
+ * these in their path.
  *
  * The first run notes which test file reaches which mutants, by running each once. A run that was ended goes on where it was,
  * and one after a change of tests repeats the mutants that had survived. No file of the working tree changes: the mutants
@@ -27,7 +28,8 @@ const ROOT = join(import.meta.dirname, '..')
 /** The share of all mutants that tests have to notice. */
 const NEEDED_SHARE = 0.85
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     seed: { type: 'string', default: '1' },
     count: { type: 'string', default: '60' },
@@ -47,6 +49,7 @@ const judged = await mutate({
   root: ROOT,
   state: values.state,
   parts: values.part,
+  paths: positionals.length === 0 ? [''] : positionals,
   seed: Number(values.seed),
   count: Number(values.count),
   jobs: Number(values.jobs),

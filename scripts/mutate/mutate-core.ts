@@ -18,6 +18,8 @@ export type Settings = {
   readonly root: string
   readonly state: string
   readonly parts: readonly string[]
+  /** Only the tests with one of these in their path. */
+  readonly paths: readonly string[]
   readonly seed: number
   /** Mutants of each part. */
   readonly count: number
@@ -28,19 +30,27 @@ export type Settings = {
   readonly budgetMs: number
 }
 
+/** What decides on the numbers of the mutants. */
+const FINDERS = globSync('{operators,regexp-operators,find-mutants}.ts', { cwd: import.meta.dirname })
+  .toSorted()
+  .map((file) => join(import.meta.dirname, file))
+
 export async function mutate(settings: Settings): Promise<Judged[]> {
   const { root, parts, seed, count, jobs, budgetMs } = settings
   const sources = readSources(root)
-  const state = join(settings.state, digest(...[...sources].flat()))
+  const state = join(
+    settings.state,
+    digest(...[...sources].flat(), ...FINDERS.map((file) => readFileSync(file, 'utf8'))),
+  )
   const reach = new ReachNotes(root, state)
-  const tests = testFiles(root)
+  const tests = testFiles(root).filter((test) => settings.paths.some((path) => test.includes(path)))
   if (!settings.asNoted) await noteReach(settings, sources, reach, tests)
   const chosen = parts.flatMap((part) =>
     sample(sources, FOLDERS[part]!, seed, count).map((mutant) => ({ part, mutant })),
   )
   const mutants = join(state, `mutants-${seed}.json`)
   writeFileSync(mutants, JSON.stringify(chosen.map(({ mutant }) => mutant)))
-  const executable = await executableWith(settings, mutants)
+  const executable = await executableWith(settings, mutants, `executable-${seed}`)
   const verdicts = new Verdicts(join(state, `verdicts-${seed}.jsonl`))
   const free = Array.from({ length: jobs }, (_, index) => `job-${index}`)
   const importers = importersOf(sources)
@@ -92,7 +102,7 @@ async function noteReach(
   const orders = { notes: reach.directory }
   rmSync(reach.directory, { recursive: true, force: true })
   mkdirSync(reach.directory, { recursive: true })
-  const built = await executableWith(settings, mutants)
+  const built = await executableWith(settings, mutants, 'executable-notes')
   const executable = built === undefined ? undefined : ordered(built, 'notes', orders)
   let done = 0
   await runVitest(
@@ -111,10 +121,10 @@ async function noteReach(
 const isStory = (test: string): boolean => test.startsWith('test/stories/')
 
 /** Builds it once for the same mutants. Elsewhere than on Linux, the tests start the sources, which have none. */
-async function executableWith({ root, state }: Settings, mutants: string): Promise<string | undefined> {
+async function executableWith({ root, state }: Settings, mutants: string, name: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined
-  const executable = join(state, 'executable/agent-server')
-  const stamp = join(state, 'executable/stamp')
+  const executable = join(state, name, 'agent-server')
+  const stamp = join(state, name, 'stamp')
   const texts = globSync('src/**/*.ts', { cwd: root }).toSorted()
   const content = digest(readFileSync(mutants, 'utf8'), ...texts.map((file) => readFileSync(join(root, file), 'utf8')))
   if (existsSync(executable) && existsSync(stamp) && readFileSync(stamp, 'utf8') === content) return executable

@@ -151,8 +151,15 @@ describe('a sample', () => {
 
 describe('a run that was ended', () => {
   const JUDGED: Judged = {
-    ...{ id: `${FILE}:1`, part: 'agent', file: FILE, line: 3, before: 'a < b', after: 'a <= b' },
-    ...{ verdict: 'survived', against: 'these tests', ms: 5 },
+    id: `${FILE}:1`,
+    part: 'agent',
+    file: FILE,
+    line: 3,
+    before: 'a < b',
+    after: 'a <= b',
+    verdict: 'survived',
+    against: 'these tests',
+    ms: 5,
   }
 
   test('knows its verdicts again, and repeats what had survived other tests', () => {
