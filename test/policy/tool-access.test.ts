@@ -88,3 +88,15 @@ describe('other tools', () => {
     expect(behaviorOf('Think', { kind: 'none' }, { deny: ['Think'] })).toBe('deny')
   })
 })
+
+test('a question about a request names its host, and only the rule for it', () => {
+  const asked = (url: string | undefined) => decideAccess('WebFetch', { kind: 'fetch', url })
+  expect(asked('https://a.example/x?y')).toMatchObject({
+    behavior: 'ask',
+    reason: 'it reaches a.example',
+    rules: ['WebFetch(domain:a.example)'],
+  })
+  expect(asked(undefined)).toMatchObject({ behavior: 'ask', reason: 'it reaches the network', rules: ['WebFetch'] })
+  expect(asked('no url')).toMatchObject({ behavior: 'ask', reason: 'it reaches the network' })
+  expect(asked('no url')).not.toHaveProperty('rules')
+})
