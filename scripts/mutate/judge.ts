@@ -22,6 +22,7 @@ export type Trial = {
   readonly tests: readonly Reach[]
   readonly mutants: string
   readonly executable: string | undefined
+  readonly onPassed: (test: string, ms: number) => void
 }
 
 export async function judge(trial: Trial): Promise<Verdict> {
@@ -44,6 +45,7 @@ export async function judge(trial: Trial): Promise<Verdict> {
       last = step.file
       if (step.type === 'failed') decide({ verdict: 'caught', by: `${step.file} > ${step.test}` })
       else if (step.type === 'end' && !step.passed) decide({ verdict: 'caught', by: step.file })
+      else if (step.type === 'end') trial.onPassed(step.file, step.ms)
       else timer = setTimeout(() => decide({ verdict: 'stuck', by: step.file }), limits.get(step.file) ?? LIMIT_MS)
     },
     stopped.signal,

@@ -64,7 +64,14 @@ export async function mutate(settings: Settings): Promise<Judged[]> {
     if (job === undefined) return (done++, known!)
     const began = performance.now()
     const own = executable === undefined ? undefined : ordered(executable, job, { on: mutant.id })
-    const verdict = await judge({ root, id: mutant.id, tests: tried, mutants, executable: own })
+    const verdict = await judge({
+      root,
+      id: mutant.id,
+      tests: tried,
+      mutants,
+      executable: own,
+      onPassed: (test, ms) => reach.passedIn(test, ms),
+    })
     free.push(job)
     const shown = show(mutant, sources.get(mutant.file) ?? '')
     const ms = Math.round(performance.now() - began)

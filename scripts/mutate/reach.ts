@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSyn
 import { join } from 'node:path'
 import { digest } from './code.ts'
 import type { Mutant } from './find-mutants.ts'
-import { OWNER } from './switch.ts'
+import { LOADED, OWNER } from './switch.ts'
 
 /** What one run of a test file showed. */
 export type Reach = {
@@ -13,9 +13,13 @@ export type Reach = {
   /** A test that fails without a mutant says nothing about one. */
   readonly passed: boolean
   readonly ms: number
-  /** The numbers of the mutants by file. */
-  readonly seen: Readonly<Record<string, readonly number[]>>
+  readonly seen: Seen
+  /** Those of them that ran while a module was loaded. */
+  readonly loaded?: Seen
 }
+
+/** Numbers of mutants by file. */
+type Seen = Readonly<Record<string, readonly number[]>>
 
 export class ReachNotes {
   readonly #root: string
@@ -48,9 +52,15 @@ export class ReachNotes {
     return digest(readFileSync(join(this.#root, test), 'utf8'))
   }
 
+  /** With few mutants in the code a test takes less time than with all. */
+  passedIn(test: string, ms: number): void {
+    const known = this.#byTest.get(test)
+    if (known && known.ms > ms) this.#byTest.set(test, { ...known, ms })
+  }
+
   /** Takes over what the processes of a test file wrote. */
   add(test: string, { passed, ms }: { readonly passed: boolean; readonly ms: number }): void {
-    const reach = { test, digest: this.digestOf(test), passed, ms, seen: this.#collect(test) }
+    const reach = { test, digest: this.digestOf(test), passed, ms, ...this.#collect(test) }
     this.#byTest.set(test, reach)
     appendFileSync(this.#file, `${JSON.stringify(reach)}\n`)
   }
@@ -60,8 +70,10 @@ export class ReachNotes {
    * runs when its module is loaded runs once in a process: it counts as reached by those that reach anything in its file,
    * or in the files that import it, and by those in the folder with its name.
    */
-  testsOf({ id, file, isStatic }: Mutant, tests: readonly string[], importers: readonly string[]): Reach[] {
+  testsOf({ id, file, ...mutant }: Mutant, tests: readonly string[], importers: readonly string[]): Reach[] {
     const number = Number(id.slice(id.lastIndexOf(':') + 1))
+    const isStatic =
+      mutant.isStatic || [...this.#byTest.values()].some(({ loaded }) => loaded?.[file]?.includes(number))
     const known = tests.flatMap((test) => this.#byTest.get(test) ?? []).filter(({ passed }) => passed)
     const folder = file.slice('src/'.length, file.lastIndexOf('/') + 1)
     const isNear = ({ test }: Reach): boolean => test.startsWith(`test/${folder}`)
@@ -74,23 +86,31 @@ export class ReachNotes {
       .toSorted((one, other) => Number(isNear(other)) - Number(isNear(one)) || one.ms - other.ms)
   }
 
-  #collect(test: string): Record<string, number[]> {
-    const seen: Record<string, Set<number>> = {}
+  #collect(test: string): Pick<Reach, 'seen' | 'loaded'> {
+    const notes = this.#linesOf(test).map((line) => ({ id: line.replace(LOADED, ''), isLoaded: line.endsWith(LOADED) }))
+    const loaded = notes.filter(({ isLoaded }) => isLoaded)
+    return { seen: byFile(notes.map(({ id }) => id)), loaded: byFile(loaded.map(({ id }) => id)) }
+  }
+
+  /** What all processes of a test file wrote. */
+  #linesOf(test: string): string[] {
+    const lines: string[] = []
     for (const directory of existsSync(this.#notes) ? readdirSync(this.#notes) : []) {
       const path = join(this.#notes, directory)
       const owner = join(path, OWNER)
       if (!existsSync(owner) || readFileSync(owner, 'utf8') !== join(this.#root, test)) continue
-      for (const name of readdirSync(path)) {
-        if (name === OWNER) continue
-        for (const id of readFileSync(join(path, name), 'utf8').split('\n').filter(Boolean)) {
-          const at = id.lastIndexOf(':')
-          ;(seen[id.slice(0, at)] ??= new Set()).add(Number(id.slice(at + 1)))
-        }
-      }
+      for (const name of readdirSync(path))
+        if (name !== OWNER) lines.push(...readFileSync(join(path, name), 'utf8').split('\n').filter(Boolean))
       rmSync(path, { recursive: true })
     }
-    return Object.fromEntries(Object.entries(seen).map(([file, numbers]) => [file, [...numbers]]))
+    return lines
   }
+}
+
+function byFile(ids: readonly string[]): Seen {
+  const numbers = Map.groupBy(new Set(ids), (id) => id.slice(0, id.lastIndexOf(':')))
+  const entries = [...numbers].map(([file, all]) => [file, all.map((id) => Number(id.slice(file.length + 1)))] as const)
+  return Object.fromEntries(entries)
 }
 
 /** A last line that was cut off counts as not written. */

@@ -17,18 +17,28 @@ export const ORDERS_VARIABLE = 'AGENT_SERVER_MUTANT'
 /** In a directory with notes, the file with the name of the test file. */
 export const OWNER = 'owner'
 
+/** In notes, behind what ran while its module was loaded: that happens once in a process, for whichever test is first. */
+export const LOADED = '!'
+
 /** The file with the orders for an executable. */
 export const ordersFile = (executable: string): string => `${executable}.mutant`
 
 const { on, notes } = readOrders()
 const seen = new Set<string>()
 let fresh: string[] = []
+/** How many modules with mutants are being loaded. */
+let loading = 0
 // Tests replace the clock.
 const { setImmediate } = globalThis
 
 export function isOn(id: string): boolean {
   if (notes !== undefined && !seen.has(id)) note(id)
   return id === on
+}
+
+/** A module with mutants begins to run, or has run. */
+export function loads(change: 1 | -1): void {
+  loading += change
 }
 
 /** Notes what the next test file reaches, also if an earlier one has reached it in this process. */
@@ -52,7 +62,7 @@ export function writeNotes(): void {
 
 function note(id: string): void {
   seen.add(id)
-  fresh.push(id)
+  fresh.push(loading > 0 ? `${id}${LOADED}` : id)
   // A server that is killed has no other time to write.
   if (fresh.length === 1) setImmediate(writeNotes).unref()
 }

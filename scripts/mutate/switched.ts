@@ -11,8 +11,8 @@ const SWITCH = join(import.meta.dirname, 'switch.ts')
 export function withSwitches(source: string, mutants: readonly Mutant[]): string {
   if (mutants.length === 0) return source
   // On the first line, so that the numbers of the others do not change.
-  const first = `import { isOn as $on } from ${JSON.stringify(SWITCH)};`
-  return first + rewrite(source, 0, source.length, outermostFirst(mutants))
+  const first = `import { isOn as $on, loads as $loads } from ${JSON.stringify(SWITCH)};$loads(1);`
+  return `${first}${rewrite(source, 0, source.length, outermostFirst(mutants))}\n;$loads(-1);`
 }
 
 /** Of the same range all come together, because the next one is in the other half of the choice. */
