@@ -13,7 +13,7 @@ export type Verdict = {
 }
 
 /** What a test file may take before a mutant counts as the reason, besides a multiple of what it took without one. */
-const LIMIT_MS = 20_000
+const LIMIT_MS = 30_000
 const LIMIT_FACTOR = 5
 
 export type Trial = {

@@ -56,3 +56,14 @@ test.each([
     expect(findWeakness(key), key).toBeUndefined()
   }
 })
+
+describe('a key counts by the characters that it has', () => {
+  // Each has 16 characters that follow no word and no row of a keyboard, and is strong only with all of its kinds.
+  test.each(['z9x4k7q2w8v3n6j5', 'z9X4k7Q2w8V3n6J5', 'z9-x4k7q2w8v3n6#', '9z4x7k2q8w3v6n5j'])('%s is strong', (key) => {
+    expect(findWeakness(key)).toBeUndefined()
+  })
+
+  test.each(['7294150836172940', '8a3f91c07e5b2d4'])('%s is not', (key) => {
+    expect(findWeakness(key)).toBeTypeOf('string')
+  })
+})
