@@ -267,3 +267,11 @@ test.each(StopReasonSchema.options)(
     expect(STATUS_AFTER[reason]).toBe(expected[reason])
   },
 )
+
+test('what a subagent spends counts for the run that started it, by model', () => {
+  const usage = { input_tokens: 10, output_tokens: 5, cached_tokens: 0, reasoning_tokens: 0 }
+  const spent = { ...answered({ text: 'sub', cost_usd: 1, usage, model: 'a' }), parent_tool_use_id: 'call-1' }
+  const { run } = folded([status('running'), spent, spent])
+  expect(run?.costUsd).toBe(2)
+  expect(run?.usage).toEqual({ a: { ...usage, input_tokens: 20, output_tokens: 10 } })
+})

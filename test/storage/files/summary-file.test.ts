@@ -41,3 +41,26 @@ test('the file does not grow with what was written while the server runs, and lo
   expect([...read.values()].map(({ summary }) => summary.lastSeq)).toEqual(ids.map(() => 60))
   expect(faults).toEqual([])
 })
+
+test('the file is written anew only when a part of it that is worth it says nothing any more', async () => {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'summaries-'))
+  const path = join(directory.path, 'summaries')
+  const file = new SummaryFile({ path, onFault: () => {} })
+  await file.read()
+  const fileNumber = async () => (await stat(path)).ino
+  const replace = async (rounds: number) => {
+    for (let round = 1; round <= rounds; round++) {
+      for (const id of IDS) file.note(noted(id, round))
+      await file.forget(uuid7())
+    }
+  }
+  const IDS = Array.from({ length: 50 }, () => uuid7())
+  await replace(1)
+  const first = await fileNumber()
+  await replace(3)
+  expect(await fileNumber()).toBe(first)
+  await replace(40)
+  expect(await fileNumber()).not.toBe(first)
+  await file.close()
+  expect([...(await new SummaryFile({ path, onFault: () => {} }).read()).keys()]).toEqual(IDS)
+})
