@@ -7,9 +7,9 @@
  * `--as-noted` without the tests that were changed since it was noted what they reach, `path…` only the tests with one of
  * these in their path.
  *
- * The first run notes which test file reaches which mutants, by running each once. A run that was ended goes on where it was,
+ * The first run notes which test file reaches which mutants, by running each once. A run that was ended continues where it was,
  * and one after a change of tests repeats the mutants that had survived. No file of the working tree changes: the mutants
- * are in what vitest reads and in an executable of its own, each behind a switch.
+ * are in what vitest reads and in a separate executable, each behind a switch.
  *
  * StrykerJS 10 was not used: what a test starts would run without the mutant, and here that is the executable in a fourth
  * of the tests; it cannot select a project of a vitest configuration; it finds out what each test reaches in one process

@@ -81,7 +81,7 @@ function isLeftAlone(node: Node): boolean {
   return LOG_METHODS.has(String(method))
 }
 
-/** A name is no value, and neither is the module of `export { a } from './b.ts'`. */
+/** Names are not values, and neither is the module of `export { a } from './b.ts'`. */
 function isName(node: Node, field: string): boolean {
   return (
     (field === 'key' && node['computed'] !== true) || (node.type === 'ExportNamedDeclaration' && field === 'source')

@@ -55,7 +55,7 @@ export async function judge(trial: Trial): Promise<Verdict> {
   return result ?? (code === 0 ? { verdict: 'survived' } : { verdict: 'caught', by: last })
 }
 
-/** The executable under a name beside which its orders are. It is the same file, because it has more than 100 MB. */
+/** A hard link to the executable, with its orders next to it. A copy would take more than 100 MB. */
 export function ordered(executable: string, job: string, orders: object): string {
   const own = join(dirname(executable), job, 'agent-server')
   mkdirSync(dirname(own), { recursive: true })

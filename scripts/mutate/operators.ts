@@ -105,7 +105,7 @@ function isText(node: unknown): boolean {
   return node.type === 'TemplateLiteral' || typeof node['value'] === 'string'
 }
 
-/** In parentheses, because `a && b || c` is another tree, and `??` beside `&&` is no syntax at all. */
+/** In parentheses, because `a && b || c` is another tree, and `??` next to `&&` is a syntax error. */
 function logical(node: Node, source: string): readonly string[] {
   const parts = operandsOf(node, source)
   return parts ? [`((${parts[0]}) ${LOGICAL[String(node['operator'])]} (${parts[1]}))`] : []
@@ -168,7 +168,7 @@ function chain(node: Node, source: string): readonly string[] {
   return texts
 }
 
-/** Methods whose call is left out: what they are called on takes its place. */
+/** Methods whose call is replaced by what they are called on. */
 const LEFT_OUT = new Set(
   'filter slice trim trimEnd trimStart sort toSorted reverse toReversed toLowerCase toUpperCase concat flat'.split(' '),
 )

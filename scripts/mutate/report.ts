@@ -24,7 +24,7 @@ export type Equivalent = {
 
 const isNoticed = ({ verdict }: Verdict): boolean => verdict === 'caught' || verdict === 'stuck'
 
-export function isEquivalent({ file, before, after }: Omit<Equivalent, 'reason'>, all: readonly Equivalent[]): boolean {
+function isEquivalent({ file, before, after }: Omit<Equivalent, 'reason'>, all: readonly Equivalent[]): boolean {
   return all.some((one) => one.file === file && one.before === before && one.after === after)
 }
 

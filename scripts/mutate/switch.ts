@@ -1,6 +1,6 @@
 /**
  * Decides in a running process which mutant is on. It is part of the code that has mutants, under vitest and in the executable.
- * What it does is in a variable, or in a file beside the executable, because tests choose the variables of what they start.
+ * What it does is in a variable, or in a file next to the executable, because tests choose the variables of what they start.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,12 +31,19 @@ let loading = 0
 // Tests replace the clock.
 const { setImmediate } = globalThis
 
+/**
+ * Whether this mutant is on. Called by the code that has mutants.
+ * @public
+ */
 export function isOn(id: string): boolean {
   if (notes !== undefined && !seen.has(id)) note(id)
   return id === on
 }
 
-/** A module with mutants begins to run, or has run. */
+/**
+ * Counts the modules that have begun to run, and those that have run. Called by the code that has mutants.
+ * @public
+ */
 export function loads(change: 1 | -1): void {
   loading += change
 }

@@ -132,7 +132,7 @@ test('arithmetic may run commands that are in the text of a variable: each form 
   expect(asked.filter((command) => behaviorOf(command) === 'allow')).toEqual([])
 })
 
-test('a bare dash is no option of git that only reads', () => {
+test('git with a bare dash among its options is a question', () => {
   const subcommands = Object.keys(READING).filter((name) => name.startsWith('git '))
   expect(subcommands.length).toBeGreaterThan(10)
   expect(subcommands.filter((name) => behaviorOf(`${name} -`) !== 'ask')).toEqual([])
