@@ -28,6 +28,11 @@ export default mergeConfig(
   defineConfig({
     root: ROOT,
     plugins: [mutantPlugin(ROOT, mutants)],
-    test: { setupFiles: [join(import.meta.dirname, 'note-reach.ts')], sequence: { sequencer: GivenOrder } },
+    test: {
+      setupFiles: [join(import.meta.dirname, 'note-reach.ts')],
+      sequence: { sequencer: GivenOrder },
+      // What another run has put there has other mutants in it, or none.
+      fsModuleCache: false,
+    },
   }),
 )
