@@ -204,10 +204,11 @@ describe('the mark for pending deliveries', () => {
     }
     for (const seq of [2, 3]) {
       await it.say('hello')
-      expect(await it.marks()).toEqual([it.id])
+      // The other one may not have delivered everything yet.
+      expect(await it.marks()).toContain(it.id)
       // Others, which have come later, are stored as delivered meanwhile.
       for (let times = 0; times < 3; times++) await deliverOther()
-      expect(await it.marks()).toEqual([it.id])
+      expect(await it.marks()).toContain(it.id)
       held.resolve()
       await expect.poll(it.marks).toEqual([])
       expect((await it.stored()).cursor).toBe(seq)
