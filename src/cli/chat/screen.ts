@@ -70,7 +70,9 @@ export class Screen {
   readonly #options: ScreenOptions
   #state: ChatState = EMPTY_STATE
   #panel: Panel | undefined
-  #readyAt = 0
+  /** Undefined until the panel was drawn: that can take longer than a key that was typed before. */
+  #readyAt: number | undefined
+  #isPanelNew = false
   #isStarted = false
   #closing: string | undefined
   #ticks: NodeJS.Timeout | undefined
@@ -128,8 +130,8 @@ export class Screen {
   }
 
   show(state: ChatState, panel: Panel | undefined): void {
-    if (panel !== this.#panel) this.#readyAt = Date.now() + PANEL_READY_MS
-    if (panel && panel !== this.#panel) setTimeout(() => this.redraw(), PANEL_READY_MS).unref()
+    if (panel !== this.#panel) this.#readyAt = undefined
+    this.#isPanelNew = panel !== undefined && (this.#isPanelNew || panel !== this.#panel)
     this.#panel = panel
     this.#state = state
     this.#transcript.show(state.items)
@@ -209,7 +211,14 @@ export class Screen {
 
   /** Whether keys answer the panel. */
   #isReady(): boolean {
-    return Date.now() >= this.#readyAt && this.#editor.getText() === ''
+    return this.#readyAt !== undefined && Date.now() >= this.#readyAt && this.#editor.getText() === ''
+  }
+
+  /** Called when the frame with the panel was written. */
+  #drew(panel: Panel): void {
+    if (panel !== this.#panel) return
+    this.#readyAt = Date.now() + PANEL_READY_MS
+    setTimeout(() => this.redraw(), PANEL_READY_MS).unref()
   }
 
   #expand(): void {
@@ -263,8 +272,11 @@ export class Screen {
     const activity = activityLine(this.#state, { width, theme, now: Date.now() })
     const search = this.#search?.lines(width, this.#panel === undefined) ?? []
     const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL - search.length
-    const panel = this.#panel?.render(width, rows, this.#isReady()) ?? []
-    return ['', ...panel, ...(activity === '' ? [] : [activity]), ...search]
+    const panel = this.#panel
+    const lines = panel?.render(width, rows, this.#isReady()) ?? []
+    if (panel && this.#isPanelNew) setImmediate(() => this.#drew(panel))
+    this.#isPanelNew = false
+    return ['', ...lines, ...(activity === '' ? [] : [activity]), ...search]
   }
 
   #lastLines(width: number): string[] {

@@ -1,5 +1,6 @@
 /** What the chat does with what is typed: completion, images, messages that are sent, and earlier prompts. */
 import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { appendFile, chmod, mkdtemp, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTheme } from '../../../src/cli/chat/render/theme.ts'
 import { FileCompletion } from '../../../src/cli/chat/input/file-completion.ts'
 import { HistorySearch } from '../../../src/cli/chat/input/history-search.ts'
-import { KEYS } from './support/terminal.ts'
+import { until } from '../../support/until.ts'
+import { KEYS, Terminal } from './support/terminal.ts'
 import { visibleWidth } from '@earendil-works/pi-tui'
 import { Completion } from '../../../src/cli/chat/input/completion.ts'
 import { withImages } from '../../../src/cli/chat/input/images.ts'
@@ -152,4 +154,19 @@ describe('earlier prompts', () => {
     await history.flush()
     expect(await history.read()).toEqual([])
   })
+})
+
+test('a key that was pressed before a panel was drawn does not answer it, however long the drawing takes', async () => {
+  const cwd = await mkdtemp(join(directory, 'panel-'))
+  const program = join(import.meta.dirname, 'children/slow-panel-program.ts')
+  await using terminal = new Terminal([process.execPath, program], { env: {}, cwd })
+  await until('the panel to be drawn', () => Promise.resolve(existsSync(join(cwd, 'drawing'))))
+  terminal.press('y')
+  await writeFile(join(cwd, 'typed'), '')
+  await terminal.shows(/\ny\n/)
+  expect(terminal.text).toContain('answered by: none')
+  terminal.press(KEYS.ctrlC)
+  await terminal.shows('\nready')
+  terminal.press('y')
+  await terminal.shows('answered by: y')
 })

@@ -106,6 +106,31 @@ describe('approvals', () => {
     expect(revealText('rm \\ \n/')).toBe('rm \\<U+0020>\n/')
   })
 
+  const linesOf = (input: Record<string, unknown>, width: number) =>
+    approvalLines({ tool_use_id: 'c', name: 'Bash', input, input_hash: '', reason: '' }, width, plain)
+
+  test('show the whole name of a field, and a line break in it as a code', () => {
+    const name = `${'x'.repeat(90)} danger`
+    const lines = linesOf({ [name]: true, 'a\n  path': 'b' }, 40)
+    expect(
+      lines
+        .slice(0, -1)
+        .map((line, at) => line.slice(at === 0 ? 2 : 4))
+        .join(''),
+    ).toBe(`${name}: true`)
+    expect(lines.at(-1)).toBe('  a<U+000A>  path: b')
+  })
+
+  test('fit into terminals that draw each part of an emoji as a separate character', () => {
+    for (const emoji of ['a\u{1f3fd}', '\u{1f44d}\u{1f3fd}', '\u{1f1e9}\u{1f1ea}', `a${'\u{1f3fd}'.repeat(100)}`]) {
+      const command = `echo ${emoji.repeat(30)}; rm -rf .`
+      const lines = linesOf({ command }, 60)
+      expect(lines.map((line) => line.slice(4)).join('')).toBe(command)
+      const columns = lines.map((line) => Array.from(line).reduce((sum, point) => sum + visibleWidth(point), 0))
+      expect(Math.max(...columns)).toBeLessThanOrEqual(60)
+    }
+  })
+
   test('of megabytes are drawn soon', () => {
     const input = { command: filled('echo hidden ', 5_000_000) }
     const lines = approvalLines({ tool_use_id: 'c', name: 'Bash', input, input_hash: '', reason: '' }, 80, plain)

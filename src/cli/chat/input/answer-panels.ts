@@ -2,12 +2,12 @@
 import { AgentServerError } from '../../../client/agent-server-error.ts'
 import type { ToolDecision } from '../../../contract/permission.ts'
 import type { Approval, NetworkApproval, AskedByCall } from '../state/chat-state.ts'
-import { cleanLine, cleanText, revealText } from '../state/clean-text.ts'
+import { cleanLine, cleanText, revealLine } from '../state/clean-text.ts'
 import { approvalId } from '../state/pending.ts'
 import type { DecisionKey } from '../render/decision-panel.ts'
 import { DecisionPanel } from '../render/decision-panel.ts'
 import { ChoicePanel } from '../render/choice-panel.ts'
-import { wrapped } from '../render/lines.ts'
+import { exactLines } from '../render/lines.ts'
 import type { Panel } from '../render/panel.ts'
 import type { Theme } from '../render/theme.ts'
 import type { ChatSession } from '../chat-session.ts'
@@ -75,8 +75,8 @@ export class AnswerPanels {
       { key: 'e', label: 'edit', run: () => onEdit(approval) },
       { key: 'r', label: 'no, with a reason', run: () => onReason(approval) },
     ]
-    const who = agent === undefined ? '' : ` of the subagent ${revealText(agent)}`
-    const title = `Allow ${revealText(call.name)}${who}?${waiting > 1 ? ` (${waiting} calls wait)` : ''}`
+    const who = agent === undefined ? '' : ` of the subagent ${revealLine(agent)}`
+    const title = `Allow ${revealLine(call.name)}${who}?${waiting > 1 ? ` (${waiting} calls wait)` : ''}`
     const body = cached((width) => approvalLines(call, width, theme))
     return {
       key: `call ${approvalId(approval)} ${waiting}`,
@@ -95,7 +95,7 @@ export class AnswerPanels {
       { key: 'n', label: 'no', run: decide('deny', false) },
       { key: 'a', label: 'always', run: decide('allow', true) },
     ]
-    const body = (width: number) => wrapped(revealText(`${request.host}:${request.port}`), width, '  ')
+    const body = (width: number) => exactLines(revealLine(`${request.host}:${request.port}`), width, '  ', '    ')
     const title = 'Allow a command to connect?'
     return { key: `host ${request.request_id}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
   }

@@ -1,6 +1,6 @@
 /** A call that waits for a decision, as text that hides nothing; and as text to edit. */
 import type { Approval } from '../state/chat-state.ts'
-import { revealText, UNSEEN } from '../state/clean-text.ts'
+import { revealLine, revealText, UNSEEN } from '../state/clean-text.ts'
 import { diffOfCall } from '../state/diff.ts'
 import { fieldsOf } from '../state/tool-text.ts'
 import { diffLinesFor } from '../render/diff-lines.ts'
@@ -22,7 +22,9 @@ export function approvalLines({ input, reason, rules }: Approval['call'], width:
     ...(reason === '' ? [] : exact(reason, '', '').map(theme.dim)),
     ...(typeof command === 'string' ? exact(command, '  $ ', '    ').map(theme.bold) : []),
     ...(Object.keys(fields).length === 0 ? exact(jsonOf(input), '  ', '    ') : []),
-    ...rest.flatMap(([name, value]) => exact(textOfField(value), `  ${revealText(name)}: `, '    ')),
+    ...rest.flatMap(([name, value]) =>
+      exactLines(`${revealLine(name)}: ${revealText(textOfField(value))}`, width, '  ', '    '),
+    ),
     ...(diff ? diffLinesFor(diff.lines, { width, theme, clean: revealText }) : []),
     ...(rules?.length ? exact(`always allows: ${rules.join(', ')}`, '  ', '    ').map(theme.dim) : []),
   ]

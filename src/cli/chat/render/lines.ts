@@ -38,15 +38,24 @@ function brokenLine(line: string, width: number): string[] {
   const parts: string[] = []
   let [part, used] = ['', 0]
   for (const { segment } of graphemes.segment(line)) {
-    const columns = visibleWidth(segment)
-    if (used + columns > width && part !== '') {
-      parts.push(part)
-      ;[part, used] = ['', 0]
+    for (const unit of unitsOf(segment)) {
+      const columns = visibleWidth(unit)
+      if (used + columns > width && part !== '') {
+        parts.push(part)
+        ;[part, used] = ['', 0]
+      }
+      part += unit
+      used += columns
     }
-    part += segment
-    used += columns
   }
   return [...parts, part]
+}
+
+/** Many terminals draw a flag as two characters, and a colour of skin as another one: a line would end out of sight. */
+function unitsOf(segment: string): string[] {
+  const points = Array.from(segment)
+  if (points.length === 1) return points
+  return points.reduce((sum, point) => sum + visibleWidth(point), 0) > visibleWidth(segment) ? points : [segment]
 }
 
 /** Cuts lines that are too wide, as in a terminal of a few columns. */

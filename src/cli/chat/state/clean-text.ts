@@ -52,6 +52,9 @@ export function revealText(text: string): string {
     .join('\n')
 }
 
+/** The same in one line. For names. */
+export const revealLine = (text: string): string => revealText(text).replaceAll('\n', codeOf)
+
 /** Programs show their progress by writing a line again after a carriage return. */
 const afterReturn = (line: string): string => line.slice(line.replace(/(?<!\r)\r+$/, '').lastIndexOf('\r') + 1)
 

@@ -1,0 +1,40 @@
+/** A screen whose panel takes long to draw for the first time, for tests: until the file `typed` exists, and some more. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createTheme } from '../../../../src/cli/chat/render/theme.ts'
+import { Screen } from '../../../../src/cli/chat/screen.ts'
+import { EMPTY_STATE } from '../../../../src/cli/chat/state/chat-state.ts'
+
+/** Longer than a panel waits before it takes keys. */
+const SLOW_MS = 500
+
+const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+const left = Promise.withResolvers<void>()
+const handlers = { onSubmit: () => {}, onEscape: () => {}, onCancel: () => {}, onEnd: left.resolve }
+const facts = { isSandboxed: true, server: undefined }
+const screen = new Screen({ theme: createTheme(false), facts, handlers })
+let [frames, key] = [0, 'none']
+
+function render(): string[] {
+  if (frames++ === 0) {
+    writeFileSync('drawing', '')
+    while (!existsSync('typed')) block(10)
+    block(SLOW_MS)
+  }
+  return [`answered by: ${key}`]
+}
+
+screen.start()
+await sleep(0)
+screen.show(EMPTY_STATE, {
+  render: (_width, _rows, isReady) => [...render(), isReady ? 'ready' : 'not ready'],
+  handleKey,
+})
+await left.promise
+screen.stop()
+
+function handleKey(pressed: string): boolean {
+  if (pressed !== 'y') return false
+  key = pressed
+  return true
+}
