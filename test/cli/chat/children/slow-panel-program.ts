@@ -1,6 +1,5 @@
 /** A screen whose panel takes long to draw for the first time, for tests: until the file `typed` exists, and some more. */
 import { existsSync, writeFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createTheme } from '../../../../src/cli/chat/render/theme.ts'
 import { Screen } from '../../../../src/cli/chat/screen.ts'
 import { EMPTY_STATE } from '../../../../src/cli/chat/state/chat-state.ts'
@@ -25,7 +24,6 @@ function render(): string[] {
 }
 
 screen.start()
-await sleep(0)
 screen.show(EMPTY_STATE, {
   render: (_width, _rows, isReady) => [...render(), isReady ? 'ready' : 'not ready'],
   handleKey,
