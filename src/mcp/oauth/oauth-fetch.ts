@@ -2,24 +2,30 @@
  * Requests to authorization servers: limited in time and size, with errors that quote no secret, and each refresh token
  * used once. Requests to the MCP server itself pass through.
  */
+import { z } from 'zod'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
+import type { ShowText } from '../shown-text.ts'
 
 /** For one request with its answer, in milliseconds. A user may have to permit the host. */
 const REQUEST_MS = 20_000
 const MAX_ANSWER_BYTES = 1024 ** 2
+const MAX_ERROR_CHARS = 1000
 /** Shorter values occur in ordinary text. */
 const MIN_SECRET_CHARS = 8
 
 type Answer = { readonly status: number; readonly headers: Headers; readonly body: string; readonly url: string }
 
-/** `fetch` is limited to the addresses that the MCP server may have. `signal` ends with the connection. */
-export function createOauthFetch(fetch: UrlFetch, signal: AbortSignal): UrlFetch {
+/**
+ * `fetch` is limited to the addresses that the MCP server may have. `signal` ends with the connection. Errors pass `show`,
+ * as the SDK writes some of them to the standard error of this process.
+ */
+export function createOauthFetch(fetch: UrlFetch, signal: AbortSignal, show: ShowText): UrlFetch {
   const refreshing = new Map<string, Promise<Answer>>()
   return async (url, init) => {
     // The transports send their own requests with a signal, and the SDK those for OAuth without one.
     if (init?.signal) return await fetch(url, init)
     const limited = { ...init, signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]) }
-    const read = async () => await readAnswer(await fetch(url, limited), init)
+    const read = async () => await readAnswer(await fetch(url, limited), init, show)
     const body = textOf(init)
     if (new URLSearchParams(body).get('grant_type') !== 'refresh_token') return responseOf(await read())
     // Requests that were refused at the same time share one refresh: the second use of a token may revoke all.
@@ -37,10 +43,29 @@ export function createOauthFetch(fetch: UrlFetch, signal: AbortSignal): UrlFetch
 const textOf = (init: RequestInit | undefined): string =>
   init?.body instanceof URLSearchParams || typeof init?.body === 'string' ? init.body.toString() : ''
 
-async function readAnswer(response: Response, init: RequestInit | undefined): Promise<Answer> {
+async function readAnswer(response: Response, init: RequestInit | undefined, show: ShowText): Promise<Answer> {
   const { status, headers, url } = response
   const text = await readText(response)
-  return { status, headers, url, body: response.ok ? checked(text) : withoutSecrets(text, init) }
+  const shown = (part: string) => show(withoutSecrets(part, init), MAX_ERROR_CHARS)
+  // Some servers answer an error with 200; the SDK quotes it too.
+  const error = readError(text, shown)
+  return { status, headers, url, body: error ?? (response.ok ? checked(text) : shown(text)) }
+}
+
+const OauthError = z.object({ error: z.string(), error_description: z.string().optional() })
+
+/** Its strings are shown as they read: escapes of JSON hide nothing. Undefined for anything else. */
+function readError(text: string, shown: (part: string) => string): string | undefined {
+  const { data } = OauthError.safeParse(parsed(text))
+  return data && JSON.stringify(data, (_, value: unknown) => (typeof value === 'string' ? shown(value) : value))
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 async function readText({ body }: Response): Promise<string> {
@@ -56,12 +81,8 @@ async function readText({ body }: Response): Promise<string> {
 
 /** An error of the parser would quote the text, which may have a token in it. */
 function checked(text: string): string {
-  try {
-    JSON.parse(text)
-    return text
-  } catch {
-    throw new Error('its authorization server answered with something else than JSON')
-  }
+  if (parsed(text) === undefined) throw new Error('its authorization server answered with something else than JSON')
+  return text
 }
 
 /** What the request had in it, wherever the answer repeats it: codes, tokens and the secret of the client. */

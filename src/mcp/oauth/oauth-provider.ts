@@ -47,8 +47,9 @@ export class OauthProvider implements OAuthClientProvider {
   constructor(options: OauthProviderOptions) {
     this.#options = options
     if (options.oauth.client_id === undefined)
+      // Whatever the answer lists: with another address, the client would be registered again each time.
       this.saveClientInformation = async (client) =>
-        await this.#keep({ client: { redirect_uris: [options.redirectUrl], ...client } })
+        await this.#keep({ client: { ...client, redirect_uris: [options.redirectUrl] } })
   }
 
   /** Undefined: no user is asked. */
@@ -119,7 +120,8 @@ export class OauthProvider implements OAuthClientProvider {
     const challenge = url.searchParams.get('code_challenge')
     const verifier = this.#verifiers.find((each) => challengeOf(each) === challenge)
     const state = url.searchParams.get('state')
-    const isPage = /^https?:$/.test(url.protocol) && url.username === '' && url.href.length <= MAX_URL_CHARS
+    const isPage =
+      /^https?:$/.test(url.protocol) && url.username + url.password === '' && url.href.length <= MAX_URL_CHARS
     if (!isPage || verifier === undefined || state === null || !this.#discovery)
       throw new Error('its authorization server has no address that a user can be sent to')
     this.#options.onAsk({ url, state, verifier, discovery: this.#discovery })

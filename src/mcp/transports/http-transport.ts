@@ -15,6 +15,7 @@ import { settlesWithin, timerMs } from '../../lib/bounded-wait.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Sdk } from '../load-sdk.ts'
 import { createOauthFetch } from '../oauth/oauth-fetch.ts'
+import type { ShowText } from '../shown-text.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 
 /** JSON-RPC: for errors of an implementation. The answer to a request was cut off. */
@@ -40,6 +41,8 @@ export type HttpOptions = {
   readonly provider?: OAuthClientProvider | undefined
   /** Limits requests to authorization servers. */
   readonly signal: AbortSignal
+  /** For errors of authorization servers. */
+  readonly show: ShowText
 }
 
 type Inner = Transport & {
@@ -60,13 +63,13 @@ export class HttpTransport implements Transport {
   /** Why it was closed from this side, as a clause. */
   fault: string | undefined
 
-  constructor(sdk: Sdk, { server, fetch, permit, provider, signal }: HttpOptions) {
+  constructor(sdk: Sdk, { server, fetch, permit, provider, signal, show }: HttpOptions) {
     const url = new URL(server.url ?? '')
     this.hasPerRequestStream = server.transport === 'http'
     const bounded = boundedFetch({ fetch, permit, onFault: (reason) => this.#fail(reason) })
     const watched = this.#watched(withHeaders(bounded, url, readHeaders(server.headers ?? {})))
     const options = {
-      fetch: provider ? createOauthFetch(watched, signal) : watched,
+      fetch: provider ? createOauthFetch(watched, signal, show) : watched,
       ...(provider && { authProvider: provider }),
     }
     this.#inner =

@@ -46,7 +46,7 @@ export function openHttp(
     const refusal = await deps.refusal(url, signal)
     if (refusal !== undefined) throw new Error(`The network policy does not permit ${url.host}: ${refusal}`)
   }
-  return new HttpTransport(sdk, { server, fetch: deps.fetch, permit, provider, signal })
+  return new HttpTransport(sdk, { server, fetch: deps.fetch, permit, provider, signal, show: deps.show })
 }
 
 async function openProgram(

@@ -1,9 +1,14 @@
 /** Requests to authorization servers. */
 import { expect, test } from 'vitest'
-import { createOauthFetch } from '../../../src/mcp/oauth/oauth-fetch.ts'
+import { createOauthFetch as create } from '../../../src/mcp/oauth/oauth-fetch.ts'
+import { createShowText } from '../../../src/mcp/shown-text.ts'
+import type { UrlFetch } from '../../../src/security/guarded-fetch.ts'
 
 const URL = 'https://login.example.com/token'
 const never = new AbortController().signal
+const redact = (text: string) => text.replaceAll('secret-of-the-conversation', '<secret>')
+const show = createShowText({ redact, redactCutOff: redact })
+const createOauthFetch = (fetch: UrlFetch, signal: AbortSignal) => create(fetch, signal, show)
 const refresh = () => ({
   method: 'POST',
   body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'a-refresh-token' }),
@@ -31,6 +36,24 @@ test('an error repeats nothing secret of the request, however it is written', as
   for (const value of ['a%2Brefresh%2Ftoken', 'secret+of+the+client', 'another-secret', btoa('client:another-secret')])
     expect(shown).not.toContain(value)
 })
+
+test.each([200, 400])(
+  'an error with the status %i shows no secret that JSON escapes or the conversation has',
+  async (status) => {
+    const sent = 'refresh/token-of-it'
+    const description = `${sent} secret-of-the-conversation \u{9b}31m`
+    const escaped = JSON.stringify({ error: 'server_error', error_description: description, more: sent })
+      .replaceAll('/', '\\/')
+      .replaceAll('-', '\\u002d')
+    const fetch = createOauthFetch(async () => new Response(escaped, { status }), never)
+    const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: sent })
+    const answer = await fetch(URL, { method: 'POST', body })
+    expect([answer.status, await answer.json()]).toEqual([
+      status,
+      { error: 'server_error', error_description: '<secret> <secret> 31m' },
+    ])
+  },
+)
 
 test('an answer that is not JSON, or has no end, is not quoted', async () => {
   const html = createOauthFetch(async () => new Response('access_token=abcdefgh'), never)
