@@ -67,8 +67,9 @@ export function matchPath(
   // In doubt, as if it could match.
   if (!effort.spend(STEPS_OF_A_PATH + path.length + parts.length)) return { match: 'no', isAbove: true }
   for (const start of starts) {
-    const whole = [...partsOfBase(start), ...parts]
-    if (areApart(whole, path, effort)) continue
+    const first = partsOfBase(start)
+    if (areApart(first, parts, path, effort)) continue
+    const whole = [...first, ...parts]
     const match = matchFrom(whole, path, effort)
     const isAbove = best.isAbove || isAboveOf(whole, path, effort)
     best = { match: match === 'yes' || best.match === 'no' ? match : best.match, isAbove }
@@ -90,8 +91,9 @@ function partsOfBase(start: string): readonly Symbols[] {
 }
 
 /** Whether a component that has the same place in both differs: nearly always it is known without all that follows. */
-function areApart(pattern: readonly PatternPart[], path: PathParts, effort: Effort): boolean {
-  for (const [at, part] of pattern.entries()) {
+function areApart(base: readonly Symbols[], pattern: readonly PatternPart[], path: PathParts, effort: Effort): boolean {
+  for (let at = 0; at < base.length + pattern.length; at += 1) {
+    const part = at < base.length ? base[at]! : pattern[at - base.length]!
     const name = path[at]
     if (part === ANY_DEPTH || name === undefined) return false
     if (!canMeet(part, name, effort)) return true
