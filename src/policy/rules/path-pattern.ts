@@ -93,9 +93,9 @@ function partsOfBase(start: string): readonly Symbols[] {
 /** Whether a component that has the same place in both differs: nearly always it is known without all that follows. */
 function areApart(base: readonly Symbols[], pattern: readonly PatternPart[], path: PathParts, effort: Effort): boolean {
   for (let at = 0; at < base.length + pattern.length; at += 1) {
-    const part = at < base.length ? base[at]! : pattern[at - base.length]!
+    const part = at < base.length ? base[at] : pattern[at - base.length]
     const name = path[at]
-    if (part === ANY_DEPTH || name === undefined) return false
+    if (part === undefined || part === ANY_DEPTH || name === undefined) return false
     if (!canMeet(part, name, effort)) return true
   }
   return false
