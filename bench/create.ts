@@ -2,7 +2,6 @@
 import { mkdir, mkdtemp, open, readFile, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { URL, startServerProcess } from './server-process.ts'
 import { send } from './subjects.ts'
 import type { Row } from './table.ts'
@@ -52,9 +51,7 @@ async function createOne(): Promise<void> {
 }
 
 async function filesOf(directory: string): Promise<Files> {
-  // `meta.json` comes shortly after the answer, under another name first.
-  while (!(await readdir(directory)).includes('meta.json')) await sleep(10)
-  const names = (await readdir(directory)).filter((name) => !name.startsWith('meta.json.'))
+  const names = await readdir(directory)
   return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(directory, name))] as const)))
 }
 

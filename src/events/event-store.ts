@@ -92,7 +92,7 @@ export type LogView = AsyncDisposable & Pick<StoredLog, 'head' | 'read'>
  * Other files in the directory of a new log. They become durable together with the log's directory entry: one journal
  * commit of the file system instead of two.
  */
-export type Beside = { readonly written: Promise<void>; readonly sync: () => Promise<void> }
+export type Beside = { readonly named: Promise<unknown>; readonly write: () => Promise<void> }
 
 /** Stores the logs. Ids are lower-case UUIDs; any other is `conversation_not_found`. */
 export interface EventStore {

@@ -11,6 +11,7 @@ import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import { Event as EventSchema } from '../../src/contract/events/event.ts'
 import { findBorder } from '../../src/conversations/forked-log.ts'
 import { EMPTY_STATE, fold } from '../../src/conversations/state/state.ts'
+import type { EventStore } from '../../src/events/event-store.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { uuid7, uuid7Time } from '../../src/lib/uuid7.ts'
 import { answered, toolUse, userMessage } from './events.ts'
@@ -435,7 +436,7 @@ describe('a fork that fails or is interrupted', () => {
       throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
     }
     const store = {
-      create: (id: string) => real().create(id),
+      create: (...args: Parameters<EventStore['create']>) => real().create(...args),
       open: (id: string) => real().open(id),
       delete: (id: string) => real().delete(id),
       copy: full,

@@ -226,18 +226,18 @@ test('of more than may be open unused, the least recently used are closed; those
   for (let i = 0; i < 2; i++) expect((await manager.open(old.id)).id).toBe(old.id)
 })
 
-test('one that was created and not used is stored once: neither its close nor a stop of the server writes it again', async () => {
+test('one that was created and not used is stored when it is closed, and a stop of the server does not write it again', async () => {
   await using bench = await setIdle()
   const [one, other] = [await bench.converse(), await bench.converse()]
   const release = bench.manager.hold(other.id)
-  const inodes = () =>
-    Promise.all([one, other].map(async ({ id }) => (await stat(join(bench.dataDir, 'sessions', id, 'meta.json'))).ino))
-  await expect.poll(inodes).toBeDefined()
-  const before = await inodes()
+  const inodeOf = async ({ id }: Conversation) => (await stat(join(bench.dataDir, 'sessions', id, 'meta.json'))).ino
   await closed(one)
+  const before = await inodeOf(one)
+  await expect(inodeOf(other)).rejects.toThrow('ENOENT')
   release()
   await bench.manager.close()
-  expect(await inodes()).toEqual(before)
+  expect(await inodeOf(one)).toBe(before)
+  expect(await inodeOf(other)).toBeDefined()
 })
 
 test('while memory is short, conversations are closed sooner', async () => {

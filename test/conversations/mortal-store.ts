@@ -53,9 +53,9 @@ export function mortalStore(): MortalStore {
     home,
     fault: () => undefined,
     // The life it was asked in: the server may die before it has its log.
-    async create(id) {
+    async create(...args) {
       const life = lives
-      return wrap(await createJsonlStore(home).create(id), life)
+      return wrap(await createJsonlStore(home).create(...args), life)
     },
     async copy(...args) {
       const life = lives

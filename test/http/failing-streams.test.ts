@@ -11,7 +11,7 @@ import { KEY, MAX_FIREHOSE_STREAMS, MAX_STREAMS, expectProblem, setHttp } from '
 const home = { directory: '' }
 let failure: string | undefined
 const logs: EventStore = {
-  create: (id) => createJsonlStore(home).create(id),
+  create: (...args) => createJsonlStore(home).create(...args),
   copy: (...args) => createJsonlStore(home).copy(...args),
   async open(id) {
     if (failure !== undefined) throw Object.assign(new Error(`${failure}: input/output error`), { code: failure })

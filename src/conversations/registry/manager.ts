@@ -243,7 +243,8 @@ export class ConversationManager {
       return made.conversation
     })
     this.#created.remember(keyOf(summarize(conversation.state)))
-    known.update(conversation.state)
+    // Written when it changes or is closed: until then its log has only the first events.
+    known.refresh(conversation.state)
     return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
   }
 

@@ -6,6 +6,7 @@ import { makeDirectories } from '../../files/make-directories.ts'
 import { Problem } from '../../contract/problem.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
+import { shareNext } from '../../lib/shared-calls.ts'
 
 /** The format version of the data directory. Raised when an older server would misread it. */
 export const DATA_FORMAT = 1
@@ -40,10 +41,11 @@ export async function lockDataDirectory(directory: string): Promise<DataLock> {
     throw error
   }
   const locked = await identityOf(directory)
+  const requireHeld = shareNext(async () => {
+    if ((await identityOf(directory)) !== locked) throw movedAway(directory)
+  })
   return {
-    async requireHeld() {
-      if ((await identityOf(directory)) !== locked) throw movedAway(directory)
-    },
+    requireHeld,
     [Symbol.asyncDispose]: () => {
       release()
       return Promise.resolve()

@@ -72,10 +72,13 @@ export class FileConversation implements ConversationStorage {
   /** Runs in parallel: most of a create request is spent waiting for the disk. */
   async createLog(values: SecretValues): Promise<StoredLog> {
     const { logs, secrets } = this.#parts
-    const written = isEmpty(values) ? undefined : secrets.create(this.id, values)
-    const made = logs.create(this.id, written && { written, sync: () => secrets.sync(this.id) })
-    // Files written after a failure would prevent the removal of the directory.
-    await Promise.allSettled([written, made])
+    if (isEmpty(values)) return await logs.create(this.id)
+    const named = secrets.create(this.id)
+    const write = async () => await secrets.writeFirst(await named, this.id, values)
+    const made = logs.create(this.id, { named, write })
+    // A file that is created after a failure would prevent the removal of the directory.
+    const [file] = await Promise.allSettled([named, made])
+    if (file.status === 'fulfilled') await file.value.close()
     return await made
   }
 

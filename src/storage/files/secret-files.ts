@@ -1,5 +1,7 @@
 /** Stores secrets: one encrypted file per conversation, `secrets.enc` in its directory. */
-import { open, readFile, rename, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { open, readFile, rename } from 'node:fs/promises'
 import { z } from 'zod'
 import { Problem } from '../../contract/problem.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
@@ -34,16 +36,16 @@ export class SecretFiles {
   }
 
   /**
-   * Writes the first secrets of a new conversation: durable after `sync`, and after its new directory is synced. Not
-   * `replaceFile`: the file is new, and the creation syncs it together with the log.
+   * Creates the file of a new conversation, for the caller to close: `writeFirst` makes its content durable, and a sync of
+   * the new directory its name. Not `replaceFile`: the file is new, and the creation syncs it together with the log.
    */
-  async create(conversationId: string, values: SecretValues): Promise<void> {
-    await writeFile(this.#pathOf(conversationId), this.#seal(conversationId, values), { flag: 'wx', mode: 0o600 })
+  async create(conversationId: string): Promise<FileHandle> {
+    const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = constants
+    return await open(this.#pathOf(conversationId), O_WRONLY | O_CREAT | O_EXCL | O_DSYNC, 0o600)
   }
 
-  async sync(conversationId: string): Promise<void> {
-    await using file = await open(this.#pathOf(conversationId), 'r')
-    await file.datasync()
+  async writeFirst(file: FileHandle, conversationId: string, values: SecretValues): Promise<void> {
+    await file.writeFile(this.#seal(conversationId, values))
   }
 
   /**

@@ -19,7 +19,7 @@ function slowStore() {
   const entered = { open: 0, copy: 0 }
   let wait: () => Promise<unknown> = async () => {}
   const store: EventStore = {
-    create: (id) => createJsonlStore(home).create(id),
+    create: (...args) => createJsonlStore(home).create(...args),
     async copy(...args) {
       entered.copy++
       await wait()

@@ -8,6 +8,7 @@ import { makeDirectories } from '../../../files/make-directories.ts'
 import { Problem } from '../../../contract/problem.ts'
 import { codeOf, isOutOfRoom } from '../../../lib/error-code.ts'
 import { Queue } from '../../../lib/queue.ts'
+import { shareNext } from '../../../lib/shared-calls.ts'
 import { writeCopiedLog } from './copied-log.ts'
 import type { Beside, EventStore, LogView, LogViews, StoredLog } from '../../../events/event-store.ts'
 import { JsonlLog } from './jsonl-log.ts'
@@ -44,6 +45,8 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   const turns = new Queue({ perKey: 1 })
   const inTurn = <T>(key: string, work: () => Promise<T>) => turns.run(work, { key })
   let lastEpoch = 0
+  // Many creates at the same time wait for the same directory.
+  const syncNames = shareNext(() => syncDirectory(directory))
 
   function take(conversationId: string, file: LogFile, index: SeqIndex, tail: Tail): StoredLog {
     const onClosed = () => current.get(conversationId) === log && current.delete(conversationId)
@@ -63,7 +66,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
       requireUuid(conversationId)
       return await inTurn(conversationId, async () => {
         const { path, file, index } = fileOf(conversationId)
-        await createFile(file, path, beside).catch(refuseCreation)
+        await createFile(file, path, { beside, syncNames, directory }).catch(refuseCreation)
         return take(conversationId, file, index, { last: undefined, end: 0 })
       })
     },
@@ -147,7 +150,18 @@ async function syncedSize(file: LogFile): Promise<number> {
   return size
 }
 
-async function createFile(file: LogFile, path: string, beside: Beside | undefined): Promise<void> {
+type Creation = {
+  readonly beside: Beside | undefined
+  /** The directory of the store, and what syncs it. */
+  readonly directory: string
+  readonly syncNames: () => Promise<void>
+}
+
+async function createFile(
+  file: LogFile,
+  path: string,
+  { beside, directory: ofAll, syncNames }: Creation,
+): Promise<void> {
   const directory = dirname(path)
   let topmost: string | undefined
   try {
@@ -161,9 +175,9 @@ async function createFile(file: LogFile, path: string, beside: Beside | undefine
   const depth = topmost === undefined ? 0 : relative(topmost, directory).split('/').filter(Boolean).length
   const parents = [directory]
   for (let up = 0, at = directory; up <= depth; up++) parents.push((at = dirname(at)))
-  await beside?.written
+  await beside?.named
   // Sync concurrently: one journal commit covers all of them.
-  await Promise.all([...parents.map(syncDirectory), beside?.sync()])
+  await Promise.all([...parents.map((each) => (each === ofAll ? syncNames() : syncDirectory(each))), beside?.write()])
 }
 
 function refuseCreation(cause: unknown): never {

@@ -1,0 +1,21 @@
+/** Lets calls that come at the same time share one piece of work. */
+
+/**
+ * Returns a function whose work begins after its call, as that of `work` does. Calls that come while the work is active
+ * share the next one, so that many of them cost two.
+ */
+export function shareNext(work: () => Promise<void>): () => Promise<void> {
+  let current: Promise<void> | undefined
+  let next: Promise<void> | undefined
+  const begin = () => {
+    next = undefined
+    const begun = work().finally(() => {
+      if (current === begun) current = undefined
+    })
+    return (current = begun)
+  }
+  return () => {
+    if (!current) return begin()
+    return (next ??= current.then(begin, begin))
+  }
+}
