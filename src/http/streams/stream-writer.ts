@@ -14,6 +14,8 @@ export type StreamWriter = {
 
 /**
  * Call it after the head is written. Node's `write` also needs three parts and a turn of the event loop for each piece.
+ * Pieces of one turn of the event loop leave together at its end: each write to a socket is a call of the kernel, which
+ * takes longer than all else that a short piece needs.
  */
 export function createStreamWriter(response: ServerResponse): StreamWriter {
   // Pieces must not overtake the head.
@@ -22,8 +24,20 @@ export function createStreamWriter(response: ServerResponse): StreamWriter {
   // HTTP/1.0 has no chunks, and a pipelined response has no socket yet.
   const isDirect = socket !== null && response.chunkedEncoding
   const target = isDirect ? socket : response
+  let isCorked = false
+  const uncork = () => {
+    isCorked = false
+    target.uncork()
+  }
   return {
-    write: (piece) => target.write(isDirect ? chunkOf(piece) : piece),
+    write(piece) {
+      if (!isCorked) {
+        isCorked = true
+        target.cork()
+        setImmediate(uncork)
+      }
+      return target.write(isDirect ? chunkOf(piece) : piece)
+    },
     drained: (signal) => once(target, 'drain', { signal }),
   }
 }
