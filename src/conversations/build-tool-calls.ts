@@ -25,7 +25,7 @@ export type ToolParts = {
   readonly own: ConversationStorage
   readonly directory: string
   readonly logger: Logger
-  readonly log: Pick<EventLog, 'append' | 'publish' | 'subscribe'>
+  readonly log: Pick<EventLog, 'append' | 'ended' | 'publish' | 'subscribe'>
   readonly state: AgentView
   /** Of the agent, and of those above it. */
   readonly rules: () => readonly GateRules[]
@@ -71,7 +71,11 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     hooks,
     onLogClosed: (onClose) => log.subscribe({ onEvents: () => {}, onClose }),
-    onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
+    onCrash(error, call) {
+      // Its files may be gone by then.
+      const level = log.ended === undefined ? 'error' : 'debug'
+      logger[level]({ err: error, conversation_id: id, tool: call.name }, 'a tool threw')
+    },
   })
 }
 

@@ -55,7 +55,14 @@ export function buildSubagent(
     state,
     rules,
     project: shared.project.forAgent({ state, rules, shells }),
-    log: { append: (drafts) => log.append(of(drafts)), publish, subscribe: (reader) => log.subscribe(reader) },
+    log: {
+      append: (drafts) => log.append(of(drafts)),
+      publish,
+      subscribe: (reader) => log.subscribe(reader),
+      get ended() {
+        return log.ended
+      },
+    },
     shells,
     changing: allowedTools(shared.changing, main, subagent.tools),
     hooks: hooks.tools,

@@ -4,6 +4,7 @@
 import { readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { codeOf } from '../../lib/error-code.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { CreationKey, Deletions, Marks } from '../storage.ts'
@@ -96,8 +97,13 @@ export async function touchDurably(directory: string, name: string): Promise<voi
   await syncDirectory(directory)
 }
 
-export const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  )
+/** Throws when it cannot be known: what is only unreadable must not be taken for deleted. */
+export async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error
+    return false
+  }
+}

@@ -37,6 +37,18 @@ test('a directory that was replaced under the server gets no new conversations, 
   await expect(storage.conversation(uuid7()).openLog()).rejects.toMatchObject(moved)
 })
 
+test('what cannot be looked up is an error, and never something that does not exist', async () => {
+  await using directory = await tempDirectory()
+  await using storage = await open(directory.path)
+  const id = uuid7()
+  // A name that leads to itself can never be resolved.
+  for (const place of ['sessions', 'deleted']) await symlink(id, join(directory.path, place, id))
+  await expect(storage.conversation(id).exists()).rejects.toMatchObject({ code: 'ELOOP' })
+  await expect(storage.deletions.has(id)).rejects.toMatchObject({ code: 'ELOOP' })
+  expect(await storage.conversation(uuid7()).exists()).toBe(false)
+  expect(await storage.deletions.has(uuid7())).toBe(false)
+})
+
 test('what was acknowledged survives kill -9, whole, and the next process opens it', async () => {
   await using directory = await tempDirectory()
   let output = ''
