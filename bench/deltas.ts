@@ -31,18 +31,27 @@ export const benchDeltas = (): Promise<Row[]> =>
   })
 
 /** Milliseconds, of each piece at each subscriber. */
-async function agesOf(subject: Subject, subscribers: number, plan: Plan): Promise<number[]> {
+const agesOf = async (subject: Subject, subscribers: number, plan: Plan): Promise<number[]> =>
+  (await deliver(subject, subscribers, plan)).ages
+
+/** Has the model write that, and returns how old each piece was at each subscriber, and when the last one had the last. */
+export async function deliver(subject: Subject, subscribers: number, plan: Plan) {
   const id = await subject.create()
   const ages: number[] = []
+  let firstSent = Infinity
+  let lastCame = 0
   const note = (text: string) => {
-    const at = Number(process.hrtime.bigint()) / 1e6
-    for (const [, sent] of text.matchAll(/\d+@([\d.]+);/g)) ages.push(at - Number(sent))
+    lastCame = Number(process.hrtime.bigint()) / 1e6
+    for (const [, sent] of text.matchAll(/\d+@([\d.]+);/g)) {
+      ages.push(lastCame - Number(sent))
+      firstSent = Math.min(firstSent, Number(sent))
+    }
   }
   const closers = await Promise.all(Array.from({ length: subscribers }, () => subject.subscribe(id, note)))
   await subject.run(id, plan)
   await untilStill(() => ages.length)
   for (const close of closers) close()
-  return ages
+  return { ages, ms: lastCame - firstSent }
 }
 
 /** The end of a run can arrive on another connection before the last piece. */

@@ -1,4 +1,7 @@
-/** `npm run bench [-- name… --write]`: measures on this machine and prints a table; `--write` puts it into docs/benchmarks.md. */
+/**
+ * `npm run bench [-- name… --write]`: measures on this machine and prints a table; `--write` puts it into docs/benchmarks.md.
+ * `npm run bench -- --compare [REF] [row…]` measures the difference to another commit instead.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +12,7 @@ import { benchChat } from './chat.ts'
 import { benchCommands } from './commands.ts'
 import { benchCallbacks } from './callbacks.ts'
 import { benchChurn } from './churn.ts'
+import { compare, readAsked } from './compare/compare.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventLoop } from './event-loop.ts'
@@ -64,27 +68,42 @@ const PAGE = join(import.meta.dirname, '../docs/benchmarks.md')
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { write: { type: 'boolean', default: false } },
+  options: { write: { type: 'boolean', default: false }, compare: { type: 'boolean', default: false } },
 })
-const unknown = positionals.filter((name) => !(name in BENCHES))
-if (unknown.length) {
-  console.error(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}.`)
-  process.exit(1)
+if (values.compare) await printComparison()
+else await printTable()
+
+async function printComparison(): Promise<void> {
+  try {
+    if (values.write) throw new Error('--write is for the table of all benchmarks: leave it out.')
+    if (!(await compare(readAsked(positionals)))) process.exitCode = 1
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = 1
+  }
 }
-if (values.write && positionals.length > 0) {
-  console.error('--write replaces the whole table, so it needs all benchmarks: leave out the names.')
-  process.exit(1)
+
+async function printTable(): Promise<void> {
+  const unknown = positionals.filter((name) => !(name in BENCHES))
+  if (unknown.length) {
+    console.error(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}.`)
+    process.exit(1)
+  }
+  if (values.write && positionals.length > 0) {
+    console.error('--write replaces the whole table, so it needs all benchmarks: leave out the names.')
+    process.exit(1)
+  }
+  const rows: Row[] = []
+  for (const [name, bench] of Object.entries(BENCHES)) {
+    if (!positionals.length || positionals.includes(name)) rows.push(...(await bench()))
+  }
+  const table = toMarkdown(rows)
+  console.log(table)
+  if (values.write) writeTable(table)
 }
-const rows: Row[] = []
-for (const [name, bench] of Object.entries(BENCHES)) {
-  if (!positionals.length || positionals.includes(name)) rows.push(...(await bench()))
-}
-const table = toMarkdown(rows)
-console.log(table)
-if (values.write) writeTable()
 
 /** Replaces the text between the two marks of the page. */
-function writeTable(): void {
+function writeTable(table: string): void {
   const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), Node ${process.version}`
   const text = readFileSync(PAGE, 'utf8')
   const marked = /(<!-- bench -->\n).*?(<!-- \/bench -->)/s

@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ModelProcess, Plan } from './model-process.ts'
 import { startModel } from './model-process.ts'
-import { KEY, URL, startServerProcess } from './server-process.ts'
+import type { Place } from './server-process.ts'
+import { KEY, startServerProcess } from './server-process.ts'
 
 export type Subject = AsyncDisposable & {
   readonly pid: number
@@ -44,18 +45,25 @@ export async function withSubjects<T>(measure: (sides: Sides, model: ModelProces
 const agent = new http.Agent({ keepAlive: true, maxSockets: 256 })
 const AUTH = { authorization: `Bearer ${KEY}` }
 
-export async function startAgentServer(modelUrl: string, settings: Record<string, string> = {}): Promise<Subject> {
+export type AgentServer = Subject & { readonly url: string }
+
+export async function startAgentServer(
+  modelUrl: string,
+  settings: Record<string, string> = {},
+  place: Place = {},
+): Promise<AgentServer> {
   const home = await mkdtemp(join(tmpdir(), 'bench-server-'))
-  const { pid, kill } = await startServerProcess(home, settings)
+  const { pid, url, kill } = await startServerProcess(home, settings, place)
   const llm_config = { model: 'bench', base_url: modelUrl, api_key: 'bench-model-key' }
-  const post = (path: string, body: unknown) => send(`${URL}${path}`, body)
+  const post = (path: string, body: unknown) => send(`${url}${path}`, body)
   return {
     pid,
+    url,
     create: async (tools = ['Bash'], fields = {}) =>
       (JSON.parse(await post('/conversations', { llm_config, tools, ...fields })) as { id: string }).id,
     async run(id, plan) {
       const { promise: ended, resolve } = Promise.withResolvers<void>()
-      const path = `${URL}/conversations/${id}/events/stream?types=Result`
+      const path = `${url}/conversations/${id}/events/stream?types=Result`
       const close = await listen(path, (frame) => frame.includes('event: Result') && resolve())
       await post(`/conversations/${id}/messages`, {
         message: { role: 'user', content: JSON.stringify(plan) },
@@ -65,7 +73,7 @@ export async function startAgentServer(modelUrl: string, settings: Record<string
       close()
     },
     subscribe: (id, onText) =>
-      listen(`${URL}/conversations/${id}/events/stream?deltas=true&types=AssistantDelta`, (frame) => {
+      listen(`${url}/conversations/${id}/events/stream?deltas=true&types=AssistantDelta`, (frame) => {
         if (frame.includes('event: AssistantDelta')) onText(frame)
       }),
     cpuMs: () => cpuMsOf(pid),
@@ -121,7 +129,7 @@ export async function send(url: string, body: unknown): Promise<string> {
 }
 
 /** Every frame of an event stream. */
-async function listen(url: string, onFrame: (frame: string) => void): Promise<() => void> {
+export async function listen(url: string, onFrame: (frame: string) => void): Promise<() => void> {
   const request = http.get(url, { agent: false, headers: { ...AUTH, accept: 'text/event-stream' } })
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   if (response.statusCode !== 200) throw new Error(`${url}: ${response.statusCode}`)
@@ -139,7 +147,7 @@ async function listen(url: string, onFrame: (frame: string) => void): Promise<()
 const TICK_MS = 10
 
 /** Of the process, of its children that have ended, and of those that live. */
-function cpuMsOf(pid: number): number {
+export function cpuMsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const own = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0)
