@@ -1,5 +1,5 @@
 /** How long the executable takes to answer, alone and with many conversations on disk, compared with the minimum for a server in Node. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Row } from './table.ts'
@@ -7,7 +7,13 @@ import { median } from './table.ts'
 import { fillWithConversations } from './many-conversations.ts'
 import { startModel } from './model-process.ts'
 import type { ServerProcess } from './server-process.ts'
-import { megabytesOf, startBareServer, startServerProcess } from './server-process.ts'
+import {
+  megabytesOf,
+  startBareServer,
+  startBareUntilCreated,
+  startServerProcess,
+  startUntilCreated,
+} from './server-process.ts'
 import { startAgentServer } from './subjects.ts'
 
 const ROUNDS = 11
@@ -29,6 +35,7 @@ export async function benchStart(): Promise<Row[]> {
       readyMs: median(all.slice(1).map((start) => start.readyMs)),
       megabytes: median(all.slice(1).map((start) => start.megabytes)),
     })) as [Started, Started]
+    const [created, bareCreated] = await untilCreated(join(home, 'created'))
     const worked = await megabytesAfterSteps()
     await fillWithConversations(home, CONVERSATIONS)
     const many = median(
@@ -41,7 +48,16 @@ export async function benchStart(): Promise<Row[]> {
     return [
       ['start to the first answer, of `/alive`', `${own.ms.toFixed(0)} ms`, ofBare(own.ms, its.ms, 'ms')],
       ['start until it is ready', `${own.readyMs.toFixed(0)} ms`, ofBare(own.readyMs, its.ms, 'ms')],
-      ['resident memory then', `${own.megabytes.toFixed(0)} MB`, ofBare(own.megabytes, its.megabytes, 'MB')],
+      [
+        'start until a conversation was created',
+        `${created.toFixed(0)} ms`,
+        `${(created / bareCreated).toFixed(2)} of the ${bareCreated.toFixed(0)} ms of a bare server that makes the same files`,
+      ],
+      [
+        'resident memory when it is ready',
+        `${own.megabytes.toFixed(0)} MB`,
+        ofBare(own.megabytes, its.megabytes, 'MB'),
+      ],
       [
         `resident memory after ${STEPS} steps`,
         `${worked.toFixed(0)} MB`,
@@ -56,6 +72,24 @@ export async function benchStart(): Promise<Row[]> {
   } finally {
     await rm(home, { recursive: true, force: true })
   }
+}
+
+/** Medians of the executable and of a bare server that writes and syncs the same files; each directory is in use before. */
+async function untilCreated(home: string): Promise<[own: number, bare: number]> {
+  const sessions = join(home, 'data/sessions')
+  const own: number[] = []
+  const bare: number[] = []
+  for (let round = 0; round <= ROUNDS; round++) {
+    const server = await startUntilCreated(home)
+    // `meta.json` comes shortly after the answer, which does not wait for it.
+    await server.kill('SIGTERM')
+    own.push(server.createdMs)
+    const [id = ''] = await readdir(sessions)
+    const itsServer = await startBareUntilCreated(join(home, 'bare'), join(sessions, id))
+    await itsServer.kill()
+    bare.push(itsServer.createdMs)
+  }
+  return [median(own.slice(1)), median(bare.slice(1))]
 }
 
 type Started = Pick<ServerProcess, 'ms' | 'readyMs' | 'megabytes'>

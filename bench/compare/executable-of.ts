@@ -1,4 +1,4 @@
-/** Builds the executable of a commit with the packages of its own lock file, once: later comparisons find it. */
+/** Builds the executable of a commit with the packages that its lock file names, and keeps it for later comparisons. */
 import { execFileSync } from 'node:child_process'
 import {
   copyFileSync,
@@ -67,7 +67,7 @@ function providePackages(directory: string): void {
 
 const buildIn = (directory: string): void => npm(directory, 'run', '--silent', 'build')
 
-/** Renamed when it is complete: an interrupted copy is no executable. */
+/** Renamed when it is complete: an interrupted copy cannot be used. */
 function publish(built: string, executable: string): void {
   mkdirSync(dirname(executable), { recursive: true })
   const unfinished = `${executable}.${process.pid}`
