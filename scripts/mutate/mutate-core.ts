@@ -122,6 +122,8 @@ async function noteReach(
     },
     new AbortController().signal,
   )
+  if (!reach.isAnyReached())
+    throw new Error('No test reached a mutant. Look at how vitest loads the code with mutants.')
 }
 
 /** These take longest, and are noted last. */

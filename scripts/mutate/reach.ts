@@ -48,6 +48,11 @@ export class ReachNotes {
     })
   }
 
+  /** False when the tests ran without mutants. */
+  isAnyReached(): boolean {
+    return [...this.#byTest.values()].some(({ seen }) => Object.keys(seen).length > 0)
+  }
+
   digestOf(test: string): string {
     return digest(readFileSync(join(this.#root, test), 'utf8'))
   }

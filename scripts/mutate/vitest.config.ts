@@ -1,16 +1,10 @@
 /** The tests as they are, on code with mutants in it, in the order in which they are given. */
-import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineConfig, mergeConfig } from 'vitest/config'
 import type { TestSpecification } from 'vitest/node'
 import tests from '../../vitest.config.ts'
-import type { Mutant } from './find-mutants.ts'
-import { mutantPlugin, MUTANTS_VARIABLE } from './mutant-plugin.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-
-const list = process.env[MUTANTS_VARIABLE]
-const mutants = list === undefined ? [] : (JSON.parse(readFileSync(list, 'utf8')) as Mutant[])
 
 class GivenOrder {
   shard(files: TestSpecification[]): TestSpecification[] {
@@ -27,12 +21,10 @@ export default mergeConfig(
   tests,
   defineConfig({
     root: ROOT,
-    plugins: [mutantPlugin(ROOT, mutants)],
     test: {
       setupFiles: [join(import.meta.dirname, 'note-reach.ts')],
       sequence: { sequencer: GivenOrder },
-      // What another run has put there has other mutants in it, or none.
-      fsModuleCache: false,
+      execArgv: ['--import', join(import.meta.dirname, 'load-mutants.ts')],
     },
   }),
 )

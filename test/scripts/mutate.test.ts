@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { FOLDERS, readSources, sample, show } from '../../scripts/mutate/code.ts'
 import { findMutants, mutated, parses } from '../../scripts/mutate/find-mutants.ts'
+import { judge } from '../../scripts/mutate/judge.ts'
 import { ReachNotes } from '../../scripts/mutate/reach.ts'
 import type { Judged } from '../../scripts/mutate/report.ts'
 import { noticedShare, report } from '../../scripts/mutate/report.ts'
@@ -204,6 +205,19 @@ describe('a run that was ended', () => {
     expect(listed).not.toContain(`${FILE}:3`)
     expect(listed).toContain('| agent | 4 | 1 | 1 | 0 | 1 | 1 | 50 % |')
   })
+})
+
+test('a mutant that is on is in the code that the tests run, and one that is off changes nothing', async () => {
+  using directory = mkdtempDisposableSync(join(tmpdir(), 'mutate-'))
+  const file = 'src/policy/rules/domain-pattern.ts'
+  const found = findMutants(file, readFileSync(join(ROOT, file), 'utf8'))
+  const mutants = join(directory.path, 'mutants.json')
+  writeFileSync(mutants, JSON.stringify(found))
+  const emptied = found.find(({ change }) => change.text === '{}')!
+  const reach = { test: 'test/policy/rules.test.ts', digest: '', passed: true, ms: 1, seen: {} }
+  const trial = { root: ROOT, tests: [reach], mutants, executable: undefined, onPassed: () => {} }
+  expect(await judge({ ...trial, id: emptied.id })).toMatchObject({ verdict: 'caught' })
+  expect(await judge({ ...trial, id: 'none' })).toEqual({ verdict: 'survived' })
 })
 
 test('each mutant that is called equivalent has a reason, and its line is in the code', () => {
