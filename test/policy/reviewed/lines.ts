@@ -3,73 +3,12 @@ import { NODES } from '../differential/constructs.ts'
 
 const lines = (text: string): string[] => text.split('\n').slice(1, -1)
 
-const ESCAPES = [
-  ...[
-    'a',
-    'b',
-    'e',
-    'E',
-    'f',
-    'n',
-    'r',
-    't',
-    'v',
-    '\\',
-    "'",
-    '"',
-    '?',
-    'q',
-    'cA',
-    'x',
-    'x0',
-    'x1',
-    'x9',
-    'xa',
-    'xF',
-    'x00',
-  ],
-  ...[
-    'x01',
-    'x10',
-    'x2f',
-    'x7F',
-    'x80',
-    'xff',
-    'x2ff',
-    'xag',
-    'x{2f}',
-    '0',
-    '1',
-    '7',
-    '8',
-    '00',
-    '01',
-    '07',
-    '10',
-    '17',
-  ],
-  ...[
-    '70',
-    '77',
-    '100',
-    '177',
-    '178',
-    '200',
-    '377',
-    '000',
-    '001',
-    '007',
-    '010',
-    '017',
-    '070',
-    '0010',
-    '18',
-    'u',
-    'u0',
-    'u0020',
-  ],
-  ...['u002f', 'u007f', 'u0080', 'u0010', 'u002', 'u002ff', 'U0000002f'],
-]
+const ESCAPES = String.raw`
+  a b e E f n r t v \ ' " ? q cA x x0 x1 x9 xa xF x00 x01 x10 x2f x7F x80 xff x2ff xag x{2f} 0 1 7 8 00 01 07
+  10 17 70 77 100 177 178 200 377 000 001 007 010 017 070 0010 18 u u0 u0020 u002f u007f u0080 u0010 u002
+  u002ff U0000002f`
+  .trim()
+  .split(/\s+/)
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
