@@ -37,6 +37,7 @@ import { createOutboundConnector } from '../../src/network/outbound-connector.ts
 import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
 import type { ShellLauncher } from '../../src/sandbox/launch.ts'
 import { HostEnvironment } from '../../src/lib/start-process.ts'
+import type { ResourceLimiter } from '../../src/limits/resource-limits.ts'
 import { createResourceLimiter } from '../../src/limits/resource-limits.ts'
 import { BashShells } from '../../src/shell/shells.ts'
 import { readAll } from '../events/fixtures.ts'
@@ -137,7 +138,7 @@ export async function setBench({
       heads: () => known.heads(),
       onFault: (error) => logger.error({ err: error }, 'the firehose failed'),
     })
-    const resources = await createResourceLimiter({ limits: {}, dataDir, onError: (error) => logger.error(error) })
+    const resources = await unlimited()
     const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
     const dispatcher = createCallbackDispatcher({ fetch, userAgent: 'test', ...callbacks })
     dispatchers.push(dispatcher)
@@ -247,6 +248,21 @@ export async function setBench({
       await firehose.close()
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
+  }
+}
+
+let limiter: Promise<ResourceLimiter> | undefined
+
+/** All benches of a process share one: to detect what can be limited starts a process, and these tests limit nothing. */
+const unlimited = () => (limiter ??= detectLimits())
+
+async function detectLimits(): Promise<ResourceLimiter> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'limits-'))
+  try {
+    return await createResourceLimiter({ limits: {}, dataDir, onError: (error) => process.emitWarning(String(error)) })
+  } finally {
+    // It holds the record of earlier groups only, and there are none.
+    await rm(dataDir, { recursive: true })
   }
 }
 

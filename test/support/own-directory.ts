@@ -3,6 +3,7 @@
  * process that was started with it. Vitest runs this before each file.
  */
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, expect, inject } from 'vitest'
 import type { LeftProcess } from './left-processes.ts'
@@ -12,6 +13,8 @@ import { until } from './until.ts'
 /** Of Node, for all programs of a user that ask for one, such as those of npm. */
 const SHARED_CACHE = 'node-compile-cache'
 
+// The next run loads the same modules. Not by the environment, which the programs that tests start would get, too.
+enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/node-compile-cache'))
 // Short, because the path of a Unix socket has at most 103 bytes.
 const directory = mkdtempSync(join(inject('temporary'), 'f-'))
 const before = process.env['TMPDIR']
