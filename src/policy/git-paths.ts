@@ -2,7 +2,7 @@
 import type { CommandPath, Depth } from './path-words.ts'
 import { pathsIn } from './path-words.ts'
 import { searchOf } from './search-arguments.ts'
-import type { ShellWord } from './shell/shell-word.ts'
+import type { Piece, ShellWord } from './shell/shell-word.ts'
 import { literalOf, literalWord, startOf, UNKNOWN_WORD } from './shell/shell-word.ts'
 
 const SHOWS: Depth = { reads: true, changes: false, isTracked: true }
@@ -71,7 +71,8 @@ function readGlobal(words: readonly ShellWord[]): { readonly at: number; readonl
       if (given === undefined || directory !== undefined) return undefined
       directory = given
     } else if (text === '-c') at += 1
-    else if (/^(--git-dir|--work-tree|--namespace|--exec-path|--super-prefix|--bare)/.test(text)) return undefined
+    else if (/^(--git-dir|--work-tree|--namespace|--exec-path|--super-prefix|--bare|--icase)/.test(text))
+      return undefined
   }
   return undefined
 }
@@ -85,7 +86,7 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
     .map((word) => ({ word }))
   if (subcommand === 'grep') return ofGrep(rest, options)
   if (subcommand === 'stash') return ofStash(texts, options, named)
-  if (subcommand === 'mv' || subcommand === 'rm') return named.map((path) => ({ ...path, depth: MOVES }))
+  if (subcommand === 'mv' || subcommand === 'rm') return movedPaths(subcommand, rest)
   const shows = showsContent(subcommand, options)
   // `config -f file`, `tag -F file`: they show what is in it, or store it.
   if (!shows && NAMES.has(subcommand)) return options.some((option) => TAKES_FILE.test(option)) ? named : []
@@ -99,6 +100,33 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   const compared = subcommand === 'diff' && isAnywhere ? named.map((path) => ({ ...path, depth: READS })) : named
   return [...compared, ...changed, ...shownPaths(rest, texts)]
 }
+
+/** Git expands the globs of `mv` and `rm` itself, over directories too, and `:` begins a syntax of its own. */
+function movedPaths(subcommand: string, rest: readonly ShellWord[]): readonly CommandPath[] {
+  const starts = rest.map(startOf)
+  const takesDirectories = subcommand === 'mv' || starts.some((start) => /^-\w*r/.test(start))
+  if (starts.some((start) => start.startsWith(':') || start.startsWith('--pathspec-from')))
+    return [{ word: UNKNOWN_WORD, depth: MOVES }]
+  return rest.flatMap((word) => {
+    const found = foundByGlob(word, takesDirectories)
+    return found ? [found] : pathsIn(word).map((each) => ({ word: each, depth: MOVES }))
+  })
+}
+
+/** The directory before the glob, with all files below it whose names end as the glob does. Undefined: it has none. */
+function foundByGlob(word: ShellWord, takesDirectories: boolean): CommandPath | undefined {
+  const start = startOf(word)
+  const known = start.split(GLOB, 1)[0] ?? ''
+  if (start.startsWith('-') || known === literalOf(word) || word.pieces.some(isAny)) return undefined
+  const directory = known.slice(0, known.lastIndexOf('/') + 1)
+  const last = word.pieces.at(-1)
+  const end = last && 'text' in last ? (/(?:^|.*[*?\]\\])([^*?[\]\\/]*)$/s.exec(last.text)?.[1] ?? '') : ''
+  const depth = takesDirectories || end === '' ? MOVES : { ...MOVES, includes: [`*${end}`] }
+  return { word: { ...literalWord(directory === '' ? '.' : directory), hasTilde: word.hasTilde }, depth }
+}
+
+const isAny = (piece: Piece) => 'hole' in piece && piece.hole === 'any'
+const GLOB = /[*?[\\]/
 
 const ofChange = (subcommand: string): Depth => (subcommand === 'clean' ? { reads: false, changes: true } : CHANGES)
 

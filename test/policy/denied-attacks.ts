@@ -412,6 +412,24 @@ git clone . ../x
 git bundle create x HEAD
 git checkout-index -a --prefix=../x/
 git rm -r --cached .
+git rm :/.env
+git rm ":(top).env"
+git rm ":!src"
+git -C src rm :/.env
+git rm ".e*"
+git rm .e*
+git rm "*.env"
+git rm "[.]env"
+git rm "\\.env"
+git rm --pathspec-from-file=list
+git rm --pathspec-from-file list
+git mv ":/.env" x
+git --icase-pathspecs rm .ENV
+GIT_ICASE_PATHSPECS=1 git rm .ENV
+env GIT_ICASE_PATHSPECS=1 git rm .ENV
+GIT_DIR=x git show
+GIT_WORK_TREE=/ git rm -r x
+export GIT_WORK_TREE=..; git stash
 git diff --stat -p
 git diff -- .
 git diff -- ":!src"

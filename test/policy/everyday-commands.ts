@@ -37,6 +37,11 @@ git commit -am "a message; with, marks = and more"
 git commit --amend --no-edit
 git mv src/a.ts src/b.ts
 git rm src/a.ts
+git rm src/*.ts
+git rm "*.ts"
+git add "*.ts"
+git add -A -- ":!dist"
+git commit -m "fix *.ts: x" src/a.ts
 git stash
 git stash pop
 git stash list

@@ -52,7 +52,7 @@ export class KnownConversations {
   }
 
   /** Stores what was read from the log. Ignores unknown conversations. */
-  refresh(state: State): void {
+  readonly refresh = (state: State): void => {
     if (this.has(state.id)) this.#summaries.set(summarize(state))
   }
 

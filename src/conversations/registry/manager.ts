@@ -17,6 +17,7 @@ import type { Created, CreateOptions } from '../create.ts'
 import { createConversation } from '../create.ts'
 import { forkConversation } from '../fork.ts'
 import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
+import type { State } from '../state/state.ts'
 import { viewOf } from '../state/view.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import { CreatedKeys } from '../idempotency/created-keys.ts'
@@ -121,19 +122,10 @@ export class ConversationManager {
   ): Promise<ConversationView> {
     const { conversations, known } = this.#deps
     const { signal } = this.#open
-    return await this.#once(idempotency, () =>
-      this.#make(request.id, (id) =>
-        createConversation(conversations, {
-          id,
-          request,
-          idempotency,
-          mayUse,
-          mayConnect,
-          signal,
-          onChange: known.update,
-        }),
-      ),
-    )
+    const options = { request, idempotency, mayUse, mayConnect, signal, onChange: known.update }
+    const make = (id: string) => createConversation(conversations, { id, ...options })
+    // Its log is short: `meta.json` is written when the conversation first changes or is closed.
+    return await this.#once(idempotency, () => this.#make(request.id, make, known.refresh))
   }
 
   /** Creates a conversation from the current state of another one. Accepts an idempotency key, as `create` does. */
@@ -144,7 +136,8 @@ export class ConversationManager {
       const source = await this.open(sourceId)
       const options = { request, idempotency, signal, onChange: known.update }
       try {
-        return await this.#make(request.id, (id) => forkConversation(conversations, source, { id, ...options }))
+        const make = (id: string) => forkConversation(conversations, source, { id, ...options })
+        return await this.#make(request.id, make, known.update)
       } catch (error) {
         throw known.has(sourceId) ? error : deletedProblem(sourceId)
       }
@@ -230,8 +223,12 @@ export class ConversationManager {
     return { ...conversation.view(), ...(warnings && { warnings }) }
   }
 
-  async #make(wantedId: string | undefined, make: (id: string) => Promise<Created>): Promise<ConversationView> {
-    const { known, conversations } = this.#deps
+  async #make(
+    wantedId: string | undefined,
+    make: (id: string) => Promise<Created>,
+    note: (state: State) => void,
+  ): Promise<ConversationView> {
+    const { conversations } = this.#deps
     const id = wantedId ?? uuid7()
     let warnings: readonly string[] = []
     const conversation = await this.#open.create(id, async () => {
@@ -243,8 +240,7 @@ export class ConversationManager {
       return made.conversation
     })
     this.#created.remember(keyOf(summarize(conversation.state)))
-    // Written when it changes or is closed: until then its log has only the first events.
-    known.refresh(conversation.state)
+    note(conversation.state)
     return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
   }
 

@@ -32,6 +32,7 @@ export const isLocale = (name: string): boolean => /^(LANG|LC_[A-Z]+)$/.test(nam
 export const isSafeLocale = (value: string | undefined): boolean =>
   value !== undefined && /^(C|POSIX|[\w@]+\.utf-?8)?$/i.test(value)
 
-/** They decide which files a command line means: where `~` and `cd` lead, what `*` finds, what a search looks into. */
+/** They decide which files a command line means: where `~`, `cd` and git lead, what `*` finds, what a search looks into. */
 export const decidesFiles = (name: string): boolean =>
-  /^(HOME|PWD|OLDPWD|CDPATH|DIRSTACK|GLOBIGNORE|RIPGREP_CONFIG_PATH|POSIXLY_CORRECT)$/.test(name)
+  /^(HOME|PWD|OLDPWD|CDPATH|DIRSTACK|GLOBIGNORE|RIPGREP_CONFIG_PATH|POSIXLY_CORRECT)$/.test(name) ||
+  /^GIT_(DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|(ALTERNATE_)?OBJECT_DIRECTOR|ICASE_PATHSPECS|CONFIG)/.test(name)

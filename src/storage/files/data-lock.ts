@@ -6,7 +6,7 @@ import { makeDirectories } from '../../files/make-directories.ts'
 import { Problem } from '../../contract/problem.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
-import { shareNext } from '../../lib/shared-calls.ts'
+import { shareNext } from './shared-calls.ts'
 
 /** The format version of the data directory. Raised when an older server would misread it. */
 export const DATA_FORMAT = 1

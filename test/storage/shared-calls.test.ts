@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shareNext } from '../../src/lib/shared-calls.ts'
+import { shareNext } from '../../src/storage/files/shared-calls.ts'
 
 /** Work that ends when it is told to, with the number of times that it began. */
 function setWork() {
