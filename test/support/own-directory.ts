@@ -5,9 +5,11 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
+import * as fc from 'fast-check'
 import { afterAll, expect, inject } from 'vitest'
 import type { LeftProcess } from './left-processes.ts'
 import { endProcesses, processesOf } from './left-processes.ts'
+import { IS_SOAK, PATIENCE_MS } from './patience.ts'
 import { until } from './until.ts'
 
 /** Of Node, for all programs of a user that ask for one, such as those of npm. */
@@ -15,6 +17,8 @@ const SHARED_CACHE = 'node-compile-cache'
 
 // The next run loads the same modules. Not by the environment, which the programs that tests start would get, too.
 enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/node-compile-cache'))
+// A search for a smaller counterexample ends before the test does, which would report nothing of it.
+if (!IS_SOAK) fc.configureGlobal({ interruptAfterTimeLimit: PATIENCE_MS })
 // Short, because the path of a Unix socket has at most 103 bytes.
 const directory = mkdtempSync(join(inject('temporary'), 'f-'))
 const before = process.env['TMPDIR']

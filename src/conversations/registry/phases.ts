@@ -66,7 +66,12 @@ export class Phases {
 
   /** absent → creating → open; absent again if `make` rejects. Throws a `Problem` if the id is in use or was deleted. */
   async create(id: string, make: () => Promise<Conversation>): Promise<Conversation> {
-    const current = this.#phases.get(id)
+    let current = this.#phases.get(id)
+    while (current?.name === 'creating') {
+      // Whether that id is in use is only known then.
+      await current.conversation.catch(() => undefined)
+      current = this.#phases.get(id)
+    }
     if (current?.name === 'deleting') throw deletedProblem(id)
     if (current || this.#existing.has(id)) {
       throw new Problem('conversation_exists', `Conversation ${id} already exists.`)

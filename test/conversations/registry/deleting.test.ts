@@ -86,6 +86,14 @@ test('a fork of one that is being deleted answers that it was deleted, and leave
   expect(await readdir(join(bench.dataDir, 'sessions'))).toEqual([])
 })
 
+test('of two creates with the id of a deleted one, both answer that it was deleted', async () => {
+  await using bench = await setBench()
+  const id = await bench.create()
+  await bench.manager.delete(id)
+  const both = [bench.create({ id }).catch(codeOf), bench.create({ id }).catch(codeOf)]
+  expect(await Promise.all(both)).toEqual(Array(2).fill('conversation_deleted'))
+})
+
 /** What requests do with conversations; each `after` so many milliseconds. */
 type Request = { kind: 'open' | 'post' | 'delete' | 'create' | 'fork' | 'share' | 'list'; at: number; after: number }
 
