@@ -101,11 +101,11 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   return [...compared, ...changed, ...shownPaths(rest, texts)]
 }
 
-/** Git expands the globs of `mv` and `rm` itself, over directories too, and `:` begins a syntax of its own. */
+/** Git expands the globs of `mv` and `rm` itself, over directories too, and `:` begins its own syntax. */
 function movedPaths(subcommand: string, rest: readonly ShellWord[]): readonly CommandPath[] {
   const starts = rest.map(startOf)
   const takesDirectories = subcommand === 'mv' || starts.some((start) => /^-\w*r/.test(start))
-  if (starts.some((start) => start.startsWith(':') || start.startsWith('--pathspec-from')))
+  if (starts.some((start) => start.startsWith(':') || start.startsWith('--paths')))
     return [{ word: UNKNOWN_WORD, depth: MOVES }]
   return rest.flatMap((word) => {
     const found = foundByGlob(word, takesDirectories)
@@ -120,7 +120,7 @@ function foundByGlob(word: ShellWord, takesDirectories: boolean): CommandPath | 
   if (start.startsWith('-') || known === literalOf(word) || word.pieces.some(isAny)) return undefined
   const directory = known.slice(0, known.lastIndexOf('/') + 1)
   const last = word.pieces.at(-1)
-  const end = last && 'text' in last ? (/(?:^|.*[*?\]\\])([^*?[\]\\/]*)$/s.exec(last.text)?.[1] ?? '') : ''
+  const end = last && 'text' in last ? (/^(?:.*[*?\]\\])?([^*?[\]\\/]*)$/s.exec(last.text)?.[1] ?? '') : ''
   const depth = takesDirectories || end === '' ? MOVES : { ...MOVES, includes: [`*${end}`] }
   return { word: { ...literalWord(directory === '' ? '.' : directory), hasTilde: word.hasTilde }, depth }
 }
