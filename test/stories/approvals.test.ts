@@ -1,11 +1,15 @@
 import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { startServer } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
 import { PATIENCE_S } from '../support/patience.ts'
+
+const shared = await startServer()
+afterAll(() => shared[Symbol.asyncDispose]())
 
 const two = (a: string, b: string): ScriptedTurn => {
   return { calls: [a, b].map((command) => ({ name: 'Bash', arguments: { command } })) }
@@ -32,7 +36,7 @@ const idle = (stage: Stage, id: string) =>
   expect.poll(async () => (await stage.server.call('GET', `/conversations/${id}`)).body.status).toBe('idle')
 
 test('what was asked for is still asked for after a kill and after a stop, and runs only when it is approved as shown', async () => {
-  await using stage = await setStage([two('touch one', 'touch two'), { text: 'Done.' }])
+  await using stage = await setStage([two('touch one', 'touch two'), { text: 'Done.' }], shared)
   const { server } = stage
   const id = await stage.create({ confirmation_mode: true })
   const { workdir } = (await server.call('GET', `/conversations/${id}`)).body
@@ -131,7 +135,7 @@ test('what was asked for is still asked for after a kill and after a stop, and r
 })
 
 test('a subscriber sees the request and the decision; approve runs all calls; reject ends the run without the model', async () => {
-  await using stage = await setStage([bash('touch one'), bash('touch two'), { text: 'Done.' }])
+  await using stage = await setStage([bash('touch one'), bash('touch two'), { text: 'Done.' }], shared)
   const { server } = stage
   const id = await stage.create({ confirmation_mode: true })
   const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
@@ -163,7 +167,7 @@ test('a subscriber sees the request and the decision; approve runs all calls; re
 })
 
 test('a pause keeps the pending request; turning the mode off decides nothing, but applies to the next call', async () => {
-  await using stage = await setStage([bash('echo one'), bash('echo two'), { text: 'Done.' }])
+  await using stage = await setStage([bash('echo one'), bash('echo two'), { text: 'Done.' }], shared)
   const { server } = stage
   const id = await stage.create()
   const mode = (enabled: boolean) => server.call('POST', `/conversations/${id}/confirmation`, { enabled })
@@ -213,7 +217,7 @@ test('a create and a message repeated with their key, also to a server that was 
 /** A turn of two commands, whose first one runs until the file `go` is there. */
 async function inFirstOfTwo(fields: object = {}) {
   const first = 'touch first; until [ -e go ]; do sleep 0.05; done; echo through'
-  const stage = await setStage([two(first, 'touch second'), { text: 'Done.' }])
+  const stage = await setStage([two(first, 'touch second'), { text: 'Done.' }], shared)
   const id = await stage.create({ ...fields })
   const { call } = stage.server
   const { workdir } = (await call('GET', `/conversations/${id}`)).body

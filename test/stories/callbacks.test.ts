@@ -1,13 +1,16 @@
 /** Callbacks of a real server, to receivers with every fault there is, and with kills of the server in between. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { startServer } from '../support/server.ts'
 import type { Answering, Receiver } from '../support/receiver.ts'
 import { firstSeqsOf, seqsOf, startReceiver } from '../support/receiver.ts'
 
 const ALLOWED = { OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' }
+const shared = await startServer({ env: ALLOWED })
+afterAll(() => shared[Symbol.asyncDispose]())
 
 const SCRIPT = ({ body }: { body: { messages: readonly { role: string }[] } }) =>
   body.messages.at(-1)!.role === 'user' ? bash('echo working') : { text: 'Done.' }
@@ -32,7 +35,7 @@ async function expectAllDelivered(stage: Stage, id: string, receiver: Receiver, 
 }
 
 test('every fault of a receiver, and the server killed in the middle of each: nothing is lost, nothing comes out of order', async () => {
-  await using stage = await setStage(SCRIPT, { env: ALLOWED })
+  await using stage = await setStage(SCRIPT, shared)
   await using elsewhere = await startReceiver()
   // What the receiver does with the first attempts at each event; then it takes it.
   const faults: Record<string, Answering> = {
@@ -82,7 +85,7 @@ test('every fault of a receiver, and the server killed in the middle of each: no
 })
 
 test('a receiver that is gone disables its callback; enabled again it continues from there, also after a restart', async () => {
-  await using stage = await setStage(SCRIPT, { env: ALLOWED })
+  await using stage = await setStage(SCRIPT, shared)
   await using receiver = await startReceiver(() => 410)
   const id = await stage.create()
   const { path } = await register(stage, id, receiver)
@@ -138,7 +141,7 @@ test('the secret is returned once: no other answer, no event, no line of the log
 })
 
 test('by default nothing is delivered to this machine, and a permission can be withdrawn', async () => {
-  await using stage = await setStage(SCRIPT, { env: ALLOWED })
+  await using stage = await setStage(SCRIPT, shared)
   await using receiver = await startReceiver()
   const id = await stage.create()
   const { path } = await register(stage, id, receiver)

@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
 import { startServer } from '../support/server.ts'
-import type { TestServer } from '../support/server.ts'
 import { connect } from '../support/socket.ts'
+
+const shared = await startServer()
+afterAll(() => shared[Symbol.asyncDispose]())
 
 const ID = '00000000-0000-4000-8000-000000000000'
 const HASH = '0'.repeat(64)
@@ -13,14 +15,11 @@ const deep = (levels: number) => `${'{"a":['.repeat(levels / 2)}${']}'.repeat(le
 const TOO_DEEP = deep(20_000)
 
 describe('a body', () => {
-  let server: TestServer
   let id: string
   beforeAll(async () => {
-    server = await startServer()
     const llm_config = { model: 'm', base_url: 'http://127.0.0.1:9' }
-    id = (await server.call('POST', '/conversations', { llm_config })).body.id
+    id = (await shared.call('POST', '/conversations', { llm_config })).body.id
   })
-  afterAll(() => server[Symbol.asyncDispose]())
 
   test.each([
     ['POST', '/conversations', `{"metadata":${TOO_DEEP}}`],
@@ -39,7 +38,7 @@ describe('a body', () => {
     ],
   ])('%s %s: %.40s is a 400', async (method, path, body) => {
     for (const headers of [{}, { 'idempotency-key': 'k' }] as const) {
-      const answer = await server.call(method, path.replace(':id', id), body, headers)
+      const answer = await shared.call(method, path.replace(':id', id), body, headers)
       expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
       expect(answer.body.message).toBe('The body is nested more than 100 levels deep.')
     }
@@ -47,7 +46,7 @@ describe('a body', () => {
 })
 
 test('JSON of the maximum depth is stored, returned, hashed and copied', async () => {
-  await using stage = await setStage([{ text: 'Hello.' }])
+  await using stage = await setStage([{ text: 'Hello.' }], shared)
   const data = deep(96)
   const id = await stage.create({ metadata: JSON.parse(data) as object })
   const headers = { 'idempotency-key': 'k' }
@@ -60,7 +59,7 @@ test('JSON of the maximum depth is stored, returned, hashed and copied', async (
 })
 
 test('on a socket it is a problem, and the socket stays open', async () => {
-  await using stage = await setStage([{ text: 'Hello.' }])
+  await using stage = await setStage([{ text: 'Hello.' }], shared)
   const socket = await connect(stage.server.url, `/conversations/${await stage.create()}/ws`)
   socket.say(`{"type":"answer","id":"1","question_id":"${ID}","answers":${TOO_DEEP}}`)
   const problem = await socket.until(({ type }) => type === 'problem')
@@ -83,7 +82,7 @@ test('a call whose arguments are too deep gets a result that says so, and the ne
 })
 
 test('a log with a line too deep to be worked with is damaged, and every other conversation is not', async () => {
-  await using stage = await setStage([{ text: 'Hello.' }])
+  await using stage = await setStage([{ text: 'Hello.' }], shared)
   const [id, other] = [await stage.create(), await stage.create()]
   await stage.server.call('POST', `/conversations/${id}/events`, { name: 'n', data: 'HERE' })
   await stage.server.stop('SIGTERM')

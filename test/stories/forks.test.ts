@@ -1,9 +1,13 @@
 /** What else a client can have of a conversation: a copy to go on with, what its agent is made of, events of its own, a search. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
+import { startServer } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
+
+const shared = await startServer()
+afterAll(() => shared[Symbol.asyncDispose]())
 
 test('a fork in the middle of a run is independent and has the files of that moment; the original keeps running', async () => {
   await using stage = await setStage([
@@ -44,7 +48,7 @@ test('a fork in the middle of a run is independent and has the files of that mom
 })
 
 test('a fork that cannot be is refused in words', async () => {
-  await using stage = await setStage([{ text: 'Hello.' }])
+  await using stage = await setStage([{ text: 'Hello.' }], shared)
   const id = await stage.create()
   const fork = async (body?: unknown, of = id) => {
     const answer = await stage.server.call('POST', `/conversations/${of}/fork`, body)
@@ -71,7 +75,7 @@ test('a fork that cannot be is refused in words', async () => {
 })
 
 test('agent-info tells what the agent is made of, and no secret of it', async () => {
-  await using stage = await setStage([{ text: 'Hello.' }])
+  await using stage = await setStage([{ text: 'Hello.' }], shared)
   const id = await stage.create({
     system_prompt: 'Be brief.',
     microagents: ['And kind.'],
@@ -108,7 +112,7 @@ test('agent-info tells what the agent is made of, and no secret of it', async ()
 })
 
 test('a client’s event is stored and shown, redacted, and no word of it is for the model', async () => {
-  await using stage = await setStage([{ text: 'Hello.' }])
+  await using stage = await setStage([{ text: 'Hello.' }], shared)
   const id = await stage.create({ secrets: { TOKEN: 'a-secret-of-this-story' } })
   const stream = await subscribe(stage.server.url, `/conversations/${id}/events/stream`)
   const post = (body: unknown, headers = {}) => stage.server.call('POST', `/conversations/${id}/events`, body, headers)
@@ -144,7 +148,7 @@ test('a client’s event is stored and shown, redacted, and no word of it is for
 })
 
 test('events are searched by what they say, page by page', async () => {
-  await using stage = await setStage([{ text: 'It is in the Haystack.' }])
+  await using stage = await setStage([{ text: 'It is in the Haystack.' }], shared)
   const id = await stage.create()
   await stage.say(id, 'Where is the NEEDLE?')
   await stage.server.call('POST', `/conversations/${id}/events`, { name: 'note', data: ['needle'] })

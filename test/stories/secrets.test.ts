@@ -1,9 +1,13 @@
 /** Secrets as the agent's commands meet them. */
 import { writeFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 import type { Stage } from '../support/agent.ts'
+import { startServer } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
+
+const shared = await startServer()
+afterAll(() => shared[Symbol.asyncDispose]())
 
 /** Runs the command that the message is, in the session that is named before it. */
 const SCRIPT = ({ body }: { body: { messages: readonly { role: string; content?: unknown }[] } }) => {
@@ -23,7 +27,7 @@ async function outputOf(stage: Stage, id: string, said: string): Promise<string>
 const LENGTHS = 'echo ${#TOKEN} ${#OTHER} $(sh -c \'printf %s "$TOKEN" | wc -c\')'
 
 test('are in the next command of every session, follow each change, survive a restart, and are gone when deleted', async () => {
-  await using stage = await setStage(SCRIPT)
+  await using stage = await setStage(SCRIPT, shared)
   const { server } = stage
   const id = await stage.create({ secrets: { TOKEN: 'at-creation' } })
   const put = (secrets: object) => server.call('PUT', `/conversations/${id}/secrets`, { secrets })
@@ -49,7 +53,7 @@ test('can change while the agent runs, and hold from the next command on', async
       { text: 'Done.' },
     ][answers]!
   }
-  await using stage = await setStage(script)
+  await using stage = await setStage(script, shared)
   const id = await stage.create()
   const { workdir } = (await stage.server.call('GET', `/conversations/${id}`)).body
   const stream = await subscribe(stage.server.url, `/conversations/${id}/events/stream?deltas=true`)
@@ -69,7 +73,7 @@ test('can change while the agent runs, and hold from the next command on', async
 })
 
 test('feed git, which writes them nowhere', async () => {
-  await using stage = await setStage(SCRIPT)
+  await using stage = await setStage(SCRIPT, shared)
   const token = 'ghp_abcdefghijklmnop'
   const id = await stage.create({ secrets: { GITHUB_TOKEN: token } })
   const command = [
@@ -82,7 +86,7 @@ test('feed git, which writes them nowhere', async () => {
 })
 
 test('a shell that made one of the server’s names read-only, or is in POSIX mode, continues, and keeps no secret', async () => {
-  await using stage = await setStage(SCRIPT)
+  await using stage = await setStage(SCRIPT, shared)
   const id = await stage.create({ secrets: { TOKEN: 'a-secret-value' } })
   await stage.say(id, 'agent: readonly TOKEN; echo "[${#TOKEN}]"')
   expect(await outputOf(stage, id, `agent: ${LENGTHS}`)).toBe('14 0 14\n')

@@ -1,10 +1,14 @@
 /** Tasks as a client has them: posted, followed on the stream, cancelled, and there again after the server was killed. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { startServer } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
+
+const shared = await startServer()
+afterAll(() => shared[Symbol.asyncDispose]())
 
 const command = (text: string, more = {}) => ({ type: 'Command', command: text, ...more })
 const agentRun = (content: string) => ({ type: 'AgentRun', message: { role: 'user', content } })
@@ -30,7 +34,7 @@ const untilOver = async (stage: Stage, id: string, taskId: string) => {
 }
 
 test('a Ticker needs no more than its type; its updates come on the stream', async () => {
-  await using stage = await setStage([{ text: 'Hello.' }])
+  await using stage = await setStage([{ text: 'Hello.' }], shared)
   const id = await stage.create()
   const stream = await subscribe(stage.server.url, `/conversations/${id}/events/stream?types=TaskUpdate`)
   const task = await post(stage, id, 'Tickety Tock!', { type: 'Ticker' })
@@ -44,7 +48,7 @@ test('a Ticker needs no more than its type; its updates come on the stream', asy
 })
 
 test('commands run in parallel with the agent and each other, each in a new shell; a cancelled one ends with all it started', async () => {
-  await using stage = await setStage([bash('sleep 30'), { text: 'Done.' }])
+  await using stage = await setStage([bash('sleep 30'), { text: 'Done.' }], shared)
   const id = await stage.create({ secrets: { TOKEN: 'a-secret-of-this-story' } })
   const agent = await post(stage, id, 'the agent', agentRun('go'))
   const slow = await post(stage, id, 'slow', command('(while :; do echo >> beats; sleep 0.02; done) & wait'))
@@ -83,7 +87,7 @@ test('commands run in parallel with the agent and each other, each in a new shel
 
 test('a killed server: the agent’s task is held with its run, a command is reported as lost, waiting tasks continue', async () => {
   const script = [bash('sleep 30'), { text: 'First.' }, { text: 'Second.' }]
-  await using stage = await setStage(script)
+  await using stage = await setStage(script, shared)
   const id = await stage.create()
   const first = await post(stage, id, 'first', agentRun('go'))
   const second = await post(stage, id, 'second', agentRun('and then'))
@@ -104,7 +108,7 @@ test('a killed server: the agent’s task is held with its run, a command is rep
 })
 
 test('a stopped server ends its commands, and the next start says so', async () => {
-  await using stage = await setStage([{ text: 'Hello.' }])
+  await using stage = await setStage([{ text: 'Hello.' }], shared)
   const id = await stage.create()
   const task = await post(stage, id, 'long', command('sleep 1000'))
   await expect.poll(async () => (await look(stage, id, task)).status).toBe('running')
@@ -113,7 +117,7 @@ test('a stopped server ends its commands, and the next start says so', async () 
 })
 
 test('an invalid request is refused with a reason, and creates no task', async () => {
-  await using stage = await setStage([{ text: 'Hello.' }])
+  await using stage = await setStage([{ text: 'Hello.' }], shared)
   const id = await stage.create()
   const refused = async (body: unknown, headers = {}) => {
     const answer = await stage.server.call('POST', `/conversations/${id}/tasks`, body, headers)

@@ -3,9 +3,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
+import { startServer } from '../support/server.ts'
 import { makePdf } from '../support/pdf.ts'
+
+const shared = await startServer()
+afterAll(() => shared[Symbol.asyncDispose]())
 
 type Call = { readonly name: string; readonly arguments: Record<string, unknown> }
 const use = (name: string, args: Record<string, unknown>): Call => ({ name, arguments: args })
@@ -55,7 +59,7 @@ test('the claude preset works on a file, and what was read counts after kill -9'
 })
 
 test('Read shows the text of a PDF, in which a secret is redacted', async () => {
-  await using stage = await setStage([turn(use('Read', { file_path: 'a.pdf' })), { text: 'Done.' }])
+  await using stage = await setStage([turn(use('Read', { file_path: 'a.pdf' })), { text: 'Done.' }], shared)
   const id = await stage.create({ tools: 'minimal', secrets: { PIN: 'hunter2-hunter2' } })
   const { body: conversation } = await stage.server.call('GET', `/conversations/${id}`)
   await writeFile(join(conversation.workdir, 'a.pdf'), makePdf({ pages: ['The PIN is hunter2-hunter2.'] }))
@@ -113,7 +117,7 @@ test('the web is reached only as far as the network policy and the guard of addr
 })
 
 test('a preset that does not exist, and a tool that is not configured, are errors of the request', async () => {
-  await using stage = await setStage([])
+  await using stage = await setStage([], shared)
   const create = (tools: unknown) =>
     stage.server.call('POST', '/conversations', { llm_config: { model: 'm', api_key: 'k' }, tools })
   expect((await create('everything')).status).toBe(400)

@@ -19,9 +19,11 @@ export type Stage = AsyncDisposable & {
 
 const MOST_EVENTS = 1000
 
-export async function setStage(script: Script, options: ServerOptions = {}): Promise<Stage> {
+/** On a server of its own, or on one that the tests of a file share: to start it takes longer than most of them. */
+export async function setStage(script: Script, options: ServerOptions | TestServer = {}): Promise<Stage> {
   const model = await startScriptedModel(script)
-  const server = await startServer(options)
+  const shared = 'call' in options ? options : undefined
+  const server = shared ?? (await startServer(options as ServerOptions))
   const events: Stage['events'] = async (id, query = '') => {
     const all: unknown[] = []
     // A page of large events is short.
@@ -56,7 +58,7 @@ export async function setStage(script: Script, options: ServerOptions = {}): Pro
       return stream.frames.map((frame) => frame.data)
     },
     async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]()
+      if (shared === undefined) await server[Symbol.asyncDispose]()
       await model.close()
     },
   }
