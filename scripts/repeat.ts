@@ -1,8 +1,8 @@
 /**
- * Runs the tests again and again beside busy loops: a test that fails once is a defect.
+ * Runs the tests again and again next to busy loops: a test that fails once is a defect.
  *
  * `npm run repeat -- --times 10 --busy 4` runs `npm test`, and with paths only these files. Each run is one line of
- * `--log FILE` and its output is beside it; with the same file, an interrupted series goes on where it stopped.
+ * `--log FILE` and its output is next to it; with the same file, an interrupted series continues where it stopped.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
