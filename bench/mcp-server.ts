@@ -24,6 +24,8 @@ for await (const line of createInterface({ input: process.stdin })) {
         }
       : method === 'tools/list'
         ? { tools }
-        : {}
+        : method === 'tools/call'
+          ? { content: [{ type: 'text', text: 'Nothing is known.' }] }
+          : {}
   if (id !== undefined) process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`)
 }

@@ -1,12 +1,12 @@
 /**
- * `npm run structure [-- --check | --write]`: measures `src/`. `--check` fails if a part is over a limit of
- * `structure-limits.ts` or if the table in docs/architecture.md is out of date; `--write` updates the table.
+ * `npm run structure` measures `src/`. With `--check` it fails if a part is over a limit of `structure-limits.ts`. With
+ * `--trace` it also counts what runs for a message and for other journeys, and with `--list` it names those files.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readSources } from '../test/layers/imports.ts'
 import { cyclesIn } from '../test/layers/rules.ts'
+import { arrowsBetween, modulesOf, mutualPairs, upwardArrows } from './folder-arrows.ts'
 import type { MeasuredFile } from './source-measures.ts'
 import { foldersOf, measureFolder, quantile, repeatedTypes } from './source-measures.ts'
 import { EXCEPTIONS, LIMITS, REPEATED_TYPES } from './structure-limits.ts'
@@ -14,27 +14,29 @@ import { EXCEPTIONS, LIMITS, REPEATED_TYPES } from './structure-limits.ts'
 const { values } = parseArgs({
   options: {
     check: { type: 'boolean', default: false },
-    write: { type: 'boolean', default: false },
+    trace: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
     root: { type: 'string', default: join(import.meta.dirname, '..') },
   },
 })
 
-const MARKERS = { start: '<!-- structure -->', end: '<!-- /structure -->' }
-const DOCUMENT = join(values.root, 'docs/architecture.md')
+/** The fold of the state and the decisions about it: they know no tool, no process and no file. */
+const CORE = ['conversations/state/state.ts', 'conversations/state/intents.ts']
 
-const source = join(values.root, 'src')
-const files = measureFolder(source)
-const cycles = cyclesIn(readSources(source))
-const table = describe(files, cycles.length)
+const root = join(values.root, 'src')
+const files = measureFolder(root)
+const sources = readSources(root)
+const cycles = cyclesIn(sources)
+const arrows = arrowsBetween(sources)
 
-if (values.write) writeFileSync(DOCUMENT, withTable(readFileSync(DOCUMENT, 'utf8'), table))
-else console.log(table)
+console.log(describe(files))
 if (values.check) {
-  const faults = [...faultsOf(files), ...cycles, ...staleTable()]
   for (const loose of looseExceptions(files)) console.log(loose)
+  const faults = [...faultsOf(files), ...cycles]
   for (const fault of faults) console.error(fault)
   if (faults.length > 0) process.exitCode = 1
 }
+if (values.trace) await printJourneys()
 
 function faultsOf(measured: readonly MeasuredFile[]): string[] {
   const lengths = measured.flatMap(({ functions }) => functions.map(({ lines }) => lines))
@@ -76,25 +78,27 @@ function faultOf(part: string, size: number, limit: number, unit: string): strin
   return size > atMost ? [`${part} has ${size} ${unit}; at most ${atMost} are allowed. Split it.`] : []
 }
 
-/** A table in Markdown: a row for each folder, and the lengths. */
-function describe(measured: readonly MeasuredFile[], cycleCount: number): string {
+/** Tables in Markdown: sizes, and how the parts depend on each other. */
+function describe(measured: readonly MeasuredFile[]): string {
   const sum = (value: (file: MeasuredFile) => number) => measured.reduce((total, file) => total + value(file), 0)
   const ofFiles = measured.map(({ lines }) => lines)
   const ofFunctions = measured.flatMap(({ functions }) => functions.map(({ lines }) => lines))
+  const pairs = mutualPairs(arrows)
   return [
-    '| folder | files | lines |',
-    '|---|---|---|',
-    ...foldersOf(measured).map(
-      ({ path, files: count, lines }) => `| \`${join('src', path)}/\` | ${count} | ${lines} |`,
-    ),
-    `| all | ${measured.length} | ${sum(({ lines }) => lines)} |`,
+    `Files: ${measured.length}. Folders: ${foldersOf(measured).length}. Lines: ${sum(({ lines }) => lines)}.`,
     '',
     '| lines of | median | 90 % have at most | longest |',
     '|---|---|---|---|',
     `| a file | ${lengthsOf(ofFiles)} |`,
     `| a function | ${lengthsOf(ofFunctions)} |`,
     '',
-    `Import cycles: ${cycleCount}. Assertions: ${sum(({ nonNull }) => nonNull)} with \`!\`, ${sum(({ casts }) => casts)} with \`as\`.`,
+    `Assertions: ${sum(({ nonNull }) => nonNull)} with \`!\`, ${sum(({ casts }) => casts)} with \`as\`.`,
+    `Import cycles: ${cycles.length}. Arrows between folders: ${arrows.length}, of which ${upwardArrows(arrows).length} point up.`,
+    `Pairs of folders that import each other: ${pairs.length}.`,
+    ...pairs.map(([{ from, to, imports }, back]) => `- ${from} and ${to}: ${imports} and ${back.imports} imports`),
+    ...CORE.filter((path) => sources.some((each) => each.path === path)).map(
+      (path) => `Modules that ${path} loads: ${modulesOf(path, sources).size}.`,
+    ),
   ].join('\n')
 }
 
@@ -102,39 +106,17 @@ function lengthsOf(lengths: readonly number[]): string {
   return [0.5, 0.9, 1].map((share) => quantile(lengths, share)).join(' | ')
 }
 
-function withTable(document: string, content: string): string {
-  const { before, after } = aroundTable(document)
-  return `${before}${MARKERS.start}\n${content}\n${MARKERS.end}${after}`
-}
-
-function aroundTable(document: string): { before: string; inside: string; after: string } {
-  const [start, end] = [document.indexOf(MARKERS.start), document.indexOf(MARKERS.end)]
-  if (start === -1 || end < start) throw new Error(`${DOCUMENT} has no ${MARKERS.start} … ${MARKERS.end}.`)
-  return {
-    before: document.slice(0, start),
-    inside: document.slice(start + MARKERS.start.length, end).trim(),
-    after: document.slice(end + MARKERS.end.length),
+async function printJourneys(): Promise<void> {
+  // Loaded for this alone: it loads the server.
+  const { sizeOf, traceJourneys } = await import('./journeys.ts')
+  console.log('\n| journey | files | folders | functions | calls |\n|---|---|---|---|---|')
+  for (const journey of await traceJourneys()) {
+    const size = sizeOf(journey)
+    console.log(`| ${journey.name} | ${size.files} | ${size.folders} | ${size.functions} | ${size.calls} |`)
+    if (values.list)
+      for (const [path, functions] of [...journey.files].toSorted(([one], [other]) => (one < other ? -1 : 1)))
+        console.log(`- ${path}: ${functions.length}`)
   }
-}
-
-/** Numbers change with every commit: the table is out of date when it lacks a folder, or when a number is far off. */
-function staleTable(): string[] {
-  const { inside } = aroundTable(readFileSync(DOCUMENT, 'utf8'))
-  const [written, measured] = [numbersIn(inside), numbersIn(table)]
-  const isFresh =
-    withoutNumbers(inside) === withoutNumbers(table) &&
-    measured.every((number, index) => isNear(written[index] ?? NaN, number))
-  return isFresh ? [] : ['The table in docs/architecture.md is out of date. Run `npm run structure -- --write`.']
-}
-
-function numbersIn(text: string): number[] {
-  return [...text.matchAll(/\d+/g)].map(([digits]) => Number(digits))
-}
-
-function withoutNumbers(text: string): string {
-  return text.replaceAll(/\d+/g, '0')
-}
-
-function isNear(one: number, other: number): boolean {
-  return Math.abs(one - other) <= Math.max(5, other / 4)
+  // The server leaves shells and connections for a while.
+  process.exit()
 }

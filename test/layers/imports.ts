@@ -8,6 +8,8 @@ export type SourceFile = {
   readonly path: string
   /** Path of our own file, or the name of a package or built-in; every way to import, type-only ones too. */
   readonly imports: readonly string[]
+  /** Those of `imports` that are more than types: loading this file loads them, at once or later. */
+  readonly loads: readonly string[]
   readonly readsEnvironment: boolean
   /** Re-exports and nothing else. */
   readonly isBarrel: boolean
@@ -25,9 +27,12 @@ export function sourcePaths(root: string): string[] {
 export function parseSource(path: string, text: string): SourceFile {
   const program = parseAst(text, { lang: 'ts' }, path) as unknown as Node & { body: Node[] }
   const nodes = [...descend(program)]
+  const targetsOf = (all: readonly Node[]) =>
+    [...new Set(all.flatMap(specifierOf))].map((specifier) => target(path, specifier))
   return {
     path,
-    imports: [...new Set(nodes.flatMap(specifierOf))].map((specifier) => target(path, specifier)),
+    imports: targetsOf(nodes),
+    loads: targetsOf(nodes.filter((node) => !isOfTypes(node))),
     readsEnvironment: nodes.some(isEnvironment),
     isBarrel:
       program.body.length > 0 && program.body.every((node) => node.type.startsWith('Export') && isNode(node['source'])),
@@ -86,6 +91,9 @@ function specifierOf(node: Node): string[] {
       return []
   }
 }
+
+const isOfTypes = (node: Node): boolean =>
+  node.type === 'TSImportType' || node['importKind'] === 'type' || node['exportKind'] === 'type'
 
 const literal = (node: unknown): string[] => (isNode(node) && typeof node['value'] === 'string' ? [node['value']] : [])
 

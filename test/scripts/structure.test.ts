@@ -1,11 +1,14 @@
-/** The measures of the sources: what counts, what is too much, and when the table is out of date. */
+/** The measures of the sources: what counts, what is too much, and how parts depend on each other. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { arrowsBetween, modulesOf, mutualPairs, upwardArrows } from '../../scripts/folder-arrows.ts'
 import { foldersOf, measureSource, quantile, repeatedTypes } from '../../scripts/source-measures.ts'
+import { parseSource } from '../layers/imports.ts'
+import { traceJourneys } from '../../scripts/journeys.ts'
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/structure.ts')
 
@@ -53,6 +56,48 @@ test('the median and the 90 % of a list', () => {
   expect([quantile(values, 0.5), quantile(values, 0.9), quantile(values, 1), quantile([], 0.5)]).toEqual([5, 9, 10, 0])
 })
 
+describe('folders', () => {
+  const sources = [
+    parseSource('a/one.ts', "import { b } from '../b/two.ts'\nimport type { I } from './inner/three.ts'"),
+    parseSource('a/inner/three.ts', "import { one } from '../one.ts'"),
+    parseSource('b/two.ts', "const later = () => import('../c/four.ts')"),
+    parseSource('b/more.ts', "import { one } from '../a/one.ts'\nimport '../c/four.ts'"),
+    parseSource('c/four.ts', "import { z } from 'zod'"),
+  ]
+  const arrows = arrowsBetween(sources)
+  const namesOf = (all: readonly { from: string; to: string }[]) => all.map(({ from, to }) => `${from} -> ${to}`)
+
+  test('have an arrow to each folder that a file in them imports from', () => {
+    expect(namesOf(arrows)).toEqual(['a -> b', 'a -> a/inner', 'a/inner -> a', 'b -> c', 'b -> a'])
+    expect(arrows.map(({ imports }) => imports)).toEqual([1, 1, 1, 2, 1])
+  })
+
+  test('are a pair if they import each other, and neither contains the other', () => {
+    expect(mutualPairs(arrows).map(namesOf)).toEqual([['a -> b', 'b -> a']])
+  })
+
+  test('have upward arrows only where no order is without them', () => {
+    expect(upwardArrows(arrows)).toHaveLength(2)
+    expect(upwardArrows(arrows.filter(({ to }) => to !== 'a'))).toEqual([])
+  })
+
+  test('load what their files import at once or later, without what is only a type', () => {
+    expect([...modulesOf('a/one.ts', sources)]).toEqual(['a/one.ts', 'b/two.ts', 'c/four.ts'])
+  })
+})
+
+test('a journey has the files of the server that run for it, and none that only a timer or a client runs', async () => {
+  const journeys = new Map((await traceJourneys()).map((journey) => [journey.name, [...journey.files.keys()]]))
+  expect(journeys.get('message')).toContain('agent/loop.ts')
+  expect(journeys.get('approval')).toContain('policy/turn-gate.ts')
+  expect(journeys.get('MCP call')).toContain('mcp/connection.ts')
+  expect(journeys.get('subagent')).toContain('conversations/subagents/subagents.ts')
+  expect(journeys.get('create')).toContain('conversations/create.ts')
+  expect(journeys.get('query()')).toContain('sdk/query.ts')
+  for (const part of ['limits/limit-watch.ts', 'client/', 'llm/scripted/', 'mcp/'])
+    expect(journeys.get('message')?.filter((path) => path.startsWith(part))).toEqual([])
+})
+
 describe('the check', () => {
   const lines = (count: number) => 'x\n'.repeat(count)
 
@@ -80,15 +125,6 @@ describe('the check', () => {
     const files = { 'src/a.ts': `function f() {\n${lines(16)}}\n${lines(282)}`, ...many(20) }
     expect(await check(files)).toMatchObject({ code: 0, stderr: '' })
   })
-
-  test('fails for a table without a folder, until it is written', async () => {
-    const root = await project({ 'src/a.ts': 'x' })
-    await run(root, '--write')
-    await mkdir(join(root, 'src/more'))
-    await writeFile(join(root, 'src/more/b.ts'), 'x')
-    expect(await run(root, '--check')).toMatchObject({ code: 1, stderr: expect.stringContaining('out of date') })
-    expect(await run(root, '--write', '--check')).toMatchObject({ code: 0 })
-  })
 })
 
 function many(count: number): Record<string, string> {
@@ -97,14 +133,13 @@ function many(count: number): Record<string, string> {
 
 async function check(files: Record<string, string>): Promise<{ code: number; stderr: string }> {
   const root = await project(files)
-  return await run(root, '--write', '--check')
+  return await run(root, '--check')
 }
 
 async function project(files: Record<string, string>): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'agent-server-structure-'))
   onTestFinished(() => rm(root, { recursive: true, force: true }))
-  const document = '<!-- structure -->\n<!-- /structure -->\n'
-  for (const [path, text] of Object.entries({ ...files, 'docs/architecture.md': document })) {
+  for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(root, path)), { recursive: true })
     await writeFile(join(root, path), text)
   }
