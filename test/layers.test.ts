@@ -2,9 +2,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { modulesOf } from './layers/folder-arrows.ts'
 import { parseSource, readSources } from './layers/imports.ts'
 import { findBreaches, LEVELS } from './layers/rules.ts'
 
+/** The fold, and the decisions about it. */
+const CORE = ['state/state.ts', 'state/intents.ts']
 const SRC = join(import.meta.dirname, '../src')
 const DESCRIPTION = join(import.meta.dirname, '../docs/architecture.md')
 
@@ -40,6 +43,13 @@ describe('src', () => {
       new Set(files.filter(({ imports }) => imports.includes(path)).map((user) => user.path.split('/')[0]))
     expect(own.filter((path) => foldersThatUse(path).size < 2)).toEqual([])
     expect(own.length).toBeLessThanOrEqual(20)
+  })
+
+  test('has a core that loads at most 95 modules, and none that knows tools, processes, files or models', () => {
+    const modules = CORE.flatMap((path) => [...modulesOf(path, files)])
+    expect(modules).toContain('contract/events/event.ts')
+    expect(modules.filter((path) => /^(tools|shell|files|llm|mcp|storage|agent)\/|^unbash$/.test(path))).toEqual([])
+    for (const path of CORE) expect(modulesOf(path, files).size).toBeLessThanOrEqual(95)
   })
 
   test('has each folder on one level only', () => {
@@ -142,6 +152,22 @@ describe('the rules find', () => {
       'http/b.ts': "import type { A } from './a.ts'",
     }
     expect(breachesWith(files)).toEqual(['http/a.ts -> http/b.ts -> http/a.ts is a circle'])
+  })
+
+  test('a core that knows what is outside', () => {
+    const files = { ...OK, 'state/a.ts': "import type { Tool } from '../llm/llm.ts'" }
+    expect(breachesWith(files)).toEqual([expect.stringContaining('the core imports contract, lib and the rules')])
+  })
+
+  test('folders that import each other, of which neither contains the other', () => {
+    const files = {
+      ...OK,
+      'http/a/one.ts': "import '../b/two.ts'",
+      'http/b/two.ts': '',
+      'http/b/three.ts': "import type { X } from '../a/four.ts'",
+      'http/a/four.ts': "import '../server.ts'",
+    }
+    expect(breachesWith(files)).toEqual([expect.stringContaining('http/a and http/b import each other')])
   })
 
   test('there are no unused exceptions', () => {

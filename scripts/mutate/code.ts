@@ -7,7 +7,7 @@ import { findMutants, mutated, parses } from './find-mutants.ts'
 
 /** The core, by the name of its parts. */
 export const FOLDERS: Readonly<Record<string, string>> = {
-  state: 'src/conversations/state',
+  state: 'src/state',
   agent: 'src/agent',
   events: 'src/events',
   storage: 'src/storage',

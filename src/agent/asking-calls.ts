@@ -1,10 +1,7 @@
 /** Finds the calls of a turn that ask the user something. */
-import type { AskedQuestion } from '../contract/events/questions.ts'
+import type { AskingCall } from '../state/question-intents.ts'
 import type { Tool } from '../tools/tool.ts'
 import { readInput } from './tool-input.ts'
-
-/** A call whose result is the answer of the user. */
-export type AskingCall = { readonly toolUseId: string; readonly questions: readonly AskedQuestion[] }
 
 type OpenCall = { readonly toolUseId: string; readonly name: string; readonly input: unknown }
 

@@ -8,7 +8,8 @@ import type { History } from './history/history.ts'
 import type { Limited } from './loop-ends.ts'
 import type { LoopHooks } from './loop-hooks.ts'
 import type { OutputContext } from './output/final-output.ts'
-import type { ToolCall, ToolCalls } from './tool-calls.ts'
+import type { ToolCalls } from './tool-calls.ts'
+import type { ToolCall } from '../state/tool-call.ts'
 
 /**
  * What the loop knows about its conversation. The functions return current values: the configuration may change between

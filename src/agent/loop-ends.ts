@@ -1,5 +1,5 @@
 /** How the agent loop ends by itself: the limits of a run, and answers that were cut off. */
-import type { CutReason } from '../llm/answer/finish-reason.ts'
+import type { CutReason } from '../contract/finish-reason.ts'
 import type { LoopEnd } from './loop-end.ts'
 import type { StuckHabit } from './repeats/habits.ts'
 

@@ -1,19 +1,9 @@
 /** What the agent loop asks hooks, for a conversation that has some. */
 import type { AskedToolUse } from '../contract/permission.ts'
 import type { LlmAnswer, LlmRequest, ModelMessage } from '../llm/llm.ts'
+import type { HookDecisions } from '../state/hook-decisions.ts'
 
 /** The decision of a hook about a call that needs one. `callback`: no hook answered, and the mode asks nobody else. */
-export type HookDecision = {
-  readonly toolUseId: string
-  readonly behavior: 'allow' | 'deny'
-  readonly updatedInput?: Readonly<Record<string, unknown>> | undefined
-  readonly message?: string | undefined
-  readonly decidedBy: 'hook' | 'callback'
-}
-
-/** `hooksAt`: the `hooksAt` of the state when the hooks were called. Of hooks that were replaced since, nothing counts. */
-export type HookDecisions = { readonly hooksAt: number; readonly decisions: readonly HookDecision[] }
-
 /**
  * All methods reject with the signal's reason when it is aborted, and otherwise only if an event could not be stored.
  * `true`: a hook ends the run.

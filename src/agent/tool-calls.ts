@@ -5,9 +5,9 @@
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ToolErrorType } from '../contract/events/status.ts'
 import type { ModelTool } from '../llm/llm.ts'
-import type { HookVerdict } from '../policy/gated-call.ts'
+import type { ToolCall, ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
-import type { AskingCall } from './asking-calls.ts'
+import type { AskingCall } from '../state/question-intents.ts'
 import { askingCalls } from './asking-calls.ts'
 import type { ChangingTools } from './describe-tool.ts'
 import { createDescriber } from './describe-tool.ts'
@@ -18,27 +18,7 @@ import type { LiveOutputDeps } from './live-output.ts'
 import { createLiveOutput } from './live-output.ts'
 import { UnstoredResults } from './unstored-results.ts'
 import type { TaskOutcome } from '../tools/task/task-access.ts'
-import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
-
-/** A call as logged; `input` is a string if the model sent no JSON object. */
-export type ToolCall = {
-  readonly toolUseId: string
-  readonly name: string
-  readonly input: unknown
-  readonly runId: string | undefined
-  /** The input comes from a decision or a hook, not from the model. */
-  readonly isChanged?: boolean
-  /** Absent: a user changed it. */
-  readonly changedBy?: 'hook' | undefined
-  /** What `PreToolUse` hooks said about it. Absent before they were called, or if there are none for it. */
-  readonly hook?: HookVerdict | undefined
-  /** The definition of its tool that a user was asked about. */
-  readonly approvedDefinition?: string | undefined
-  /** What a client has sent for it. The result follows. */
-  readonly clientResult?: ClientResult | undefined
-}
-
-export type ClientResult = { readonly output: unknown; readonly isError: boolean }
+import type { Tool, ToolContext } from '../tools/tool.ts'
 
 /** `finishes`: the tool ends the run; `finalText` is its text. */
 export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }

@@ -1,8 +1,7 @@
 /** `agent-server key`, and where the master key in use comes from. Never prints a key unasked. */
 import { readConfig } from '../config/config.ts'
-import { masterKeySource } from '../config/environment.ts'
+import { masterKeySource, ConfigError } from '../config/environment.ts'
 import { readDataDir } from '../config/paths.ts'
-import { ConfigError } from '../config/environment.ts'
 import type { GeneratedKey } from '../config/kept-key.ts'
 import { pathOfKey, readKeptKey } from '../config/kept-key.ts'
 import { say } from './terminal.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { RunInvocation } from './command-line/run-options.ts'
 import { UsageError } from './command-line/usage-error.ts'
-import { newConversation } from './conversation/conversation-settings.ts'
+import { newConversation } from './settings/conversation-settings.ts'
 import { canMoveCursor, wantsColor } from '../config/config.ts'
 import { describeSandbox, openRun } from './open-run.ts'
 import { readRunSettings } from './settings/run-settings.ts'

@@ -9,9 +9,9 @@ import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { mapStrings } from '../lib/json/map-strings.ts'
 import type { ConversationActor } from './actor.ts'
-import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
-import { postOnce } from './idempotency/posted-keys.ts'
-import type { LiveState } from './state/live-state.ts'
+import type { Idempotency, PostedKey } from '../state/idempotency.ts'
+import { postOnce } from '../idempotency/posted-keys.ts'
+import type { LiveState } from './live-state.ts'
 
 export type ClientEventsDeps = {
   readonly log: EventLog

@@ -23,12 +23,12 @@ import type { Tool } from '../tools/tool.ts'
 import type { WebAccess } from '../tools/web/web-access.ts'
 import type { HookDeps } from './hooks/build-hooks.ts'
 import type { LlmDefaults } from './config/settings.ts'
-import type { ClientCommandLimits } from './exec/command-limits.ts'
-import type { FilesDeps } from './files/files.ts'
-import type { NetworkDeps } from './network.ts'
-import type { State } from './state/state.ts'
-import type { CallbackDispatcher } from './webhooks/dispatcher.ts'
-import type { WorkdirRules } from './workdirs/workdir.ts'
+import type { ClientCommandLimits } from '../workspace/exec/command-limits.ts'
+import type { FilesDeps } from '../workspace/files/files.ts'
+import type { NetworkDeps } from '../workspace/network.ts'
+import type { State } from '../state/state.ts'
+import type { CallbackDispatcher } from '../webhooks/dispatcher.ts'
+import type { WorkdirRules } from '../workspace/workdirs/workdir.ts'
 
 export type ConversationDeps = {
   readonly storage: Storage

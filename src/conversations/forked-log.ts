@@ -5,12 +5,12 @@
 import type { Event, EventDraft, EventOf } from '../contract/events/event.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { readPages } from '../events/read-pages.ts'
-import { answerOpenCalls, denials, endBackground, isWaiting, result, toStatus } from './state/drafts.ts'
-import { denyLeftRequests } from './state/network-requests.ts'
-import type { Settings } from './state/settings.ts'
-import type { State } from './state/state.ts'
-import { EMPTY_STATE, fold } from './state/state.ts'
-import { leaveTasks } from './tasks/task-intents.ts'
+import { answerOpenCalls, denials, endBackground, isWaiting, result, toStatus } from '../state/drafts.ts'
+import { denyLeftRequests } from '../state/network-requests.ts'
+import type { Settings } from '../state/settings.ts'
+import type { State } from '../state/state.ts'
+import { EMPTY_STATE, fold } from '../state/state.ts'
+import { leaveTasks } from '../state/task-intents.ts'
 
 type Log = Pick<EventLog, 'read' | 'conversationId'>
 

@@ -18,9 +18,9 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import type { ConversationDeps } from './dependencies.ts'
-import type { ConversationShells } from './exec/conversation-shells.ts'
-import type { ConversationNetwork } from './network.ts'
-import type { LiveState } from './state/live-state.ts'
+import type { ConversationShells } from '../workspace/exec/conversation-shells.ts'
+import type { ConversationNetwork } from '../workspace/network.ts'
+import type { LiveState } from './live-state.ts'
 
 export type McpParts = {
   readonly log: EventLog

@@ -8,10 +8,10 @@ import type { ConversationSecretsDeps } from './config/secrets.ts'
 import { ConversationSecrets } from './config/secrets.ts'
 import type { Conversation } from './conversation.ts'
 import type { ConversationDeps } from './dependencies.ts'
-import { readSnapshot } from './registry/snapshot.ts'
-import { foldLog } from './state/read-state.ts'
-import type { State } from './state/state.ts'
-import { readCallbacks } from './webhooks/callback-set.ts'
+import { readSnapshot } from '../state/snapshot.ts'
+import { foldLog } from './read-state.ts'
+import type { State } from '../state/state.ts'
+import { readCallbacks } from '../webhooks/callback-set.ts'
 
 /** Throws a `Problem` if it does not exist or its log is damaged. */
 export async function openConversation(

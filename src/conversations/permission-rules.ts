@@ -4,7 +4,7 @@ import { Problem } from '../contract/problem.ts'
 import { faultsOf } from '../policy/rules/rule-set.ts'
 import { canonicalName } from '../tools/registry.ts'
 import type { ConversationActor } from './actor.ts'
-import type { LiveState } from './state/live-state.ts'
+import type { LiveState } from './live-state.ts'
 
 export const NO_RULES: PermissionRules = { allow: [], ask: [], deny: [] }
 

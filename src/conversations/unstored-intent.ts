@@ -3,7 +3,7 @@
  * others.
  */
 import { Retrier } from '../storage/retrier.ts'
-import type { Intent } from './state/intents.ts'
+import type { Intent } from '../state/intents.ts'
 
 export class UnstoredIntent {
   readonly #retrier: Retrier

@@ -1,14 +1,9 @@
 /** The event that a call of a hook leaves. */
-import type { EventDraft } from '../contract/events/event.ts'
+import type { HookDraft } from '../state/hook-decisions.ts'
 import type { HookPoint } from '../contract/hooks/hook-point.ts'
 import type { HookAnswer } from './hook-answer.ts'
 import type { HookRun } from './run-hooks.ts'
 import type { RunnableHook } from './select-hooks.ts'
-
-export type HookDraft = Extract<EventDraft, { type: 'HookEvent' }>
-
-/** What hooks say about a message: the events to store with it, and what the model reads after it. */
-export type PromptHooks = { readonly events: readonly HookDraft[]; readonly context?: string }
 
 const MAX_NAME_CHARS = 200
 const MAX_MESSAGE_CHARS = 4000

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { IdempotencyKey } from '../contract/conversation.ts'
-import type { Idempotency, Keyed } from '../conversations/idempotency/idempotency.ts'
+import type { Idempotency, Keyed } from '../state/idempotency.ts'
 import type { HashBody } from '../security/body-hash.ts'
 
 declare module 'fastify' {

@@ -43,8 +43,8 @@ import { eventStreamRoutes } from './routes/streams/event-stream.ts'
 import { firehoseRoutes } from './routes/streams/firehose.ts'
 import { socketRoutes } from './routes/streams/sockets.ts'
 import { taskRoutes } from './routes/tasks.ts'
-import type { CheckKey } from './socket/first-frame-key.ts'
-import { createFirstFrameKey } from './socket/first-frame-key.ts'
+import type { CheckKey } from './guards/first-frame-key.ts'
+import { createFirstFrameKey } from './guards/first-frame-key.ts'
 import type { FirehoseSlots, StreamSlots } from './streams/stream-slots.ts'
 
 export type RouteDeps = {

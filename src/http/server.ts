@@ -44,7 +44,7 @@ import { refuseUnknown } from './unknown-route.ts'
 import { closeSignal } from './close-signal.ts'
 import type { BodyTimes } from './guards/slow-bodies.ts'
 import { BODY_TIMES, hasBody, watchBodies } from './guards/slow-bodies.ts'
-import type { CheckKey } from './socket/first-frame-key.ts'
+import type { CheckKey } from './guards/first-frame-key.ts'
 import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,7 @@
 /** Tools for the resources and prompts of MCP servers: list them, and read one. */
 import { z } from 'zod'
-import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
+import type { Tool, ToolContext } from '../tools/tool.ts'
+import type { ToolOutcome } from '../state/tool-call.ts'
 import { callServer } from './calls/call-tool.ts'
 import type { LiveCall } from './calls/live-call.ts'
 import type { McpConnection } from './connection.ts'

@@ -11,14 +11,13 @@ import type {
 } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 import type { McpServer } from '../contract/mcp/mcp-server.ts'
-import { orAborted, withinTime } from '../lib/bounded-wait.ts'
+import { orAborted, withinTime, MAX_TIMER_MS } from '../lib/bounded-wait.ts'
 import type { LiveCall } from './calls/live-call.ts'
 import { answerElicitation } from './calls/elicitation.ts'
 import type { Sdk } from './load-sdk.ts'
 import type { ShowText } from './shown-text.ts'
 import { MAX_TOOLS } from './tools/offered-tools.ts'
 import type { OpenTransport } from './transports/open-transport.ts'
-import { MAX_TIMER_MS } from '../lib/bounded-wait.ts'
 
 /** For the handshake and the first list of tools, in milliseconds. A program may first be downloaded. */
 const CONNECT_MS = 60_000

@@ -1,12 +1,13 @@
 /** Which tools of MCP servers a model request lists: all of them, or a search where they would fill the prompt. */
 import { aborted, settlesWithin } from '../lib/bounded-wait.ts'
 import { CONNECTING_WAIT_MS, notConnected } from './calls/call-tool.ts'
-import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
+import type { Tool, ToolContext } from '../tools/tool.ts'
+import type { ToolOutcome } from '../state/tool-call.ts'
 import type { McpConnection } from './connection.ts'
 import { createMcpTool, createPendingTool } from './mcp-tools.ts'
 import type { McpTools, ResultDeps } from './mcp-tools.ts'
 import { createPromptTools, createResourceTools } from './resource-tools.ts'
-import { prefixOf } from './tools/tool-names.ts'
+import { prefixOf } from '../state/mcp-tool-names.ts'
 import { createToolSearch } from './tool-search.ts'
 
 /** Characters of names, descriptions and schemas that a request lists: about 15,000 tokens. */

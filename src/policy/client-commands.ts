@@ -1,5 +1,5 @@
 /** What holds for commands that clients run themselves: nobody is asked about them, but deny rules hold. */
-import type { GateRules } from './gated-call.ts'
+import type { GateRules } from './rules/gate-rules.ts'
 import type { PermissionGate } from './permissions.ts'
 import type { ToolAccess } from './tool-access.ts'
 

@@ -2,7 +2,8 @@
  * The decision about one call. The only file that orders hooks, modes and rules: hooks, deny rules, ask rules, the mode,
  * allow rules. The strictest wins. Pure, except for the links that `Places` follows.
  */
-import type { Question, GateRules, HookVerdict } from './gated-call.ts'
+import type { Question } from './gated-call.ts'
+import type { GateRules, HookVerdict } from './rules/gate-rules.ts'
 import { matchRule } from './match-rule.ts'
 import type { Need } from './needs.ts'
 import { needsOf } from './needs.ts'

@@ -1,5 +1,6 @@
 /** What of a call needs a permission: what its mode does not let run by itself and no `allow` rule covers. */
-import type { Question, GateRules } from './gated-call.ts'
+import type { Question } from './gated-call.ts'
+import type { GateRules } from './rules/gate-rules.ts'
 import type { Places } from './places.ts'
 import type { Effort } from './rules/effort.ts'
 import { exactPattern, matchesCertainly } from './rules/command-pattern.ts'

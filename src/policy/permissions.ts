@@ -1,27 +1,17 @@
 /** The permission gate: the one place that decides whether a tool call runs, is asked about first, or is denied. */
-import { createHash } from 'node:crypto'
 import type { AskedToolUse } from '../contract/permission.ts'
-import { canonicalJson } from '../lib/json/canonical-json.ts'
 import type { GateDecision } from './decide.ts'
 import { decide } from './decide.ts'
-import type { Deed, GateRules, HookVerdict, Question } from './gated-call.ts'
+import type { Deed, Question } from './gated-call.ts'
 import { programOfGit } from './git/repository.ts'
 import { createDisk } from './disk.ts'
 import { Places } from './places.ts'
+import type { GatedCall, GateRules, HookVerdict } from './rules/gate-rules.ts'
+import { hashInput } from './rules/input-hash.ts'
 import { holdsLinks, isDirectory, realPath } from './real-path.ts'
 import type { ShellParser } from './shell/read-command-line.ts'
 import { readCommandLine } from './shell/read-command-line.ts'
 import type { ToolAccess } from './tool-access.ts'
-
-/** The properties of a call that the gate needs. */
-export type GatedCall = {
-  readonly toolUseId: string
-  readonly name: string
-  readonly input: unknown
-  /** True if exactly this input was approved. */
-  readonly approved: boolean
-  readonly hook?: HookVerdict | undefined
-}
 
 /** `ask`: what is asked about the call. */
 export type CallVerdict =
@@ -110,19 +100,3 @@ export class PermissionGate {
 export function letsAllRun({ mode, confirmation, rules }: GateRules): boolean {
   return mode === 'bypass' && !confirmation && rules.deny.length === 0 && rules.ask.length === 0
 }
-
-/** Of inputs that are objects, which nothing changes: the same ones are needed for each call of a turn. */
-const hashes = new WeakMap<object, { readonly name: string; readonly hash: string }>()
-
-/** Hashes the call as shown, to which an approval is bound. */
-export function hashInput(name: string, input: unknown): string {
-  if (typeof input !== 'object' || input === null) return hashOf(name, input)
-  const known = hashes.get(input)
-  if (known?.name === name) return known.hash
-  const hash = hashOf(name, input)
-  hashes.set(input, { name, hash })
-  return hash
-}
-
-const hashOf = (name: string, input: unknown): string =>
-  createHash('sha256').update(canonicalJson({ name, input })).digest('hex')

@@ -5,8 +5,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AskedToolUse } from '../contract/permission.ts'
 import { createSlices } from '../lib/time-slices.ts'
-import type { GateRules } from './gated-call.ts'
-import type { CallVerdict, GatedCall, PermissionGate } from './permissions.ts'
+import type { GateRules, GatedCall } from './rules/gate-rules.ts'
+import type { CallVerdict, PermissionGate } from './permissions.ts'
 import { letsAllRun } from './permissions.ts'
 
 /** Of calls that have not begun: those that must be decided before any of them begins, and why others will not run. */

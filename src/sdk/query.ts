@@ -6,7 +6,7 @@ import type { ConversationHandle } from '../client/conversation/conversation-han
 import type { Event } from '../contract/events/event.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
 import { invalid } from './invalid.ts'
-import { attachHooks } from './hooks/attach-hooks.ts'
+import { attachHooks } from './local/attach-hooks.ts'
 import { openLink } from './local/server-link.ts'
 import { checkRequest } from './options/check-options.ts'
 import { splitHooks } from './options/hooks-option.ts'

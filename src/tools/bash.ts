@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
 import type { ShellResult, Shells } from '../shell/shell.ts'
 import type { BackgroundShells } from './background/background-shells.ts'
-import type { Tool, ToolContext, ToolOutcome } from './tool.ts'
+import type { Tool, ToolContext } from './tool.ts'
+import type { ToolOutcome } from '../state/tool-call.ts'
 
 /** The agent's own session. */
 const AGENT_SESSION_ID = 'agent'

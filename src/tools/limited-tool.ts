@@ -1,7 +1,8 @@
 /** A tool within the limits of `tool_config`: ends a call in time, and shortens its output. */
 import type { ToolLimits } from '../contract/limits/tool-config.ts'
 import { withinTime } from '../lib/bounded-wait.ts'
-import type { Tool, ToolContext, ToolOutcome } from './tool.ts'
+import type { Tool, ToolContext } from './tool.ts'
+import type { ToolOutcome } from '../state/tool-call.ts'
 
 export type LimitedToolDeps = {
   /** The current limits; asked for at each call. */

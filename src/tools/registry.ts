@@ -9,7 +9,7 @@ import { createBashOutput, createKillShell } from './background/bash-output.ts'
 import { createAskUserQuestion } from './ask-user-question.ts'
 import { createBashTool } from './bash.ts'
 import type { AgentShells } from './bash.ts'
-import { createFileEditor } from './editor/file-editor.ts'
+import { createFileEditor } from './files/file-editor.ts'
 import { AgentFiles } from './files/agent-files.ts'
 import type { AgentFilesDeps } from './files/agent-files.ts'
 import { createEdit, createMultiEdit } from './files/edit.ts'
@@ -88,12 +88,6 @@ export type ToolName = keyof typeof TOOLS
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 export const TOOL_NAMES = Object.keys(TOOLS) as ToolName[]
-
-/** Tools whose state is the output of their last successful call: it is stored only in the log. */
-export const TOOLS_KEPT_IN_LOG: ReadonlySet<string> = new Set<ToolName>(['TaskTracker'])
-
-/** Tools that end the run. */
-export const TOOLS_THAT_FINISH: ReadonlySet<string> = new Set<ToolName>(['Finish'])
 
 /** Names of the same tools in other servers, so that their clients need not change. */
 const ALIASES: Readonly<Record<string, ToolName>> = {

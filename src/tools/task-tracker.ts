@@ -2,7 +2,8 @@
  * The `TaskTracker` tool: the agent's own task list. It is stored only in the log: the last result contains the list.
  */
 import { z } from 'zod'
-import type { Tool, ToolOutcome } from './tool.ts'
+import type { Tool } from './tool.ts'
+import type { ToolOutcome } from '../state/tool-call.ts'
 
 /** Enough for any useful plan; the list is part of the conversation's state. */
 const MAX_TASKS = 100

@@ -1,7 +1,8 @@
 /** The definitions of tools that may change at any time, those of MCP servers and of clients: what was approved must be what runs. */
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
-import type { ToolContext, ToolOutcome } from './tool.ts'
+import type { ToolContext } from './tool.ts'
+import type { ToolOutcome } from '../state/tool-call.ts'
 
 /** Hashes all that makes two tools the same. */
 export const hashDefinition = (definition: unknown): string =>

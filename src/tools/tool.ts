@@ -1,7 +1,7 @@
 /** The interface of a tool (MCP form): its description, its input, and its outcomes. */
 import type { z } from 'zod'
 import type { Answers, AskedQuestion } from '../contract/events/questions.ts'
-import type { ToolErrorType } from '../contract/events/status.ts'
+import type { ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 
 /** Questions that a call asks while it runs. */
@@ -27,18 +27,6 @@ export type ToolContext = {
   readonly ask: (asked: LiveQuestions) => Promise<Answers | undefined>
   /** Shows output while the tool is still running, piece by piece; transient. */
   readonly onOutput: (stream: 'stdout' | 'stderr', text: string) => void
-}
-
-/** The outcome of a call. A failure is an outcome, never a throw. */
-export type ToolOutcome = {
-  /**
-   * By the tool's output schema, text, or a list of text and image parts: the model is also shown the images of such a
-   * list.
-   */
-  readonly output: unknown
-  readonly error?: { readonly type: ToolErrorType; readonly message: string }
-  readonly truncated?: boolean
-  readonly fullOutputPath?: string
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts'
 import { Status } from '../contract/events/status.ts'
 import type { Info } from '../contract/server.ts'
-import { DEFAULT_COMMAND_LIMITS } from '../conversations/exec/command-limits.ts'
+import { DEFAULT_COMMAND_LIMITS } from '../workspace/exec/command-limits.ts'
 import type { ConversationManager } from '../conversations/registry/manager.ts'
 import { MAX_HEADER_BYTES } from '../http/guards/client-error.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'

@@ -6,9 +6,8 @@ import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { VARIABLES } from '../../src/config/variables.ts'
 import { ensureWritable, readConfig } from '../../src/config/config.ts'
-import { masterKeySource } from '../../src/config/environment.ts'
+import { masterKeySource, ConfigError } from '../../src/config/environment.ts'
 import { readDataDir } from '../../src/config/paths.ts'
-import { ConfigError } from '../../src/config/environment.ts'
 
 const KEY = 'a-master-key-of-the-tests'
 

@@ -1,7 +1,7 @@
 /** What a view shows can be sent back: a client reads the configuration, changes a field, and puts the rest as it was. */
 import { expect, test } from 'vitest'
 import { ConversationView, CreateConversation, UpdateConfig } from '../../src/contract/conversation.ts'
-import { Settings } from '../../src/conversations/state/settings.ts'
+import { Settings } from '../../src/state/settings.ts'
 import { setHttp } from './fixtures.ts'
 
 /** Has a value for each field of `PUT config`. */

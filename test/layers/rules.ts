@@ -1,5 +1,6 @@
 /** Who may import whom, and how files are named: what docs and review would else have to repeat. */
 import { basename } from 'node:path/posix'
+import { arrowsBetween, mutualPairs } from './folder-arrows.ts'
 import type { SourceFile } from './imports.ts'
 
 /** A folder or a file of `src/` may import from the lines above its own, and from itself. */
@@ -7,10 +8,11 @@ export const LEVELS = [
   ['contract', 'lib'],
   ['telemetry', 'security', 'files', 'events', 'llm', 'client'],
   ['sandbox', 'access', 'storage', 'policy'],
-  ['shell', 'project'],
-  ['limits'],
+  ['state'],
+  ['idempotency', 'shell', 'project'],
+  ['limits', 'webhooks'],
   ['tools', 'network', 'hooks'],
-  ['mcp'],
+  ['mcp', 'workspace'],
   ['agent'],
   ['conversations'],
   ['http'],
@@ -55,6 +57,9 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'process.execve': 'cli/exit.ts',
 }
 
+/** What the fold of the state and the decisions about it may know: no tool, no process, no file and no model. */
+const MAY_BE_IN_THE_CORE = /^(contract|lib|policy\/rules)\//
+
 /** Names that say nothing of what is inside, so that anything ends up there. */
 const EMPTY_NAMES = new Set([
   'types.ts',
@@ -76,6 +81,9 @@ export function findBreaches(files: readonly SourceFile[]): string[] {
       ...file.imports.flatMap((to) => breachOfImport(file.path, to, known)),
     ]),
     ...cyclesIn(files),
+    ...mutualPairs(arrowsBetween(files)).map(
+      ([{ from, to }]) => `${from} and ${to} import each other; move what one needs of the other`,
+    ),
   ]
 }
 
@@ -101,6 +109,8 @@ function breachOfImport(from: string, to: string, known: ReadonlySet<string>): s
       `${from} imports ${to}; use storage/storage.ts, for only wiring/services.ts chooses what a storage is made of`,
     ]
   if (unitOf(from) === unitOf(to)) return []
+  if (unitOf(from) === 'state' && !MAY_BE_IN_THE_CORE.test(to))
+    return [`${from} imports ${to}; the core imports contract, lib and the rules of the policy only`]
   if (levelOf(to) < levelOf(from)) return []
   return [`${from} imports ${to}, which is ${levelOf(to) === levelOf(from) ? 'beside' : 'above'} it`]
 }

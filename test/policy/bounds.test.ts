@@ -2,7 +2,7 @@
 import * as parser from 'unbash'
 import { expect, test } from 'vitest'
 import { decide } from '../../src/policy/decide.ts'
-import type { GateRules } from '../../src/policy/gated-call.ts'
+import type { GateRules } from '../../src/policy/rules/gate-rules.ts'
 import { Places } from '../../src/policy/places.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 import { allCommands } from '../../src/policy/shell/command-line.ts'

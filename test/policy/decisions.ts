@@ -1,6 +1,6 @@
 /** Decisions of the policy alone, with the parser and no disk: links are given by name. */
 import { dirname } from 'node:path'
-import type { HookVerdict } from '../../src/policy/gated-call.ts'
+import type { HookVerdict } from '../../src/policy/rules/gate-rules.ts'
 import * as parser from 'unbash'
 import { PermissionRules } from '../../src/contract/permission.ts'
 import type { PermissionMode } from '../../src/contract/permission.ts'

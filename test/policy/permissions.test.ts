@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { GatedCall } from '../../src/policy/permissions.ts'
-import { hashInput, PermissionGate } from '../../src/policy/permissions.ts'
-import type { GateRules } from '../../src/policy/gated-call.ts'
+import type { GatedCall, GateRules } from '../../src/policy/rules/gate-rules.ts'
+import { PermissionGate } from '../../src/policy/permissions.ts'
+import { hashInput } from '../../src/policy/rules/input-hash.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 
 const call = (toolUseId: string, more: Partial<GatedCall> = {}): GatedCall => {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { GateRules, HookVerdict } from '../../src/policy/gated-call.ts'
-import type { GatedCall } from '../../src/policy/permissions.ts'
+import type { GateRules, HookVerdict, GatedCall } from '../../src/policy/rules/gate-rules.ts'
 import { PermissionGate } from '../../src/policy/permissions.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 import { TurnGate } from '../../src/policy/turn-gate.ts'

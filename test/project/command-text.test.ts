@@ -1,6 +1,6 @@
 /** The text of slash commands: what is filled in, and what arguments cannot do. */
 import { describe, expect, test } from 'vitest'
-import { commandParts, parseCommandCall } from '../../src/project/command-text.ts'
+import { commandParts, parseCommandCall } from '../../src/state/command-text.ts'
 
 const textOf = (template: string, args: string) =>
   commandParts(template, args)

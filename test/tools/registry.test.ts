@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { buildSystemPrompt } from '../../src/agent/prompt.ts'
 import { createToolCalls } from '../../src/agent/tool-calls.ts'
 import { DEFAULT_TOOLS, PRESETS } from '../../src/tools/presets.ts'
-import { TOOLS_KEPT_IN_LOG, TOOL_NAMES, createTools, resolveToolNames } from '../../src/tools/registry.ts'
+import { TOOL_NAMES, createTools, resolveToolNames } from '../../src/tools/registry.ts'
+import { TOOLS_KEPT_IN_LOG, TOOLS_THAT_FINISH } from '../../src/state/tool-roles.ts'
 import { UNUSED_DEPS } from '../../scripts/tool-costs.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { contextIn } from './tool-fixture.ts'
@@ -81,7 +82,7 @@ test('a name that only a log knows makes no tool and does no harm', () => {
 })
 
 test('those kept in the log, and those of the preset, exist', () => {
-  expect(TOOL_NAMES).toEqual(expect.arrayContaining([...TOOLS_KEPT_IN_LOG, ...DEFAULT_TOOLS]))
+  expect(TOOL_NAMES).toEqual(expect.arrayContaining([...TOOLS_KEPT_IN_LOG, ...TOOLS_THAT_FINISH, ...DEFAULT_TOOLS]))
 })
 
 describe('the small ones', () => {

@@ -2,9 +2,9 @@
  * Decides what a compaction does: whether shortening old tool results is enough, how much is forgotten otherwise, and
  * what is kept.
  */
-import type { ListedMessage } from './message-list.ts'
-import { condensed } from './message-list.ts'
-import { tokensOfMessage } from './context-size.ts'
+import type { ListedMessage } from '../history/message-list.ts'
+import { condensed } from '../history/message-list.ts'
+import { tokensOfMessage } from '../history/context-size.ts'
 
 /** All parts are of the limit. */
 const RECENT_PART = 0.3

@@ -4,10 +4,10 @@
  */
 import type { Usage } from '../../contract/message.ts'
 import { addCost, addUsage, NO_USAGE } from '../../contract/message.ts'
-import { cutReasonOf } from '../../llm/answer/finish-reason.ts'
+import { cutReasonOf } from '../../contract/finish-reason.ts'
 import type { Llm, LlmAnswer, LlmRequest, LlmRetry } from '../../llm/llm.ts'
 import { leaveAnswer, LlmError } from '../../llm/llm.ts'
-import { tokensOfMessage, tokensOfText } from './context-size.ts'
+import { tokensOfMessage, tokensOfText } from '../history/context-size.ts'
 
 /** Text, reasoning and arguments together: a model that does not end is cut off. */
 const MAX_ANSWER_CHARS = 400_000

@@ -44,12 +44,6 @@ export const HISTORY_TYPES: ReadonlySet<string> = new Set(
 )
 
 /**
- * The newest compaction that forgot more than those before it: where it is in the log, and the last event that it
- * forgot.
- */
-export type Forgotten = { readonly seq: number; readonly throughSeq: number }
-
-/**
  * Of events that a compaction forgot, a history needs only these types: messages that may have been kept, and the ids
  * of calls. Nearly all bytes of a long log are in the others.
  */

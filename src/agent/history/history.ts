@@ -4,7 +4,7 @@
  */
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ModelMessage } from '../../llm/llm.ts'
-import type { RenderOutput } from '../tool-messages.ts'
+import type { RenderOutput, ResultDraft } from '../tool-messages.ts'
 import {
   askForOutput,
   contextOf,
@@ -15,13 +15,13 @@ import {
   withCommand,
   wordsOf,
 } from './event-words.ts'
-import type { ResultDraft } from '../tool-messages.ts'
 import { imagesOf, toModelCall, toToolMessage } from '../tool-messages.ts'
-import { type Forgotten, isSent } from './history-types.ts'
-import { ContextSize, tokensOfText } from '../compaction/context-size.ts'
-import type { ListedMessage } from '../compaction/message-list.ts'
-import { MessageList } from '../compaction/message-list.ts'
-import type { ResultPlace } from '../compaction/shorten.ts'
+import { isSent } from './history-types.ts'
+import { type Forgotten } from '../../state/state-shape.ts'
+import { ContextSize, tokensOfText } from './context-size.ts'
+import type { ListedMessage } from './message-list.ts'
+import { MessageList } from './message-list.ts'
+import type { ResultPlace } from './shorten.ts'
 import type { OpenTurn } from './open-turn.ts'
 import { openTurn, waitsOnlyFor } from './open-turn.ts'
 

@@ -2,7 +2,7 @@
 import type { EventOf } from '../../contract/events/event.ts'
 import type { ImagePart } from '../../contract/message.ts'
 import type { ModelMessage, ModelToolCall } from '../../llm/llm.ts'
-import type { ResultPlace } from '../compaction/shorten.ts'
+import type { ResultPlace } from './shorten.ts'
 
 export type OpenTurn = {
   readonly answer: EventOf<'AssistantMessage'>

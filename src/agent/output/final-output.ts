@@ -1,7 +1,7 @@
 /** What the loop does about the output schema of a run: it asks for the output, checks it, and asks once more. */
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { LoopEnd } from '../loop-end.ts'
-import type { OutputSchema } from './output-schema.ts'
+import type { OutputSchema } from '../../state/run-state.ts'
 import { validateOutput } from './output-schema.ts'
 
 export type OutputContext = {

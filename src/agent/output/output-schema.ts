@@ -2,10 +2,9 @@
  * Validates the final answer of a run against the JSON Schema of a client. Both are untrusted, and to compile or to check
  * can take forever: that happens in a thread, so the event loop is never blocked by it.
  */
+import type { OutputSchema } from '../../state/run-state.ts'
 import type { Validation } from './schema-thread.ts'
 import { SchemaThread } from './schema-thread.ts'
-
-export type OutputSchema = Readonly<Record<string, unknown>>
 
 /** One for all conversations; it is not started before the first schema. */
 const thread = new SchemaThread()

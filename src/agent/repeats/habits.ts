@@ -1,8 +1,8 @@
 /** How often an agent may repeat itself: what is counted, when the model gets advice, and when its run ends. */
-import type { ToolCall } from '../tool-calls.ts'
-import { roundsOf } from './cycle.ts'
-import type { Repeats, Result } from './repeats.ts'
-import { COMPARED_AFTER, repeatsAfterResult } from './repeats.ts'
+import type { ToolCall } from '../../state/tool-call.ts'
+import { roundsOf } from '../../state/repeats/cycle.ts'
+import type { Repeats, Result } from '../../state/repeats/repeats.ts'
+import { COMPARED_AFTER, repeatsAfterResult } from '../../state/repeats/repeats.ts'
 
 /** What an agent repeats until its run ends; described in docs/runs.md. */
 export type StuckHabit = 'same' | 'alike' | 'error' | 'kind' | 'failures' | 'texts'

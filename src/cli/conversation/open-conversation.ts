@@ -3,12 +3,12 @@ import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import { removeLeftHooks } from '../../sdk/hooks/left-hooks.ts'
-import type { ConversationSettings } from './conversation-settings.ts'
-import { changesOfResumed, newConversation } from './conversation-settings.ts'
+import type { ConversationSettings } from '../settings/conversation-settings.ts'
+import { changesOfResumed, newConversation } from '../settings/conversation-settings.ts'
 import { findConversation, latestConversation } from './find-conversation.ts'
 import type { GivenNames } from '../settings/setting-names.ts'
 import { SettingNames } from '../settings/setting-names.ts'
-import { namingSettings } from './refused-settings.ts'
+import { namingSettings } from '../settings/refused-settings.ts'
 
 export type OpenedConversation = {
   readonly view: ConversationView

@@ -4,7 +4,7 @@ import type { ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
-import { repeats } from './open-request.ts'
+import { repeats } from '../../state/open-request.ts'
 
 const TYPES = new Set(['PermissionRequest', 'PermissionDecision'])
 const PAGE = 1000

@@ -4,7 +4,7 @@
  */
 import type { DecideNetworkRequest, NetworkDecisionAnswer, PendingNetworkRequests } from '../../contract/network.ts'
 import type { ConversationActor } from '../actor.ts'
-import type { ConversationNetwork } from '../network.ts'
+import type { ConversationNetwork } from '../../workspace/network.ts'
 
 export class NetworkApprovals {
   readonly #network: ConversationNetwork

@@ -6,10 +6,11 @@ import type { ClientTool, PendingToolCalls } from '../../contract/client-tools/c
 import { DEFAULT_CLIENT_TOOL_TIMEOUT_S } from '../../contract/client-tools/client-tool.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { ToolContext, ToolOutcome } from '../../tools/tool.ts'
-import { inSubagent } from '../state/drafts.ts'
-import type { State } from '../state/state.ts'
-import { callerOf } from '../state/subagents.ts'
+import type { ToolContext } from '../../tools/tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
+import { inSubagent } from '../../state/drafts.ts'
+import type { State } from '../../state/state.ts'
+import { callerOf } from '../../state/subagents.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 
 type PendingView = PendingToolCalls['items'][number]

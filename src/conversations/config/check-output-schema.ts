@@ -1,5 +1,5 @@
 /** Refuses an output schema that answers could not be validated with. */
-import type { OutputSchema } from '../../agent/output/output-schema.ts'
+import type { OutputSchema } from '../../state/run-state.ts'
 import { faultOfSchema } from '../../agent/output/output-schema.ts'
 import { Problem } from '../../contract/problem.ts'
 

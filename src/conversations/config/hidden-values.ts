@@ -1,6 +1,7 @@
 /** Which values of a conversation are redacted: those of its secrets, and of the credentials that the server uses for it. */
 import { createHash } from 'node:crypto'
 import { HookCredentials } from '../../hooks/http-hook.ts'
+import { secretsInHeader } from '../../security/secrets-in-header.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 import { keptHeaders } from './settings.ts'
 
@@ -67,18 +68,4 @@ export class HiddenValues {
     this.#values.set(name, all)
     hide(name, ...all)
   }
-}
-
-/**
- * These headers contain ordinary words that would be redacted in the agent's own work. Any other header may hold a
- * credential.
- */
-const PLAIN_HEADER =
-  /^(accept|accept-.*|content-.*|user-agent|referer|http-referer|origin|x-title|x-openrouter-title|.*-version|.*-beta)$/i
-
-/** Returns the secret parts of a header. An echo may omit the word before a credential. */
-export function secretsInHeader(name: string, value: string): string[] {
-  if (PLAIN_HEADER.test(name)) return []
-  const credential = /^[A-Za-z-]+\s+(\S.*)$/.exec(value)?.[1]
-  return credential === undefined ? [value] : [value, credential]
 }

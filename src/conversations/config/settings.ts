@@ -20,7 +20,7 @@ import type { LlmChange } from './llm-origin.ts'
 import { isFor, originOf } from './llm-origin.ts'
 import { redactClientTools } from '../client-tools/check-client-tools.ts'
 import { checkRules, NO_RULES } from '../permission-rules.ts'
-import type { Settings } from '../state/settings.ts'
+import type { Settings } from '../../state/settings.ts'
 
 export type LlmDefaults = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>
 

@@ -8,14 +8,14 @@ import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
 import type { HookAnswer } from '../../hooks/hook-answer.ts'
 import type { HookedIn } from '../../hooks/hook-event.ts'
 import { toHookEvent } from '../../hooks/hook-event.ts'
-import type { HookDraft } from '../../hooks/hook-event.ts'
+import type { HookDraft } from '../../state/hook-decisions.ts'
 import type { HookRun, RunHooksDeps } from '../../hooks/run-hooks.ts'
 import { runHooks } from '../../hooks/run-hooks.ts'
 import type { CallbackHook, CallbacksOf } from '../../hooks/select-hooks.ts'
 import { hasHooksAt, selectHooks } from '../../hooks/select-hooks.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { Queue } from '../../lib/queue.ts'
-import type { LiveState } from '../state/live-state.ts'
+import type { LiveState } from '../live-state.ts'
 
 export type HookCallerDeps = Omit<RunHooksDeps, 'turns' | 'workdir'> & {
   readonly state: LiveState

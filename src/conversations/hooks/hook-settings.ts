@@ -5,7 +5,7 @@ import { MASK } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
-import { refuseSecretsIn } from '../config/refuse-secrets.ts'
+import { refuseSecretsIn } from '../../security/refuse-secrets.ts'
 import type { HookCredentials } from '../../hooks/http-hook.ts'
 import type { HookDeps } from './build-hooks.ts'
 

@@ -1,16 +1,16 @@
 /** The hooks around tool calls: before them, after them, and instead of a user's decision. */
-import type { CallHooks, HookedResult, ToolCall, ToolCalls } from '../../agent/tool-calls.ts'
+import type { CallHooks, HookedResult, ToolCalls } from '../../agent/tool-calls.ts'
+import type { ToolCall } from '../../state/tool-call.ts'
 import type { ResultDraft } from '../../agent/tool-messages.ts'
-import type { HookDecision, HookDecisions } from '../../agent/loop-hooks.ts'
+import type { HookDecision, HookDecisions, HookDraft } from '../../state/hook-decisions.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
 import type { AskedToolUse } from '../../contract/permission.ts'
 import type { ShownCall } from '../../hooks/claude-tools.ts'
 import { showCall } from '../../hooks/claude-tools.ts'
-import type { HookDraft } from '../../hooks/hook-event.ts'
 import type { HookRun } from '../../hooks/run-hooks.ts'
 import { failedRun } from '../../hooks/run-hooks.ts'
-import type { AgentView } from '../state/live-state.ts'
+import type { AgentView } from '../live-state.ts'
 import type { AgentHookCaller } from './hook-caller.ts'
 
 export type ToolHooksDeps = {

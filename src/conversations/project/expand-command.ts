@@ -4,15 +4,15 @@
  * commands of a project that is not trusted run only if a rule allows them.
  */
 import type { ProjectEntry } from '../../contract/project/project-settings.ts'
-import type { GateRules } from '../../policy/gated-call.ts'
+import type { GateRules } from '../../policy/rules/gate-rules.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import { ruleSetOf } from '../../policy/rules/rule-set.ts'
-import type { CommandPart } from '../../project/command-text.ts'
-import { commandParts } from '../../project/command-text.ts'
+import type { CommandPart } from '../../state/command-text.ts'
+import { commandParts } from '../../state/command-text.ts'
 import type { SettingsReader } from '../../project/settings-reader.ts'
 import type { ToolAccess } from '../../policy/tool-access.ts'
-import type { ShellsOfAgent } from '../exec/conversation-shells.ts'
-import type { AgentView } from '../state/live-state.ts'
+import type { ShellsOfAgent } from '../../workspace/exec/conversation-shells.ts'
+import type { AgentView } from '../live-state.ts'
 
 /** The agent that uses a slash command: it gives the text no more than the agent itself has. */
 export type CommandUser = {

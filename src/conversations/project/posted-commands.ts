@@ -1,11 +1,11 @@
 /** Slash commands at the beginning of a user's message: filled in before the message is stored, with what they print. */
 import type { UserPart } from '../../contract/message.ts'
-import { parseCommandCall } from '../../project/command-text.ts'
+import { parseCommandCall } from '../../state/command-text.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
-import type { Idempotency } from '../idempotency/idempotency.ts'
-import { createInFlight } from '../idempotency/in-flight.ts'
-import type { LiveState } from '../state/live-state.ts'
-import { rulesOf } from '../state/state.ts'
+import type { Idempotency } from '../../state/idempotency.ts'
+import { createInFlight } from '../../idempotency/in-flight.ts'
+import type { LiveState } from '../live-state.ts'
+import { rulesOf } from '../../state/state.ts'
 import type { ConversationProject } from './conversation-project.ts'
 
 /** As a `UserMessage` has it. */

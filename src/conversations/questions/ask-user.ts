@@ -7,7 +7,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { LiveQuestions, ToolContext } from '../../tools/tool.ts'
-import { userQuestion } from './question-intents.ts'
+import { userQuestion } from '../../state/question-intents.ts'
 
 export type AskUserDeps = {
   readonly log: Pick<EventLog, 'append' | 'subscribe'>

@@ -5,7 +5,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
-import { questionNotFound } from './question-intents.ts'
+import { questionNotFound } from '../../state/question-intents.ts'
 
 const TYPES = new Set(['UserQuestion', 'UserAnswer'])
 const PAGE = 1000

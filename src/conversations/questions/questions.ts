@@ -8,14 +8,14 @@ import type {
 } from '../../contract/events/questions.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { LiveState } from '../state/live-state.ts'
-import type { State } from '../state/state.ts'
-import { callerOf } from '../state/subagents.ts'
+import type { LiveState } from '../live-state.ts'
+import type { State } from '../../state/state.ts'
+import { callerOf } from '../../state/subagents.ts'
 import { requireSameAnswer } from './closed-questions.ts'
 import { matchAnswers } from './match-answers.ts'
-import type { OpenQuestion } from './open-questions.ts'
-import { questionView } from './open-questions.ts'
-import type { AnswerIntent } from './question-intents.ts'
+import type { OpenQuestion } from '../../state/open-questions.ts'
+import { questionView } from '../../state/open-questions.ts'
+import type { AnswerIntent } from '../../state/question-intents.ts'
 
 /** What questions need from the conversation's actor. */
 export type QuestionActor = {

@@ -8,10 +8,10 @@ import type { CreationKey, Summary } from '../../storage/storage.ts'
 import type { IsVisible } from './listing.ts'
 import { summarize } from './listing.ts'
 import { RestingViews } from './resting-views.ts'
-import { readSnapshot, writeSnapshot } from './snapshot.ts'
+import { readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
 import { scanDataDirectory } from './start-up.ts'
-import type { State } from '../state/state.ts'
+import type { State } from '../../state/state.ts'
 import { Summaries } from './summaries.ts'
 
 export class KnownConversations {

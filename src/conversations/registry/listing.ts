@@ -4,7 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { SortedList } from './sorted-list.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Summary } from '../../storage/storage.ts'
-import type { State } from '../state/state.ts'
+import type { State } from '../../state/state.ts'
 
 /** Returns true if the client may see the conversation. */
 export type IsVisible = (conversation: Pick<Summary, 'id' | 'userId'>) => boolean

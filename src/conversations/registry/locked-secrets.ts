@@ -1,7 +1,7 @@
 /** Whether something at rest was encrypted with a key that the server does not have now. Only asked when a key is missing. */
 import { Problem } from '../../contract/problem.ts'
 import type { Storage } from '../../storage/storage.ts'
-import { CallbackFile } from '../webhooks/callback-record.ts'
+import { CallbackFile } from '../../webhooks/callback-record.ts'
 
 /** Stops at the first conversation whose secrets or callbacks no key opens. Reads all conversations if there is none. */
 export async function hasLockedSecrets(storage: Storage): Promise<boolean> {

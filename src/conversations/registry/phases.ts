@@ -10,7 +10,7 @@
  */
 import { Problem } from '../../contract/problem.ts'
 import type { Conversation } from '../conversation.ts'
-import type { State } from '../state/state.ts'
+import type { State } from '../../state/state.ts'
 
 /** `absent`, `resting` and `deleted` conversations have no phase: nothing happens to them. */
 export type ConversationPhase =

@@ -4,8 +4,8 @@ import { Problem } from '../../contract/problem.ts'
 import { Retrier } from '../../storage/retrier.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Storage } from '../../storage/storage.ts'
-import type { RecoveryReason } from '../state/run-end.ts'
-import type { State } from '../state/state.ts'
+import type { RecoveryReason } from '../../state/run-end.ts'
+import type { State } from '../../state/state.ts'
 import type { Conversation } from '../conversation.ts'
 
 export type RecoveryDeps = {

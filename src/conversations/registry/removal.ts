@@ -1,12 +1,12 @@
 /** Removes the data of a deleted conversation: its workdir if the server created it, its marks, its data. */
 import type { Storage } from '../../storage/storage.ts'
-import { leaveAsGuest } from '../workdirs/guest-workdirs.ts'
-import type { WorkdirDeps } from '../workdirs/moved-workdirs.ts'
-import { findMoved } from '../workdirs/moved-workdirs.ts'
-import { leaveWorkdir } from '../workdirs/shared-workdirs.ts'
-import { readSnapshot } from './snapshot.ts'
-import { readState } from '../state/read-state.ts'
-import type { State } from '../state/state.ts'
+import { leaveAsGuest } from '../../workspace/workdirs/guest-workdirs.ts'
+import type { WorkdirDeps } from '../../workspace/workdirs/moved-workdirs.ts'
+import { findMoved } from '../../workspace/workdirs/moved-workdirs.ts'
+import { leaveWorkdir } from '../../workspace/workdirs/shared-workdirs.ts'
+import { readSnapshot } from '../../state/snapshot.ts'
+import { readState } from '../read-state.ts'
+import type { State } from '../../state/state.ts'
 
 /**
  * Returns the state of a conversation that is not open. Undefined if neither `meta.json` nor the log has it: the owner

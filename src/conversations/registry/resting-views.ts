@@ -4,8 +4,8 @@
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { Summary } from '../../storage/storage.ts'
 import { damagedState } from './start-up.ts'
-import type { State } from '../state/state.ts'
-import { viewOf } from '../state/view.ts'
+import type { State } from '../../state/state.ts'
+import { viewOf } from '../../state/view.ts'
 
 /** Bytes of JSON for all cached views: some ten thousand, because one takes about a kilobyte. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024

@@ -10,13 +10,13 @@ import { mapBounded } from '../../lib/map-bounded.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { CreationKey, Storage, Summary } from '../../storage/storage.ts'
-import { KEY_LIFETIME_MS } from '../idempotency/idempotency.ts'
+import { KEY_LIFETIME_MS } from '../../state/idempotency.ts'
 import { summarize } from './listing.ts'
 import { removeData, stateOnDisk } from './removal.ts'
-import { readSnapshot, writeSnapshot } from './snapshot.ts'
-import { readState } from '../state/read-state.ts'
-import type { State } from '../state/state.ts'
-import { EMPTY_STATE } from '../state/state.ts'
+import { readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
+import { readState } from '../read-state.ts'
+import type { State } from '../../state/state.ts'
+import { EMPTY_STATE } from '../../state/state.ts'
 
 export type StartUpDeps = {
   readonly storage: Storage

@@ -11,10 +11,10 @@ import type { Llm } from '../../llm/llm.ts'
 import { LlmError } from '../../llm/llm.ts'
 import type { ConversationActor } from '../actor.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
-import { refuseNewer } from '../state/refusals.ts'
-import type { LiveState } from '../state/live-state.ts'
-import { compactionOf } from './compaction-of.ts'
-import { readHistory } from './read-history.ts'
+import { refuseNewer } from '../../state/refusals.ts'
+import type { LiveState } from '../live-state.ts'
+import { compactionOf } from '../agents/compaction-of.ts'
+import { readHistory } from '../agents/read-history.ts'
 
 export type CompactionsDeps = {
   readonly log: EventLog

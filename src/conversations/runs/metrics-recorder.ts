@@ -4,7 +4,7 @@ import type { Llm } from '../../llm/llm.ts'
 import { createTimedLlm } from '../../llm/timed-llm.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { TOOL_NAMES } from '../../tools/registry.ts'
-import type { State } from '../state/state.ts'
+import type { State } from '../../state/state.ts'
 
 export class MetricsRecorder {
   readonly #metrics: Metrics

@@ -2,7 +2,7 @@
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
-import type { Intent } from '../state/intents.ts'
+import type { Intent } from '../../state/intents.ts'
 import type { ActiveRunDeps, RunEnd } from './active-run.ts'
 import { ActiveRun } from './active-run.ts'
 

@@ -10,8 +10,8 @@ import type { Llm, LlmAnswer } from '../../llm/llm.ts'
 import { leaveAnswer } from '../../llm/llm.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { ConversationActor } from '../actor.ts'
-import type { LiveState } from '../state/live-state.ts'
-import type { Settings } from '../state/settings.ts'
+import type { LiveState } from '../live-state.ts'
+import type { Settings } from '../../state/settings.ts'
 import { MAX_ANSWER_CHARS, titleIn, titleRequest } from './title-request.ts'
 
 export type TitlesDeps = {

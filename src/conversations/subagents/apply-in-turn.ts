@@ -1,6 +1,6 @@
 /** Applies the intents of subagents in the turn of their conversation, which the stop of a run may hold. */
 import type { Event } from '../../contract/events/event.ts'
-import type { Intent } from '../state/intents.ts'
+import type { Intent } from '../../state/intents.ts'
 
 /** What subagents need of the conversation's actor. */
 export type SubagentActor = {

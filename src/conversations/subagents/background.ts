@@ -5,9 +5,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queue } from '../../lib/queue.ts'
 import type { TaskOutcome } from '../../tools/task/task-access.ts'
-import type { LiveState } from '../state/live-state.ts'
-import type { Subagent } from '../state/state-shape.ts'
-import { findSubagent, isBlocked } from '../state/subagents.ts'
+import type { LiveState } from '../live-state.ts'
+import type { Subagent } from '../../state/state-shape.ts'
+import { findSubagent, isBlocked } from '../../state/subagents.ts'
 import { DecisionWaits } from './decision-waits.ts'
 import type { WorkOf } from './work-of.ts'
 

@@ -10,16 +10,17 @@ import type { TaskAccess } from '../../tools/task/task-access.ts'
 import type { ToolParts } from '../build-tool-calls.ts'
 import { buildToolCalls, ofCalls } from '../build-tool-calls.ts'
 import type { ConversationDeps } from '../dependencies.ts'
-import type { ConversationShells } from '../exec/conversation-shells.ts'
+import type { ConversationShells } from '../../workspace/exec/conversation-shells.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { ConversationProject } from '../project/conversation-project.ts'
-import type { AgentParts } from '../runs/agent-context.ts'
-import { inSubagent } from '../state/drafts.ts'
-import type { AgentView, LiveState } from '../state/live-state.ts'
-import { tokensIn } from '../state/run-state.ts'
-import type { State, Subagent } from '../state/state-shape.ts'
-import { rulesOfAgent } from '../state/subagent-rules.ts'
-import { findSubagent, isBlocked, stateOf } from '../state/subagents.ts'
+import type { AgentParts } from '../agents/agent-context.ts'
+import { inSubagent } from '../../state/drafts.ts'
+import type { AgentView, LiveState } from '../live-state.ts'
+import { tokensIn } from '../../state/run-state.ts'
+import type { State, Subagent } from '../../state/state-shape.ts'
+import { rulesOfAgent } from '../../state/subagent-rules.ts'
+import { findSubagent, isBlocked } from '../../state/subagents.ts'
+import { stateWithModel } from './state-with-model.ts'
 import { coversMcpTool } from './definitions.ts'
 import type { SubagentParts } from './subagent-run.ts'
 
@@ -103,14 +104,14 @@ class SubagentView implements AgentView {
 
   constructor(main: LiveState, subagent: Subagent) {
     this.#main = main
-    this.#last = { of: main.current, subagent, state: stateOf(main.current, subagent) }
+    this.#last = { of: main.current, subagent, state: stateWithModel(main.current, subagent) }
   }
 
   get current(): State {
     const { current } = this.#main
     if (current !== this.#last.of) {
       const subagent = findSubagent(current, this.#last.subagent.toolUseId) ?? this.#last.subagent
-      this.#last = { of: current, subagent, state: stateOf(current, subagent) }
+      this.#last = { of: current, subagent, state: stateWithModel(current, subagent) }
     }
     return this.#last.state
   }

@@ -5,7 +5,7 @@ import { Problem } from '../../contract/problem.ts'
 import { parseRule } from '../../policy/rules/rule.ts'
 import { canonicalName, TOOL_NAMES } from '../../tools/registry.ts'
 import { originOf } from '../config/llm-origin.ts'
-import { refuseSecretsIn } from '../config/refuse-secrets.ts'
+import { refuseSecretsIn } from '../../security/refuse-secrets.ts'
 import { canonicalRule } from '../permission-rules.ts'
 
 export type CheckedAgainst = {

@@ -4,10 +4,10 @@ import { GENERAL_PURPOSE } from '../../contract/agents/definition.ts'
 import { modeNamed } from '../../contract/permission.ts'
 import { buildSystemPrompt } from '../../agent/prompt.ts'
 import { originOf } from '../config/llm-origin.ts'
-import type { Settings } from '../state/settings.ts'
-import type { State } from '../state/state-shape.ts'
-import { depthBelow, findSubagent } from '../state/subagents.ts'
-import type { NewSubagent } from './subagent-intents.ts'
+import type { Settings } from '../../state/settings.ts'
+import type { State } from '../../state/state-shape.ts'
+import { depthBelow, findSubagent } from '../../state/subagents.ts'
+import type { NewSubagent } from '../../state/subagent-intents.ts'
 
 /** Its definition; without a prompt it has the one of the server. */
 export type KnownAgent = Pick<AgentEntry, 'name' | 'origin'> & {

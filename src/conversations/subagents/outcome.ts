@@ -4,9 +4,9 @@ import { boundMessage, isTooLong } from '../../agent/subagent-message.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { TaskOutcome } from '../../tools/task/task-access.ts'
 import type { TaskOutput } from '../../tools/task/task.ts'
-import { answerOpenCalls, inRun, inSubagent, resultOfSubagent } from '../state/drafts.ts'
-import type { State, Subagent } from '../state/state-shape.ts'
-import { findSubagent, stateOf } from '../state/subagents.ts'
+import { answerOpenCalls, inRun, inSubagent, resultOfSubagent } from '../../state/drafts.ts'
+import type { State, Subagent } from '../../state/state-shape.ts'
+import { findSubagent, stateOf } from '../../state/subagents.ts'
 
 /** The next run continues it. */
 export const STAYS_OPEN: TaskOutcome = { output: '', staysOpen: true }

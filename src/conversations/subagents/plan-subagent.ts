@@ -1,11 +1,11 @@
 /** Plans the subagent of a `Task` call: a new one, or one that is continued. */
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { TaskInput } from '../../tools/task/task-access.ts'
-import type { State } from '../state/state-shape.ts'
-import { depthBelow } from '../state/subagents.ts'
+import type { State } from '../../state/state-shape.ts'
+import { depthBelow } from '../../state/subagents.ts'
 import { agentsIn, grant, limitsOf } from './definitions.ts'
-import type { NewSubagent } from './subagent-intents.ts'
-import { MAX_OPEN } from './subagent-intents.ts'
+import type { NewSubagent } from '../../state/subagent-intents.ts'
+import { MAX_OPEN } from '../../state/subagent-intents.ts'
 import type { SubagentStarts } from './subagent-starts.ts'
 
 export type Caller = { readonly toolUseId: string; readonly callerId: string | undefined }

@@ -5,10 +5,10 @@ import { runAgent } from '../../agent/loop.ts'
 import type { AgentContext, Output } from '../../agent/loop-context.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { AgentParts } from '../runs/agent-context.ts'
-import { createAgentContext } from '../runs/agent-context.ts'
-import { LiveHistory } from '../runs/live-history.ts'
-import type { Subagent } from '../state/state-shape.ts'
+import type { AgentParts } from '../agents/agent-context.ts'
+import { createAgentContext } from '../agents/agent-context.ts'
+import { LiveHistory } from '../agents/live-history.ts'
+import type { Subagent } from '../../state/state-shape.ts'
 
 /** What is built for one subagent. */
 export type SubagentParts = AgentParts &

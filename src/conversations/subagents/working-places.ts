@@ -1,6 +1,6 @@
 /** How many subagents of one conversation work at the same time: those of its runs, and apart from them those in the background. */
 import { Queue } from '../../lib/queue.ts'
-import type { Settings } from '../state/settings.ts'
+import type { Settings } from '../../state/settings.ts'
 import { limitsOf } from './definitions.ts'
 
 export class WorkingPlaces {

@@ -1,6 +1,6 @@
 /** Runs the command of a task like a client's background command, so that clients can list, follow and end it. */
 import { RunCommand } from '../../contract/command.ts'
-import type { ClientCommands } from '../exec/client-commands.ts'
+import type { ClientCommands } from '../../workspace/exec/client-commands.ts'
 import type { RunTaskCommand } from './background-jobs.ts'
 
 /** A session that nothing else uses: each command begins in the workdir, with no state of earlier ones. */

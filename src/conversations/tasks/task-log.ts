@@ -6,8 +6,8 @@ import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import { uuid7Time } from '../../lib/uuid7.ts'
-import type { OpenTask } from './task-state.ts'
-import { isOpen } from './task-state.ts'
+import type { OpenTask } from '../../state/task-state.ts'
+import { isOpen } from '../../state/task-state.ts'
 
 type TaskUpdate = EventOf<'TaskUpdate'>
 /** The update that posted a task. */

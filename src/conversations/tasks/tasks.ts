@@ -5,24 +5,24 @@ import { Problem } from '../../contract/problem.ts'
 import type { PostTask, Runnable, Task, ListTasks } from '../../contract/task.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
-import type { Idempotency, PostedKey } from '../idempotency/idempotency.ts'
+import type { Idempotency, PostedKey } from '../../state/idempotency.ts'
 import type { RunTaskCommand } from './background-jobs.ts'
 import { BackgroundJobs } from './background-jobs.ts'
-import type { PromptHooks } from '../../hooks/hook-event.ts'
+import type { PromptHooks } from '../../state/hook-decisions.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
-import { findEarlier } from '../idempotency/idempotency.ts'
-import { postOnce } from '../idempotency/posted-keys.ts'
+import { findEarlier } from '../../state/idempotency.ts'
+import { postOnce } from '../../idempotency/posted-keys.ts'
 import { redactParts } from '../config/redact-parts.ts'
-import type { LiveState } from '../state/live-state.ts'
+import type { LiveState } from '../live-state.ts'
 import type {
   CancelTaskIntent,
   EndTaskIntent,
   PostTaskIntent,
   StartTaskIntent,
   TickTaskIntent,
-} from './task-intents.ts'
+} from '../../state/task-intents.ts'
 import { findTask, listTasks, postedAt, postedView } from './task-log.ts'
-import { currentTask, nextTasks } from './task-state.ts'
+import { currentTask, nextTasks } from '../../state/task-state.ts'
 
 type TaskIntent = PostTaskIntent | StartTaskIntent | TickTaskIntent | EndTaskIntent | CancelTaskIntent
 

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import type { CheckKey } from '../socket/first-frame-key.ts'
+import type { CheckKey } from './first-frame-key.ts'
 
 /** The most at a time: enough for a key to arrive while somebody opens thousands in a second. */
 export const MAX_KEYLESS = 4096

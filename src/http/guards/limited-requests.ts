@@ -12,7 +12,7 @@ import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import type { PostTask, Task } from '../../contract/task.ts'
 import type { Access } from '../../access/access.ts'
-import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
+import type { Idempotency } from '../../state/idempotency.ts'
 
 /** Returns the request restricted by the key's limits. Throws `forbidden`. */
 export function createAs(access: Access, request: CreateConversation): CreateConversation {

@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { StreamTickets } from '../../access/stream-tickets.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { CheckKey } from '../socket/first-frame-key.ts'
+import type { CheckKey } from './first-frame-key.ts'
 import type { Authenticate } from './auth.ts'
 import { fingerprintIn } from './auth.ts'
 import { createFailedKeys } from './failed-keys.ts'

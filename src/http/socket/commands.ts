@@ -9,7 +9,7 @@ import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
+import type { Idempotency } from '../../state/idempotency.ts'
 import { mayPostTask } from '../guards/limited-requests.ts'
 
 /** More issues would not help to correct the frame. */

@@ -7,7 +7,7 @@ import { accessOf } from '../guards/authorize.ts'
 import { tellProblem } from '../problem-handler.ts'
 import { logSocket } from '../request-log.ts'
 import { SocketConnection } from './connection.ts'
-import type { FirstFrameKey } from './first-frame-key.ts'
+import type { FirstFrameKey } from '../guards/first-frame-key.ts'
 import { endWithProblem } from './send-feed.ts'
 import { upgradeRequired } from './upgrade.ts'
 

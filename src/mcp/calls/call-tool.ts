@@ -1,7 +1,8 @@
 /** Calls a tool of an MCP server, once: whatever happens becomes the outcome of the call. */
 import type { ToolErrorType } from '../../contract/events/status.ts'
 import { aborted, settlesWithin } from '../../lib/bounded-wait.ts'
-import type { ToolContext, ToolOutcome } from '../../tools/tool.ts'
+import type { ToolContext } from '../../tools/tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { McpConnection } from '../connection.ts'
 import { reasonOf } from '../session.ts'
 import type { Session } from '../session.ts'

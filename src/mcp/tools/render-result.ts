@@ -4,7 +4,7 @@ import type { ImagePart } from '../../contract/message.ts'
 import { ImagePart as Image } from '../../contract/message.ts'
 import { HeadTail } from '../../shell/output/head-tail.ts'
 import { imageType } from '../../tools/editor/image-type.ts'
-import type { ToolOutcome } from '../../tools/tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { ShowText } from '../shown-text.ts'
 import { tidy } from '../shown-text.ts'
 

@@ -14,7 +14,7 @@ import type { McpServer } from '../../contract/mcp/mcp-server.ts'
 import { settlesWithin, timerMs } from '../../lib/bounded-wait.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Sdk } from '../load-sdk.ts'
-import { createOauthFetch } from '../oauth/oauth-fetch.ts'
+import { createOauthFetch } from './oauth-fetch.ts'
 import type { ShowText } from '../shown-text.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 

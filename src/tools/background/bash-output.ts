@@ -1,6 +1,7 @@
 /** The `BashOutput` and `KillShell` tools: read and end what `Bash` runs in the background. */
 import { z } from 'zod'
-import type { Tool, ToolOutcome } from '../tool.ts'
+import type { Tool } from '../tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { BackgroundOutput, BackgroundShells } from './background-shells.ts'
 import { BackgroundFault } from './background-shells.ts'
 

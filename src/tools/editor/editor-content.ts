@@ -8,7 +8,7 @@ import { decodeText, encodeText } from './text-encoding.ts'
 import type { DecodedText } from './text-encoding.ts'
 import type { FoundEntry, FoundFile } from '../../files/editor-files.ts'
 import { EditorError, doesNotExist, isDirectory, isTooLarge, mebibytes } from './editor-faults.ts'
-import type { ToolOutcome } from '../tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 
 /** Larger files need other tools. */
 export const MAX_FILE_BYTES = 10 * 1024 * 1024

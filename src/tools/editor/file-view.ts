@@ -7,7 +7,7 @@ import { MAX_LISTED, MAX_LISTED_CHARS } from '../../files/directory-listing.ts'
 import { EditorError } from './editor-faults.ts'
 import type { Edit } from './text-edit.ts'
 import { countLines, lineAt, lineStart } from './text-edit.ts'
-import type { ToolOutcome } from '../tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 
 /** Maximum number of characters of a file per view; the next call can request the following lines. */
 export const MAX_VIEW_CHARS = 32_000

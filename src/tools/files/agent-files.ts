@@ -12,7 +12,7 @@ import type { Content, ContentSealer, EditHistory, PastEdit } from '../editor/ed
 import { MAX_FILE_BYTES, asFile, decode, encode } from '../editor/editor-content.ts'
 import { EditorError, mebibytes } from '../editor/editor-faults.ts'
 import type { DecodedText } from '../editor/text-encoding.ts'
-import type { ToolOutcome } from '../tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 import { SeenFiles } from './seen-files.ts'
 
 export type AgentFilesDeps = {

@@ -1,6 +1,7 @@
 /** What the tools `Skill` and `SlashCommand` need of their conversation. */
 import type { ToolAccess } from '../../policy/tool-access.ts'
-import type { ToolContext, ToolOutcome } from '../tool.ts'
+import type { ToolContext } from '../tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 
 export type ProjectAccess = {
   /** What the gate decides about: the file is read. */

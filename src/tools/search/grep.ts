@@ -1,7 +1,8 @@
 /** The `Grep` tool: searches the content of files for a regular expression. */
 import { z } from 'zod'
 import type { AgentFiles } from '../files/agent-files.ts'
-import type { Tool, ToolOutcome } from '../tool.ts'
+import type { Tool } from '../tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { GrepResult } from './grep-question.ts'
 import { GrepInput } from './grep-question.ts'
 import { searchPlainText } from './grep-plain.ts'

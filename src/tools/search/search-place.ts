@@ -8,7 +8,8 @@ import { withinTime } from '../../lib/bounded-wait.ts'
 import { EditorError, doesNotExist } from '../editor/editor-faults.ts'
 import type { AgentFiles } from '../files/agent-files.ts'
 import { absolutePath, toOutcome } from '../files/agent-files.ts'
-import type { ToolContext, ToolOutcome } from '../tool.ts'
+import type { ToolContext } from '../tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 
 export type SearchAccess = {
   /** Opens the directory at a path that has no links, with the rules of the conversation. */

@@ -1,6 +1,7 @@
 /** What the `Task` tool needs of its conversation. */
 import type { EventDraft } from '../../contract/events/event.ts'
-import type { ToolContext, ToolOutcome } from '../tool.ts'
+import type { ToolContext } from '../tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 
 export type TaskInput = {
   readonly description: string

@@ -1,7 +1,8 @@
 /** The `WebSearch` tool: asks a search engine. */
 import { z } from 'zod'
 import { withinTime } from '../../lib/bounded-wait.ts'
-import type { Tool, ToolOutcome } from '../tool.ts'
+import type { Tool } from '../tool.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { SearchEngine, WebHit } from './search-engine.ts'
 import type { WebAccess } from './web-access.ts'
 import { requirePermitted } from './web-access.ts'

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findFaults } from '../../../src/agent/find-faults.ts'
-import type { ListedMessage } from '../../../src/agent/compaction/message-list.ts'
+import type { ListedMessage } from '../../../src/agent/history/message-list.ts'
 import type { History } from '../../../src/agent/history/history.ts'
 import { createHistory } from '../../../src/agent/history/history.ts'
 import type { Event, EventDraft } from '../../../src/contract/events/event.ts'

@@ -7,7 +7,7 @@ import type { History } from '../../../src/agent/history/history.ts'
 import { createHistory } from '../../../src/agent/history/history.ts'
 import { TYPES_OF_FORGOTTEN } from '../../../src/agent/history/history-types.ts'
 import type { Event, EventDraft } from '../../../src/contract/events/event.ts'
-import { EMPTY_STATE, fold } from '../../../src/conversations/state/state.ts'
+import { EMPTY_STATE, fold } from '../../../src/state/state.ts'
 import { answered, stored, systemInit, toolResult, toolUse, userMessage } from '../../conversations/events.ts'
 import { effort } from '../../support/patience.ts'
 

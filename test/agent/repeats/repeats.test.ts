@@ -1,11 +1,11 @@
 /** What the fold counts as repeated, and how often is too often. */
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { hashOfCall } from '../../../src/agent/repeats/fingerprints.ts'
+import { hashOfCall } from '../../../src/state/repeats/fingerprints.ts'
 import type { Habit } from '../../../src/agent/repeats/habits.ts'
 import { HABITS, adviceFor, adviceOnTexts, stuckIn } from '../../../src/agent/repeats/habits.ts'
-import type { Repeats } from '../../../src/agent/repeats/repeats.ts'
-import { NO_REPEATS, WAIT_MS, repeatsAfter } from '../../../src/agent/repeats/repeats.ts'
+import type { Repeats } from '../../../src/state/repeats/repeats.ts'
+import { NO_REPEATS, WAIT_MS, repeatsAfter } from '../../../src/state/repeats/repeats.ts'
 import type { EventDraft } from '../../../src/contract/events/event.ts'
 import {
   answered,

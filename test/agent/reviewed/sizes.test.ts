@@ -4,20 +4,15 @@
  */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import {
-  ContextSize,
-  tokensOfMessage,
-  tokensOfText,
-  tokensOfTools,
-} from '../../../src/agent/compaction/context-size.ts'
-import type { ListedMessage } from '../../../src/agent/compaction/message-list.ts'
-import { condensed, MessageList } from '../../../src/agent/compaction/message-list.ts'
+import { ContextSize, tokensOfMessage, tokensOfText, tokensOfTools } from '../../../src/agent/history/context-size.ts'
+import type { ListedMessage } from '../../../src/agent/history/message-list.ts'
+import { condensed, MessageList } from '../../../src/agent/history/message-list.ts'
 import { maxSummaryChars, planCompaction, tokensAfter } from '../../../src/agent/compaction/plan.ts'
 import type { PlanInput } from '../../../src/agent/compaction/plan.ts'
-import { shortenMessage, shortenResult } from '../../../src/agent/compaction/shorten.ts'
+import { shortenMessage, shortenResult } from '../../../src/agent/history/shorten.ts'
 import { partsOfText } from '../../../src/agent/compaction/transcript.ts'
-import { cycleAfter, roundsOf, streakAfter } from '../../../src/agent/repeats/cycle.ts'
-import { hashOfAnswer, hashOfCall, hashOfResult, printOf } from '../../../src/agent/repeats/fingerprints.ts'
+import { cycleAfter, roundsOf, streakAfter } from '../../../src/state/repeats/cycle.ts'
+import { hashOfAnswer, hashOfCall, hashOfResult, printOf } from '../../../src/state/repeats/fingerprints.ts'
 import { HABITS } from '../../../src/agent/repeats/habits.ts'
 import type { ModelMessage } from '../../../src/llm/llm.ts'
 import { createRandom } from '../../support/random.ts'

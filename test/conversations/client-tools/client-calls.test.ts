@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Problem } from '../../../src/contract/problem.ts'
-import { outcomeOf } from '../../../src/conversations/client-tools/client-outcome.ts'
+import { outcomeOf } from '../../../src/state/client-outcome.ts'
 import { WaitingCall, WaitingCalls } from '../../../src/conversations/client-tools/waiting-calls.ts'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
 import type { ToolContext } from '../../../src/tools/tool.ts'

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { RunCommand } from '../../../src/contract/command.ts'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
-import type { ClientExec } from '../../../src/conversations/exec/client-exec.ts'
+import type { ClientExec } from '../../../src/workspace/exec/client-exec.ts'
 import type { Execution } from '../../../src/conversations/dependencies.ts'
 import { hostLauncher } from '../../../src/sandbox/host-launcher.ts'
 import { eventsOf, only, realShells, setBench } from '../fixtures.ts'

@@ -3,15 +3,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { PostedMessage } from '../../../src/contract/run.ts'
 import { ListConversations } from '../../../src/contract/conversation.ts'
-import type { PostedKey } from '../../../src/conversations/idempotency/idempotency.ts'
-import {
-  KEY_LIFETIME_MS,
-  MAX_KEYS,
-  answerOnce,
-  findEarlier,
-  withPostedKey,
-} from '../../../src/conversations/idempotency/idempotency.ts'
-import { CreatedKeys } from '../../../src/conversations/idempotency/created-keys.ts'
+import type { PostedKey } from '../../../src/state/idempotency.ts'
+import { KEY_LIFETIME_MS, MAX_KEYS, answerOnce, findEarlier, withPostedKey } from '../../../src/state/idempotency.ts'
+import { CreatedKeys } from '../../../src/idempotency/created-keys.ts'
 import { setHttp } from '../../http/fixtures.ts'
 import type { HttpBench } from '../../http/fixtures.ts'
 import { START_MS, stored, userMessage } from '../events.ts'

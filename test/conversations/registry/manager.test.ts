@@ -8,7 +8,7 @@ import {
   ListConversations,
   UpdateConfig,
 } from '../../../src/contract/conversation.ts'
-import { readSnapshot, writeSnapshot } from '../../../src/conversations/registry/snapshot.ts'
+import { readSnapshot, writeSnapshot } from '../../../src/state/snapshot.ts'
 import type { ConversationManager } from '../../../src/conversations/registry/manager.ts'
 import type { EventLog } from '../../../src/events/event-log.ts'
 import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'

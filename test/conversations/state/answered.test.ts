@@ -1,10 +1,10 @@
 /** A run that is cut off after its last answer ends with it: the model is not asked to continue what it has ended. */
 import { describe, expect, test } from 'vitest'
 import type { EventDraft } from '../../../src/contract/events/event.ts'
-import { openAnswer } from '../../../src/conversations/state/answered.ts'
-import type { Intent } from '../../../src/conversations/state/intents.ts'
-import { decide } from '../../../src/conversations/state/intents.ts'
-import { EMPTY_STATE } from '../../../src/conversations/state/state.ts'
+import { openAnswer } from '../../../src/state/answered.ts'
+import type { Intent } from '../../../src/state/intents.ts'
+import { decide } from '../../../src/state/intents.ts'
+import { EMPTY_STATE } from '../../../src/state/state.ts'
 import {
   answered,
   conversationId,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EventDraft } from '../../../src/contract/events/event.ts'
-import { decideAsk } from '../../../src/conversations/approvals/approval-intents.ts'
+import { decideAsk } from '../../../src/state/approval-intents.ts'
 import { asked, folded, runId, status, toolUse } from '../events.ts'
 
 const change: EventDraft = { type: 'ConfigUpdate', source: 'user', changes: { hooks: {} } }

@@ -5,11 +5,11 @@ import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
 import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../../src/contract/events/status.ts'
 import type { ProblemCode } from '../../../src/contract/problem.ts'
 import { Problem } from '../../../src/contract/problem.ts'
-import type { Intent } from '../../../src/conversations/state/intents.ts'
-import { decide } from '../../../src/conversations/state/intents.ts'
-import type { State } from '../../../src/conversations/state/state.ts'
-import { gatedCalls } from '../../../src/conversations/state/state.ts'
-import { hashInput } from '../../../src/policy/permissions.ts'
+import type { Intent } from '../../../src/state/intents.ts'
+import { decide } from '../../../src/state/intents.ts'
+import type { State } from '../../../src/state/state.ts'
+import { gatedCalls } from '../../../src/state/state.ts'
+import { hashInput } from '../../../src/policy/rules/input-hash.ts'
 import {
   START_MS,
   answered,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { EventDraft } from '../../../src/contract/events/event.ts'
-import { foldLog } from '../../../src/conversations/state/read-state.ts'
-import type { State } from '../../../src/conversations/state/state.ts'
-import { EMPTY_STATE, fold } from '../../../src/conversations/state/state.ts'
+import { foldLog } from '../../../src/conversations/read-state.ts'
+import type { State } from '../../../src/state/state.ts'
+import { EMPTY_STATE, fold } from '../../../src/state/state.ts'
 import type { StoredLog } from '../../../src/events/event-store.ts'
 import { stored, userMessage } from '../events.ts'
 

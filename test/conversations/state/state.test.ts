@@ -4,9 +4,9 @@ import type { Status, StopReason } from '../../../src/contract/events/status.ts'
 import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
 import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../../src/contract/events/status.ts'
 import { UsageByModel } from '../../../src/contract/message.ts'
-import type { State } from '../../../src/conversations/state/state.ts'
-import { STATUS_AFTER } from '../../../src/conversations/state/run-state.ts'
-import { EMPTY_STATE, fold, gatedCalls } from '../../../src/conversations/state/state.ts'
+import type { State } from '../../../src/state/state.ts'
+import { STATUS_AFTER } from '../../../src/state/run-state.ts'
+import { EMPTY_STATE, fold, gatedCalls } from '../../../src/state/state.ts'
 import {
   answered,
   asked,

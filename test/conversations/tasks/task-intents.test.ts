@@ -6,10 +6,10 @@ import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../..
 import type { ProblemCode } from '../../../src/contract/problem.ts'
 import { Problem } from '../../../src/contract/problem.ts'
 import type { Runnable, TaskStatus } from '../../../src/contract/task.ts'
-import type { Intent } from '../../../src/conversations/state/intents.ts'
-import { decide } from '../../../src/conversations/state/intents.ts'
-import type { State } from '../../../src/conversations/state/state.ts'
-import { MAX_COMMANDS, MAX_OPEN_TASKS, currentTask, nextTasks } from '../../../src/conversations/tasks/task-state.ts'
+import type { Intent } from '../../../src/state/intents.ts'
+import { decide } from '../../../src/state/intents.ts'
+import type { State } from '../../../src/state/state.ts'
+import { MAX_COMMANDS, MAX_OPEN_TASKS, currentTask, nextTasks } from '../../../src/state/task-state.ts'
 import {
   START_MS,
   answered,

@@ -1,7 +1,7 @@
 import { mkdir, readdir, realpath, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { prepareWorkdir } from '../../../src/conversations/workdirs/workdir.ts'
+import { prepareWorkdir } from '../../../src/workspace/workdirs/workdir.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
 import { tempDirectory } from '../../events/fixtures.ts'
 

@@ -1,6 +1,6 @@
 /** Failures of Anthropic's Messages API, and answers that were not ended by the model. */
 import { expect, test } from 'vitest'
-import { cutReasonOf } from '../../../src/llm/answer/finish-reason.ts'
+import { cutReasonOf } from '../../../src/contract/finish-reason.ts'
 import { askScript } from '../asking.ts'
 
 const config = { provider: 'anthropic', api_key: 'sk-ant-secret-key' } as const

@@ -1,6 +1,6 @@
 /** Requests to authorization servers. */
 import { expect, test } from 'vitest'
-import { createOauthFetch as create } from '../../../src/mcp/oauth/oauth-fetch.ts'
+import { createOauthFetch as create } from '../../../src/mcp/transports/oauth-fetch.ts'
 import { createShowText } from '../../../src/mcp/shown-text.ts'
 import type { UrlFetch } from '../../../src/security/guarded-fetch.ts'
 

@@ -2,7 +2,7 @@
 import { relative } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { PermissionRules } from '../../../src/contract/permission.ts'
-import type { GateRules } from '../../../src/policy/gated-call.ts'
+import type { GateRules } from '../../../src/policy/rules/gate-rules.ts'
 import { PermissionGate } from '../../../src/policy/permissions.ts'
 import { ruleSetOf } from '../../../src/policy/rules/rule-set.ts'
 import { createRandom } from '../../support/random.ts'

@@ -5,7 +5,8 @@ import { BackgroundShells } from '../../../src/tools/background/background-shell
 import { createBashOutput, createKillShell } from '../../../src/tools/background/bash-output.ts'
 import { createBashTool } from '../../../src/tools/bash.ts'
 import { createShellExec } from '../../../src/tools/other-names.ts'
-import type { Tool, ToolOutcome } from '../../../src/tools/tool.ts'
+import type { Tool } from '../../../src/tools/tool.ts'
+import type { ToolOutcome } from '../../../src/state/tool-call.ts'
 import { eventually, openShells, processesOf } from '../../shell/shell-fixture.ts'
 import { contextIn } from '../tool-fixture.ts'
 

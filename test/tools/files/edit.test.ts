@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
+import { createFileEditor } from '../../../src/tools/files/file-editor.ts'
 import type { AgentFiles } from '../../../src/tools/files/agent-files.ts'
 import { createEdit, createMultiEdit } from '../../../src/tools/files/edit.ts'
 import { createRead } from '../../../src/tools/files/read.ts'

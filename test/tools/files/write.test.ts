@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
+import { createFileEditor } from '../../../src/tools/files/file-editor.ts'
 import { createRead } from '../../../src/tools/files/read.ts'
 import { createWrite } from '../../../src/tools/files/write.ts'
 import { openFiles } from '../editor/editor-fixture.ts'

@@ -1,7 +1,7 @@
 import { chmod, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
+import { createFileEditor } from '../../../src/tools/files/file-editor.ts'
 import { createApplyPatch } from '../../../src/tools/patch/apply-patch.ts'
 import { parsePatch } from '../../../src/tools/patch/parse-patch.ts'
 import { patchText } from '../../../src/tools/patch/patch-text.ts'

@@ -14,7 +14,7 @@ import { describeRoute } from '../../describe-route.ts'
 import { requireEventStream, streamEvents } from '../../streams/sse-reply.ts'
 import type { FirehoseSlots } from '../../streams/stream-slots.ts'
 import type { SocketConnection } from '../../socket/connection.ts'
-import type { FirstFrameKey } from '../../socket/first-frame-key.ts'
+import type { FirstFrameKey } from '../../guards/first-frame-key.ts'
 import { sendFeed } from '../../socket/send-feed.ts'
 import { upgradeWith } from '../../socket/socket-route.ts'
 

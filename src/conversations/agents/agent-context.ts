@@ -1,0 +1,107 @@
+/** What the agent loop knows of the agent that it works for: the main agent of a run, or a subagent. */
+import { Compactor } from '../../agent/compaction/compactor.ts'
+import type { AgentContext, Output } from '../../agent/loop-context.ts'
+import type { RunLimits } from '../../agent/loop-ends.ts'
+import type { History } from '../../agent/history/history.ts'
+import { isNearlyStuck, stuckIn } from '../../agent/repeats/habits.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { Llm } from '../../llm/llm.ts'
+import type { GateRules, GatedCall } from '../../policy/rules/gate-rules.ts'
+import type { PermissionGate } from '../../policy/permissions.ts'
+import { TurnGate } from '../../policy/turn-gate.ts'
+import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
+import type { LiveState } from '../live-state.ts'
+import type { State } from '../../state/state.ts'
+import { openAnswer } from '../../state/answered.ts'
+import { gatedCalls } from '../../state/state.ts'
+import { findSubagent } from '../../state/subagents.ts'
+import { compactionOf } from './compaction-of.ts'
+
+/** `state` is that of the agent, and `emit` and `publish` mark its events as such. */
+export type AgentParts = Pick<Output, 'emit'> & {
+  readonly state: Pick<LiveState, 'current'>
+  readonly toolCalls: ToolCalls
+  readonly gate: PermissionGate
+  readonly hooks: ConversationHooks
+  readonly createLlm: (config: LlmConfig) => Llm
+  /** Models of this conversation that turned out not to support tools. */
+  readonly withoutTools: Set<string>
+  /** A call must be allowed by each of them. */
+  readonly rules: () => readonly GateRules[]
+  readonly spent: AgentContext['spent']
+  readonly waitsForSubagents: () => boolean
+}
+
+export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output'>
+
+export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContext {
+  const { state, toolCalls, gate, hooks, createLlm, withoutTools, spent, waitsForSubagents } = parts
+  let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
+  const rules = () =>
+    hooks.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
+  const turn = new TurnGate(gate)
+  const toDecide = () => {
+    const { current } = state
+    const isNew = ({ toolUseId: id }: GatedCall) => !toolCalls.hasBegun(id) && !isWorkedOn(current, id)
+    return { calls: gatedCalls(current).filter(isNew), rules: rules() }
+  }
+  return {
+    ...ofRun,
+    toolCalls,
+    compactor: createCompactor(parts, ofRun),
+    withoutTools,
+    // Create it again after a change of the configuration, so that the change applies from the next step.
+    llm: () => {
+      const { run, settings } = state.current
+      const config = settings.llm_config
+      if (run?.toolChoice && run.steps === 0) return createLlm({ ...config, tool_choice: run.toolChoice })
+      if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
+      return llm.instance
+    },
+    hooks: () => hooks.forLoop(),
+    openCalls: () => state.current.openCalls,
+    decideCalls: (next, signal) => turn.decide(toDecide(), new Set(next.map(({ toolUseId }) => toolUseId)), signal),
+    gate: (next) =>
+      turn.gated(
+        toDecide(),
+        next.map(({ toolUseId }) => toolUseId),
+      ),
+    leftAnswer: () => openAnswer(state.current),
+    waitsForSubagents,
+    steps: () => state.current.run?.steps ?? 0,
+    stuckIn: () => stuckIn(state.current.repeats),
+    isNearlyStuck: () => isNearlyStuck(state.current.repeats),
+    limits: () => limitsOf(state),
+    spent,
+  }
+}
+
+/** The call of a subagent in the background has its result: an open call with its id is another one. */
+function isWorkedOn(state: State, toolUseId: string): boolean {
+  const subagent = findSubagent(state, toolUseId)
+  return subagent !== undefined && !subagent.isBackground
+}
+
+function limitsOf({ current: { run, settings } }: Pick<LiveState, 'current'>): RunLimits {
+  return {
+    maxSteps: run?.maxSteps,
+    maxIterations: settings.max_iteration_per_run,
+    maxTokens: settings.max_tokens_per_run,
+    maxBudgetUsd: settings.max_budget_usd,
+  }
+}
+
+function createCompactor(
+  { state, toolCalls, hooks, createLlm, withoutTools, emit }: AgentParts,
+  { runId, history }: { readonly runId: string; readonly history: History },
+): Compactor {
+  return new Compactor({
+    ...compactionOf(state, toolCalls, hooks),
+    runId,
+    history,
+    tools: () => (withoutTools.has(state.current.settings.llm_config.model ?? '') ? [] : toolCalls.descriptions),
+    createLlm,
+    emit,
+  })
+}

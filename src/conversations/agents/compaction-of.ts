@@ -1,0 +1,25 @@
+/** What a compaction reads of the state of its conversation. */
+import type { CompactorDeps } from '../../agent/compaction/compactor.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
+import type { AgentView } from '../live-state.ts'
+
+const TASK_LIST = 'TaskTracker'
+
+/** Returns current values: the configuration may change between two steps. */
+export function compactionOf(
+  state: AgentView,
+  toolCalls: Pick<ToolCalls, 'render'>,
+  hooks: Pick<ConversationHooks, 'beforeCompaction'>,
+): Pick<CompactorDeps, 'config' | 'settings' | 'activeRun' | 'tasks' | 'askHooks'> {
+  return {
+    config: () => state.current.settings.llm_config,
+    askHooks: (call, signal) => hooks.beforeCompaction(call, signal),
+    activeRun: () => state.current.run?.id,
+    settings: () => state.current.settings.compaction,
+    tasks: () => {
+      const list = state.current.lastOutputs[TASK_LIST]
+      return list === undefined ? undefined : toolCalls.render(TASK_LIST, list)
+    },
+  }
+}

@@ -1,0 +1,46 @@
+/** Reads the messages that the model has read from the log of a conversation. */
+import type { History } from '../../agent/history/history.ts'
+import type { RenderOutput } from '../../agent/tool-messages.ts'
+import type { Forgotten } from '../../state/state-shape.ts'
+import { HISTORY_TYPES, TYPES_OF_FORGOTTEN } from '../../agent/history/history-types.ts'
+import { createHistory } from '../../agent/history/history.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { isMarkedAsSubagents } from '../../events/event-header.ts'
+import type { StoredEvent } from '../../events/event-store.ts'
+import { readPages } from '../../events/read-pages.ts'
+
+/** Events read at a time: a pause waits for one read at most. */
+const HISTORY_PAGE = { limit: 1000, maxBytes: 1024 * 1024 }
+
+/** The id of a subagent, and where its messages begin in the log. */
+export type OfSubagent = { readonly agentId: string; readonly firstSeq: number }
+
+/** Whose history it is. The main agent has no id and begins at the first event. */
+export type OfAgent = Partial<OfSubagent> & { readonly forgotten: Forgotten | undefined }
+
+/**
+ * Reads up to the event `head`, and of what a compaction forgot only what still matters. Throws the signal's reason when
+ * it is aborted.
+ */
+export async function readHistory(
+  log: Pick<EventLog, 'read'>,
+  render: RenderOutput,
+  head: number,
+  signal: AbortSignal,
+  { agentId, firstSeq = 1, forgotten }: OfAgent,
+): Promise<History> {
+  const history = createHistory(render, { agentId, forgotten })
+  const read = async (types: ReadonlySet<string>, afterSeq: number, beforeSeq: number) => {
+    const wanted = { types, afterSeq, beforeSeq, ...HISTORY_PAGE }
+    for await (const { events } of readPages(log, wanted, signal))
+      for (const stored of events) if (!isOfOther(stored, agentId)) history.add(stored.event)
+  }
+  const start = forgotten?.throughSeq ?? 0
+  if (start >= firstSeq) await read(TYPES_OF_FORGOTTEN, firstSeq - 1, start + 1)
+  await read(HISTORY_TYPES, Math.max(firstSeq - 1, start), head + 1)
+  return history
+}
+
+/** The main agent reads neither the answers of subagents nor the results of their calls. */
+const isOfOther = (stored: StoredEvent, agentId: string | undefined): boolean =>
+  agentId === undefined && !TYPES_OF_FORGOTTEN.has(stored.type) && isMarkedAsSubagents(stored)

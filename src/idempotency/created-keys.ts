@@ -1,0 +1,34 @@
+/**
+ * Remembers the keys that created a conversation. The log cannot: a key must be found without opening any conversation,
+ * and even after the conversation was deleted.
+ */
+import type { CreationKey } from '../storage/storage.ts'
+import { KEY_LIFETIME_MS } from '../state/idempotency.ts'
+
+export class CreatedKeys {
+  /** The newest entry of each key, in insertion order, so that expired ones are at the beginning. */
+  readonly #remembered = new Map<string, CreationKey>()
+
+  of(key: string): CreationKey[] {
+    const own = this.#remembered.get(key)
+    return own ? [own] : []
+  }
+
+  /** Kept for a day, even if the conversation was deleted: a late retry must not create it again. */
+  remember(created: readonly CreationKey[]): void {
+    const oldest = Date.now() - KEY_LIFETIME_MS
+    for (const one of created) this.#remember(one, oldest)
+  }
+
+  #remember(created: CreationKey, oldest: number): void {
+    for (const [key, { at }] of this.#remembered) {
+      if (Date.parse(at) > oldest) break
+      this.#remembered.delete(key)
+    }
+    const { key, at } = created
+    const known = this.#remembered.get(key)
+    if (Date.parse(at) <= oldest || (known && known.at > at)) return
+    this.#remembered.delete(key)
+    this.#remembered.set(key, created)
+  }
+}

@@ -1,0 +1,183 @@
+/** Decides the events of intents about permissions. Pure. No intent grants a call that was not approved as shown. */
+import type { HookDecision, HookDecisions } from './hook-decisions.ts'
+import type { EventDraft } from '../contract/events/event.ts'
+import type { AskedToolUse, Decision, ToolDecision } from '../contract/permission.ts'
+import { Problem } from '../contract/problem.ts'
+import { decideCalls, undecidedCalls } from './open-request.ts'
+import {
+  answer,
+  answerOpenCalls,
+  denials,
+  inSubagent,
+  isWaiting,
+  result,
+  startForUnread,
+  toStatus,
+  waitsForUser,
+} from './drafts.ts'
+import { isAskedBefore, UNANSWERED } from './question-intents.ts'
+import type { State } from './state.ts'
+import { findSubagent, isDetached, stateOf, waitsForSubagents } from './subagents.ts'
+import { rememberedRules } from './remembered-rules.ts'
+import { endOfCurrentTask } from './task-intents.ts'
+
+/** The loop has reached calls that need a decision, and has stopped. */
+export type AskIntent = {
+  kind: 'ask'
+  runId: string
+  requestId: string
+  toolUses: readonly AskedToolUse[]
+  /** The call of the subagent that asks; absent for the main agent. */
+  subagentOf?: string | undefined
+  /** What hooks have decided already. */
+  hooked?: HookDecisions | undefined
+}
+/** The loop has reached calls whose subagents all wait for a decision, and has stopped. */
+export type AwaitSubagentsIntent = { kind: 'await_subagents'; runId: string }
+export type DecideIntent = { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
+/** `reason` may be empty. `newRunId` is for the run of a queued message. `now` is milliseconds since 1970. */
+export type RejectIntent = { kind: 'reject'; reason: string; newRunId: string; now: number }
+
+/**
+ * All calls of a turn that have not begun are decided before any of them runs. If hooks have decided all of them, the run
+ * continues. If the hooks were replaced meanwhile, nothing is stored: the run continues, and asks again.
+ */
+export function decideAsk(state: State, intent: AskIntent): EventDraft[] {
+  const { subagentOf } = intent
+  if (subagentOf !== undefined) {
+    const subagent = findSubagent(state, subagentOf)
+    // The run waits when all of its subagents do.
+    return subagent ? inSubagent(askedBy(stateOf(state, subagent), intent, []), subagent) : []
+  }
+  if (state.status !== 'running' || state.run?.id !== intent.runId) return []
+  return askedBy(state, intent, [toStatus(state, 'waiting_for_confirmation', 'permission_request')])
+}
+
+/** `waits` follows if hooks have not decided all calls. */
+function askedBy(
+  state: State,
+  { runId, requestId, toolUses, hooked }: AskIntent,
+  waits: readonly EventDraft[],
+): EventDraft[] {
+  if (hooked && hooked.hooksAt !== state.hooksAt) return []
+  const { decisions = [] } = hooked ?? {}
+  const request: EventDraft = {
+    type: 'PermissionRequest',
+    source: 'environment',
+    run_id: runId,
+    request_id: requestId,
+    tool_uses: [...toolUses],
+  }
+  const decided = toolUses.flatMap((asked) => hookDecided(state, { asked, runId, requestId }, decisions))
+  const isDecided = ({ tool_use_id }: AskedToolUse) => decisions.some(({ toolUseId }) => toolUseId === tool_use_id)
+  const areAll = decisions.length > 0 && toolUses.every(isDecided)
+  return [request, ...decided, ...(areAll ? [] : waits)]
+}
+
+/** All subagents of the run that work wait for decisions. Returns nothing if that is not so any more. */
+export function decideAwaitSubagents(state: State, { runId }: AwaitSubagentsIntent): EventDraft[] {
+  if (state.status !== 'running' || state.run?.id !== runId || !waitsForSubagents(state)) return []
+  return [toStatus(state, 'waiting_for_confirmation', 'permission_request')]
+}
+
+type Asked = { readonly asked: AskedToolUse; readonly runId: string; readonly requestId: string }
+
+/** The decision of a hook, and the result of a call that it denied. */
+function hookDecided(
+  state: State,
+  { asked, runId, requestId }: Asked,
+  decisions: readonly HookDecision[],
+): EventDraft[] {
+  const { tool_use_id, input_hash } = asked
+  const made = decisions.find(({ toolUseId }) => toolUseId === tool_use_id)
+  if (!made) return []
+  const { behavior, updatedInput, message, decidedBy } = made
+  const decision: EventDraft = {
+    type: 'PermissionDecision',
+    source: 'environment',
+    run_id: runId,
+    request_id: requestId,
+    tool_use_id,
+    input_hash,
+    behavior,
+    ...(updatedInput && { updated_input: updatedInput }),
+    ...(message !== undefined && { message }),
+    decided_by: decidedBy,
+  }
+  const denied = behavior === 'deny' ? state.openCalls.filter(({ toolUseId }) => toolUseId === tool_use_id) : []
+  const reason =
+    decidedBy === 'callback'
+      ? `${message} It needs a permission: ${asked.reason}.`
+      : `A hook did not allow this call${message ? `: ${message}` : '.'}`
+  return [decision, ...denied.map((call) => answer(call, 'denied', reason))]
+}
+
+/** Decides calls of the open request; the run continues after the last decision, even if all of them are denials. */
+export function decidePermission(state: State, intent: DecideIntent): EventDraft[] | Problem {
+  const subagent = state.subagents.find(({ agent }) => agent.request?.id === intent.requestId)
+  const continues = state.status === 'waiting_for_confirmation' ? [toStatus(state, 'running', 'decided')] : []
+  if (!subagent) return decidedBy(state, intent, continues)
+  const decided = decidedBy(stateOf(state, subagent), intent, undecidedCalls(state.request).length > 0 ? [] : continues)
+  if (decided instanceof Problem) return decided
+  return decided.flatMap((draft) => {
+    if (draft.type === 'ConfigUpdate') return [draft]
+    if (draft.type !== 'StatusUpdate') return inSubagent([draft], subagent)
+    return isDetached(state, subagent) ? [] : [draft]
+  })
+}
+
+/** `continues` follows the last decision. */
+function decidedBy(
+  state: State,
+  { requestId, decisions }: DecideIntent,
+  continues: readonly EventDraft[],
+): EventDraft[] | Problem {
+  const { request } = state
+  if (request?.id !== requestId) return nothingPending()
+  const made = decideCalls(request, decisions, state.run?.id)
+  if (made instanceof Problem) return made
+  const remembered = rememberedRules(state, request, decisions, made)
+  if (remembered instanceof Problem) return remembered
+  const isLast = undecidedCalls(request).length === made.length
+  if (!isLast || !made.length) return [...made, ...remembered]
+  const messages = new Map(request.calls.map((call) => [call.toolUseId, call.decision]))
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its type is checked on the line
+  for (const draft of made) if (draft.type === 'PermissionDecision') messages.set(draft.tool_use_id, draft as Decision)
+  const denied = state.openCalls
+    .filter((call) => messages.get(call.toolUseId)?.behavior === 'deny')
+    .map((call) => answer(call, 'denied', denialMessage(messages.get(call.toolUseId)?.message)))
+  return [...made, ...remembered, ...denied, ...continues]
+}
+
+/**
+ * Rejects every open call of the turn, including calls that were already allowed and questions: the turn is refused as a
+ * whole.
+ */
+export function decideReject(state: State, { reason, newRunId, now }: RejectIntent): EventDraft[] | Problem {
+  if (!isUndecided(state) && !isAskedBefore(state) && !waitsForSubagents(state)) return nothingPending()
+  const results = answerOpenCalls(state, 'rejected', denialMessage(reason), refusalToAnswer(reason))
+  const rejected = [...denials(state, 'user', reason), ...results]
+  if (!isWaiting(state.status)) return rejected
+  const held = { waitsForUser: waitsForUser(state, state.readThrough) }
+  const ended = [result(state, 'rejected', now, held), ...endOfCurrentTask(state, 'rejected')]
+  const another = startForUnread(state, 'idle', state.readThrough, newRunId)
+  return [...rejected, ...ended, toStatus(state, 'idle', 'rejected'), ...another]
+}
+
+const NOT_BEGUN = 'superseded: the user wrote a message before this call began; it did not run'
+const SUPERSEDED = 'superseded: the user wrote a message instead of deciding'
+
+export const supersede = (state: State): EventDraft[] => [
+  ...denials(state, 'superseded', SUPERSEDED),
+  ...answerOpenCalls(state, 'rejected', isAskedBefore(state) ? NOT_BEGUN : SUPERSEDED, UNANSWERED),
+]
+
+const denialMessage = (message: string | undefined) =>
+  `The user did not allow this call${message ? `: ${message}` : '.'}`
+
+const refusalToAnswer = (reason: string) => `The user refused to answer the question${reason ? `: ${reason}` : '.'}`
+
+export const isUndecided = (state: State) => undecidedCalls(state.request).length > 0
+
+export const nothingPending = () =>
+  new Problem('nothing_pending', 'No tool call is waiting for a decision; GET permissions lists the pending ones.')

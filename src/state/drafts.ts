@@ -1,0 +1,238 @@
+/** Event drafts that several intents share: a run's start and end, and calls that are answered or denied. */
+import type { ToolCall } from './tool-call.ts'
+import type { EventDraft } from '../contract/events/event.ts'
+import type { ToolChoice } from '../contract/llm-config.ts'
+import type { Status, StopReason, ToolErrorType } from '../contract/events/status.ts'
+import { undecidedCalls } from './open-request.ts'
+import { resultFromClient } from './client-result.ts'
+import { isAsking } from './open-questions.ts'
+import type { Subagent } from './state-shape.ts'
+import { findSubagent, stateOf } from './subagents.ts'
+import type { Idempotency } from './idempotency.ts'
+import { DEQUEUED, QUEUED } from '../contract/events/status.ts'
+import type { State } from './state.ts'
+
+type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>
+
+export const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
+
+/** Returns the key of a request as events store it. */
+export const keyOf = (idempotency: Idempotency | undefined) =>
+  idempotency ? { idempotency_key: idempotency.key, body_hash: idempotency.bodyHash } : {}
+
+export const inRun = (state: Pick<State, 'run'>) => (state.run ? { run_id: state.run.id } : {})
+
+/** The options of one run. */
+export type RequestedRun = {
+  readonly maxSteps?: number
+  readonly outputSchema?: Record<string, unknown>
+  readonly toolChoice?: ToolChoice
+}
+
+export function start(
+  state: State,
+  runId: string,
+  reason: string,
+  { maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice }: RequestedRun = {},
+): StatusDraft {
+  return {
+    type: 'StatusUpdate',
+    source: 'environment',
+    run_id: runId,
+    status: 'running',
+    previous_status: state.status,
+    reason,
+    ...(max_steps !== undefined && { max_steps }),
+    ...(output_schema && { output_schema }),
+    ...(tool_choice && { tool_choice }),
+  }
+}
+
+/** Runs that subagents in the background start, one after the other: without a limit they could start each other forever. */
+const MAX_WAKES_IN_A_ROW = 20
+
+/** False if a run must wait for the user. Any message of the user sets `runsInARow` to 0. */
+export const mayFollow = ({ runsInARow }: Pick<State, 'runsInARow'>) => runsInARow <= MAX_WAKES_IN_A_ROW
+
+/** After any other status, only the user decides whether the agent continues. */
+const WAKES: ReadonlySet<Status> = new Set(['idle', 'finished'])
+
+/** True if a subagent in the background that ends with this status may start a run. */
+export const isAwake = (status: Status): boolean => WAKES.has(status)
+
+/**
+ * Starts a run for an unread message, after a run has ended with this status: for one that asked for it, or for the end of
+ * a subagent. `readThrough` is the seq of the last event that counts as read.
+ */
+export function startForUnread(state: State, status: Status, readThrough: number, newRunId: string): EventDraft[] {
+  if (!mayFollow(state)) return []
+  if (state.runRequestedAt > readThrough) return [start({ ...state, status }, newRunId, 'message')]
+  const wakes = state.subagentEndedAt > readThrough && isAwake(status)
+  return wakes ? [start({ ...state, status }, newRunId, 'subagent')] : []
+}
+
+/** True if a message of a subagent is unread, and no run starts for it before the user asks for one. */
+export const waitsForUser = (state: State, readThrough: number): boolean =>
+  state.subagentEndedAt > readThrough && !mayFollow(state)
+
+export function toStatus(state: State, status: Status, reason: string): EventDraft {
+  return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
+}
+
+export const queued = (state: State) => toStatus(state, 'running', QUEUED)
+export const dequeued = (state: State) => toStatus(state, 'running', DEQUEUED)
+
+/**
+ * Answers calls, and with a call of a subagent everything of that subagent. `toQuestion`: the message for calls that have
+ * asked the user and got no answer.
+ */
+export function answerOpenCalls(
+  state: State,
+  type: ToolErrorType,
+  message: string,
+  toQuestion = message,
+): EventDraft[] {
+  return state.openCalls.flatMap((call) =>
+    answerCall(state, call, type, isAsking(state.questions, call.toolUseId) ? toQuestion : message),
+  )
+}
+
+/** The result of a call: what a client sent for it before a crash, or this one. It comes after the end of the subagent that worked for it. */
+export function answerCall(
+  state: State,
+  call: ToolCall,
+  type: ToolErrorType,
+  message: string,
+  reason: StopReason = type === 'rejected' ? 'rejected' : 'cancelled',
+): EventDraft[] {
+  const subagent = findSubagent(state, call.toolUseId)
+  if (!subagent) return [resultFromClient(call) ?? answer(call, type, message)]
+  const why = `${message} ${tellResume(subagent)}`
+  return [...endOfSubagent(state, subagent, reason, message), answer(call, type, why)]
+}
+
+/** How the agent that called it can continue it. */
+const tellResume = ({ agentId, name }: Subagent) =>
+  `The subagent ${name} can be continued: call Task with resume: "${agentId}".`
+
+/** Ends a subagent: its approvals are denied, each of its calls gets a result, and its `Result` follows. */
+export function endOfSubagent(state: State, subagent: Subagent, reason: StopReason, message: string): EventDraft[] {
+  const own = stateOf(state, subagent)
+  const left = [...denials(own, 'superseded', message), ...answerOpenCalls(own, 'interrupted', message)]
+  // The time of the last event: what is decided depends on the log only.
+  return inSubagent([...left, resultOfSubagent(own, subagent, reason, Date.parse(state.updatedAt))], subagent)
+}
+
+/** The main agent reads that of a subagent in the background as a message. */
+export function resultOfSubagent(
+  own: State,
+  { isBackground, agentId }: Subagent,
+  reason: StopReason,
+  now: number,
+  end: RunOutput = {},
+): EventDraft {
+  const draft = result(own, reason, now, end)
+  return isBackground && draft.type === 'Result' ? { ...draft, background_agent_id: agentId } : draft
+}
+
+/**
+ * Ends the subagents that work in the background, except while one of their calls does. A call that has no result yet ends
+ * its own.
+ */
+export function endBackground(
+  state: State,
+  begun: readonly string[],
+  reason: StopReason,
+  message: string,
+): EventDraft[] {
+  return state.subagents
+    .filter(({ isBackground, toolUseId }) => isBackground && !hasBegun(state, toolUseId, begun))
+    .filter(({ toolUseId }) => !state.openCalls.some((call) => call.toolUseId === toolUseId))
+    .flatMap((subagent) => endOfSubagent(state, subagent, reason, message))
+}
+
+/** Events of a subagent; those of its subagents name their call already. */
+export function inSubagent(drafts: readonly EventDraft[], { toolUseId, name }: Subagent): EventDraft[] {
+  return drafts.map((draft) => ({ parent_tool_use_id: toolUseId, agent_name: name, ...draft }))
+}
+
+/**
+ * Gives each open call that has not begun its result, so that it never runs. `begun` are the ids of calls whose tool
+ * writes the result. Pending approvals are denied: there is nothing left to decide.
+ */
+export function interruptCalls(
+  state: State,
+  begun: readonly string[],
+  message: string,
+  toQuestion?: string,
+): EventDraft[] {
+  const openCalls = state.openCalls.filter((call) => !hasBegun(state, call.toolUseId, begun))
+  const results = answerOpenCalls({ ...state, openCalls }, 'interrupted', message, toQuestion)
+  return [...denials(state, 'superseded', message), ...results]
+}
+
+/** Also the call of a subagent while one of the subagent's calls does. */
+function hasBegun(state: State, toolUseId: string, begun: readonly string[]): boolean {
+  if (begun.includes(toolUseId)) return true
+  const { agent } = findSubagent(state, toolUseId) ?? {}
+  return agent?.openCalls.some((call) => hasBegun(state, call.toolUseId, begun)) ?? false
+}
+
+/** Why a call did not run that was open when the user wrote. */
+export const BEFORE_MESSAGE = 'interrupted: the user wrote a message before this call began; it did not run'
+
+export function answer(call: ToolCall, error_type: ToolErrorType, message: string): EventDraft {
+  return {
+    type: 'ToolResult',
+    source: 'environment',
+    ...(call.runId !== undefined && { run_id: call.runId }),
+    tool_use_id: call.toolUseId,
+    output: message,
+    is_error: true,
+    error_type,
+    error_message: message,
+    duration_ms: 0,
+  }
+}
+
+/** Denies all pending approvals. */
+export function denials(state: State, decided_by: 'user' | 'superseded', message: string): EventDraft[] {
+  return undecidedCalls(state.request).map((call) => ({
+    type: 'PermissionDecision',
+    source: decided_by === 'user' ? 'user' : 'environment',
+    ...inRun(state),
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- calls wait only in a request
+    request_id: state.request!.id,
+    tool_use_id: call.toolUseId,
+    input_hash: call.inputHash,
+    behavior: 'deny',
+    message,
+    decided_by,
+  }))
+}
+
+/** The output of a run, if its end has one. */
+export type RunOutput = {
+  readonly finalText?: string
+  readonly structuredOutput?: unknown
+  readonly waitsForUser?: boolean
+}
+
+/** Without a `finalText`, or with an empty one, the run's last message becomes the final text. */
+export function result(state: State, stopReason: StopReason, now: number, end: RunOutput = {}): EventDraft {
+  const run = state.run
+  return {
+    type: 'Result',
+    source: 'environment',
+    ...inRun(state),
+    final_text: end.finalText || (run?.finalText ?? ''),
+    usage: run?.usage ?? {},
+    ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
+    ...('structuredOutput' in end && { structured_output: end.structuredOutput }),
+    stop_reason: stopReason,
+    steps: run?.steps ?? 0,
+    duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,
+    session_id: state.id,
+    ...(end.waitsForUser && { waits_for_user: true as const }),
+  }
+}

@@ -1,0 +1,285 @@
+/**
+ * Decides what is allowed in which state: pure `(state, intent) -> events`, or a `Problem` that says why not. An intent
+ * is a request of a client, the agent or a restart to change a conversation.
+ */
+import type { EventDraft } from '../contract/events/event.ts'
+import type { Status } from '../contract/events/status.ts'
+import type { UserPart } from '../contract/message.ts'
+import { Problem } from '../contract/problem.ts'
+import type { ToolResultIntent } from './client-tool-intents.ts'
+import { decideToolResult } from './client-tool-intents.ts'
+import type { AskIntent, AwaitSubagentsIntent, DecideIntent, RejectIntent } from './approval-intents.ts'
+import {
+  decideAsk,
+  decideAwaitSubagents,
+  decidePermission,
+  decideReject,
+  isUndecided,
+  supersede,
+} from './approval-intents.ts'
+import { undecidedCalls } from './open-request.ts'
+import type { AnswerIntent, AskUserIntent } from './question-intents.ts'
+import { decideAnswer, decideAskUser, isAskedBefore, refuseRunWhileAsking, UNANSWERED } from './question-intents.ts'
+import type { RequestedRun } from './drafts.ts'
+import {
+  BEFORE_MESSAGE,
+  endBackground,
+  interruptCalls,
+  isWaiting,
+  keyOf,
+  result,
+  start,
+  startForUnread,
+  toStatus,
+} from './drafts.ts'
+import type { PromptHooks } from './hook-decisions.ts'
+import type { Idempotency } from './idempotency.ts'
+import type { EndRunIntent, RecoverIntent } from './run-end.ts'
+import { decideEnd, decideRecover, endAnswered } from './run-end.ts'
+import type { EndBackgroundIntent, StartSubagentIntent } from './subagent-intents.ts'
+import { decideEndBackground, decideStartSubagent } from './subagent-intents.ts'
+import { refuseNewer, refuseSecond } from './refusals.ts'
+import type { State } from './state.ts'
+import { areInBackground, openRequests, waitsForSubagents } from './subagents.ts'
+import type {
+  CancelTaskIntent,
+  EndTaskIntent,
+  PostTaskIntent,
+  StartTaskIntent,
+  TickTaskIntent,
+} from './task-intents.ts'
+import {
+  decideCancelTask,
+  decideEndTask,
+  decidePostTask,
+  decideStartTask,
+  decideTickTask,
+  endOfCurrentTask,
+} from './task-intents.ts'
+
+/**
+ * `newRunId` is the id of a run that the intent starts. `begun` are the ids of the open calls whose tool writes the
+ * result: they run, or have run. `now` is milliseconds since 1970.
+ */
+export type Intent =
+  | {
+      kind: 'message'
+      content: readonly UserPart[]
+      sender?: string
+      slashCommand?: { readonly name: string; readonly text: string }
+      run: boolean
+      begun: readonly string[]
+      newRunId: string
+      now: number
+      idempotency?: Idempotency
+      /** What hooks said about it. */
+      hooks?: PromptHooks
+    }
+  /** `afterSeq`: only if no run has begun after this event. */
+  | ({ kind: 'run'; newRunId: string; afterSeq?: number } & RequestedRun)
+  /** `interrupt`: running calls were asked to end, and calls that have not begun are cancelled. */
+  | { kind: 'pause'; reason: string; interrupt: boolean; begun: readonly string[]; now: number; hasHooks?: boolean }
+  | { kind: 'configure'; changes: Record<string, unknown> }
+  /** Names only; the values are already stored. */
+  | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
+  | EndRunIntent
+  | AskIntent
+  | AwaitSubagentsIntent
+  | StartSubagentIntent
+  | EndBackgroundIntent
+  | DecideIntent
+  | RejectIntent
+  | AskUserIntent
+  | AnswerIntent
+  | PostTaskIntent
+  | StartTaskIntent
+  | TickTaskIntent
+  | EndTaskIntent
+  | CancelTaskIntent
+  | ToolResultIntent
+  | { kind: 'client_event'; name: string; data?: unknown; idempotency?: Idempotency }
+  | RecoverIntent
+
+/** Returns the events of the intent, to be appended as one batch; empty if nothing changes. */
+export function decide(state: State, intent: Intent): EventDraft[] | Problem {
+  switch (intent.kind) {
+    case 'message':
+      return refuseNewer(state) ?? decideMessage(state, intent)
+    case 'run':
+      return refuseNewer(state) ?? decideRun(state, intent)
+    case 'pause':
+      return decidePause(state, intent)
+    case 'configure':
+      return decideConfigure(state, intent.changes)
+    case 'secrets':
+      return decideSecrets(intent)
+    case 'end_run':
+      return decideEnd(state, intent)
+    case 'ask':
+      return decideAsk(state, intent)
+    case 'await_subagents':
+      return decideAwaitSubagents(state, intent)
+    case 'start_subagent':
+      return decideStartSubagent(state, intent)
+    case 'end_background':
+      return decideEndBackground(state, intent)
+    case 'decide':
+      return refuseNewer(state) ?? decidePermission(state, intent)
+    case 'ask_user':
+      return decideAskUser(state, intent)
+    case 'answer':
+      return refuseNewer(state) ?? decideAnswer(state, intent)
+    case 'tool_result':
+      return refuseNewer(state) ?? decideToolResult(state, intent)
+    case 'reject':
+      return decideReject(state, intent)
+    case 'post_task':
+      return refuseNewer(state) ?? decidePostTask(state, intent)
+    case 'start_task':
+      return decideStartTask(state, intent)
+    case 'tick_task':
+      return decideTickTask(state, intent)
+    case 'end_task':
+      return decideEndTask(state, intent)
+    case 'cancel_task':
+      return decideCancelTask(state, intent)
+    case 'client_event':
+      return decideClientEvent(intent)
+    case 'recover':
+      return decideRecover(state, intent)
+    default:
+      return intent satisfies never
+  }
+}
+
+type IntentOf<K extends Intent['kind']> = Extract<Intent, { kind: K }>
+
+function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] {
+  const { content, sender, slashCommand, run, newRunId, idempotency, hooks } = intent
+  const message: EventDraft = {
+    type: 'UserMessage',
+    source: 'user',
+    content: [...content],
+    run,
+    ...(run && { run_id: state.status === 'running' && state.run ? state.run.id : newRunId }),
+    ...(sender !== undefined && { sender }),
+    ...(slashCommand && { slash_command: slashCommand }),
+    ...(hooks?.context !== undefined && { context: hooks.context }),
+    ...keyOf(idempotency),
+  }
+  return [...(hooks?.events ?? []), ...withMessage(state, intent, message)]
+}
+
+function withMessage(state: State, intent: IntentOf<'message'>, message: EventDraft): EventDraft[] {
+  const { run, begun, newRunId, now } = intent
+  if (state.status === 'running') return [message]
+  if (isWaiting(state.status)) {
+    const ended = [...supersede(state), result(state, 'superseded', now)]
+    // If a run is requested, the message only steers the agent's current task.
+    if (run) return [...ended, message, start(state, newRunId, 'message')]
+    const atRest = [...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
+    return [...ended, ...atRest, ...startForUnread(state, 'idle', state.readThrough, newRunId)]
+  }
+  // The model reads the message before any further call: it may decide that the rest of the turn must not run.
+  const told = [...interruptCalls(state, begun, BEFORE_MESSAGE, UNANSWERED), message]
+  return run ? [...told, start(state, newRunId, 'message')] : told
+}
+
+function decideRun(state: State, { newRunId, afterSeq, ...limits }: IntentOf<'run'>): EventDraft[] | Problem {
+  switch (state.status) {
+    case 'running':
+      return new Problem('already_running', 'The agent is already running; follow it, or pause it first.', {
+        details: { run_id: state.run?.id },
+      })
+    case 'waiting_for_confirmation':
+      return new Problem(
+        'waiting_for_confirmation',
+        'Tool calls are waiting for a decision; starting a run does not approve them.',
+        {
+          details: {
+            request_id: openRequests(state)[0]?.id,
+            pending: openRequests(state)
+              .flatMap(undecidedCalls)
+              .map((call) => ({ tool_use_id: call.toolUseId, name: call.name })),
+          },
+        },
+      )
+    case 'waiting_for_input':
+      return refuseRunWhileAsking(state)
+    case 'idle':
+    case 'paused':
+    case 'finished':
+    case 'error':
+    case 'cancelled':
+      return (
+        refuseSecond(state, afterSeq) ?? [{ ...start(state, newRunId, 'run', limits), status: statusToResume(state) }]
+      )
+    default:
+      return state.status satisfies never
+  }
+}
+
+/** Paused while it waited for the user: it waits again, because resuming neither approves nor answers anything. */
+function statusToResume(state: State): Status {
+  if (isUndecided(state) || waitsForSubagents(state)) return 'waiting_for_confirmation'
+  return isAskedBefore(state) ? 'waiting_for_input' : 'running'
+}
+
+const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it did not run'
+
+/**
+ * Pausing a conversation that does not run is not an error; it changes nothing, except that `interrupt` cancels the
+ * calls that an earlier pause has kept. Subagents in the background are paused in every status.
+ */
+function decidePause(
+  state: State,
+  { reason, interrupt, begun, now, hasHooks = false }: IntentOf<'pause'>,
+): EventDraft[] {
+  // The agent has answered: it is too late to pause.
+  const over = endAnswered(state, now, hasHooks)
+  if (over) return over
+  const interrupted = interrupt
+    ? [...interruptCalls(state, begun, BEFORE_PAUSE), ...endBackground(state, begun, 'cancelled', BEFORE_PAUSE)]
+    : []
+  if (state.status !== 'running' && !isWaiting(state.status)) {
+    const pauses = state.status !== 'paused' && areInBackground(state)
+    return pauses ? [...interrupted, toStatus(state, 'paused', reason)] : interrupted
+  }
+  return [...interrupted, result(state, 'paused', now), toStatus(state, 'paused', reason)]
+}
+
+function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
+  if ('workdir' in changes && isWorking(state)) {
+    return new Problem(
+      'conversation_running',
+      'The workdir can only be changed while no agent works and no call is open; pause with interrupt: true first.',
+    )
+  }
+  if (changesNetworkMode(state, changes) && isWorking(state)) {
+    return new Problem(
+      'conversation_running',
+      'The mode of the network can only be changed while no agent works and no call is open; pause with interrupt: true first.',
+    )
+  }
+  return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
+}
+
+/** Also while calls are kept for the next run. */
+export const isWorking = (state: State) =>
+  state.status === 'running' || state.openCalls.length > 0 || areInBackground(state)
+
+/** Shells keep the network that they were started in: such a change ends them. */
+export function changesNetworkMode({ settings }: State, { network }: Record<string, unknown>): boolean {
+  // As it was checked when it came.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as it was checked when it came
+  return network !== undefined && (network as { mode?: unknown }).mode !== settings.network?.mode
+}
+
+function decideSecrets({ added, removed }: IntentOf<'secrets'>): EventDraft[] {
+  if (added.length + removed.length === 0) return []
+  return [{ type: 'SecretsUpdate', source: 'user', added: [...added], removed: [...removed] }]
+}
+
+function decideClientEvent({ name, data, idempotency }: IntentOf<'client_event'>): EventDraft[] {
+  return [{ type: 'ClientEvent', source: 'user', name, ...(data !== undefined && { data }), ...keyOf(idempotency) }]
+}

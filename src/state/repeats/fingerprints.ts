@@ -1,0 +1,102 @@
+/**
+ * By what calls, results and errors are compared. Every call has a print, which costs less than a microsecond; hashes are
+ * for what failed or may be a repetition, because to hash a long output takes a hundred times as long.
+ */
+import { hash } from 'node:crypto'
+import type { EventOf } from '../../contract/events/event.ts'
+import { canonicalJson } from '../../lib/json/canonical-json.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
+import type { ToolCall } from '../tool-call.ts'
+
+type Call = Pick<ToolCall, 'name' | 'input'>
+type Output = Pick<EventOf<'ToolResult'>, 'output' | 'error_type' | 'error_message' | 'truncated'>
+
+/** Characters of a hash. Short, because every conversation keeps a few of them. */
+const HASH_LENGTH = 16
+
+/** Of strings longer than both together, only their ends count for a print. */
+const PRINTED_HEAD = 32
+const PRINTED_TAIL = 32
+
+const FNV_OFFSET = 0x81_1c_9d_c5
+const FNV_PRIME = 0x01_00_01_93
+
+/** Returns the same number for the same call, whatever the order of its keys; for others usually another one. */
+export const printOf = ({ name, input }: Call): number => mixText(printOfValue(input), name)
+
+function printOfValue(value: unknown): number {
+  if (typeof value === 'string') return mixText(FNV_OFFSET, value)
+  if (typeof value !== 'object' || value === null) return mixText(1, String(value))
+  let print = 2
+  if (Array.isArray(value)) {
+    for (const item of value) print = Math.imul(print ^ printOfValue(item), FNV_PRIME)
+    return print
+  }
+  // A sum: the order of the keys does not count.
+  for (const [key, item] of Object.entries(value))
+    print = (print + Math.imul(mixText(3, key), printOfValue(item) | 1)) | 0
+  return print
+}
+
+/** FNV-1a, over UTF-16 code units. */
+function mixText(print: number, text: string): number {
+  const { length } = text
+  const isShort = length <= PRINTED_HEAD + PRINTED_TAIL
+  let mixed = Math.imul(print ^ length, FNV_PRIME)
+  const headEnd = isShort ? length : PRINTED_HEAD
+  for (let at = 0; at < headEnd; at++) mixed = Math.imul(mixed ^ text.charCodeAt(at), FNV_PRIME)
+  const tailStart = isShort ? length : length - PRINTED_TAIL
+  for (let at = tailStart; at < length; at++) mixed = Math.imul(mixed ^ text.charCodeAt(at), FNV_PRIME)
+  return mixed
+}
+
+/** Returns the same text for the same call with the same result. */
+export const hashOfResult = ({ name, input }: Call, result: Output): string =>
+  hashText(canonicalJson([name, input]) + comparable(result))
+
+/** Characters of a call in which white space is looked for: it takes twenty times as long as hashing them. */
+const MAX_SPACED_CHARS = 64 * 1024
+
+/** Returns the same text for calls that differ in white space only, unless they are long. */
+export function hashOfCall({ name, input }: Call): string {
+  let left = MAX_SPACED_CHARS
+  const withoutSpace = (text: string) => {
+    left -= text.length
+    return left < 0 ? text : text.replaceAll(/\s+/g, ' ').trim()
+  }
+  return hashText(canonicalJson(mapStrings([name, input], withoutSpace)))
+}
+
+/** Returns the same text for answers with the same calls, in any order and number. */
+export const hashOfAnswer = (hashes: readonly string[]): string => hashText([...new Set(hashes)].sort().join(' '))
+
+export const hashText = (text: string): string => hash('sha256', text).slice(0, HASH_LENGTH)
+
+/** Without the names that the server gave: of the file with the complete output, and of what runs in the background. */
+function comparable({ output, error_type, error_message, truncated }: Output): string {
+  const text = JSON.stringify([output, error_type, error_message])
+  const isNamed = truncated === true || STARTED.test(text)
+  return isNamed ? text.replaceAll(UUID, '').replace(STARTED, '') : text
+}
+
+const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g
+const STARTED = /"background_(?:pid":\d+|id":"[^"]{0,100}")/
+
+/** Characters of an error, and of its call, that are compared. */
+const KIND_LENGTH = 4000
+
+/**
+ * Returns what errors of one kind have in common: the text without paths, numbers, ids and times, without names of files,
+ * and without the words of the call.
+ */
+export function kindOfError(text: string, { name, input }: Call): string {
+  const named = new Set(canonicalJson([name, input]).slice(0, KIND_LENGTH).split(NO_WORD))
+  const words = text.slice(0, KIND_LENGTH).split(/\s+/)
+  const common = words.map((word) =>
+    VARYING.test(word) || word.split(NO_WORD).some((part) => part !== '' && named.has(part)) ? '#' : word,
+  )
+  return common.filter((word, at) => word !== '#' || common[at - 1] !== '#').join(' ')
+}
+
+const NO_WORD = /[^\p{L}\p{N}_-]/u
+const VARYING = /[\d/\\]|\w\.\w/

@@ -1,0 +1,150 @@
+/**
+ * What an agent repeats: a pure fold over its events. It counts repeated answers, answers whose calls all fail, and
+ * answers without a call; `habits.ts` decides how often is too often.
+ */
+import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { ToolCall } from '../tool-call.ts'
+import type { Cycle, Streak } from './cycle.ts'
+import { cycleAfter, streakAfter } from './cycle.ts'
+import { errorTextOf, hasFailed } from './failed-result.ts'
+import { hashOfAnswer, hashOfCall, hashOfResult, hashText, kindOfError, printOf } from './fingerprints.ts'
+
+/** After this many answers that make the same few calls, their results are compared. */
+export const COMPARED_AFTER = 10
+
+/** Calls that take this long together wait for something: what they find may stay the same. In milliseconds. */
+export const WAIT_MS = 1000
+
+export type Repeats = {
+  /** The calls of all answers, by their prints. */
+  readonly calls?: Streak | undefined
+  /** The calls of all answers with their results, since `COMPARED_AFTER`. */
+  readonly unchanged?: Streak | undefined
+  /** The latest consecutive answers whose calls all failed. */
+  readonly failures?: Failures | undefined
+  /** Consecutive answers without a call. */
+  readonly texts?: number | undefined
+  /** The calls of the open turn that have a result. */
+  readonly turn?: Turn | undefined
+}
+
+export type Failures = {
+  readonly times: number
+  /** Their calls with their results. */
+  readonly same: Cycle
+  /** Their calls, with any results. */
+  readonly alike: Cycle
+  /** The error that all failures of the latest answers have in common. */
+  readonly error: InCommon | undefined
+  /** What these errors have in common apart from paths, numbers and the like. */
+  readonly kind: InCommon | undefined
+}
+
+/** `times`: the number of these answers. */
+type InCommon = { readonly hash: string; readonly times: number }
+
+type Turn = {
+  /** The sum of the prints: the order of the calls does not count. */
+  readonly print: number
+  readonly ms: number
+  /** Hashes of the calls with their results, if all failed or results are compared. */
+  readonly results: readonly string[]
+  /** Absent as soon as a call has not failed. */
+  readonly failed?: FailedCalls | undefined
+}
+
+/** `error` and `kind` are empty if the calls have none in common. */
+type FailedCalls = { readonly calls: readonly string[]; readonly error: string; readonly kind: string }
+
+export const NO_REPEATS: Repeats = {}
+
+export type Result = Pick<
+  EventOf<'ToolResult'>,
+  'tool_use_id' | 'output' | 'is_error' | 'error_type' | 'error_message' | 'truncated' | 'duration_ms'
+>
+
+/** `openCalls` are the calls without a result before the event. */
+export function repeatsAfter(repeats: Repeats, event: Event, openCalls: readonly ToolCall[]): Repeats {
+  switch (event.type) {
+    case 'UserMessage':
+      return NO_REPEATS // the model has new input
+    case 'AssistantMessage':
+      if (event.tool_use_ids.length > 0) return { ...repeats, turn: NEW_TURN, texts: undefined }
+      return { texts: (repeats.texts ?? 0) + 1 }
+    case 'PermissionDecision':
+      // Somebody looks at what the agent does.
+      return event.behavior === 'deny' && event.decided_by === 'user' ? withoutFailures(repeats) : repeats
+    case 'ToolResult':
+      return repeatsAfterResult(repeats, event, openCalls)
+    default:
+      return repeats
+  }
+}
+
+const NEW_TURN: Turn = { print: 0, ms: 0, results: [], failed: { calls: [], error: '', kind: '' } }
+
+const withoutFailures = ({ turn, ...repeats }: Repeats): Repeats => ({
+  ...repeats,
+  failures: undefined,
+  turn: turn && { ...turn, failed: undefined },
+})
+
+export function repeatsAfterResult(repeats: Repeats, result: Result, openCalls: readonly ToolCall[]): Repeats {
+  const call = openCalls.find(({ toolUseId }) => toolUseId === result.tool_use_id)
+  if (!call) return repeats
+  const turn = repeats.turn && turnAfter(repeats, repeats.turn, call, result)
+  if (!turn) return NO_REPEATS
+  return openCalls.length > 1 ? { ...repeats, turn } : repeatsAfterTurn(repeats, turn)
+}
+
+function turnAfter(repeats: Repeats, turn: Turn, call: ToolCall, result: Result): Turn {
+  const failed = turn.failed && hasFailed(result) ? failedAfter(turn.failed, call, result) : undefined
+  const isCompared = failed || areCompared(repeats)
+  return {
+    print: (turn.print + printOf(call)) | 0,
+    ms: turn.ms + result.duration_ms,
+    results: isCompared ? [...turn.results, hashOfResult(call, result)] : turn.results,
+    failed,
+  }
+}
+
+function failedAfter({ calls, error, kind }: FailedCalls, call: ToolCall, result: Result): FailedCalls {
+  const text = errorTextOf(result)
+  const isFirst = calls.length === 0
+  const inCommon = (before: string, found: string) => {
+    const hashed = found === '' ? '' : hashText(found)
+    return isFirst || before === hashed ? hashed : ''
+  }
+  return {
+    calls: [...calls, hashOfCall(call)],
+    error: inCommon(error, text),
+    kind: inCommon(kind, text === '' ? '' : kindOfError(text, call)),
+  }
+}
+
+/** Before the answer: what is compared is compared for all of its calls. */
+const areCompared = ({ calls }: Repeats): boolean => calls !== undefined && calls.times >= COMPARED_AFTER
+
+function repeatsAfterTurn(repeats: Repeats, { print, ms, results, failed }: Turn): Repeats {
+  const isWait = ms >= WAIT_MS
+  return {
+    calls: isWait ? undefined : streakAfter(repeats.calls, print.toString(36)),
+    unchanged: isWait || !areCompared(repeats) ? undefined : streakAfter(repeats.unchanged, hashOfAnswer(results)),
+    failures: failed && failuresAfter(repeats.failures, failed, results),
+  }
+}
+
+function failuresAfter(before: Failures | undefined, failed: FailedCalls, results: readonly string[]): Failures {
+  return {
+    times: (before?.times ?? 0) + 1,
+    same: cycleAfter(before?.same, hashOfAnswer(results)),
+    alike: cycleAfter(before?.alike, hashOfAnswer(failed.calls)),
+    error: inCommonAfter(before?.error, failed.error),
+    kind: inCommonAfter(before?.kind, failed.kind),
+  }
+}
+
+function inCommonAfter(before: InCommon | undefined, hash: string): InCommon | undefined {
+  if (hash === '') return undefined
+  return { hash, times: before?.hash === hash ? before.times + 1 : 1 }
+}

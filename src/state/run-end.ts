@@ -1,0 +1,156 @@
+/** Decides what follows from the end of a run: ended by the loop, or interrupted by a crash or a failing disk. Pure. */
+import { isUndecided } from './approval-intents.ts'
+import type { EventDraft } from '../contract/events/event.ts'
+import type { ErrorType, StopReason } from '../contract/events/status.ts'
+import { endOfCurrentTask, endOfLostJobs } from './task-intents.ts'
+import {
+  answerCall,
+  BEFORE_MESSAGE,
+  endBackground,
+  inRun,
+  interruptCalls,
+  isWaiting,
+  result,
+  startForUnread,
+  toStatus,
+  waitsForUser,
+} from './drafts.ts'
+import { openAnswer } from './answered.ts'
+import { areInBackground, findSubagent, waitsForSubagents } from './subagents.ts'
+import { denyLeftRequests } from './network-requests.ts'
+import { STATUS_AFTER } from './run-state.ts'
+import type { State } from './state.ts'
+
+export type RunFailure = { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
+
+/** Why work may be unfinished in a log that was opened. */
+export type RecoveryReason = 'server_restart' | 'log_failed'
+
+/** The loop has ended; `requestedAt` is the log's head at its last model request, or 0 if there was none. */
+export type EndRunIntent = {
+  kind: 'end_run'
+  runId: string
+  stopReason: StopReason
+  finalText?: string
+  structuredOutput?: unknown
+  failure?: RunFailure
+  requestedAt: number
+  begun: readonly string[]
+  newRunId: string
+  now: number
+}
+
+/** The log was opened after another process, or this one on a log failure, left it unfinished. */
+export type RecoverIntent = { kind: 'recover'; why: RecoveryReason; newRunId: string; now: number }
+
+/**
+ * A run ends only here, after a check for unread messages: a message that asked for a run always gets an answer. An
+ * empty result means that the run continues.
+ */
+export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
+  const { stopReason, failure, begun, now } = intent
+  // The run may have called the model before it waited for a user: then only the log knows.
+  const requestedAt = Math.max(intent.requestedAt, state.readThrough)
+  const isUnread = Math.max(state.runRequestedAt, state.subagentEndedAt) > requestedAt
+  if (isUnread && (stopReason === 'completed' || stopReason === 'finished')) return []
+
+  const error: EventDraft[] = failure
+    ? [
+        {
+          type: 'ErrorEvent',
+          source: 'environment',
+          ...inRun(state),
+          error_type: failure.type,
+          message: failure.message,
+          retryable: failure.retryable,
+        },
+      ]
+    : []
+  // Each such message gets its own run if this run could not read it. Exclude the message that started this run: a run
+  // that fails before its first request would restart itself forever.
+  const readThrough = Math.max(requestedAt, state.run?.startSeq ?? 0)
+  const another = startForUnread(state, STATUS_AFTER[stopReason], readThrough, intent.newRunId)
+  return [
+    ...error,
+    ...givenUpAtEnd(state, stopReason, begun, another.length > 0),
+    result(state, stopReason, now, { ...intent, waitsForUser: waitsForUser(state, readThrough) }),
+    ...endOfCurrentTask(state, stopReason, intent.finalText),
+    toStatus(state, STATUS_AFTER[stopReason], stopReason),
+    ...another,
+  ]
+}
+
+const BEFORE_TIME_LIMIT = 'interrupted: the run reached its time limit before this call began; it did not run'
+
+const BEFORE_HOOK = 'interrupted: a hook ended the run before this call began; it did not run'
+
+/**
+ * A time limit ends running calls, as a pause with `interrupt` does; after another end, `run` continues with the turn.
+ */
+function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], startsAnother: boolean): EventDraft[] {
+  if (why === 'time_limit') return interruptCalls(state, begun, BEFORE_TIME_LIMIT)
+  if (why === 'hook') return interruptCalls(state, begun, BEFORE_HOOK)
+  return startsAnother ? interruptCalls(state, begun, BEFORE_MESSAGE) : []
+}
+
+/** Ends the run as the loop would have; undefined if hooks or a schema have a say, which only a run can ask. */
+export function endAnswered(state: State, now: number, hasHooks: boolean): EventDraft[] | undefined {
+  const { status, run, settings } = state
+  const isCertain = !hasHooks && !settings.output_schema && !run?.outputSchema && !areInBackground(state)
+  const answer = status === 'running' && isCertain ? openAnswer(state) : undefined
+  if (!answer) return undefined
+  const { stopReason, text: finalText } = answer
+  return [
+    result(state, stopReason, now, { finalText }),
+    ...endOfCurrentTask(state, stopReason, finalText),
+    toStatus(state, STATUS_AFTER[stopReason], stopReason),
+  ]
+}
+
+/**
+ * Interrupted calls are reported as such and never re-run, because they may have had effects. A call that waits for a
+ * decision, or was decided while paused, has had none and keeps waiting.
+ */
+export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
+  const cutOff = endBackground(state, [], 'server_restart', CUT_OFF)
+  const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests), ...cutOff]
+  const waits = state.status !== 'running' && waitsForSubagents(state)
+  if (isWaiting(state.status) || isUndecided(state) || waits || isHeldBack(state)) return lost
+  const over = endAnswered(state, now, hasHooks(state))
+  if (over) return [...lost, ...over]
+  // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
+  const answered = state.openCalls.flatMap((call, at) => {
+    const why = at && !findSubagent(state, call.toolUseId) ? NOT_BEGUN_AT_STOP : CUT_OFF
+    return answerCall(state, call, 'interrupted', why, 'server_restart')
+  })
+  if (state.status !== 'running') {
+    const wasWorking = areInBackground(state) && (state.status === 'idle' || state.status === 'finished')
+    return [...lost, ...answered, ...(wasWorking ? [toStatus(state, 'paused', why)] : [])]
+  }
+  if (why === 'log_failed') {
+    const end = {
+      runId: state.run?.id ?? '',
+      stopReason: 'error',
+      failure: LOG_FAILED,
+      requestedAt: 0,
+      begun: [],
+    } as const
+    return [...lost, ...answered, ...decideEnd({ ...state, openCalls: [] }, { kind: 'end_run', ...end, newRunId, now })]
+  }
+  return [...lost, ...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
+}
+
+const hasHooks = ({ settings: { hooks, client_hooks = {} } }: State): boolean =>
+  hooks !== undefined || Object.keys(client_hooks).length > 0
+
+const CUT_OFF = 'The server stopped before this call had ended; it is not known whether it began or what it did.'
+const NOT_BEGUN_AT_STOP = 'The server stopped before this call began; it did not run.'
+const LOG_FAILED: RunFailure = {
+  type: 'internal',
+  message: 'The disk failed while the run was being stored. Look at what the agent did last, and run it again.',
+  retryable: true,
+}
+
+/** True if the calls wait for an answer, or were decided or answered while paused, and none has run since. */
+const isHeldBack = ({ status, request, holdsCalls }: State) =>
+  status !== 'running' && (holdsCalls || (request !== undefined && !request.isReleased))

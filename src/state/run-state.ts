@@ -1,0 +1,130 @@
+/** The run of a conversation as a pure fold: when it works, what it costs, and which status its end leads to. */
+import type { EventOf } from '../contract/events/event.ts'
+import type { ToolChoice } from '../contract/llm-config.ts'
+import type { Status, StopReason } from '../contract/events/status.ts'
+import { DEQUEUED } from '../contract/events/status.ts'
+import type { Usage, UsageByModel } from '../contract/message.ts'
+import { NO_USAGE, addCost, addUsage } from '../contract/message.ts'
+
+export type OutputSchema = Readonly<Record<string, unknown>>
+
+/** The active run. */
+export type Run = {
+  readonly id: string
+  /** RFC 3339. */
+  readonly startedAt: string
+  /** Seq of its first event. */
+  readonly startSeq: number
+  readonly steps: number
+  /** Number of model answers after which it pauses. */
+  readonly maxSteps: number | undefined
+  /** The schema of its final answer, if the request of the run had one, and how often it has asked for that answer. */
+  readonly outputSchema?: OutputSchema | undefined
+  readonly outputRequests?: number
+  /** For its first answer; otherwise that of the configuration holds. */
+  readonly toolChoice?: ToolChoice | undefined
+  /** RFC 3339 time since when it works, and the milliseconds it had worked before it waited for a user. */
+  readonly activeSince: string
+  readonly activeMs: number
+  readonly usage: UsageByModel
+  readonly costUsd: number | undefined
+  readonly finalText: string
+  /** How often a hook has had it continue instead of ending. */
+  readonly blockedStops?: number | undefined
+}
+
+/** The status after a run's end. */
+export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
+  completed: 'idle',
+  finished: 'finished',
+  paused: 'paused',
+  max_steps: 'paused',
+  server_restart: 'paused',
+  iteration_limit: 'error',
+  stuck: 'error',
+  content_filter: 'error',
+  hook: 'idle',
+  time_limit: 'error',
+  budget_limit: 'error',
+  token_limit: 'error',
+  error: 'error',
+  rejected: 'idle',
+  superseded: 'idle',
+  cancelled: 'cancelled',
+}
+
+/** Returns the run after a change from the status `before`; undefined if no run is active. */
+export function runAfter(run: Run | undefined, before: Status, event: EventOf<'StatusUpdate'>): Run | undefined {
+  if (event.status !== 'running' && !event.status.startsWith('waiting_')) return undefined
+  if (!event.run_id || run?.id === event.run_id) return run && countTime(run, before, event)
+  return {
+    id: event.run_id,
+    startedAt: event.timestamp,
+    startSeq: event.seq,
+    steps: 0,
+    maxSteps: event.max_steps,
+    ...(event.output_schema && { outputSchema: event.output_schema }),
+    ...(event.tool_choice && { toolChoice: event.tool_choice }),
+    activeSince: event.timestamp,
+    activeMs: 0,
+    usage: {},
+    costUsd: undefined,
+    finalText: '',
+  }
+}
+
+/** A client has asked for runs with other reasons. A message has set the count to 0 before. */
+const FOLLOWING: ReadonlySet<string> = new Set(['message', 'subagent'])
+
+/** Returns how many runs have begun, with this one, since the user asked for something. */
+export const countInARow = (before: number, reason: string) => (FOLLOWING.has(reason) ? before + 1 : 1)
+
+/** Returns the run after one more model answer. */
+export function runAfterAnswer(run: Run, event: EventOf<'AssistantMessage'>): Run {
+  return {
+    ...run,
+    steps: run.steps + 1,
+    usage: countUsage(run.usage, event.model, event.usage),
+    costUsd: addCost(run.costUsd, event.cost_usd),
+    finalText: event.text,
+  }
+}
+
+/** The run keeps the schema that its model has read, whatever is configured later. */
+export function runAfterOutputRequest(run: Run, { output_schema }: EventOf<'OutputRequest'>): Run {
+  const outputSchema = output_schema ?? run.outputSchema
+  return { ...run, ...(outputSchema && { outputSchema }), outputRequests: (run.outputRequests ?? 0) + 1 }
+}
+
+type Spending = { readonly run: Run | undefined; readonly usage: UsageByModel; readonly costUsd: number | undefined }
+
+type Besides = Pick<EventOf<'ConfigUpdate'>, 'model' | 'usage' | 'cost_usd'> & { readonly run_id?: string | undefined }
+
+/** Counts what a summary or a title took: for the run that it was made in, if any, and for the conversation. It is not a step. */
+export function spentBesides(before: Spending, { run_id, model, usage, cost_usd }: Besides): Spending {
+  const { run } = before
+  if (model === undefined || !usage) return { run, usage: before.usage, costUsd: before.costUsd }
+  const add = (spent: Pick<Spending, 'usage' | 'costUsd'>) => {
+    return { usage: countUsage(spent.usage, model, usage), costUsd: addCost(spent.costUsd, cost_usd) }
+  }
+  return { run: run && run.id === run_id ? { ...run, ...add(run) } : run, ...add(before) }
+}
+
+/** Returns the input and output tokens of all models. */
+export function tokensIn(usage: UsageByModel = {}): number {
+  return Object.values(usage).reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0)
+}
+
+export function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {
+  return { ...total, [model]: addUsage(total[model] ?? NO_USAGE, usage) }
+}
+
+/** The run's time does not count while it waits for a user or in the queue. */
+function countTime(run: Run, before: Status, { status, reason, timestamp }: EventOf<'StatusUpdate'>): Run {
+  if (status === 'running') {
+    return before === 'running' && reason !== DEQUEUED ? run : { ...run, activeSince: timestamp }
+  }
+  if (before !== 'running') return run
+  // A clock that was set back must not extend the time limit.
+  return { ...run, activeMs: run.activeMs + Math.max(0, Date.parse(timestamp) - Date.parse(run.activeSince)) }
+}

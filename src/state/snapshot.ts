@@ -1,0 +1,229 @@
+/**
+ * The snapshot of a conversation's state, so that its log need not be read: `meta.json` in its directory. It is a
+ * cache; the log is authoritative.
+ */
+import { z } from 'zod'
+import { PostedMessage } from '../contract/run.ts'
+import { ToolChoice } from '../contract/llm-config.ts'
+import { EVENT_VERSION } from '../contract/events/event.ts'
+import { AskedQuestion } from '../contract/events/questions.ts'
+import { Status } from '../contract/events/status.ts'
+import { Decision, PermissionMode, PermissionRules } from '../contract/permission.ts'
+import { UsageByModel } from '../contract/message.ts'
+import { TaskProgress } from '../contract/task.ts'
+import type { Forgotten as ForgottenEvents, AgentState, Subagent } from './state-shape.ts'
+import type { Cycle as CycleState, Streak as StreakState } from './repeats/cycle.ts'
+import { MAX_DIFFERENT } from './repeats/cycle.ts'
+import type { Repeats as RepeatsState } from './repeats/repeats.ts'
+import type { ToolCall } from './tool-call.ts'
+import type { OpenRequest } from './open-request.ts'
+import { Answered } from './answered.ts'
+import type { Run as RunState } from './run-state.ts'
+import type { State } from './state.ts'
+import type { OpenTask as TaskState } from './task-state.ts'
+import { Settings } from './settings.ts'
+import { EMPTY_STATE } from './state.ts'
+
+/** Where the snapshots of conversations are. */
+type Snapshots = {
+  conversation(id: string): {
+    readSnapshot(): Promise<unknown>
+    writeSnapshot(snapshot: object): Promise<void>
+  }
+}
+
+/** A schema for each field: one without would be lost. */
+type Fields<T> = Readonly<Record<keyof T, z.ZodType>>
+
+const Run = z.object({
+  id: z.string(),
+  startedAt: z.string(),
+  startSeq: z.number(),
+  steps: z.number(),
+  maxSteps: z.number().optional(),
+  outputSchema: z.record(z.string(), z.unknown()).optional(),
+  outputRequests: z.number().optional(),
+  toolChoice: ToolChoice.optional(),
+  activeSince: z.string(),
+  activeMs: z.number(),
+  usage: UsageByModel,
+  costUsd: z.number().optional(),
+  finalText: z.string(),
+  blockedStops: z.number().optional(),
+} satisfies Fields<RunState>)
+
+const Request = z.object({
+  id: z.string(),
+  isReleased: z.boolean(),
+  calls: z.array(
+    z.object({
+      toolUseId: z.string(),
+      name: z.string(),
+      input: z.unknown(),
+      inputHash: z.string(),
+      definitionHash: z.string().optional(),
+      reason: z.string(),
+      rules: z.array(z.string()).optional(),
+      decision: Decision.optional(),
+    } satisfies Fields<OpenRequest['calls'][number]>),
+  ),
+} satisfies Fields<OpenRequest>)
+
+const OpenTask = z.object({
+  id: z.string(),
+  type: z.enum(['AgentRun', 'Command', 'Ticker']),
+  title: z.string(),
+  status: z.enum(['pending', 'running']),
+  seq: z.number(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  runId: z.string().optional(),
+  progress: TaskProgress.optional(),
+} satisfies Fields<TaskState>)
+
+const OpenCall = z.object({
+  toolUseId: z.string(),
+  name: z.string(),
+  input: z.unknown(),
+  runId: z.string().optional(),
+  isChanged: z.boolean().optional(),
+  changedBy: z.literal('hook').optional(),
+  approvedDefinition: z.string().optional(),
+  clientResult: z.object({ output: z.unknown(), isError: z.boolean() }).optional(),
+  hook: z
+    .object({
+      decision: z.enum(['allow', 'ask', 'deny']).optional(),
+      reason: z.string().optional(),
+      context: z.string().optional(),
+    })
+    .optional(),
+} satisfies Fields<ToolCall>)
+
+const Forgotten = z.object({ seq: z.number(), throughSeq: z.number() } satisfies Fields<ForgottenEvents>)
+
+const Cycle = z.object({
+  recent: z.array(z.string()),
+  lengths: z.array(z.number()).length(MAX_DIFFERENT),
+} satisfies Fields<CycleState>)
+
+const Streak = z.object({ recent: z.array(z.string()), times: z.number() } satisfies Fields<StreakState>)
+
+const InCommon = z.object({ hash: z.string(), times: z.number() })
+
+const Turn = z.object({
+  print: z.number(),
+  ms: z.number(),
+  results: z.array(z.string()),
+  failed: z.object({ calls: z.array(z.string()), error: z.string(), kind: z.string() }).optional(),
+} satisfies Fields<NonNullable<RepeatsState['turn']>>)
+
+const Failures = z.object({
+  times: z.number(),
+  same: Cycle,
+  alike: Cycle,
+  error: InCommon.optional(),
+  kind: InCommon.optional(),
+} satisfies Fields<NonNullable<RepeatsState['failures']>>)
+
+const Repeats = z
+  .object({
+    calls: Streak.optional(),
+    unchanged: Streak.optional(),
+    // In files of earlier versions a list of hashes: such a run counts from there.
+    failures: Failures.optional().catch(undefined),
+    texts: z.number().optional(),
+    turn: Turn.optional(),
+  } satisfies Fields<RepeatsState>)
+  .default({})
+
+const OpenSubagent = z.object({
+  toolUseId: z.string(),
+  callerId: z.string().optional(),
+  agentId: z.string(),
+  name: z.string(),
+  tools: z.array(z.string()),
+  deny: z.array(z.string()),
+  model: z.string().optional(),
+  mode: PermissionMode.optional(),
+  isBackground: z.boolean(),
+  firstSeq: z.number(),
+  agent: z.object({
+    run: Run.optional(),
+    openCalls: z.array(OpenCall),
+    request: Request.optional(),
+    holdsCalls: z.boolean(),
+    lastOutputs: z.record(z.string(), z.unknown()),
+    readThrough: z.number(),
+    repeats: Repeats,
+    granted: PermissionRules.optional(),
+    answered: Answered.optional(),
+    forgotten: Forgotten.optional(),
+  } satisfies Fields<AgentState>),
+} satisfies Fields<Subagent>)
+
+/** `meta.json`: the state as of `lastSeq`; the fold continues with the rest of the log. */
+const Meta = z.object({
+  /** The highest version of the folded events that the writer understood. */
+  format: z.int().max(EVENT_VERSION),
+  id: z.string(),
+  status: Status,
+  reason: z.string(),
+  lastSeq: z.number(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  settings: Settings,
+  // Missing in files of earlier versions, which had no hooks.
+  hooksAt: z.number().default(0),
+  run: Run.optional(),
+  openCalls: z.array(OpenCall),
+  // Missing in files of earlier versions, which had no subagents.
+  subagents: z.array(OpenSubagent).default([]),
+  request: Request.optional(),
+  postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
+  // Missing in files of earlier versions, which had no tool of that kind.
+  lastOutputs: z.record(z.string(), z.unknown()).default({}),
+  granted: PermissionRules.optional(),
+  // Missing in files of earlier versions: such a run asks the model once more.
+  answered: Answered.optional(),
+  // Missing in files of earlier versions: such a run reads the whole log.
+  forgotten: Forgotten.optional(),
+  // Missing in files of earlier versions, which had no tasks.
+  tasks: z.array(OpenTask).default([]),
+  // Missing in files of earlier versions, whose agents asked nothing.
+  questions: z
+    .array(z.object({ id: z.string(), toolUseId: z.string(), askedAt: z.string(), questions: z.array(AskedQuestion) }))
+    .default([]),
+  holdsCalls: z.boolean().default(false),
+  // Missing in files of earlier versions, which had no network requests.
+  networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
+  runRequestedAt: z.number(),
+  // Missing in files of earlier versions, which had no subagents in the background.
+  subagentEndedAt: z.number().default(0),
+  lastRun: z.object({ id: z.string(), startSeq: z.number() }).optional(),
+  // Missing in files of earlier versions, which did not count them.
+  runsInARow: z.number().default(0),
+  // Missing in files of earlier versions: everything counts as read.
+  readThrough: z.number().optional(),
+  repeats: Repeats,
+  usage: UsageByModel,
+  costUsd: z.number().optional(),
+  preview: z.string(),
+  version: z.number(),
+} satisfies Fields<State & { readonly format: number }>)
+
+/** Returns the last stored state, or undefined if it is missing or unreadable: fold the log from the start then. */
+export async function readSnapshot(storage: Snapshots, id: string): Promise<State | undefined> {
+  const parsed = Meta.safeParse(await storage.conversation(id).readSnapshot())
+  // The file is missing, torn or of another version; it is only a cache.
+  if (!parsed.success || parsed.data.id !== id) return undefined
+  // An older server wrote it, without what newer events say: a permission rule would be lost.
+  if (parsed.data.format < Math.min(parsed.data.version, EVENT_VERSION)) return undefined
+  const { format: _, ...noted } = parsed.data
+  const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- optional fields of the schema are `undefined` ones of the state
+  return { ...EMPTY_STATE, ...meta } as State
+}
+
+export async function writeSnapshot(storage: Snapshots, state: State): Promise<void> {
+  await storage.conversation(state.id).writeSnapshot({ format: Math.min(state.version, EVENT_VERSION), ...state })
+}

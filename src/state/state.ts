@@ -1,0 +1,257 @@
+/**
+ * The state of a conversation as a pure fold over its events. The only file that decides which event leads to which
+ * status.
+ */
+import { z } from 'zod'
+import { NO_REPEATS, repeatsAfter } from './repeats/repeats.ts'
+import type { GateRules, GatedCall } from '../policy/rules/gate-rules.ts'
+import { hashInput } from '../policy/rules/input-hash.ts'
+import { mcpRules } from './mcp-rules.ts'
+import { joinedRules } from '../policy/rules/rule-set.ts'
+import { withPostedKey } from './idempotency.ts'
+import { isAllowed, openRequest, releasedRequest } from './open-request.ts'
+import { questionsAfter, questionsAfterResult } from './open-questions.ts'
+import { withClientResult } from './client-result.ts'
+import { answeredAfterEnd, answeredAfterResult, answeredBy } from './answered.ts'
+import { afterDecision } from './decided-calls.ts'
+import { afterHook, withoutVerdicts } from './hooked-calls.ts'
+import { networkRequestsAfter } from './network-requests.ts'
+import { tasksAfter, tasksInRun } from './task-state.ts'
+import type { Event, EventOf } from '../contract/events/event.ts'
+import { EVENT_VERSION } from '../contract/events/event.ts'
+import { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
+import { addCost } from '../contract/message.ts'
+import { Problem } from '../contract/problem.ts'
+import { TOOLS_KEPT_IN_LOG } from './tool-roles.ts'
+import { previewOf } from './preview.ts'
+import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
+import { Settings, settingsIn } from './settings.ts'
+import type { AgentState, State } from './state-shape.ts'
+import { foldSubagent, parentOf, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
+import { grantedByMessage, grantedByResult } from './used-entries.ts'
+
+export type { State } from './state-shape.ts'
+export { EMPTY_STATE } from './state-shape.ts'
+
+/** Returns the state after one more event. Pure. */
+export function fold(state: State, event: Event): State {
+  return parentOf(event) === undefined ? foldOwn(state, event) : foldSubagent(state, event, foldOwn)
+}
+
+/** The event belongs to the agent whose part of the state this is. */
+function foldOwn(state: State, event: Event): State {
+  const next = {
+    ...state,
+    id: event.conversation_id,
+    lastSeq: event.seq,
+    createdAt: state.createdAt || event.timestamp,
+    updatedAt: event.timestamp,
+    version: Math.max(state.version, event.version),
+    repeats: repeatsAfter(state.repeats, event, state.openCalls),
+  }
+  switch (event.type) {
+    case 'SystemInit':
+      return { ...next, settings: readSettings(state, event, () => Settings.parse(settingsIn(event))) }
+    case 'ConfigUpdate':
+      return afterConfig(next, event)
+    case 'UserMessage':
+      return {
+        ...next,
+        postedKeys: withPostedKey(state.postedKeys, event),
+        runRequestedAt: event.run ? event.seq : state.runRequestedAt,
+        runsInARow: 0,
+        answered: undefined,
+        granted: grantedByMessage(state.settings.project_settings, event),
+        preview: state.preview || previewOf(event),
+      }
+    case 'OutputRequest':
+      return { ...next, run: state.run && runAfterOutputRequest(state.run, event), answered: undefined }
+    case 'AssistantMessage':
+      return afterAnswer(next, event)
+    case 'Condensation':
+      return { ...next, forgotten: forgottenAfter(state, event), ...spentBesides(state, event) }
+    case 'ToolUse':
+      return afterCall(next, event)
+    case 'ToolResult':
+      return afterResult(next, event)
+    case 'PermissionRequest':
+      return { ...next, request: openRequest(event) }
+    case 'PermissionDecision':
+      return afterDecision(next, event)
+    case 'UserQuestion':
+    case 'UserAnswer':
+      return { ...next, questions: questionsAfter(state.questions, event) }
+    case 'ClientToolResult':
+      return { ...next, openCalls: withClientResult(state.openCalls, event) }
+    case 'StatusUpdate':
+      return afterStatus(next, event)
+    case 'TaskUpdate':
+      return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
+    case 'ClientEvent':
+      return { ...next, postedKeys: withPostedKey(state.postedKeys, event) }
+    case 'NetworkRequest':
+    case 'NetworkDecision':
+      return { ...next, networkRequests: networkRequestsAfter(state.networkRequests, event) }
+    case 'ForkedFrom':
+      return afterFork(next, event)
+    case 'HookEvent':
+      return afterHook(next, event)
+    case 'SubagentStart':
+    case 'SecretsUpdate':
+    case 'ClientToolCall':
+    case 'FileUpdate':
+    case 'NetworkAccess':
+    case 'McpServerUpdate':
+    case 'CommandResult':
+    case 'ModelRetry':
+    case 'ErrorEvent':
+      return next
+    case 'Result':
+      return { ...next, answered: answeredAfterEnd(state.answered, event) }
+    default:
+      // An event of a newer server may change the state: continue reading, but do not run.
+      event satisfies never
+      return { ...next, version: Math.max(next.version, EVENT_VERSION + 1) }
+  }
+}
+
+/**
+ * Returns the open calls as the permission gate needs them. An approval applies to the call as shown, by id and
+ * content.
+ */
+export function gatedCalls({ openCalls, request }: State): GatedCall[] {
+  return openCalls.map(({ toolUseId, name, input, hook }) => ({
+    toolUseId,
+    name,
+    input,
+    hook,
+    // Asked for one by one, because the hash of a large input takes time.
+    get approved() {
+      return isAllowed(request, toolUseId, () => hashInput(name, input))
+    },
+  }))
+}
+
+/** The rules and the mode of the conversation; `rulesOfAgent` has those of a subagent. */
+export const rulesOf = ({ settings, granted }: Pick<State, 'settings' | 'granted'>): GateRules => ({
+  mode: settings.permission_mode ?? 'bypass',
+  confirmation: settings.confirmation_mode ?? false,
+  rules: joinedRules(
+    settings.permission_rules,
+    settings.project_settings?.permission_rules,
+    granted,
+    mcpRules(settings.mcp),
+  ),
+})
+
+/**
+ * Settings of a newer version may be unreadable: the conversation can still be read, but not run. Settings of our
+ * version that do not parse are damage.
+ */
+function readSettings(state: State, event: Event, parse: () => Settings): Settings {
+  try {
+    return parse()
+  } catch (cause) {
+    if (event.version > EVENT_VERSION) return state.settings
+    throw new Problem(
+      'conversation_damaged',
+      `Event ${event.seq} of this conversation contains invalid settings. Restore events.jsonl from a backup.`,
+      { cause },
+    )
+  }
+}
+
+/** A fork is independent from here on: earlier events were made, paid for and requested by the original. */
+function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
+  const settings = readSettings(state, event, () => Settings.parse(event.options_summary))
+  return {
+    ...state,
+    settings,
+    createdAt: event.timestamp,
+    usage: {},
+    costUsd: undefined,
+    postedKeys: [],
+    granted: undefined,
+    answered: undefined,
+  }
+}
+
+function afterConfig(state: State, event: EventOf<'ConfigUpdate'>): State {
+  const settings = readSettings(state, event, () => withChanges(state.settings, event.changes))
+  const spent = spentBesides(state, event)
+  if (!('hooks' in event.changes)) return { ...state, ...spent, settings }
+  const subagents = unjudgedSubagents(state.subagents)
+  const openCalls = withoutVerdicts(state.openCalls)
+  return { ...state, ...spent, settings, hooksAt: event.seq, openCalls, subagents }
+}
+
+/** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
+function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
+  const { llm_config, dropped, ...rest } = changes
+  const names = new Set<string>(z.array(DroppedCredential).default([]).parse(dropped))
+  const kept = Object.fromEntries(Object.entries(settings.llm_config).filter(([name]) => !names.has(name)))
+  const merged = llm_config ? { ...kept, ...LlmConfig.parse(llm_config) } : kept
+  const output_schema = 'output_schema' in rest ? (rest['output_schema'] ?? undefined) : settings.output_schema
+  return Settings.parse({ ...settings, ...rest, output_schema, llm_config: merged })
+}
+
+function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
+  const { status, reason } = event
+  const run = runAfter(state.run, state.status, event)
+  const request = status === 'running' ? releasedRequest(state.request) : state.request
+  // A pause, a restart of the server and `max_steps` change nothing about what the agent repeats.
+  const continues = run?.id === state.run?.id || status === 'paused' || state.status === 'paused'
+  const repeats = continues ? state.repeats : NO_REPEATS
+  const holdsCalls = status === 'waiting_for_input' || (state.holdsCalls && status !== 'running')
+  const granted = run || !state.run ? state.granted : undefined
+  const tasks = tasksInRun(state.tasks, run?.id)
+  const subagents = status === 'running' ? releasedSubagents(state.subagents) : state.subagents
+  const isNew = run !== undefined && run.id !== state.run?.id
+  const begun = isNew && {
+    runsInARow: countInARow(state.runsInARow, reason),
+    lastRun: { id: run.id, startSeq: run.startSeq },
+  }
+  return { ...state, status, reason, run, ...begun, request, holdsCalls, repeats, granted, tasks, subagents }
+}
+
+/** One that forgets less than an earlier one only shortens results. */
+function forgottenAfter({ forgotten }: AgentState, event: EventOf<'Condensation'>): AgentState['forgotten'] {
+  const { seq, forgotten_through_seq: throughSeq } = event
+  return throughSeq > (forgotten?.throughSeq ?? 0) ? { seq, throughSeq } : forgotten
+}
+
+function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
+  const usage = countUsage(state.usage, event.model, event.usage)
+  const costUsd = addCost(state.costUsd, event.cost_usd)
+  // Events of earlier versions do not record it: everything before the answer counts as read.
+  const readThrough = event.read_through ?? event.seq
+  const answered = answeredBy(event)
+  return { ...state, run: state.run && runAfterAnswer(state.run, event), readThrough, usage, costUsd, answered }
+}
+
+function afterCall(state: State, event: EventOf<'ToolUse'>): State {
+  const { tool_use_id: toolUseId, name, input, run_id: runId } = event
+  return { ...state, openCalls: [...state.openCalls, { toolUseId, name, input, runId }] }
+}
+
+function afterResult(state: State, event: EventOf<'ToolResult'>): State {
+  const openCalls = state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id)
+  const request = openCalls.length ? state.request : undefined
+  const questions = questionsAfterResult(state.questions, event.tool_use_id)
+  const holdsCalls = state.holdsCalls && openCalls.length > 0
+  const granted = grantedByResult(state, event)
+  const subagents = withoutAnswered(state.subagents, event.tool_use_id)
+  const name = state.openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
+  const lastOutputs = outputsAfter(state, name, event)
+  const answered = answeredAfterResult(state.answered, name, event)
+  return { ...state, openCalls, subagents, request, questions, holdsCalls, granted, lastOutputs, answered }
+}
+
+function outputsAfter(
+  { lastOutputs }: State,
+  name: string | undefined,
+  event: EventOf<'ToolResult'>,
+): State['lastOutputs'] {
+  const isKept = name !== undefined && TOOLS_KEPT_IN_LOG.has(name) && !event.is_error
+  return isKept ? { ...lastOutputs, [name]: event.output } : lastOutputs
+}

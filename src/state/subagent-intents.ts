@@ -1,0 +1,45 @@
+/** Decides the events of intents about subagents. Pure. */
+import type { EventDraft } from '../contract/events/event.ts'
+import { inRun, isAwake, mayFollow, start } from './drafts.ts'
+import type { State } from './state.ts'
+import { findSubagent } from './subagents.ts'
+
+type StartDraft = Extract<EventDraft, { type: 'SubagentStart' }>
+
+export type NewSubagent = Omit<StartDraft, 'type' | 'source' | 'run_id'>
+
+/** A call begins to work with a subagent. */
+export type StartSubagentIntent = { kind: 'start_subagent'; subagent: NewSubagent }
+
+/** Subagents of a conversation that have not ended. */
+export const MAX_OPEN = 32
+
+/** Returns nothing if the call has its result meanwhile, or if others have begun since it was planned. */
+export function decideStartSubagent(state: State, { subagent }: StartSubagentIntent): EventDraft[] {
+  const { parent_tool_use_id: id } = subagent
+  const isOpen = [state, ...state.subagents.map(({ agent }) => agent)].some(({ openCalls }) =>
+    openCalls.some(({ toolUseId }) => toolUseId === id),
+  )
+  const isTaken = state.subagents.some((each) => each.agentId === subagent.agent_id)
+  if (!isOpen || isTaken || findSubagent(state, id) || state.subagents.length >= MAX_OPEN) return []
+  return [{ type: 'SubagentStart', source: 'environment', ...inRun(state), ...subagent }]
+}
+
+/** A subagent in the background has ended: `events` are those of its end. `newRunId` is for the run that reads its result. */
+export type EndBackgroundIntent = {
+  kind: 'end_background'
+  toolUseId: string
+  events: readonly EventDraft[]
+  newRunId: string
+}
+
+const waiting = (draft: EventDraft): EventDraft =>
+  draft.type === 'Result' && draft.background_agent_id !== undefined ? { ...draft, waits_for_user: true } : draft
+
+/** An active run reads the result before it ends, and a run starts if none is active. What a hook has ended starts nothing. */
+export function decideEndBackground(state: State, { toolUseId, events, newRunId }: EndBackgroundIntent): EventDraft[] {
+  if (!findSubagent(state, toolUseId)) return []
+  const isEndedByHook = events.some((event) => event.type === 'Result' && event.stop_reason === 'hook')
+  if (!isAwake(state.status) || isEndedByHook) return [...events]
+  return mayFollow(state) ? [...events, start(state, newRunId, 'subagent')] : events.map(waiting)
+}

@@ -1,0 +1,165 @@
+/**
+ * The open subagents of a conversation, as a pure fold. Each has the part of the state that belongs to one agent, and its
+ * events are folded into that part as those of the main agent are into the state.
+ */
+import type { Event, EventOf } from '../contract/events/event.ts'
+import { addCost } from '../contract/message.ts'
+import type { OpenRequest } from './open-request.ts'
+import { releasedRequest, undecidedCalls } from './open-request.ts'
+import { withoutVerdicts } from './hooked-calls.ts'
+import type { Run } from './run-state.ts'
+import { countUsage } from './run-state.ts'
+import type { AgentState, State, Subagent } from './state-shape.ts'
+import { NO_AGENT } from './state-shape.ts'
+
+type Fold = (state: State, event: Event) => State
+
+/** The call of the subagent that the event belongs to; undefined for the main agent. */
+export const parentOf = (event: Event): string | undefined =>
+  'parent_tool_use_id' in event ? event.parent_tool_use_id : undefined
+
+export function findSubagent({ subagents }: Pick<State, 'subagents'>, toolUseId: string): Subagent | undefined {
+  return subagents.find((each) => each.toolUseId === toolUseId)
+}
+
+/** The subagent whose open call this is; undefined for a call of the main agent. */
+export const callerOf = ({ subagents }: Pick<State, 'subagents'>, toolUseId: string): Subagent | undefined =>
+  subagents.find(({ agent }) => agent.openCalls.some((call) => call.toolUseId === toolUseId))
+
+/** Returns the state after an event of a subagent. `fold` folds the events of one agent. */
+export function foldSubagent(state: State, event: Event, fold: Fold): State {
+  const toolUseId = parentOf(event)
+  if (event.type === 'SubagentStart') return begin(fold(state, event), event)
+  const subagent = state.subagents.find((each) => each.toolUseId === toolUseId)
+  const within = fold({ ...state, ...(subagent?.agent ?? NO_AGENT) }, event)
+  const after = { ...within, ...agentStateOf(state), run: runOfMain(state, event) }
+  if (!subagent) return after
+  if (event.type === 'Result') {
+    const subagents = after.subagents.filter((each) => each !== subagent)
+    return { ...after, subagents, ...(subagent.isBackground && { subagentEndedAt: event.seq }) }
+  }
+  const next = { ...subagent, agent: agentStateOf(within) }
+  return { ...after, subagents: after.subagents.map((each) => (each === subagent ? next : each)) }
+}
+
+/** Returns the subagents when the status is `running` again: what was decided is released to run. */
+export function releasedSubagents(subagents: readonly Subagent[]): readonly Subagent[] {
+  if (!subagents.some(({ agent }) => agent.request)) return subagents
+  return subagents.map((each) => ({ ...each, agent: { ...each.agent, request: releasedRequest(each.agent.request) } }))
+}
+
+/** Other hooks decide from now on. */
+export function unjudgedSubagents(subagents: readonly Subagent[]): readonly Subagent[] {
+  return subagents.map((each) => {
+    return { ...each, agent: { ...each.agent, openCalls: withoutVerdicts(each.agent.openCalls) } }
+  })
+}
+
+/** Without the subagent of a call that has its result, unless it works in the background. */
+export function withoutAnswered(subagents: readonly Subagent[], toolUseId: string): readonly Subagent[] {
+  if (!subagents.some((each) => each.toolUseId === toolUseId && !each.isBackground)) return subagents
+  return subagents.filter((each) => each.toolUseId !== toolUseId || each.isBackground)
+}
+
+/** The state as the subagent has it, for everything that works for one agent. Its model is that of the conversation. */
+export function stateOf(state: State, subagent: Subagent): State {
+  const { settings } = state
+  const { mode } = subagent
+  return {
+    ...state,
+    ...subagent.agent,
+    granted: state.granted,
+    settings: {
+      ...settings,
+      tools: [...subagent.tools],
+      ...(mode && settings.permission_mode !== 'callback' && { permission_mode: mode }),
+    },
+  }
+}
+
+/** True if it cannot continue before somebody decides about one of its calls, or of all of its subagents. */
+export function isBlocked(state: Pick<State, 'subagents'>, { agent, toolUseId }: Subagent): boolean {
+  if (undecidedCalls(agent.request).length > 0) return true
+  const own = state.subagents.filter(({ callerId, isBackground }) => callerId === toolUseId && !isBackground)
+  return own.length > 0 && own.every((each) => isBlocked(state, each))
+}
+
+/** The requests of all agents that wait for a decision. */
+export const openRequests = ({ request, subagents }: Pick<State, 'request' | 'subagents'>): OpenRequest[] =>
+  [request, ...subagents.map(({ agent }) => agent.request)]
+    .filter((each) => each !== undefined)
+    .filter((each) => undecidedCalls(each).length > 0)
+
+/** True if the main agent waits for subagents, and none of them can continue before somebody decides. */
+export function waitsForSubagents(state: Pick<State, 'subagents'>): boolean {
+  const own = state.subagents.filter(({ callerId, isBackground }) => callerId === undefined && !isBackground)
+  return own.length > 0 && own.every((each) => isBlocked(state, each))
+}
+
+/** True if subagents work in the background, or will when the conversation is not paused any more. */
+export const areInBackground = ({ subagents }: Pick<State, 'subagents'>) =>
+  subagents.some(({ isBackground }) => isBackground)
+
+/** True if one of them works, or is about to: it neither waits for a decision nor is paused. */
+export const canWorkInBackground = (state: Pick<State, 'status' | 'subagents'>): boolean =>
+  state.status !== 'paused' && state.subagents.some((each) => each.isBackground && !isBlocked(state, each))
+
+/** True if the main agent does not wait for it: it, or the subagent that called it, works in the background. */
+export function isDetached(state: Pick<State, 'subagents'>, subagent: Subagent): boolean {
+  if (subagent.isBackground) return true
+  const caller = subagent.callerId === undefined ? undefined : findSubagent(state, subagent.callerId)
+  return caller !== undefined && isDetached(state, caller)
+}
+
+/** How deep the subagents of this agent are nested: 1 for those of the main agent. */
+export function depthBelow(state: Pick<State, 'subagents'>, agentCallId: string | undefined): number {
+  const agent = agentCallId === undefined ? undefined : findSubagent(state, agentCallId)
+  return agent ? 1 + depthBelow(state, agent.callerId) : 1
+}
+
+function agentStateOf(state: State): AgentState {
+  const { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted, answered, forgotten } = state
+  return { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted, answered, forgotten }
+}
+
+function begin(state: State, event: EventOf<'SubagentStart'>): State {
+  const { parent_tool_use_id: toolUseId, seq } = event
+  const caller = callerOf(state, toolUseId)
+  const subagent: Subagent = {
+    toolUseId,
+    callerId: caller?.toolUseId,
+    agentId: event.agent_id,
+    name: event.agent_name,
+    tools: event.tools,
+    deny: event.disallowed_tools ?? [],
+    model: event.model,
+    mode: event.permission_mode,
+    isBackground: event.background,
+    firstSeq: event.first_seq ?? seq,
+    agent: { ...NO_AGENT, run: runOf(event) },
+  }
+  return { ...state, subagents: [...state.subagents, subagent] }
+}
+
+function runOf({ run_id: id = '', timestamp, seq, max_steps: maxSteps }: EventOf<'SubagentStart'>): Run {
+  return {
+    id,
+    startedAt: timestamp,
+    startSeq: seq,
+    steps: 0,
+    maxSteps,
+    activeSince: timestamp,
+    activeMs: 0,
+    usage: {},
+    costUsd: undefined,
+    finalText: '',
+  }
+}
+
+/** What a subagent spends counts for the run, too. */
+function runOfMain({ run }: State, event: Event): Run | undefined {
+  if (event.type !== 'AssistantMessage' && event.type !== 'Condensation') return run
+  const { model, usage, cost_usd } = event
+  if (!run || run.id !== event.run_id || model === undefined || !usage) return run
+  return { ...run, usage: countUsage(run.usage, model, usage), costUsd: addCost(run.costUsd, cost_usd) }
+}

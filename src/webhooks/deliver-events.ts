@@ -1,0 +1,140 @@
+/**
+ * Delivers events to one callback: reads the event feed and continues with the next event when this one is delivered or
+ * given up.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { follow } from '../events/event-feed.ts'
+import { headerOf } from '../events/event-header.ts'
+import type { EventLog } from '../events/event-log.ts'
+import type { StoredEvent } from '../events/event-store.ts'
+import type { Failing } from './backoff.ts'
+import { afterFailure } from './backoff.ts'
+import type { Credentials } from './callback-record.ts'
+import type { DeliveryHistory } from './delivery-history.ts'
+import type { Attempt, CallbackDispatcher } from './dispatcher.ts'
+
+export type Delivering = {
+  readonly log: EventLog
+  readonly dispatcher: CallbackDispatcher
+  readonly url: string
+  readonly credentials: Credentials
+  /** Absent: all types. */
+  readonly types: ReadonlySet<string> | undefined
+  readonly history: DeliveryHistory
+  readonly progress: () => Progress
+  /** Called immediately; progress is stored later. */
+  readonly onProgress: (progress: Progress) => void
+  readonly onDisable: (reason: string) => void
+  /** Called if the log could not be read. */
+  readonly onError: (error: unknown) => void
+}
+
+/** `cursor`: seq up to which nothing is left to do. */
+export type Progress = { readonly cursor: number; readonly failing: Failing | undefined }
+
+/** Memory of a waiting callback: the backlog is on disk, and the feed resumes at the cursor. */
+const LIMITS = { softBytes: 0, hardBytes: 64 * 1024, hardRecords: 256 }
+const PAGE = { limit: 32, maxBytes: 64 * 1024 }
+
+/** Resolves when it ends: by the signal, with the log, or because the callback was disabled. Never throws. */
+export async function deliverEvents(subject: Delivering, signal: AbortSignal): Promise<void> {
+  const state: AttemptState = { lastFailureAt: undefined, waitingSince: undefined }
+  const unwatch = subject.dispatcher.watch(() => state.waitingSince)
+  try {
+    while (!signal.aborted && !subject.log.ended) {
+      const waitMs = await deliverUntilFailure(subject, state, signal).catch((error: unknown) => {
+        if (!signal.aborted) subject.onError(error)
+        return subject.dispatcher.timing.longestWaitMs
+      })
+      if (waitMs === 'over') return
+      // Close the feed: while a receiver is down, its callback holds nothing except this timer.
+      await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {})
+    }
+  } finally {
+    unwatch()
+  }
+}
+
+type AttemptState = {
+  /** From `performance.now()`. */
+  lastFailureAt: number | undefined
+  /** When the current event was stored, while its delivery is attempted. */
+  waitingSince: number | undefined
+}
+
+/** Returns how long to wait before continuing. */
+async function deliverUntilFailure(
+  subject: Delivering,
+  state: AttemptState,
+  signal: AbortSignal,
+): Promise<number | 'over'> {
+  const { log, types, dispatcher, progress, onProgress } = subject
+  const { silenceMs: heartbeatMs } = dispatcher.timing
+  const options = { afterSeq: progress().cursor, signal, limits: LIMITS, page: PAGE, heartbeatMs }
+  for await (const { records, reachedSeq, end } of follow(log, { ...options, ...(types && { types }) })) {
+    for (const record of records) {
+      if (record.seq === undefined) continue // a transient event, which the callback did not ask for
+      const waitMs = await deliverOne(subject, state, record, signal)
+      if (waitMs !== undefined) return waitMs
+    }
+    if (reachedSeq > progress().cursor) onProgress({ ...progress(), cursor: reachedSeq })
+    // The events that it was too slow for are on disk.
+    if (end) return end === 'lagged' ? 0 : 'over'
+  }
+  return 'over'
+}
+
+/** Returns undefined if the next event may follow. */
+async function deliverOne(
+  { dispatcher, log, url, credentials, history, progress, onProgress, onDisable }: Delivering,
+  state: AttemptState,
+  stored: StoredEvent,
+  signal: AbortSignal,
+): Promise<number | 'over' | undefined> {
+  const { seq } = stored
+  const { id, type, timestamp } = headerOf(stored)
+  state.waitingSince = Date.parse(timestamp)
+  const body = `{"conversation_id":"${log.conversationId}","event":${stored.json}}`
+  const attempt = await dispatcher.send({ url, credentials, id, body }, signal)
+  const noted = { event_id: id, seq, type, ...toldOf(attempt) }
+  if (attempt.outcome === 'delivered') {
+    state.waitingSince = state.lastFailureAt = undefined
+    history.note({ ...noted, status: 'delivered' })
+    onProgress({ cursor: seq, failing: undefined })
+    return undefined
+  }
+
+  // Not from `attempt.at`, because the wall clock may jump.
+  const now = performance.now()
+  const sinceLastMs = state.lastFailureAt === undefined ? undefined : now - state.lastFailureAt
+  state.lastFailureAt = now
+  const verdict = afterFailure(progress().failing, { ...attempt, sinceLastMs }, dispatcher.timing)
+  const { failing } = verdict
+  switch (verdict.next) {
+    case 'wait': {
+      const next_attempt_at = new Date(Date.now() + verdict.ms).toISOString()
+      history.note({ ...noted, status: 'pending', next_attempt_at })
+      onProgress({ ...progress(), failing })
+      return verdict.ms
+    }
+    case 'pass_over':
+      state.waitingSince = undefined
+      history.note({ ...noted, status: 'failed' })
+      onProgress({ cursor: seq, failing })
+      return undefined
+    case 'disable':
+      history.note({ ...noted, status: 'pending' })
+      onProgress({ ...progress(), failing })
+      onDisable(verdict.reason)
+      return 'over'
+  }
+}
+
+export function toldOf({ at, durationMs, status, error }: Attempt) {
+  return {
+    at: new Date(at).toISOString(),
+    duration_ms: durationMs,
+    ...(status !== undefined && { response_status: status }),
+    ...(error !== undefined && { error }),
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * What the callbacks of all conversations share: the limit of concurrent requests, a single delivery attempt, and the
+ * counters.
+ */
+import { Queue } from '../lib/queue.ts'
+import { retryAfterMs } from '../lib/retry-after.ts'
+import { withinTime } from '../lib/bounded-wait.ts'
+import { AddressRefused } from '../security/guarded-connector.ts'
+import type { SafeFetch } from '../security/safe-fetch.ts'
+import { signWebhook } from '../security/webhook-signature.ts'
+import type { BackoffTiming } from './backoff.ts'
+import { BACKOFF } from './backoff.ts'
+import type { Credentials } from './callback-record.ts'
+import { signingSecrets } from './callback-record.ts'
+
+export type Outcome = 'delivered' | 'refused' | 'timeout' | 'network' | 'address'
+
+/** One attempt and its outcome; `refused`: the status was not 2xx. */
+export type Attempt = {
+  readonly outcome: Outcome
+  readonly at: number
+  readonly durationMs: number
+  readonly status?: number
+  /** Absent if it was delivered. */
+  readonly error?: string
+  readonly retryAfterMs?: number
+}
+
+export type Message = {
+  readonly url: string
+  readonly credentials: Credentials
+  /** The id of the event. */
+  readonly id: string
+  readonly body: string
+}
+
+export type DispatcherTiming = BackoffTiming & {
+  /** For one attempt, from the connection to the end of the response. */
+  readonly timeoutMs: number
+  /** How long progress may be in memory only. */
+  readonly storeAfterMs: number
+  /** After this long without a matching event, the cursor moves past the events that do not match. */
+  readonly silenceMs: number
+}
+
+export type DispatcherStats = {
+  readonly attempts: Readonly<Record<Outcome, number>>
+  readonly underWay: number
+  /** Age of the oldest event that an enabled callback has not delivered yet; 0 if there is none. */
+  readonly oldestWaitingMs: number
+}
+
+export interface CallbackDispatcher {
+  readonly timing: DispatcherTiming
+  /** Signs and sends the message in turn. Throws only the reason of the signal. */
+  send(message: Message, signal: AbortSignal): Promise<Attempt>
+  /** Returns why nothing would be sent to this URL now, as a clause. */
+  refusal(url: string): Promise<string | undefined>
+  /**
+   * `waitingSince` returns the Unix time in milliseconds of the event being delivered. Returns an unsubscribe function.
+   */
+  watch(waitingSince: () => number | undefined): () => void
+  stats(): DispatcherStats
+  close(): Promise<void>
+}
+
+export type DispatcherOptions = {
+  readonly fetch: SafeFetch
+  readonly userAgent: string
+  readonly timing?: Partial<DispatcherTiming>
+}
+
+/** Concurrent requests of all callbacks. */
+const MAX_REQUESTS = 256
+/** Concurrent requests per receiver, so that a slow one with many callbacks does not block all others. */
+const MAX_REQUESTS_PER_RECEIVER = 16
+
+const TIMING: DispatcherTiming = { ...BACKOFF, timeoutMs: 30_000, storeAfterMs: 1000, silenceMs: 15_000 }
+
+export function createCallbackDispatcher({ fetch, userAgent, timing: given }: DispatcherOptions): CallbackDispatcher {
+  const timing = { ...TIMING, ...given }
+  const requests = new Queue({ limit: MAX_REQUESTS, perKey: MAX_REQUESTS_PER_RECEIVER })
+  const attempts: Record<Outcome, number> = { delivered: 0, refused: 0, timeout: 0, network: 0, address: 0 }
+  const watched = new Set<() => number | undefined>()
+
+  const tryOnce = async ({ url, credentials, id, body }: Message, signal: AbortSignal): Promise<Attempt> => {
+    const at = Date.now()
+    const began = performance.now()
+    const signed = signWebhook(signingSecrets(credentials), { id, body, now: at })
+    const sent = { 'content-type': 'application/json', 'user-agent': userAgent, ...credentials.headers, ...signed }
+    const post = (inTime: AbortSignal) => fetch.post(url, { headers: sent, body, signal: inTime })
+    const outcome = await withinTime(timing.timeoutMs, signal, post).then(tellAnswer, (error: unknown) => {
+      signal.throwIfAborted()
+      return tellError(error, timing.timeoutMs)
+    })
+    return { ...outcome, at, durationMs: Math.round((performance.now() - began) * 10) / 10 }
+  }
+
+  return {
+    timing,
+    send: (message, signal) =>
+      requests.run(
+        async () => {
+          const attempt = await tryOnce(message, signal)
+          attempts[attempt.outcome]++
+          return attempt
+        },
+        { key: new URL(message.url).origin, signal },
+      ),
+    refusal: (url) => fetch.refusal(url),
+    watch(waitingSince) {
+      // A separate function for each, even if one is watched twice.
+      const own = () => waitingSince()
+      watched.add(own)
+      return () => watched.delete(own)
+    },
+    stats() {
+      const since = [...watched].map((one) => one()).filter((one) => one !== undefined)
+      const oldestWaitingMs = since.length ? Math.max(0, Date.now() - since.reduce((a, b) => Math.min(a, b))) : 0
+      return { attempts: { ...attempts }, underWay: requests.active, oldestWaitingMs }
+    },
+    close: () => fetch.close(),
+  }
+}
+
+type Told = Omit<Attempt, 'at' | 'durationMs'>
+
+function tellAnswer({ status, retryAfter }: { status: number; retryAfter: string | undefined }): Told {
+  if (status >= 200 && status < 300) return { outcome: 'delivered', status }
+  const isRedirect = status >= 300 && status < 400
+  const error = isRedirect ? `answered ${status}; redirects are not followed` : `answered ${status}`
+  const asked = retryAfter === undefined ? undefined : retryAfterMs(retryAfter, Date.now())
+  return { outcome: 'refused', status, error, ...(asked !== undefined && { retryAfterMs: asked }) }
+}
+
+/** Reports error codes in our own words: system messages may contain addresses that the client must not learn. */
+function tellError(error: unknown, timeoutMs: number): Told {
+  if (!(error instanceof Error)) return { outcome: 'network', error: 'the request failed' }
+  if (error instanceof AddressRefused) {
+    return { outcome: 'address', error: `${error.message}; the operator can allow it with OPENHANDS_CALLBACK_ALLOW` }
+  }
+  if (error.name === 'TimeoutError')
+    return { outcome: 'timeout', error: `no complete answer within ${timeoutMs / 1000} s` }
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
+  return { outcome: 'network', error: ERRORS[code] ?? `the request failed (${code})` }
+}
+
+const ERRORS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was reset',
+  UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the host name could not be resolved',
+}

@@ -1,0 +1,225 @@
+/** The network of one conversation: its current policy, its proxy, its pending requests, and its events in the log. */
+import type { Server } from 'node:net'
+import type { EventDraft } from '../contract/events/event.ts'
+import type {
+  DecideNetworkRequest,
+  NetworkDecisionAnswer,
+  NetworkMode,
+  NetworkPolicy,
+  PendingNetworkRequests,
+  ServerNetwork,
+} from '../contract/network.ts'
+import { Problem } from '../contract/problem.ts'
+import { orAborted } from '../lib/bounded-wait.ts'
+import { AccessLog } from '../network/access-log.ts'
+import type { ApprovalDecision, ApprovalRequest } from '../network/host-approvals.ts'
+import { HostApprovals, describeRequest } from '../network/host-approvals.ts'
+import type { ConnectionPermits } from '../network/connection-permits.ts'
+import type { Host } from '../network/host.ts'
+import { formatHost, formatTarget, parseHost } from '../network/host.ts'
+import { decide } from '../network/policy.ts'
+import type { ProxyAccess, Judgement, ProxyOutcome } from '../network/proxy.ts'
+import { NetworkProxy } from '../network/proxy.ts'
+import type { OutboundConnector } from '../network/outbound-connector.ts'
+import { effectivePolicy } from '../network/server-policy.ts'
+import { networkDecision } from '../state/network-requests.ts'
+
+/** What all conversations share. */
+export type NetworkDeps = {
+  readonly server: ServerNetwork
+  readonly reach: OutboundConnector
+  readonly createPermits: () => ConnectionPermits
+  readonly onOutcome: (outcome: ProxyOutcome) => void
+  /** How long a connection waits for a user, in milliseconds. */
+  readonly askDeadlineMs?: number
+}
+
+export type ConversationNetworkDeps = NetworkDeps & {
+  /** Returns the current policy of the conversation; undefined: the server's default. */
+  readonly policy: () => NetworkPolicy | undefined
+  /** Returns the id of the active run. */
+  readonly runId: () => string | undefined
+  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  readonly onFault: (error: unknown) => void
+}
+
+/** Changes the policy durably. Calls `change` in turn, with the policy at that time. */
+export type ChangePolicy = (change: (policy: NetworkPolicy | undefined) => NetworkPolicy) => Promise<void>
+
+/** Decisions remembered, so that a client can repeat one safely. */
+const MAX_REMEMBERED = 100
+
+export class ConversationNetwork {
+  readonly #deps: ConversationNetworkDeps
+  readonly #asks: HostApprovals
+  readonly #log: AccessLog
+  readonly #proxy: NetworkProxy
+  readonly #decided = new Map<string, ApprovalDecision['behavior']>()
+
+  constructor(deps: ConversationNetworkDeps) {
+    this.#deps = deps
+    this.#asks = new HostApprovals({
+      onAsked: (ask) => deps.emit([requestOf(ask, deps.runId())]),
+      onAnswered: (ask, answer) => this.#noteAnswer(ask, answer),
+      ...(deps.askDeadlineMs !== undefined && { deadlineMs: deps.askDeadlineMs }),
+    })
+    this.#log = new AccessLog((rows) =>
+      this.#tell(
+        rows.map(({ port, ...row }): EventDraft => {
+          return { type: 'NetworkAccess', source: 'environment', ...row, ...(port !== undefined && { port }) }
+        }),
+      ),
+    )
+    this.#proxy = new NetworkProxy({
+      judge: (host, port) => this.#judge(host, port),
+      isStillAllowed: ({ host, port, asked }) => {
+        const { decision } = this.#decide(host, port)
+        return decision === 'allow' || (decision === 'ask' && asked)
+      },
+      reach: deps.reach,
+      permits: deps.createPermits(),
+      onAccess: (access) => this.#noteAccess(access),
+    })
+  }
+
+  /** The network mode of new shells. */
+  get mode(): NetworkMode {
+    return effectivePolicy(this.#deps.policy(), this.#deps.server).mode
+  }
+
+  /** The policy of the conversation, under the effective mode. */
+  get shown(): NetworkPolicy {
+    const policy = this.#deps.policy() ?? this.#deps.server.default
+    return this.mode === policy.mode ? policy : { mode: this.mode }
+  }
+
+  /** See `NetworkProxy.adopt`. */
+  adopt(listener: Server): () => void {
+    return this.#proxy.adopt(listener)
+  }
+
+  /** Why the server must not ask for this address on behalf of the agent, as a clause; undefined when it may. Can wait for a user. */
+  async refusal(url: URL, signal: AbortSignal): Promise<string | undefined> {
+    const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+    const host = parseHost(url.hostname)
+    if (!host) return 'it names no host'
+    const judged = await orAborted(this.#judge(host, port), signal)
+    const reason = judged.allowed ? 'permitted' : judged.reason
+    this.#noteAccess({ host, port, outcome: judged.allowed ? 'allowed' : 'denied', reason })
+    return judged.allowed ? undefined : `${judged.reason}. ${judged.advice}`.trim()
+  }
+
+  /** Ends connections that a changed policy does not permit any more. */
+  recheck(): void {
+    this.#proxy.recheck()
+    this.#asks.recheck((host, port) => {
+      const { decision } = this.#decide(host, port)
+      return decision === 'ask' ? undefined : decision
+    })
+  }
+
+  pending(): PendingNetworkRequests {
+    return { items: this.#asks.pending.map(describeRequest) }
+  }
+
+  /**
+   * Throws a `Problem` if the request is not pending. Idempotent. Calls `changePolicy` for a decision that is to be
+   * remembered.
+   */
+  async decide(
+    id: string,
+    { behavior, remember }: DecideNetworkRequest,
+    changePolicy: ChangePolicy,
+  ): Promise<NetworkDecisionAnswer> {
+    const ask = this.#asks.find(id)
+    if (!ask) return this.#repeat(id, behavior)
+    // Change the policy first: the answer lets the connection continue.
+    if (remember) await changePolicy((policy) => this.#withTarget(policy, ask, behavior))
+    this.#asks.answer(ask, behavior)
+    if (remember) this.recheck()
+    return { behavior, pending: this.#asks.pending.length }
+  }
+
+  close(): void {
+    this.#log.flush()
+    this.#asks.close()
+    this.#proxy.close()
+  }
+
+  #decide(host: Host, port: number) {
+    const { own, ceiling } = effectivePolicy(this.#deps.policy(), this.#deps.server)
+    return decide(own, ceiling, host, port)
+  }
+
+  async #judge(host: Host, port: number): Promise<Judgement> {
+    const verdict = this.#decide(host, port)
+    if (verdict.decision === 'allow') return { allowed: true, asked: false }
+    const refuse = (reason: string, advice: string): Judgement => ({ allowed: false, reason, advice })
+    if (verdict.decision === 'deny') return refuse(verdict.reason, verdict.isFinal ? '' : howToAllow(host, port))
+    const answer = await this.#asks.ask(host, port)
+    if (answer?.behavior === 'allow') return { allowed: true, asked: true }
+    return refuse(
+      answer ? ANSWERED[answer.by] : 'too many other hosts are waiting for a decision',
+      howToAllow(host, port),
+    )
+  }
+
+  #repeat(id: string, behavior: ApprovalDecision['behavior']): NetworkDecisionAnswer {
+    const before = this.#decided.get(id)
+    if (before === behavior) return { behavior, pending: this.#asks.pending.length }
+    if (before !== undefined)
+      throw new Problem(
+        'already_decided',
+        'This request has already been decided differently; change the policy instead.',
+      )
+    throw new Problem(
+      'network_request_not_found',
+      'No connection waits for this decision any more; GET network-requests lists the pending ones.',
+    )
+  }
+
+  #withTarget(
+    policy: NetworkPolicy = this.#deps.server.default,
+    { host, port }: ApprovalRequest,
+    behavior: ApprovalDecision['behavior'],
+  ): NetworkPolicy {
+    const list = behavior === 'allow' ? 'allow' : 'deny'
+    return { ...policy, [list]: [...(policy[list] ?? []), formatTarget(host, port)] }
+  }
+
+  #noteAnswer(ask: ApprovalRequest, { behavior, by }: ApprovalDecision): void {
+    if (by === 'closing') return // the next start of the server logs it
+    this.#decided.set(ask.id, behavior)
+    for (const id of [...this.#decided.keys()].slice(0, -MAX_REMEMBERED)) this.#decided.delete(id)
+    const request = { id: ask.id, host: formatHost(ask.host), port: ask.port }
+    this.#tell([networkDecision(request, { behavior, decided_by: by })])
+  }
+
+  #noteAccess(access: ProxyAccess): void {
+    this.#deps.onOutcome(access.outcome)
+    if (this.#deps.policy()?.log) this.#log.add(access)
+  }
+
+  #tell(drafts: readonly EventDraft[]): void {
+    this.#deps.emit(drafts).catch(this.#deps.onFault)
+  }
+}
+
+const ANSWERED: Readonly<Record<ApprovalDecision['by'], string>> = {
+  user: 'the user did not allow it',
+  timeout: 'no decision was made in time',
+  policy: 'it is not on the allow list',
+  closing: 'it can no longer be decided',
+}
+
+const howToAllow = (host: Host, port: number) =>
+  `To allow it, the user adds "${formatTarget(host, port)}" to network.allow of this conversation (PUT /conversations/{id}/config).`
+
+const requestOf = ({ id, host, port }: ApprovalRequest, runId: string | undefined): EventDraft => ({
+  type: 'NetworkRequest',
+  source: 'environment',
+  ...(runId !== undefined && { run_id: runId }),
+  request_id: id,
+  host: formatHost(host),
+  port,
+})
