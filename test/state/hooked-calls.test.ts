@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { EventDraft } from '../../../src/contract/events/event.ts'
-import { decideAsk } from '../../../src/state/approval-intents.ts'
-import { asked, folded, runId, status, toolUse } from '../events.ts'
+import type { EventDraft } from '../../src/contract/events/event.ts'
+import { decideAsk } from '../../src/state/approval-intents.ts'
+import { asked, folded, runId, status, toolUse } from '../conversations/events.ts'
 
 const change: EventDraft = { type: 'ConfigUpdate', source: 'user', changes: { hooks: {} } }
 const verdict = (hooks_seq?: number): EventDraft => ({

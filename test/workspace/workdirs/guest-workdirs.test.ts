@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { setBench } from '../fixtures.ts'
+import { setBench } from '../../conversations/fixtures.ts'
 
 test.each([
   ['the owner is deleted first', ['owner', 'guest', 'fork', 'mover']],

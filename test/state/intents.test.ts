@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import type { EventDraft, EventType } from '../../../src/contract/events/event.ts'
-import type { Status, StopReason } from '../../../src/contract/events/status.ts'
-import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
-import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../../src/contract/events/status.ts'
-import type { ProblemCode } from '../../../src/contract/problem.ts'
-import { Problem } from '../../../src/contract/problem.ts'
-import type { Intent } from '../../../src/state/intents.ts'
-import { decide } from '../../../src/state/intents.ts'
-import type { State } from '../../../src/state/state.ts'
-import { gatedCalls } from '../../../src/state/state.ts'
-import { hashInput } from '../../../src/policy/rules/input-hash.ts'
+import type { EventDraft, EventType } from '../../src/contract/events/event.ts'
+import type { Status, StopReason } from '../../src/contract/events/status.ts'
+import { EVENT_VERSION } from '../../src/contract/events/event.ts'
+import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../src/contract/events/status.ts'
+import type { ProblemCode } from '../../src/contract/problem.ts'
+import { Problem } from '../../src/contract/problem.ts'
+import type { Intent } from '../../src/state/intents.ts'
+import { decide } from '../../src/state/intents.ts'
+import type { State } from '../../src/state/state.ts'
+import { gatedCalls } from '../../src/state/state.ts'
+import { hashInput } from '../../src/policy/rules/input-hash.ts'
 import {
   START_MS,
   answered,
@@ -24,7 +24,7 @@ import {
   toolResult,
   toolUse,
   userMessage,
-} from '../events.ts'
+} from '../conversations/events.ts'
 
 const STATUSES = StatusSchema.options
 /** Every status, and what a pause can have cut off: a turn whose calls have not begun, or wait for a decision, or have it. */

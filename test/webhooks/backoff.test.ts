@@ -1,7 +1,7 @@
 /** What follows from a failed attempt. */
 import { describe, expect, test } from 'vitest'
-import type { Failing, Failure } from '../../../src/webhooks/backoff.ts'
-import { BACKOFF, MAX_REFUSALS, afterFailure } from '../../../src/webhooks/backoff.ts'
+import type { Failing, Failure } from '../../src/webhooks/backoff.ts'
+import { BACKOFF, MAX_REFUSALS, afterFailure } from '../../src/webhooks/backoff.ts'
 
 const AT = Date.parse('2030-01-01T00:00:00.000Z')
 const HOUR_MS = 3_600_000

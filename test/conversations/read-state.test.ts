@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import type { EventDraft } from '../../../src/contract/events/event.ts'
-import { foldLog } from '../../../src/conversations/read-state.ts'
-import type { State } from '../../../src/state/state.ts'
-import { EMPTY_STATE, fold } from '../../../src/state/state.ts'
-import type { StoredLog } from '../../../src/events/event-store.ts'
-import { stored, userMessage } from '../events.ts'
+import type { EventDraft } from '../../src/contract/events/event.ts'
+import { foldLog } from '../../src/conversations/read-state.ts'
+import type { State } from '../../src/state/state.ts'
+import { EMPTY_STATE, fold } from '../../src/state/state.ts'
+import type { StoredLog } from '../../src/events/event-store.ts'
+import { stored, userMessage } from './events.ts'
 
 const DRAFTS = ['one', 'two', 'three'].map((text) => userMessage(text))
 

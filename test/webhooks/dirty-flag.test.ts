@@ -1,6 +1,6 @@
 /** The mark is there before what it stands for. */
 import { expect, test } from 'vitest'
-import { DirtyFlag } from '../../../src/webhooks/dirty-flag.ts'
+import { DirtyFlag } from '../../src/webhooks/dirty-flag.ts'
 
 function setUp() {
   const done: string[] = []

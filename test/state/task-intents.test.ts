@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import type { EventDraft, EventType } from '../../../src/contract/events/event.ts'
-import type { Status, StopReason } from '../../../src/contract/events/status.ts'
-import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
-import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../../src/contract/events/status.ts'
-import type { ProblemCode } from '../../../src/contract/problem.ts'
-import { Problem } from '../../../src/contract/problem.ts'
-import type { Runnable, TaskStatus } from '../../../src/contract/task.ts'
-import type { Intent } from '../../../src/state/intents.ts'
-import { decide } from '../../../src/state/intents.ts'
-import type { State } from '../../../src/state/state.ts'
-import { MAX_COMMANDS, MAX_OPEN_TASKS, currentTask, nextTasks } from '../../../src/state/task-state.ts'
+import type { EventDraft, EventType } from '../../src/contract/events/event.ts'
+import type { Status, StopReason } from '../../src/contract/events/status.ts'
+import { EVENT_VERSION } from '../../src/contract/events/event.ts'
+import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../src/contract/events/status.ts'
+import type { ProblemCode } from '../../src/contract/problem.ts'
+import { Problem } from '../../src/contract/problem.ts'
+import type { Runnable, TaskStatus } from '../../src/contract/task.ts'
+import type { Intent } from '../../src/state/intents.ts'
+import { decide } from '../../src/state/intents.ts'
+import type { State } from '../../src/state/state.ts'
+import { MAX_COMMANDS, MAX_OPEN_TASKS, currentTask, nextTasks } from '../../src/state/task-state.ts'
 import {
   START_MS,
   answered,
@@ -23,7 +23,7 @@ import {
   toolResult,
   toolUse,
   userMessage,
-} from '../events.ts'
+} from '../conversations/events.ts'
 
 const STATUSES = StatusSchema.options
 const newRunId = '018f0000-0000-7000-8000-00000000000c'

@@ -2,13 +2,13 @@
 import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createSafeFetch } from '../../../src/security/safe-fetch.ts'
-import type { Answering, Receiver } from '../../support/receiver.ts'
-import { firstSeqsOf, seqsOf, startReceiver } from '../../support/receiver.ts'
-import type { BenchOptions } from '../fixtures.ts'
-import { setBench, userText } from '../fixtures.ts'
-import { takeTime } from '../../support/take-time.ts'
-import { PATIENCE_S } from '../../support/patience.ts'
+import { createSafeFetch } from '../../src/security/safe-fetch.ts'
+import type { Answering, Receiver } from '../support/receiver.ts'
+import { firstSeqsOf, seqsOf, startReceiver } from '../support/receiver.ts'
+import type { BenchOptions } from '../conversations/fixtures.ts'
+import { setBench, userText } from '../conversations/fixtures.ts'
+import { takeTime } from '../support/take-time.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 const TIMING = {
   firstWaitMs: 5,

@@ -1,10 +1,10 @@
 /** A run that is cut off after its last answer ends with it: the model is not asked to continue what it has ended. */
 import { describe, expect, test } from 'vitest'
-import type { EventDraft } from '../../../src/contract/events/event.ts'
-import { openAnswer } from '../../../src/state/answered.ts'
-import type { Intent } from '../../../src/state/intents.ts'
-import { decide } from '../../../src/state/intents.ts'
-import { EMPTY_STATE } from '../../../src/state/state.ts'
+import type { EventDraft } from '../../src/contract/events/event.ts'
+import { openAnswer } from '../../src/state/answered.ts'
+import type { Intent } from '../../src/state/intents.ts'
+import { decide } from '../../src/state/intents.ts'
+import { EMPTY_STATE } from '../../src/state/state.ts'
 import {
   answered,
   conversationId,
@@ -16,7 +16,7 @@ import {
   toolResult,
   toolUse,
   userMessage,
-} from '../events.ts'
+} from '../conversations/events.ts'
 
 const now = START_MS + 60_000
 const recover: Intent = { kind: 'recover', why: 'server_restart', newRunId: runId, now }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { Event, EventDraft } from '../../../src/contract/events/event.ts'
-import type { Status, StopReason } from '../../../src/contract/events/status.ts'
-import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
-import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../../src/contract/events/status.ts'
-import { UsageByModel } from '../../../src/contract/message.ts'
-import type { State } from '../../../src/state/state.ts'
-import { STATUS_AFTER } from '../../../src/state/run-state.ts'
-import { EMPTY_STATE, fold, gatedCalls } from '../../../src/state/state.ts'
+import type { Event, EventDraft } from '../../src/contract/events/event.ts'
+import type { Status, StopReason } from '../../src/contract/events/status.ts'
+import { EVENT_VERSION } from '../../src/contract/events/event.ts'
+import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../src/contract/events/status.ts'
+import { UsageByModel } from '../../src/contract/message.ts'
+import type { State } from '../../src/state/state.ts'
+import { STATUS_AFTER } from '../../src/state/run-state.ts'
+import { EMPTY_STATE, fold, gatedCalls } from '../../src/state/state.ts'
 import {
   answered,
   asked,
@@ -20,7 +20,7 @@ import {
   toolResult,
   toolUse,
   userMessage,
-} from '../events.ts'
+} from '../conversations/events.ts'
 
 const STATUSES = StatusSchema.options
 

@@ -5,7 +5,7 @@ import type { Conversation } from '../../../src/conversations/conversation.ts'
 import type { ClientExec } from '../../../src/workspace/exec/client-exec.ts'
 import type { Execution } from '../../../src/conversations/dependencies.ts'
 import { hostLauncher } from '../../../src/sandbox/host-launcher.ts'
-import { eventsOf, only, realShells, setBench } from '../fixtures.ts'
+import { eventsOf, only, realShells, setBench } from '../../conversations/fixtures.ts'
 import { launcherOf } from '../../support/launcher.ts'
 import { until } from '../../support/until.ts'
 

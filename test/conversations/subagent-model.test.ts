@@ -1,9 +1,9 @@
 /** Which model a subagent has. */
 import { expect, test } from 'vitest'
-import type { LlmConfig } from '../../../src/contract/llm-config.ts'
-import type { Subagent } from '../../../src/state/state-shape.ts'
-import { EMPTY_STATE, NO_AGENT } from '../../../src/state/state-shape.ts'
-import { stateOf } from '../../../src/state/subagents.ts'
+import type { LlmConfig } from '../../src/contract/llm-config.ts'
+import type { Subagent } from '../../src/state/state-shape.ts'
+import { EMPTY_STATE, NO_AGENT } from '../../src/state/state-shape.ts'
+import { stateOf } from '../../src/state/subagents.ts'
 
 const subagent: Subagent = {
   toolUseId: 'call_1',
