@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { LlmConfig } from '../../src/contract/llm-config.ts'
 import type { Subagent } from '../../src/state/state-shape.ts'
 import { EMPTY_STATE, NO_AGENT } from '../../src/state/state-shape.ts'
-import { stateOf } from '../../src/state/subagents.ts'
+import { stateWithModel } from '../../src/conversations/subagents/state-with-model.ts'
 
 const subagent: Subagent = {
   toolUseId: 'call_1',
@@ -19,7 +19,7 @@ const subagent: Subagent = {
   agent: NO_AGENT,
 }
 const configOf = (llm_config: LlmConfig) =>
-  stateOf({ ...EMPTY_STATE, settings: { ...EMPTY_STATE.settings, llm_config } }, subagent).settings.llm_config
+  stateWithModel({ ...EMPTY_STATE, settings: { ...EMPTY_STATE.settings, llm_config } }, subagent).settings.llm_config
 
 test('it has its own model at the endpoint of the conversation, and no costs of the other model', () => {
   const config = { model: 'openai/large', input_cost_per_token: 1, temperature: 0 }
