@@ -1,82 +1,28 @@
 /** Conversations on the wire: creation, configuration and views. */
 import { z } from 'zod'
-import { ClientTools, StoredClientTool } from './client-tools/client-tool.ts'
-import { Metadata, NewMetadata, Title, TitleWriting, Workdir } from './conversations/given-fields.ts'
-import { CompactionSettings } from './compaction/settings.ts'
-import { MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
+import { Title } from './conversations/given-fields.ts'
 import { Status } from './events/status.ts'
-import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
+import { DroppedCredential } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
-import { Hooks } from './hooks/hooks.ts'
-import { OutputSchema, OutputSchemaUpdate } from './run.ts'
 import { PageLimit } from './page.ts'
-import { RequestedLimits } from './limits/resource-limits.ts'
+import { PermissionMode, RuleTexts } from './permission.ts'
 import { ProjectSource } from './project/project-settings.ts'
-import { PermissionMode, PermissionModeInput, PermissionRules, RuleTexts } from './permission.ts'
-import { NetworkPolicy } from './network.ts'
-import { ToolConfig } from './limits/tool-config.ts'
 import { Secrets } from './secret.ts'
-import { McpInput, ShownMcp } from './mcp/mcp-server.ts'
-import { AgentFields, Agents, SubagentLimits } from './agents/definition.ts'
+import { fieldsOf } from './settings.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
-
-const RewriteHooks = z
-  .boolean()
-  .describe('Whether `PreModelCall` and `PostModelCall` hooks may see and rewrite whole messages. Default: false.')
-
-/** A set of tools with a name. */
-const ToolPreset = z.enum(['default', 'minimal', 'claude', 'openhands'])
-export type ToolPreset = z.infer<typeof ToolPreset>
 
 /** `tools` absent is the default preset, `[]` none. */
 export const CreateConversation = z
   .strictObject({
     id: ConversationId.optional().describe('A UUID. Default: a new one.'),
-    title: Title.optional(),
-    ...TitleWriting,
-    user_id: z.string().max(200).optional(),
-    metadata: NewMetadata.optional(),
-    workdir: Workdir.optional(),
-    llm_config: LlmConfigInput.optional().describe('Default: LLM_MODEL, LLM_API_KEY and LLM_BASE_URL of the server.'),
-    tools: z
-      .union([z.array(z.string()).max(100), ToolPreset])
-      .optional()
-      .describe(
-        'Names of tools, or a preset: `default`, `minimal`, `claude` or `openhands`. Aliases from other agent servers, such as `execute_bash`, are accepted. Absent: the default preset. `[]`: no tools.',
-      ),
-    max_iteration_per_run: MaxIterations.default(500),
-    max_seconds_per_run: MaxSeconds.optional(),
-    output_schema: OutputSchema.optional().describe('For every run that does not have another one.'),
-    max_tokens_per_run: MaxTokens.optional(),
-    max_budget_usd: MaxBudget.optional(),
-    compaction: CompactionSettings.optional(),
-    confirmation_mode: z.boolean().optional().describe('Whether tool calls wait for a decision.'),
-    permission_mode: PermissionModeInput.optional().describe(`${PermissionModeInput.description} Default: \`bypass\`.`),
-    permission_rules: PermissionRules.optional().describe(
-      'Rules about single tool calls, such as `Bash(git status:*)`.',
-    ),
+    ...fieldsOf('create'),
     allowed_tools: RuleTexts.optional().describe('More `allow` rules.'),
     disallowed_tools: RuleTexts.optional().describe('More `deny` rules.'),
-    hooks: Hooks.optional().describe(
-      'Commands and URLs that are called at points of a run. Commands need the scope `commands`, URLs the scope `read`.',
-    ),
-    enable_message_rewrite_hooks: RewriteHooks.optional(),
     system_prompt: z.string().min(1).optional().describe('Replaces the default prompt of the server.'),
     system_prompt_extensions: z.array(z.string().min(1)).optional(),
-    microagents: z.array(z.string().min(1)).optional().describe('Texts that are appended after the extensions.'),
     initial_message: UserInput.optional().describe('Stored as the first message. Does not start the agent.'),
-    resume_on_start: z
-      .boolean()
-      .optional()
-      .describe('Whether a run that was interrupted by a stop of the server resumes at the next start.'),
-    visualize: z.boolean().optional().describe('Log readable event lines in the log of the server.'),
     secrets: Secrets.optional(),
-    limits: RequestedLimits.optional(),
-    tool_config: ToolConfig.optional(),
-    network: NetworkPolicy.optional().describe(
-      'Hosts that commands may reach. Default: OPENHANDS_NETWORK of the server.',
-    ),
     setting_sources: z
       .array(ProjectSource)
       .max(10)
@@ -88,9 +34,6 @@ export const CreateConversation = z
       .describe(
         'Whether files of the workdir may give rights: `allow` rules, a mode, `allowed-tools` and hooks, which need the same scopes as `hooks`. Rules that deny or ask always hold. Default: false.',
       ),
-    mcp: McpInput.optional().describe('Servers of the Model Context Protocol, whose tools the agent gets.'),
-    client_tools: ClientTools.optional(),
-    ...AgentFields,
   })
   .meta({
     id: 'CreateConversation',
@@ -130,45 +73,7 @@ export const ForkConversation = z
 export type ForkConversation = z.infer<typeof ForkConversation>
 /** `PUT config` merges: absent fields are unchanged. */
 export const UpdateConfig = z
-  .strictObject({
-    title: Title.optional(),
-    workdir: Workdir.optional().describe('Can change only while the agent is not running.'),
-    llm_config: LlmConfigInput.optional().describe(
-      'The fields that change. If the origin changes (by `base_url` or by the provider of the model), stored credentials that are not sent again are deleted: see `dropped`.',
-    ),
-    max_iteration_per_run: MaxIterations.optional(),
-    max_seconds_per_run: MaxSeconds.optional(),
-    max_tokens_per_run: MaxTokens.optional(),
-    max_budget_usd: MaxBudget.optional(),
-    compaction: CompactionSettings.optional().describe('Replaces all of them.'),
-    output_schema: OutputSchemaUpdate.optional().describe(
-      'Replaces the one for every run; `null` removes it. A run that has asked for its output keeps its own.',
-    ),
-    visualize: z.boolean().optional(),
-    tool_config: ToolConfig.optional().describe('Replaces all limits of tools. It holds from the next call on.'),
-    agents: Agents.optional().describe('Replaces all agents of the request; those that work keep their definition.'),
-    subagent_limits: SubagentLimits.optional().describe(
-      'Replaces both. They hold from the next call on; subagents that work continue.',
-    ),
-    permission_mode: PermissionModeInput.optional().describe(
-      `${PermissionModeInput.description} Needs the scope \`approve\`. Calls that already wait still need a decision.`,
-    ),
-    hooks: Hooks.optional().describe(
-      'Replaces all hooks; `{}` removes them. Needs the scope `approve`, commands also `commands`, URLs also `read`. A masked secret that is sent back keeps the stored one of the same URL.',
-    ),
-    client_tools: ClientTools.optional().describe(
-      'Replaces all client tools; `[]` removes them. Calls that already wait can still be answered.',
-    ),
-    mcp: McpInput.optional().describe(
-      'Replaces all MCP servers, those of `.mcp.json` too; `{}` removes them. Needs the scope `approve`, programs also `commands`. A masked credential that is sent back keeps the stored one if the same receiver gets it.',
-    ),
-    enable_message_rewrite_hooks: RewriteHooks.optional().describe(
-      `${RewriteHooks.description} Needs the scope \`approve\`.`,
-    ),
-    network: NetworkPolicy.optional().describe(
-      'Replaces the whole policy. Needs the scope `approve`. It takes effect at once, also for open connections. The mode can change only while the agent is not running, and a change ends the shells.',
-    ),
-  })
+  .strictObject(fieldsOf('update'))
   .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-example-key' }, max_iteration_per_run: 50 }] })
 export type UpdateConfig = z.infer<typeof UpdateConfig>
 
@@ -188,29 +93,7 @@ const ConversationState = z
 export const ConversationView = z
   .object({
     id: z.uuid(),
-    title: z.string().optional(),
-    generate_title: z.boolean().optional(),
-    title_model: z.string().optional(),
-    user_id: z.string().optional(),
-    metadata: Metadata.optional(),
-    workdir: z.string(),
-    llm_config: LlmConfig.describe('Secret values are masked.'),
-    tools: z.array(z.string()),
-    network: NetworkPolicy.optional().describe('Default: OPENHANDS_NETWORK of the server.'),
-    hooks: Hooks.optional().describe('Secrets are masked.'),
-    enable_message_rewrite_hooks: z.boolean().optional(),
-    mcp: ShownMcp.optional().describe('Credentials are masked.'),
-    client_tools: z.array(StoredClientTool).optional(),
-    client_hooks: z.array(z.string()).optional().describe('Names of the clients that answer hooks.'),
-    ...AgentFields,
-    max_iteration_per_run: z.int(),
-    max_seconds_per_run: z.number().optional(),
-    max_tokens_per_run: z.int().optional(),
-    max_budget_usd: z.number().optional(),
-    compaction: CompactionSettings.optional(),
-    output_schema: OutputSchema.optional(),
-    limits: RequestedLimits.optional().describe('The requested limits. `agent-info` shows the limits in force.'),
-    tool_config: ToolConfig.optional(),
+    ...fieldsOf('shown'),
     state: ConversationState,
     status: Status,
     queued: z

@@ -4,14 +4,12 @@ import { eachHook } from '../contract/hooks/hooks.ts'
 import type { DroppedCredential } from '../contract/llm-config.ts'
 import type { ReadMcp } from '../mcp/read-config.ts'
 import { readMcp } from '../mcp/read-config.ts'
-import { checkPolicy } from '../network/server-policy.ts'
 import type { ConversationActor } from './actor.ts'
 import { budgetWarning } from './config/budget-warning.ts'
 import type { ConfigChange } from './config/config-change.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
-import { checkOutputSchema } from './config/check-output-schema.ts'
+import { checkSettings } from './check-settings.ts'
 import type { LlmChange } from './config/llm-origin.ts'
-import { checkClientTools } from './client-tools/check-client-tools.ts'
 import { changeOf } from './config/llm-origin.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
@@ -19,7 +17,7 @@ import { changesOf, parseLlmUpdate, shownFields } from './config/settings.ts'
 import { toolWarning } from './config/tool-warning.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ConversationShells } from '../workspace/exec/conversation-shells.ts'
-import { checkHooks, credentialsOf, hookWarnings, urlsIn } from './hooks/hook-settings.ts'
+import { credentialsOf, hookWarnings, urlsIn } from './hooks/hook-settings.ts'
 import type { ClientMcp } from './mcp.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
 import { agentsWarning, checkAgents } from './subagents/check-agents.ts'
@@ -54,11 +52,7 @@ export async function configureConversation(
   update: UpdateConfig,
 ): Promise<Configured> {
   const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
-  if (update.network) checkPolicy(update.network, deps.network.server)
-  checkClientTools(update.client_tools)
-  const hooks = [...eachHook(update.hooks ?? {})]
-  if (update.output_schema) await checkOutputSchema(update.output_schema)
-  await checkHooks(hooks, deps.hooks.fetch, parts.redact)
+  await checkSettings(update, { deps, redact: parts.redact })
   let dropped: Configured['dropped'] = []
   await parts.actor.configure(async (state) => {
     const stored = state.settings.llm_config
@@ -78,8 +72,9 @@ export async function configureConversation(
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
   const ofBudget = budgetWarning(update.max_budget_usd, settings.llm_config)
+  const ofHooks = hookWarnings([...eachHook(update.hooks ?? {})])
   const ofAgents = agentsWarning(update.agents, settings.tools)
-  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...hookWarnings(hooks), ...ofBudget, ...ofAgents], dropped }
+  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...ofHooks, ...ofBudget, ...ofAgents], dropped }
 }
 
 /** Throws a `Problem` for agents that cannot be used with the configuration after the update. */

@@ -6,15 +6,13 @@ import { Problem } from '../contract/problem.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import type { ReadMcp } from '../mcp/read-config.ts'
 import { readMcp } from '../mcp/read-config.ts'
-import { checkPolicy } from '../network/server-policy.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
 import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
 import { resolveToolNames } from '../tools/registry.ts'
 import { buildConversation } from './build.ts'
 import { budgetWarning } from './config/budget-warning.ts'
-import { checkClientTools } from './client-tools/check-client-tools.ts'
-import { checkOutputSchema } from './config/check-output-schema.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
+import { checkSettings } from './check-settings.ts'
 import { boundTo, originOf } from './config/llm-origin.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import { ConversationSecrets } from './config/secrets.ts'
@@ -34,7 +32,7 @@ import { keptOf } from '../state/idempotency.ts'
 import type { State } from '../state/state.ts'
 import { EMPTY_STATE } from '../state/state.ts'
 import { checkAgents } from './subagents/check-agents.ts'
-import { checkHooks, credentialsOf } from './hooks/hook-settings.ts'
+import { credentialsOf } from './hooks/hook-settings.ts'
 import { joinHooks } from './hooks/join-hooks.ts'
 import { NO_CALLBACKS } from '../webhooks/callback-record.ts'
 import { enterAsGuest, leaveAsGuest } from '../workspace/workdirs/guest-workdirs.ts'
@@ -69,6 +67,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
     id,
     logger: deps.logger,
   })
+  await checkSettings(request, { deps, redact: redactor.redact })
   const servers = Object.keys(mcp?.servers ?? {})
   const clientTools = (request.client_tools ?? []).map(({ name }) => name)
   const { redact } = redactor
@@ -80,7 +79,6 @@ export async function createConversation(deps: ConversationDeps, options: Create
     ...shownFields(llm.config),
   }
   refuseSecretsIn(asSent, redactor.redact)
-  await checkHooks([...eachHook(request.hooks ?? {})], deps.hooks.fetch, redactor.redact)
   await own.reserve()
   // Run these in parallel: most of a create request is spent waiting for the disk. The log's first event is written
   // last, so an interrupted create leaves no conversation.
@@ -141,13 +139,9 @@ type Checked = { readonly llm: ParsedLlm; readonly tools: readonly string[]; rea
 /** Throws a `Problem` if this server does not allow the request. */
 async function checkRequest(deps: ConversationDeps, request: CreateConversation): Promise<Checked> {
   const llm = parseNewLlm(request.llm_config, deps.models.defaults)
-  if (request.limits) deps.limits.check(request.limits)
   await checkEndpoint(llm.config, deps.models.endpointRefusal)
   const tools = resolveToolNames(request.tools ?? 'default', deps.exec.missingTools)
   rulesIn(request, (text) => text)
-  checkClientTools(request.client_tools)
-  if (request.output_schema) await checkOutputSchema(request.output_schema)
-  if (request.network) checkPolicy(request.network, deps.network.server)
   return { llm, tools, mcp: request.mcp && readMcp(request.mcp) }
 }
 

@@ -1,4 +1,4 @@
-/** A tool call of the model, and what came of it. */
+/** A tool call of the model, and its result. */
 import type { ToolErrorType } from '../contract/events/status.ts'
 import type { HookVerdict } from '../policy/rules/gate-rules.ts'
 

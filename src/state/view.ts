@@ -2,6 +2,9 @@
 import type { ConversationView } from '../contract/conversation.ts'
 import { QUEUED } from '../contract/events/status.ts'
 import type { McpServers, ShownMcp } from '../contract/mcp/mcp-server.ts'
+import type { NameIn } from '../contract/settings.ts'
+import { namesIn } from '../contract/settings.ts'
+import type { Settings } from './settings.ts'
 import type { State } from './state.ts'
 import { rulesOf } from './state.ts'
 
@@ -9,30 +12,7 @@ export function viewOf(state: State): ConversationView {
   const { settings } = state
   return {
     id: state.id,
-    ...(settings.title !== undefined && { title: settings.title }),
-    ...(settings.generate_title && { generate_title: true }),
-    ...(settings.title_model !== undefined && { title_model: settings.title_model }),
-    ...(settings.user_id !== undefined && { user_id: settings.user_id }),
-    ...(settings.metadata && { metadata: settings.metadata }),
-    workdir: settings.workdir,
-    llm_config: settings.llm_config,
-    tools: settings.tools,
-    ...(settings.network && { network: settings.network }),
-    ...(settings.hooks && { hooks: settings.hooks }),
-    ...(settings.enable_message_rewrite_hooks && { enable_message_rewrite_hooks: true }),
-    ...(settings.mcp && { mcp: shownMcp(settings.mcp) }),
-    ...(settings.client_tools && { client_tools: settings.client_tools }),
-    ...(settings.client_hooks && { client_hooks: Object.keys(settings.client_hooks) }),
-    ...(settings.agents && { agents: settings.agents }),
-    ...(settings.subagent_limits && { subagent_limits: settings.subagent_limits }),
-    max_iteration_per_run: settings.max_iteration_per_run,
-    ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
-    ...(settings.output_schema && { output_schema: settings.output_schema }),
-    ...(settings.max_tokens_per_run !== undefined && { max_tokens_per_run: settings.max_tokens_per_run }),
-    ...(settings.max_budget_usd !== undefined && { max_budget_usd: settings.max_budget_usd }),
-    ...(settings.compaction && { compaction: settings.compaction }),
-    ...(settings.limits && { limits: settings.limits }),
-    ...(settings.tool_config && { tool_config: settings.tool_config }),
+    ...shownSettings(settings),
     state: {
       id: state.id,
       agent_finished: state.status === 'finished',
@@ -51,6 +31,35 @@ export function viewOf(state: State): ConversationView {
     created_at: state.createdAt,
     updated_at: state.updatedAt,
   }
+}
+
+type Shown = Pick<ConversationView, NameIn<'shown'>>
+
+type Converted = { [K in NameIn<'shown'>]: Settings[K] extends Shown[K] ? never : K }[NameIn<'shown'>]
+
+/** The settings that are shown in another form than they are stored in; a missing one is a type error. */
+const CONVERTED: { readonly [K in Converted]: (stored: NonNullable<Settings[K]>) => Shown[K] } = {
+  mcp: shownMcp,
+  client_hooks: (clients) => Object.keys(clients),
+}
+
+const CONVERTERS = new Map<string, (stored: never) => unknown>(Object.entries(CONVERTED))
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the name selects the converter of this type
+const convert = (name: string, stored: unknown): unknown => CONVERTERS.get(name)?.(stored as never) ?? stored
+
+const SHOWN = namesIn('shown')
+
+/** What is not set, or `false`, is left out. */
+function shownSettings(settings: Settings): Shown {
+  const shown = Object.fromEntries(
+    SHOWN.flatMap((name) => {
+      const stored = settings[name]
+      return stored === undefined || stored === false ? [] : [[name, convert(name, stored)]]
+    }),
+  )
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each has the type of its entry in the table
+  return shown as Shown
 }
 
 /** As clients send it. */

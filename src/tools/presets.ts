@@ -1,5 +1,5 @@
 /** Sets of tools that a conversation can ask for by one name. Loads no tool. */
-import type { ToolPreset } from '../contract/conversation.ts'
+import type { ToolPreset } from '../contract/settings.ts'
 
 /**
  * The tools of a conversation that names none. Without `Finish`, because an answer without calls already ends a run,

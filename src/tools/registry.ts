@@ -1,5 +1,5 @@
 /** All tools: how each is created, and the names by which clients may request it. */
-import type { ToolPreset } from '../contract/conversation.ts'
+import type { ToolPreset } from '../contract/settings.ts'
 import type { ToolLimits } from '../contract/limits/tool-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { Shells } from '../shell/shell.ts'

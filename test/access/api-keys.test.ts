@@ -13,11 +13,20 @@ async function bench() {
   const path = join(directory.path, 'keys.json')
   let now = Date.parse('2026-01-31T12:00:00.000Z')
   const clock = () => now
+  const opened: ApiKeys[] = []
   return {
     path,
-    open: () => ApiKeys.open(path, clock),
+    async open(): Promise<ApiKeys> {
+      const keys = await ApiKeys.open(path, clock)
+      opened.push(keys)
+      return keys
+    },
     pass: (seconds: number) => (now += seconds * 1000),
-    [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose](): Promise<void> {
+      // They may still write when a key was last used.
+      for (const keys of opened) await keys[Symbol.asyncDispose]()
+      await directory[Symbol.asyncDispose]()
+    },
   }
 }
 

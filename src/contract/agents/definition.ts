@@ -77,10 +77,6 @@ export const SubagentLimits = z
 export type SubagentLimits = z.infer<typeof SubagentLimits>
 
 /** Of a request, and of a conversation. */
-export const AgentFields = {
-  agents: Agents.optional().describe('Subagents by name, for the tool `Task`, which the agent then has.'),
-  subagent_limits: SubagentLimits.optional(),
-}
 
 /** An agent as clients see it. */
 export const AgentEntry = z

@@ -21,6 +21,8 @@ import { isFor, originOf } from './llm-origin.ts'
 import { redactClientTools } from '../client-tools/check-client-tools.ts'
 import { checkRules, NO_RULES } from '../permission-rules.ts'
 import type { Settings } from '../../state/settings.ts'
+import type { DerivedName, NameIn } from '../../contract/settings.ts'
+import { namesIn, SETTINGS } from '../../contract/settings.ts'
 
 export type LlmDefaults = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>
 
@@ -138,58 +140,35 @@ export type NewSettings = {
 
 export function newSettings(parts: NewSettings): Settings {
   const { request, idempotency, llm, workdir, tools, hooks, project, mcp, agents, redact } = parts
-  const {
-    title,
-    user_id,
-    metadata,
-    microagents,
-    confirmation_mode,
-    permission_mode,
-    resume_on_start,
-    visualize,
-    limits,
-    tool_config,
-    max_seconds_per_run,
-    output_schema,
-    max_tokens_per_run,
-    max_budget_usd,
-    compaction,
-    max_iteration_per_run,
-    network,
-    enable_message_rewrite_hooks,
-    client_tools,
-    generate_title,
-    title_model,
-    subagent_limits,
-  } = request
-  const given = withoutUndefined({ title, title_model, user_id, metadata, microagents, output_schema })
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-  const words = mapStrings(given, redact) as Pick<Settings, keyof typeof given>
-  const plain = withoutUndefined({
-    confirmation_mode,
+  const { permission_mode, client_tools } = request
+  const derived: Derived = {
+    workdir,
+    made_workdir: request.workdir === undefined ? workdir : undefined,
+    llm_config: maskLlmConfig(llm),
+    tools: [...tools],
     permission_mode: permission_mode ? modeNamed(permission_mode) : project?.mode,
     permission_rules: rulesIn(request, redact),
-    idempotency,
-    max_seconds_per_run,
-    max_tokens_per_run,
-    max_budget_usd,
-    compaction,
-    resume_on_start,
-    visualize,
-    limits,
-    tool_config,
-    network,
-    project_settings: project?.settings,
     hooks: hooks && maskHooks(hooks),
-    enable_message_rewrite_hooks,
-    generate_title,
     mcp,
     client_tools: client_tools && redactClientTools(client_tools, redact),
+    client_hooks: undefined,
     agents,
-    subagent_limits,
-    made_workdir: request.workdir === undefined ? workdir : undefined,
-  })
-  return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
+    idempotency,
+    project_settings: project?.settings,
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a value for each setting, which the schemas of a create have accepted
+  return withoutUndefined({ ...sentSettings(request, redact), ...derived }) as Settings
+}
+
+/** A value for each setting that is computed; one without would be a type error. */
+type Derived = { readonly [K in DerivedName]: Settings[K] | undefined }
+
+/** The settings that are stored as they were sent, or with secret values redacted. */
+function sentSettings(request: CreateConversation, redact: (text: string) => string): Record<string, unknown> {
+  const sent = namesIn('create').filter((name) => SETTINGS[name].from !== 'derived')
+  return Object.fromEntries(
+    sent.map((name) => [name, SETTINGS[name].from === 'text' ? mapStrings(request[name], redact) : request[name]]),
+  )
 }
 
 /** Undefined without any. Throws a `Problem` for a text that is not a rule. */
@@ -225,23 +204,21 @@ export function changesOf({ update, llm, mcp, workdir, agents, redact }: NewChan
     permission_mode: mode,
     hooks,
     client_tools,
-    ...words
+    ...sent
   } = update
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
   const dropped = llm?.dropped.length ? llm.dropped : undefined
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-  const shown = mapStrings(words, redact) as typeof words
-  return withoutUndefined({
-    ...shown,
+  const derived: { readonly [K in DerivedName & NameIn<'update'>]: unknown } = {
     llm_config,
-    dropped,
     workdir,
     mcp,
     client_tools: client_tools && redactClientTools(client_tools, redact),
     agents,
     hooks: hooks && maskHooks(hooks),
     permission_mode: mode && modeNamed(mode),
-  })
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
+  return withoutUndefined({ ...(mapStrings(sent, redact) as typeof sent), ...derived, dropped })
 }
 
 /** Returns the visible fields of a configuration, by name. */

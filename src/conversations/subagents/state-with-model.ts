@@ -1,4 +1,4 @@
-/** The state of a subagent, with the configuration of its own model. */
+/** The state of a subagent, with the configuration of its model. */
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { stateOf } from '../../state/subagents.ts'

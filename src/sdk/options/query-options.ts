@@ -1,6 +1,7 @@
 /** The options of `query()` and `run()`. An option that is absent has the default of the server. */
 import type { z } from 'zod'
-import type { CreateConversation, ToolPreset } from '../../contract/conversation.ts'
+import type { CreateConversation } from '../../contract/conversation.ts'
+import type { ToolPreset } from '../../contract/settings.ts'
 import type { AskedQuestion } from '../../contract/events/questions.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { ToolConfig } from '../../contract/limits/tool-config.ts'

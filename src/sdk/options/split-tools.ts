@@ -1,6 +1,6 @@
 /** The option `tools`: which of them the server has, and which ones this program executes. */
 import { PRESETS } from '../../tools/presets.ts'
-import type { ToolPreset } from '../../contract/conversation.ts'
+import type { ToolPreset } from '../../contract/settings.ts'
 import type { AnySdkTool } from '../tools/tool.ts'
 import type { QueryOptions } from './query-options.ts'
 

@@ -1,0 +1,60 @@
+/** What is checked of each setting beyond its schema, the same at a create and at an update. */
+import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
+import { eachHook } from '../contract/hooks/hooks.ts'
+import type { NameIn } from '../contract/settings.ts'
+import { checkPolicy } from '../network/server-policy.ts'
+import { checkClientTools } from './client-tools/check-client-tools.ts'
+import type { ConversationDeps } from './dependencies.ts'
+import { checkHooks } from './hooks/hook-settings.ts'
+import { checkOutputSchema } from './config/check-output-schema.ts'
+
+type Context = {
+  readonly deps: Pick<ConversationDeps, 'hooks' | 'limits' | 'network'>
+  readonly redact: (text: string) => string
+}
+
+/** Throws a `Problem` if this server does not allow the value. */
+type Check<T> = (value: NonNullable<T>, context: Context) => void | Promise<void>
+
+/** `null`: its schema is enough, or what reads it (`llm_config`, `mcp`, `agents`, `workdir`, `tools`, rules) checks it. */
+const CHECKS: { readonly [K in NameIn<'create'>]: Check<CreateConversation[K]> | null } = {
+  title: null,
+  generate_title: null,
+  title_model: null,
+  user_id: null,
+  metadata: null,
+  workdir: null,
+  llm_config: null,
+  tools: null,
+  max_iteration_per_run: null,
+  max_seconds_per_run: null,
+  max_tokens_per_run: null,
+  max_budget_usd: null,
+  compaction: null,
+  output_schema: (schema) => checkOutputSchema(schema),
+  confirmation_mode: null,
+  permission_mode: null,
+  permission_rules: null,
+  hooks: (hooks, { deps, redact }) => checkHooks([...eachHook(hooks)], deps.hooks.fetch, redact),
+  enable_message_rewrite_hooks: null,
+  microagents: null,
+  resume_on_start: null,
+  visualize: null,
+  limits: (limits, { deps }) => deps.limits.check(limits),
+  tool_config: null,
+  network: (policy, { deps }) => checkPolicy(policy, deps.network.server),
+  mcp: null,
+  client_tools: (tools) => checkClientTools(tools),
+  agents: null,
+  subagent_limits: null,
+}
+
+/** Throws a `Problem` for the first setting of a request that this server does not allow. */
+export async function checkSettings(request: CreateConversation | UpdateConfig, context: Context): Promise<void> {
+  const sent: Readonly<Record<string, unknown>> = request
+  for (const [name, check] of Object.entries(CHECKS)) {
+    const value = sent[name]
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its schema has accepted it
+    if (check && value !== undefined && value !== null) await check(value as never, context)
+  }
+}
