@@ -17,7 +17,7 @@ const delta = (fields: Partial<AssistantDelta>): AssistantDelta => ({
 
 /** As a reader gets them. */
 const shownBy = (messages: LiveMessages): AssistantDelta[] =>
-  messages.soFar('conversation', 0).map(({ json }) => JSON.parse(String(json)) as AssistantDelta)
+  messages.soFar('conversation', 0).map(({ json }) => JSON.parse(json) as AssistantDelta)
 
 test('a reader gets the whole text so far of each part, with the names of its latest delta', () => {
   const messages = new LiveMessages()
@@ -71,7 +71,7 @@ describe('at most so much is kept', () => {
           messages.add(delta({ text_delta: text, offset: whole.length }))
           whole += text
         }
-        const [{ offset = -1, text_delta = '' } = {}] = shownBy(messages)
+        const { offset, text_delta = '' } = shownBy(messages)[0]!
         expect(offset + text_delta.length).toBe(whole.length)
         expect(whole.slice(offset) === text_delta).toBe(true)
         expect(text_delta.length).toBeGreaterThanOrEqual(Math.min(whole.length, 128 * 1024))

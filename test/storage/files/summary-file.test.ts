@@ -1,4 +1,4 @@
-import { mkdtempDisposable, open, stat } from 'node:fs/promises'
+import { mkdtempDisposable, open, readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -65,4 +65,35 @@ test('the file is rewritten only when blanks take half of it, and at least a meg
   expect(await fileNumber()).not.toBe(first)
   await file.close()
   expect([...(await new SummaryFile({ path, onFault: () => {} }).read()).keys()]).toEqual(IDS)
+})
+
+test('a summary is read as it was noted, and each entry that is damaged in one field is left out, alone', async () => {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'summaries-'))
+  const path = join(directory.path, 'summaries')
+  const faults: unknown[] = []
+  const open = () => new SummaryFile({ path, onFault: (error) => void faults.push(error) })
+  const file = open()
+  await file.read()
+  const { summary, stamp } = noted(uuid7(), 3)
+  const full = {
+    summary: { ...summary, title: 'totals', userId: 'user-17', idempotency: { key: 'k', bodyHash: 'hash' } },
+    stamp,
+  }
+  file.note(full)
+  file.note(noted('plain', 1))
+  await file.close()
+  expect([...(await open().read()).values()]).toEqual([full, noted('plain', 1)])
+
+  const [header, line] = (await readFile(path, 'utf8')).split('\n') as [string, string]
+  const entry: unknown[] = JSON.parse(line)
+  const damaged = entry.flatMap((field, at) => {
+    const others = [typeof field === 'number' ? 'text' : 7, true, {}, ...(at < 7 || at === 9 ? [null] : [])]
+    return others.map((other) => entry.with(at, other))
+  })
+  const lines = [...damaged, entry.with(3, 'asleep'), entry.slice(1), [...entry, 1], {}, null, 'text'].map((each) =>
+    JSON.stringify(each),
+  )
+  await writeFile(path, `${[header, ...lines, '{"torn', line, ''].join('\n')}`)
+  expect([...(await open().read()).values()]).toEqual([full])
+  expect(faults).toEqual([])
 })
