@@ -93,7 +93,7 @@ test('a summary is read as it was noted, and each entry that is damaged in one f
   const lines = [...damaged, entry.with(3, 'asleep'), entry.slice(1), [...entry, 1], {}, null, 'text'].map((each) =>
     JSON.stringify(each),
   )
-  await writeFile(path, `${[header, ...lines, '{"torn', line, ''].join('\n')}`)
+  await writeFile(path, [header, ...lines, '{"torn', line, ''].join('\n'))
   expect([...(await open().read()).values()]).toEqual([full])
   expect(faults).toEqual([])
 })
