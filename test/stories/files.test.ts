@@ -2,10 +2,13 @@
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 import type { TestServer } from '../support/server.ts'
 import { KEY, startServer } from '../support/server.ts'
+
+const shared = await startServer()
+afterAll(() => shared[Symbol.asyncDispose]())
 
 async function createOn(server: TestServer): Promise<{ id: string; workdir: string }> {
   const llm_config = { model: 'none', base_url: 'http://127.0.0.1:9/v1', api_key: 'no-model-key' }
@@ -30,7 +33,7 @@ const get = async (server: TestServer, path: string) =>
   await fetch(server.url + path, { headers: { authorization: `Bearer ${KEY}` } })
 
 test('what a user uploads the agent finds, and what the agent makes a user downloads', async () => {
-  await using stage = await setStage([bash('sort names/list.txt > sorted.txt; echo done'), { text: 'Sorted.' }])
+  await using stage = await setStage([bash('sort names/list.txt > sorted.txt; echo done'), { text: 'Sorted.' }], shared)
   const { server } = stage
   const id = await stage.create()
   const base = `/conversations/${id}`
@@ -55,7 +58,7 @@ test('what a user uploads the agent finds, and what the agent makes a user downl
 })
 
 test('an upload with a key is made once, also when the server was killed in between', async () => {
-  await using server = await startServer()
+  const server = shared
   const { id } = await createOn(server)
   const send = (content: string) =>
     upload(
@@ -73,7 +76,7 @@ test('an upload with a key is made once, also when the server was killed in betw
 })
 
 test('what a killed server left of an upload is removed', async () => {
-  await using server = await startServer()
+  const server = shared
   const { id, workdir } = await createOn(server)
   await mkdir(join(workdir, 'deep'))
   const { hostname, port } = new URL(server.url)

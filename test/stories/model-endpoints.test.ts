@@ -1,9 +1,12 @@
 /** Endpoints of models that fail, stay silent or are not allowed: one conversation has the trouble, and no other. */
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { setStage } from '../support/agent.ts'
 import { startServer } from '../support/server.ts'
 import { startSilentEndpoint } from '../support/silent-endpoint.ts'
+
+const shared = await startServer({ env: { OPENHANDS_MAX_CONCURRENT_RUNS: '1' } })
+afterAll(() => shared[Symbol.asyncDispose]())
 
 const REQUEST = { message: { role: 'user', content: 'Begin.' }, run: true }
 
@@ -14,16 +17,15 @@ test.each([
   ['extra_headers', { 'x-y': 'a\r\nb: c' }],
   ['extra_headers', { 'Transfer-Encoding': 'chunked' }],
 ])('llm_config.%s that cannot be sent is refused, and not repeated: %j', async (field, value) => {
-  await using server = await startServer()
   const llm_config = { model: 'm', base_url: 'https://127.0.0.1:9/v1' }
   const wrong = { ...llm_config, [field]: value }
-  const refused = await server.call('POST', '/conversations', { llm_config: wrong })
+  const refused = await shared.call('POST', '/conversations', { llm_config: wrong })
   expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   expect(refused.body.message).toContain(`llm_config.${field}`)
   expect(JSON.stringify(refused.body)).not.toMatch(/sk-|x y|a\\r/)
-  const { body } = await server.call('POST', '/conversations', { llm_config })
+  const { body } = await shared.call('POST', '/conversations', { llm_config })
   expect(
-    await server.call('PUT', `/conversations/${body.id}/config`, { llm_config: { [field]: value } }),
+    await shared.call('PUT', `/conversations/${body.id}/config`, { llm_config: { [field]: value } }),
   ).toMatchObject({
     status: 400,
   })
@@ -32,7 +34,7 @@ test.each([
 describe('an https endpoint that accepts and stays silent', () => {
   test('holds up neither pause nor DELETE, and no run slot', async () => {
     await using endpoint = await startSilentEndpoint()
-    await using stage = await setStage(() => ({ text: 'Hello.' }), { env: { OPENHANDS_MAX_CONCURRENT_RUNS: '1' } })
+    await using stage = await setStage(() => ({ text: 'Hello.' }), shared)
     const silent = { model: 'm', base_url: `https://127.0.0.1:${endpoint.port}/v1`, api_key: 'some-key' }
     const [first, second] = [await stage.create({ llm_config: silent }), await stage.create({ llm_config: silent })]
     await stage.server.call('POST', `/conversations/${first}/messages`, REQUEST)
