@@ -55,7 +55,7 @@ describe('a subagent is blocked', () => {
     expect(isBlocked(within(), agent('a'))).toBe(false)
   })
 
-  test('while all of its own subagents in the foreground are, at any depth', () => {
+  test('while all its subagents in the foreground are, at any depth', () => {
     const [a, b, c] = [agent('a'), agent('b', { callerId: 'a' }, waiting), agent('c', { callerId: 'a' }, waiting)]
     expect(isBlocked(within(a, b, c), a)).toBe(true)
     expect(isBlocked(within(a, b, agent('c', { callerId: 'a' })), a)).toBe(false)
