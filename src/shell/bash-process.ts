@@ -27,7 +27,8 @@ const HANG_UP_MS = 1000
 const LINGER_MS = 50
 /** A process that is blocked in the kernel (an unresponsive file system) may not end until that is over. */
 const KILL_MS = 1000
-const NAMESPACE_END_MS = 500
+/** A killed process ends when it gets a processor, which takes long on a busy machine. */
+const NAMESPACE_END_MS = 5000
 const NAMESPACE_LOOK_MS = 1
 
 type Asked = { readonly serial: number; readonly resolve: (report: Report | undefined) => void }
