@@ -3,6 +3,7 @@
  * standard streams.
  */
 import type { Readable, Writable } from 'node:stream'
+import { PassThrough, pipeline } from 'node:stream'
 import { makeDirectories } from '../files/make-directories.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { type HostEnvironment, startProcess, type ChildProcess } from '../lib/start-process.ts'
@@ -85,7 +86,9 @@ export class Program {
     })
     launch.onChannel?.(this.#child)
     // oxlint-disable-next-line typescript/no-non-null-assertion -- `stdio` has pipes there
-    ;[this.stdin, this.stdout] = [this.#child.stdin!, this.#child.stdout!]
+    const [stdin, stdout] = [this.#child.stdin!, this.#child.stdout!]
+    // Node drops what nobody has read of the stdout of a child that has exited.
+    ;[this.stdin, this.stdout] = [stdin, pipeline(stdout, new PassThrough(), () => {})]
     this.stdin.on('error', () => {}) // `ended` reports the end
     this.stdout.on('error', () => {})
     this.#child.stderr

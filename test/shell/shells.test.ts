@@ -144,6 +144,13 @@ describe('a program', () => {
     expect((await start(['echo', 'started'], special)).output).toBe('started\n')
   })
 
+  test('has all its output read, also if nobody reads before it has exited', async () => {
+    const { shells } = await openShells()
+    const program = await shells.startProgram({ name: 'odd', argv: ['echo', 'started'], variables: {} })
+    await program.ended
+    expect(await text(program.stdout)).toBe('started\n')
+  })
+
   test('cannot hide from the server, nor leave the home of its conversation', async () => {
     const forged = { AGENT_SERVER_SHELL: 'another/agent', AGENT_SERVER_STATE_DIR: '/nowhere', HOME: '/nowhere' }
     const { output, conversationId } = await start(['env', '-0'], forged)
