@@ -4,8 +4,10 @@
  * `npm run repeat -- --times 10 --busy 4` runs `npm test`, and with paths only these files. Each run is one line of
  * `--log FILE` and its output is next to it; with the same file, an interrupted series continues where it stopped.
  */
-import { spawn, spawnSync } from 'node:child_process'
-import { appendFileSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import type { ChildProcess, StdioOptions } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -29,12 +31,16 @@ const log = resolve(values.log)
 mkdirSync(dirname(log), { recursive: true })
 const runs: Run[] = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').filter(Boolean).map(parseRun) : []
 const loops = Array.from({ length: busy }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }))
+let tests: ChildProcess | undefined
 // Also when it is interrupted.
-process.on('exit', () => loops.forEach((loop) => loop.kill('SIGKILL')))
+process.on('exit', () => {
+  loops.forEach((loop) => loop.kill('SIGKILL'))
+  tests?.kill()
+})
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
 
 while (runs.length < times) {
-  const run = runOnce(`${log}.${runs.length + 1}.txt`)
+  const run = await runOnce(`${log}.${runs.length + 1}.txt`)
   runs.push(run)
   appendFileSync(log, `${JSON.stringify(run)}\n`)
   const { passed, seconds, cpuSeconds } = run
@@ -44,14 +50,14 @@ const failed = runs.filter(({ passed }) => !passed).length
 console.log(`${runs.length - failed} of ${runs.length} runs passed. See ${log}`)
 process.exit(failed === 0 ? 0 : 1)
 
-function runOnce(output: string): Run {
+async function runOnce(output: string): Promise<Run> {
   const before = cpuOfChildren()
   const began = performance.now()
   const file = openSync(output, 'w')
-  const { status } = spawnSync(process.execPath, [join(ROOT, 'scripts/test.ts'), ...files], {
-    cwd: ROOT,
-    stdio: ['ignore', file, file],
-  })
+  const stdio: StdioOptions = ['ignore', file, file]
+  tests = spawn(process.execPath, [join(ROOT, 'scripts/test.ts'), ...files], { cwd: ROOT, stdio })
+  const [status] = (await once(tests, 'close')) as [number | null]
+  closeSync(file)
   const seconds = Math.round((performance.now() - began) / 1000)
   return { passed: status === 0, seconds, cpuSeconds: Math.round(cpuOfChildren() - before), busy }
 }

@@ -238,7 +238,9 @@ export class CallbackSet {
 
   async #settle(): Promise<void> {
     if (this.#isDirty) await this.#write()
-    if (!this.#isBehind()) await this.#deps.mark.lower()
+    if (this.#isBehind() || (await this.#deps.mark.lower())) return
+    // An event is being stored. If no callback is enabled any more, no delivery of it brings us here again.
+    this.#storeLater(this.#deps.dispatcher.timing.storeAfterMs)
   }
 
   /** Includes callbacks that no key decrypts: the flag stays set until a start with the right key delivers. */

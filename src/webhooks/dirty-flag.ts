@@ -58,11 +58,12 @@ export class DirtyFlag {
     return (ready ? ready.then(work) : work()).finally(() => this.#underWay--)
   }
 
-  /** Clears the flag when nothing is pending. Does nothing while work is in progress that may change that. */
-  async lower(): Promise<void> {
-    if (this.#raising || this.#underWay > 0) return
+  /** Clears the flag. Returns false, and changes nothing, while work is in progress that may leave something to deliver. */
+  async lower(): Promise<boolean> {
+    if (this.#raising || this.#underWay > 0) return false
     this.#isSet = false
     await this.#turns.run(() => this.#storage.clear())
+    return true
   }
 }
 

@@ -9,6 +9,7 @@ import type { State } from '../../src/state/state.ts'
 import { EMPTY_STATE, fold } from '../../src/state/state.ts'
 import type { ModelMessage } from '../../src/llm/llm.ts'
 import { answered, status, stored, systemInit, toolResult, toolUse, userMessage } from '../conversations/events.ts'
+import { effort } from '../support/patience.ts'
 
 const render = (_: string, output: unknown) => (typeof output === 'string' ? output : JSON.stringify(output))
 
@@ -131,7 +132,7 @@ describe('wherever a log is truncated, after recovery', () => {
           expect(findFaults(historyOf(events))).toEqual([])
         }
       }),
-      { numRuns: 150 },
+      { numRuns: effort(40, 1500) },
     )
   })
 

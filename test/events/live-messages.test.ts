@@ -77,7 +77,7 @@ describe('at most so much is kept', () => {
         expect(text_delta.length).toBeGreaterThanOrEqual(Math.min(whole.length, 128 * 1024))
         expect(text_delta.length).toBeLessThanOrEqual(256 * 1024)
       }),
-      { numRuns: effort(30, 1000) },
+      { numRuns: effort(8, 1000) },
     )
   })
 })

@@ -241,7 +241,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
           fc.asyncProperty(options, async (options) => {
             expect(seqsOf(await pageThrough(reopened, options))).toEqual(seqsOf(select(all, options)))
           }),
-          { numRuns: effort(50, 1000) },
+          { numRuns: effort(15, 1000) },
         )
       })
 

@@ -35,7 +35,7 @@ export function testRecording(bytes: Buffer, expected: LlmAnswer, config: LlmCon
           expect(new Set(pieces.map((each) => `${each.id} ${each.name}`)).size).toBe(1)
         }
       }),
-      { numRuns: effort(20, 500) },
+      { numRuns: effort(8, 500) },
     )
   })
 

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findJsonFault } from '../../src/project/json-fault.ts'
+import { effort } from '../support/patience.ts'
 
 const isJson = (text: string) => {
   try {
@@ -25,7 +26,7 @@ test('what JSON.parse accepts has no fault, and what it refuses has one', () => 
       const fault = findJsonFault(changed)
       if (!fault?.includes('twice')) expect(fault === undefined, changed).toBe(isJson(changed))
     }),
-    { numRuns: 500 },
+    { numRuns: effort(60, 5000) },
   )
 })
 

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { eventually, openShells, processesOf, runIn } from './shell-fixture.ts'
+import { UNTIL_ALLOWED } from '../support/background.ts'
 import { launcherOf } from '../support/launcher.ts'
 
 /** As a result's note names it. */
@@ -24,9 +25,9 @@ describe('a trailing &', () => {
 
   test('sends later output to a file that the result names', async () => {
     const { run } = await openShells()
-    const result = await run('echo now; { sleep 0.2; echo late; echo wrong >&2; } &')
+    const result = await run(`echo now; { ${UNTIL_ALLOWED}; echo late; echo wrong >&2; } &`)
     expect(result.stdout).toBe('now\n')
-    await run('wait')
+    await run('touch allowed; wait')
     await eventually(async () => (await readFile(backgroundFile(result.note), 'utf8')) === 'late\nwrong\n')
   })
 
@@ -51,8 +52,8 @@ describe('a trailing &', () => {
   test('repeatedly gives each its own file', async () => {
     const { run } = await openShells()
     const files: string[] = []
-    for (let i = 0; i < 10; i++) files.push(backgroundFile((await run(`{ sleep 0.4; echo ${i}; } &`)).note))
-    await run('wait')
+    for (let i = 0; i < 10; i++) files.push(backgroundFile((await run(`{ ${UNTIL_ALLOWED}; echo ${i}; } &`)).note))
+    await run('touch allowed; wait')
     await eventually(async () => {
       const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
       return texts.every((text, i) => text === `${i}\n`)
@@ -77,8 +78,9 @@ test('a flood from the background does not hold up the command that started it',
 test('what the background writes beyond its file is dropped: it continues at a slow pace', async () => {
   const limit = 100_000
   const { run } = await openShells({ limits: { backgroundBytes: limit } })
-  const { note, backgroundPid } = await run('{ sleep 0.2; yes | head -c 300000; echo over >done; sleep 30; } &')
+  const { note, backgroundPid } = await run(`{ ${UNTIL_ALLOWED}; yes | head -c 300000; echo over >done; sleep 30; } &`)
   const file = backgroundFile(note)
+  await run('touch allowed')
   await eventually(async () => (await run('cat done 2>/dev/null')).stdout === 'over\n')
   expect((await readFile(file)).length).toBe(limit)
   expect((await run(`kill -0 ${backgroundPid} && echo runs`)).stdout).toBe('runs\n')

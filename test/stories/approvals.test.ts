@@ -4,11 +4,11 @@ import { afterAll, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { startServer } from '../support/server.ts'
+import { borrowServer } from '../support/shared-server.ts'
 import { subscribe } from '../support/stream.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 
-const shared = await startServer()
+const shared = await borrowServer()
 afterAll(() => shared[Symbol.asyncDispose]())
 
 const two = (a: string, b: string): ScriptedTurn => {

@@ -2,6 +2,7 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
+import { UNTIL_ALLOWED } from '../support/background.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import type { Answer } from '../support/server.ts'
@@ -276,9 +277,11 @@ describe('a command ends', () => {
 
 describe('what a command leaves behind', () => {
   test('keeps writing to the output of its command, which reports when nothing more will come', async () => {
-    const { command_id, stdout } = await run('{ sleep 0.3; echo late; echo wrong >&2; } & echo now')
+    const own = { session_id: 'leaves-behind' } // in the workdir
+    const { command_id, stdout } = await run(`{ ${UNTIL_ALLOWED}; echo late; echo wrong >&2; } & echo now`, own)
     expect(stdout).toBe('now\n')
     expect(await output(command_id)).toMatchObject({ text: 'now\n', status: 'exited', complete: false })
+    await run('touch allowed', own)
     expect(await follow(command_id)).toBe('now\nlate\n')
     expect(await follow(command_id, 'stream=stderr')).toBe('wrong\n')
   })

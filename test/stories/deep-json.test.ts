@@ -3,10 +3,10 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
-import { startServer } from '../support/server.ts'
+import { borrowServer } from '../support/shared-server.ts'
 import { connect } from '../support/socket.ts'
 
-const shared = await startServer()
+const shared = await borrowServer()
 afterAll(() => shared[Symbol.asyncDispose]())
 
 const ID = '00000000-0000-4000-8000-000000000000'

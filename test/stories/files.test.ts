@@ -6,8 +6,9 @@ import { afterAll, expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 import type { TestServer } from '../support/server.ts'
 import { KEY, startServer } from '../support/server.ts'
+import { borrowServer } from '../support/shared-server.ts'
 
-const shared = await startServer()
+const shared = await borrowServer()
 afterAll(() => shared[Symbol.asyncDispose]())
 
 async function createOn(server: TestServer): Promise<{ id: string; workdir: string }> {

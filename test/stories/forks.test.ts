@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
-import { startServer } from '../support/server.ts'
+import { borrowServer } from '../support/shared-server.ts'
 import { subscribe } from '../support/stream.ts'
 
-const shared = await startServer()
+const shared = await borrowServer()
 afterAll(() => shared[Symbol.asyncDispose]())
 
 test('a fork in the middle of a run is independent and has the files of that moment; the original keeps running', async () => {

@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises'
 import { afterAll, expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 import type { Stage } from '../support/agent.ts'
-import { startServer } from '../support/server.ts'
+import { borrowServer } from '../support/shared-server.ts'
 import { subscribe } from '../support/stream.ts'
 
-const shared = await startServer()
+const shared = await borrowServer()
 afterAll(() => shared[Symbol.asyncDispose]())
 
 /** Runs the command that the message is, in the session that is named before it. */

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { startServer } from '../support/server.ts'
+import { borrowServer } from '../support/shared-server.ts'
 import { subscribe } from '../support/stream.ts'
 
-const shared = await startServer()
+const shared = await borrowServer()
 afterAll(() => shared[Symbol.asyncDispose]())
 
 const command = (text: string, more = {}) => ({ type: 'Command', command: text, ...more })

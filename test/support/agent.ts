@@ -4,6 +4,7 @@ import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { ServerOptions, TestServer } from './server.ts'
 import { startServer } from './server.ts'
+import { borrowServer } from './shared-server.ts'
 import { subscribe } from './stream.ts'
 
 export type Stage = AsyncDisposable & {
@@ -19,11 +20,11 @@ export type Stage = AsyncDisposable & {
 
 const MOST_EVENTS = 1000
 
-/** On a server of its own, or on one that the tests of a file share: to start it takes longer than most of them. */
-export async function setStage(script: Script, options: ServerOptions | TestServer = {}): Promise<Stage> {
+/** Uses the given server, or starts one with the given options. Without either it borrows one that other tests use, too. */
+export async function setStage(script: Script, options?: ServerOptions | TestServer): Promise<Stage> {
   const model = await startScriptedModel(script)
-  const shared = 'call' in options ? options : undefined
-  const server = shared ?? (await startServer(options as ServerOptions))
+  const given = options !== undefined && 'call' in options ? options : undefined
+  const server = given ?? (await (options === undefined ? borrowServer() : startServer(options as ServerOptions)))
   const events: Stage['events'] = async (id, query = '') => {
     const all: unknown[] = []
     // A page of large events is short.
@@ -58,7 +59,7 @@ export async function setStage(script: Script, options: ServerOptions | TestServ
       return stream.frames.map((frame) => frame.data)
     },
     async [Symbol.asyncDispose]() {
-      if (shared === undefined) await server[Symbol.asyncDispose]()
+      if (given === undefined) await server[Symbol.asyncDispose]()
       await model.close()
     },
   }

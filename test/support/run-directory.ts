@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { endWithThisProcess } from './left-processes.ts'
+import { endProcesses, endWithThisProcess, processesOf } from './left-processes.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -19,5 +19,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await chmod(directory, 0o711)
   endWithThisProcess(directory)
   project.provide('temporary', directory)
-  return () => rm(directory, { recursive: true, force: true, maxRetries: 3 })
+  return async () => {
+    // The servers that tests used one after the other.
+    endProcesses(processesOf(directory))
+    await rm(directory, { recursive: true, force: true, maxRetries: 3 })
+  }
 }

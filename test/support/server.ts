@@ -35,13 +35,16 @@ export type TestServer = AsyncDisposable & {
 export type ServerOptions = {
   readonly env?: Record<string, string>
   readonly wrapper?: readonly string[]
+  /** The directory for its temporary files and its data. */
+  readonly place?: string
   /** Puts files into the data directory before the first start. */
   readonly prepare?: (dataDir: string) => Promise<void>
 }
 
 /** Resolves when it has started. Its data is removed when it is disposed of. */
-export async function startServer({ env = {}, wrapper = [], prepare }: ServerOptions = {}): Promise<TestServer> {
-  const home = await mkdtemp(join(tmpdir(), 'agent-server-test-'))
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const { env = {}, wrapper = [], place = tmpdir(), prepare } = options
+  const home = await mkdtemp(join(place, 'agent-server-test-'))
   const dataDir = join(home, 'data')
   await prepare?.(dataDir)
   const port = await freePort()
@@ -51,6 +54,7 @@ export async function startServer({ env = {}, wrapper = [], prepare }: ServerOpt
     OPENHANDS_DATA_DIR: dataDir,
     OPENHANDS_SERVER_HOST: '127.0.0.1',
     OPENHANDS_SERVER_PORT: String(port),
+    TMPDIR: place,
     ...env,
   }
   let running = launch(['serve'], { env: settings, wrapper, cwd: home })

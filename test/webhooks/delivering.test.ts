@@ -7,6 +7,8 @@ import type { Answering, Receiver } from '../support/receiver.ts'
 import { firstSeqsOf, seqsOf, startReceiver } from '../support/receiver.ts'
 import type { BenchOptions } from '../conversations/fixtures.ts'
 import { setBench, userText } from '../conversations/fixtures.ts'
+import { mortalStore } from '../conversations/mortal-store.ts'
+import { override } from '../support/override.ts'
 import { takeTime } from '../support/take-time.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 
@@ -19,9 +21,12 @@ const TIMING = {
   silenceMs: 50,
 }
 
-async function setUp(answer?: Answering, { timing = {}, ...options }: BenchOptions & { timing?: object } = {}) {
+type Options = BenchOptions & { timing?: object; home?: { directory: string } }
+
+async function setUp(answer?: Answering, { timing = {}, home, ...options }: Options = {}) {
   const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
   const bench = await setBench({ callbacks: { fetch, timing: { ...TIMING, ...timing } }, ...options })
+  if (home) home.directory = join(bench.dataDir, 'sessions')
   const receiver = await startReceiver(answer)
   const id = await bench.create()
   const callbacks = async () => (await bench.manager.open(id)).webhooks
@@ -231,6 +236,41 @@ describe('the mark for pending deliveries', () => {
     await expect.poll(it.marks).toEqual([])
     for (const each of [...others, crypto.randomUUID()]) await writeFile(join(it.bench.dataDir, 'due', each), '')
     await it.bench.restart()
+    await expect.poll(it.marks).toEqual([])
+  })
+
+  test('goes after an event that was being stored when the only callback was disabled', async () => {
+    const store = mortalStore()
+    const append = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<void>()
+    let [isSlow, isAppending] = [false, false]
+    const logs = override(store, {
+      async create(...args) {
+        const log = await store.create(...args)
+        const appendNow = log.append.bind(log)
+        log.append = async (...batch) => {
+          isAppending = isSlow
+          if (isSlow) await append.promise
+          return await appendNow(...batch)
+        }
+        return log
+      },
+    })
+    const refuse = async () => {
+      await answer.promise
+      return 410
+    }
+    await using it = await setUp(refuse, { logs, home: store.home })
+    await it.register()
+    await it.say('one')
+    await it.receiver.untilReceived(has(2))
+    isSlow = true
+    const second = it.say('two')
+    await expect.poll(() => isAppending).toBe(true)
+    answer.resolve()
+    await expect.poll(async () => (await it.stored()).enabled).toBe(false)
+    append.resolve()
+    await second
     await expect.poll(it.marks).toEqual([])
   })
 

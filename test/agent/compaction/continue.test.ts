@@ -95,6 +95,6 @@ test('a history that is read again has what was sent, whatever happens while a r
         expect(again.size.of(again.messages, () => 0)).toBe(log.live.size.of(log.live.messages, () => 0))
       }
     }),
-    { numRuns: effort(400, 20_000) },
+    { numRuns: effort(60, 20_000) },
   )
 })

@@ -128,7 +128,7 @@ test('random logs with random compactions give valid requests that begin with th
       expect(again.messages).toEqual(log.history.messages)
       expect(again.size.of(again.messages, () => 0)).toBe(log.history.size.of(log.history.messages, () => 0))
     }),
-    { numRuns: effort(150, 5000) },
+    { numRuns: effort(40, 5000) },
   )
 })
 
@@ -151,7 +151,7 @@ test('without the answers and results that were forgotten, a log reads the same'
       expect(again.callIds).toEqual(log.history.callIds)
       expect(again.forgottenThrough).toBe(log.history.forgottenThrough)
     }),
-    { numRuns: process.env['SOAK'] ? 5000 : 150 },
+    { numRuns: effort(40, 5000) },
   )
   expect(skipped).toBeGreaterThan(0)
 })
@@ -170,7 +170,7 @@ test('any Condensation at any place gives a valid request', () => {
       expect(findFaults({ messages: log.history.messagesToSend() })).toEqual([])
       expect(JSON.stringify(log.history.messages[0])).toContain('The first message.')
     }),
-    { numRuns: effort(150, 5000) },
+    { numRuns: effort(40, 5000) },
   )
 })
 

@@ -16,6 +16,7 @@ import { diffOfCall } from '../../../src/cli/chat/state/diff.ts'
 import type { ChatEvent } from '../../../src/cli/chat/state/reduce.ts'
 import { reduce } from '../../../src/cli/chat/state/reduce.ts'
 import { visibleWidth } from '@earendil-works/pi-tui'
+import { effort } from '../../support/patience.ts'
 
 const theme = createTheme(false)
 
@@ -191,7 +192,7 @@ describe('texts', () => {
   test('nothing that a terminal obeys is left of them', () => {
     fc.assert(
       fc.property(hostile, (text) => !CONTROLS.test(cleanText(text)) && !CONTROLS.test(revealText(text))),
-      { numRuns: 2000 },
+      { numRuns: effort(150, 20_000) },
     )
   })
 
@@ -201,7 +202,7 @@ describe('texts', () => {
     const untabbed = hostile.filter((text) => !text.includes('\t') && !text.includes('<'))
     fc.assert(
       fc.property(untabbed, (text) => restore(revealText(text)) === text),
-      { numRuns: 2000 },
+      { numRuns: effort(150, 20_000) },
     )
   })
 
@@ -231,7 +232,7 @@ describe('texts', () => {
           .flatMap((item) => linesOfItem(item, { width, theme, isExpanded: true, streamed: new StreamedMarkdown() }))
           .every((line) => visibleWidth(line) <= width && !CONTROLS.test(line.replaceAll(STYLES, ''))),
       ),
-      { numRuns: 300 },
+      { numRuns: effort(60, 3000) },
     )
   })
 })

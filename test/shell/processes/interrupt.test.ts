@@ -27,7 +27,7 @@ describe('a command that takes too long', () => {
   })
 
   test('and ignores SIGINT gets SIGTERM, and SIGKILL if it ignores that; the shell is kept', async () => {
-    const { run } = await openShells({ limits: { graceMs: 80 } })
+    const { run } = await openShells({ limits: { graceMs: 1000 } })
     await run('x=1')
     const ignoring = (traps: string) => `bash -c 'trap "" ${traps}; while :; do sleep 0.01; done'`
     for (const traps of ['INT', 'INT TERM']) {

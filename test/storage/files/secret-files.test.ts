@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { SecretFiles } from '../../../src/storage/files/secret-files.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
 import { tempDirectory } from '../../events/fixtures.ts'
+import { effort } from '../../support/patience.ts'
 
 const KEY = 'the first key of the tests'
 const VALUES = { llm: { api_key: 'sk-very-secret-0123456789' } }
@@ -27,7 +28,7 @@ test('what is written is read again, by another store with the same key', async 
       await place.withKeys(KEY).write(place.id, values)
       expect(await place.withKeys(KEY).read(place.id)).toEqual(values)
     }),
-    { numRuns: 20 },
+    { numRuns: effort(8, 200) },
   )
 })
 

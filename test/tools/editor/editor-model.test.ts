@@ -150,6 +150,6 @@ test('whatever is edited, the files are what a plain model of the editor says, a
         expect((await call({ command: 'view', path: path(other) })).error?.message).toMatch(/does not exist/)
       }
     }),
-    { numRuns: effort(60, 3000) },
+    { numRuns: effort(15, 3000) },
   )
 })

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decodeText, encodeText } from '../../../src/tools/editor/text-encoding.ts'
+import { effort } from '../../support/patience.ts'
 
 const bytes = (...values: number[]) => Buffer.from(values)
 
@@ -52,7 +53,7 @@ test('whatever is taken for text is the same bytes again', () => {
       const decoded = decodeText(given)
       if (decoded) expect(encodeText(decoded)).toEqual(given)
     }),
-    { numRuns: 1000 },
+    { numRuns: effort(150, 10_000) },
   )
 })
 

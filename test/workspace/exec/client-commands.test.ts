@@ -8,6 +8,7 @@ import { hostLauncher } from '../../../src/sandbox/host-launcher.ts'
 import { eventsOf, only, realShells, setBench } from '../../conversations/fixtures.ts'
 import { launcherOf } from '../../support/launcher.ts'
 import { until } from '../../support/until.ts'
+import { UNTIL_ALLOWED } from '../../support/background.ts'
 
 async function open(
   commandLimits: Execution['commandLimits'] = {},
@@ -48,7 +49,8 @@ test('in the background it continues, and reports that the rest was dropped', as
 
 test('background processes of a command write no more than the command itself may', async () => {
   await using opened = await open({ streamBytes: 1000 })
-  const { command_id } = await opened.commands.run(commandOf('{ sleep 0.1; seq 2000; } & printf "begun\n"'))
+  const { command_id } = await opened.commands.run(commandOf(`{ ${UNTIL_ALLOWED}; seq 2000; } & printf "begun\\n"`))
+  await opened.commands.run(commandOf('touch allowed'))
   await expect.poll(async () => (await wholeOf(opened, command_id)).complete).toBe(true)
   const { text, next_offset } = await wholeOf(opened, command_id)
   expect(next_offset).toBe(1000)

@@ -137,7 +137,7 @@ describe('The JSONL store', () => {
           expect((await readAll(reopened)).map(textOf)).toEqual(['a', 'b'])
           await reopened.close()
         }),
-        { numRuns: effort(50, 1000) },
+        { numRuns: effort(15, 1000) },
       )
       expect(last).toHaveLength(6)
     })

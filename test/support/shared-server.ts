@@ -1,0 +1,83 @@
+/**
+ * Servers that tests use one after the other: to start one takes longer than most of what they do with it. Each worker of
+ * vitest has its own; the end of the test run ends them.
+ */
+import { mkdtempSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { inject } from 'vitest'
+import { processesOf } from './left-processes.ts'
+import { override } from './override.ts'
+import type { TestServer } from './server.ts'
+import { startServer } from './server.ts'
+import { until } from './until.ts'
+
+/** Servers that no test uses at the moment. They have no conversations and no keys but the master key. */
+const idle: SharedServer[] = []
+
+type SharedServer = {
+  readonly server: TestServer
+  /** The directory for its temporary files and its data. No other process has it. */
+  readonly place: string
+}
+
+/**
+ * Returns a server with the default settings, without conversations. Disposing of it makes it available to the next test,
+ * unless a test stopped it or changed its settings: then it ends. Throws there if a test left processes or files behind.
+ */
+export async function borrowServer(): Promise<TestServer> {
+  const shared = idle.pop() ?? (await startShared())
+  const { server, place } = shared
+  let outputBefore = server.output().length
+  let canBeUsedAgain = true
+  return override(server, {
+    output: () => server.output().slice(outputBefore),
+    async stop(signal) {
+      canBeUsedAgain = false
+      return await server.stop(signal)
+    },
+    async restart(signal, settings) {
+      outputBefore = 0
+      await server.restart(signal, settings)
+      canBeUsedAgain = settings === undefined
+    },
+    async [Symbol.asyncDispose]() {
+      if (canBeUsedAgain && (await isEmptied(server).catch(() => false))) {
+        await requireNothingLeft(shared)
+        idle.push(shared)
+        return
+      }
+      await server[Symbol.asyncDispose]()
+      await until('the end of all processes of the server', async () => processesOf(place).length === 0)
+      await rm(place, { recursive: true, force: true, maxRetries: 3 })
+    },
+  })
+}
+
+async function startShared(): Promise<SharedServer> {
+  const place = mkdtempSync(join(inject('temporary'), 's-'))
+  return { server: await startServer({ place }), place }
+}
+
+/** Removes what tests have put beside the data. Throws if the server has left something else. */
+async function requireNothingLeft({ server, place }: SharedServer): Promise<void> {
+  const { home, dataDir, pid } = server
+  for (const name of await readdir(home))
+    if (join(home, name) !== dataDir) await rm(join(home, name), { recursive: true, force: true, maxRetries: 3 })
+  const others = () => processesOf(place).filter((process) => process.pid !== pid)
+  await until('the end of all processes of the conversations', async () => others().length === 0)
+  const files = (await readdir(place)).filter((name) => name !== basename(home))
+  if (files.length > 0) throw new Error(`the server left temporary files: ${files.join(', ')}`)
+}
+
+/** Deletes all conversations and keys. Returns false if something could not be deleted. */
+async function isEmptied({ call }: TestServer): Promise<boolean> {
+  for (const path of ['/conversations', '/keys'])
+    for (;;) {
+      const { items } = (await call('GET', `${path}?limit=100`)).body
+      if (items.length === 0) break
+      const deleted = await Promise.all(items.map(({ id }: { id: string }) => call('DELETE', `${path}/${id}`)))
+      if (deleted.some(({ status }) => status !== 204 && status !== 404)) return false
+    }
+  return true
+}
