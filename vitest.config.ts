@@ -36,7 +36,7 @@ export default defineConfig({
     // Node loads the modules itself, as it does those of the server. Vite takes `#` and `?` in a path for parts of a URL.
     experimental: { viteModuleRunner: false },
     globalSetup: ['test/support/run-directory.ts'],
-    setupFiles: ['test/support/own-directory.ts'],
+    setupFiles: ['test/support/own-directory.ts', ...(process.env['TEST_COSTS'] ? ['test/support/costs.ts'] : [])],
     // Waits inside a test end sooner, and say what they saw.
     testTimeout: 2 * PATIENCE_MS,
     hookTimeout: 2 * PATIENCE_MS,

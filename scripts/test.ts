@@ -6,6 +6,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { processorSeconds } from './processor-seconds.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const EXECUTABLE = join(ROOT, 'dist/agent-server')
@@ -13,6 +14,7 @@ const EXECUTABLE = join(ROOT, 'dist/agent-server')
 const PARTS = ['src/**/*.ts', 'openapi/*.json', 'scripts/{build,executable/*}.ts', 'package-lock.json']
 
 const executable = process.env['AGENT_SERVER_BIN'] ?? builtExecutable()
+const built = secondsSoFar()
 const env = executable === undefined ? process.env : { ...process.env, AGENT_SERVER_BIN: executable }
 const given = process.argv.slice(2)
 const isChosen = given.some((argument) => !argument.startsWith('-') || argument.startsWith('--project'))
@@ -30,6 +32,16 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) process.on(signal
 tests.on('error', (error) => process.stderr.write(`No test was run: ${error.message}. Run: npm ci\n`))
 const [code] = (await once(tests, 'close').catch(() => [null])) as [number | null]
 process.exitCode = code ?? 1
+const used = secondsSoFar()
+if (built !== undefined && used !== undefined)
+  process.stdout.write(
+    `Processor time: ${built.toFixed(0)} s for the executable, ${(used - built).toFixed(0)} s for the tests.\n`,
+  )
+
+/** Seconds of processor time of all processes that this one started and that have ended. */
+function secondsSoFar(): number | undefined {
+  return process.platform === 'linux' ? processorSeconds().children : undefined
+}
 
 /** The stories run what is shipped: it starts in a third of the time that the sources take. */
 function builtExecutable(): string | undefined {
