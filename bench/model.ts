@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Exchange, ModelReport, Plan } from './model-process.ts'
 
 type Message = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] }
@@ -57,11 +57,11 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.end('data: [DONE]\n\n')
 }
 
-/** Each piece says which it is and when it went out. */
+/** Each piece says which it is and when it went out. Models send one in a packet: Node joins what is written in one turn. */
 async function talk({ pieces = 1, gapMs = 0 }: Plan, say: (delta: object) => void): Promise<void> {
   for (let i = 0; i < pieces; i++) {
     say({ content: `${i}@${now()};` })
-    if (gapMs) await sleep(gapMs)
+    await (gapMs ? sleep(gapMs) : nextTurn())
   }
 }
 

@@ -47,6 +47,8 @@ export const COMPARISONS: Readonly<Record<string, Comparison>> = {
 
   'deltas-10': onServer((server) => burst('a text delta of many to one of 10 subscribers', server, 10, 1500)),
 
+  'deltas-50': onServer((server) => burst('a text delta of many to one of 50 subscribers', server, 50, 400)),
+
   delta: onServer(async (server) => {
     const { ages } = await deliver(server, 1, { pieces: 150, gapMs: 5 })
     return { 'a single text delta, from the model to a subscriber, ms': median(ages) }
