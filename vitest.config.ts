@@ -40,7 +40,8 @@ export default defineConfig({
     // Waits inside a test end sooner, and say what they saw.
     testTimeout: 2 * PATIENCE_MS,
     hookTimeout: 2 * PATIENCE_MS,
-    expect: { poll: { timeout: PATIENCE_MS } },
+    // A test without an assertion passes whatever the code does.
+    expect: { requireAssertions: true, poll: { timeout: PATIENCE_MS } },
     reporters: ['default'],
     projects: isLinux ? [all, long, sandboxed] : [all, long],
   },

@@ -249,4 +249,5 @@ test('a target that breaks off breaks the connection of the client', async () =>
   const socket = await client()
   socket.write(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nhello`)
   await closed(socket)
+  expect(socket.destroyed).toBe(true)
 })

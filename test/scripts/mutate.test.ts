@@ -222,6 +222,7 @@ test('a mutant that is on is in the code that the tests run, and one that is off
 
 test('each mutant that is called equivalent has a reason, and its line is in the code', () => {
   const sources = readSources(ROOT)
+  expect(sources.size).toBeGreaterThan(0)
   for (const { file, before, after, reason } of readEquivalents()) {
     expect(reason.length, `${file}: ${after}`).toBeGreaterThan(20)
     expect(sources.get(file)?.replaceAll(/\s+/g, ' '), `${file}: ${before}`).toContain(before)

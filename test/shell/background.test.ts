@@ -54,10 +54,8 @@ describe('a trailing &', () => {
     const files: string[] = []
     for (let i = 0; i < 10; i++) files.push(backgroundFile((await run(`{ ${UNTIL_ALLOWED}; echo ${i}; } &`)).note))
     await run('touch allowed; wait')
-    await eventually(async () => {
-      const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
-      return texts.every((text, i) => text === `${i}\n`)
-    })
+    const texts = () => Promise.all(files.map((file) => readFile(file, 'utf8')))
+    await expect.poll(texts).toEqual(files.map((_, i) => `${i}\n`))
   })
 })
 

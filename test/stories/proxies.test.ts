@@ -106,7 +106,7 @@ describe.each([
     const stream = await subscribe(url, `/conversations/${id}/events/stream`)
     for (const event of ['first', 'second']) {
       await report(event)
-      await stream.until(({ data }) => data.name === event)
+      expect(await stream.until(({ data }) => data.name === event)).toBeDefined()
     }
     stream.close()
   })

@@ -6,7 +6,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
-import { afterAll, expect, inject } from 'vitest'
+import { afterAll, beforeEach, expect, inject } from 'vitest'
 import type { LeftProcess } from './left-processes.ts'
 import { endProcesses, processesOf } from './left-processes.ts'
 import { IS_SOAK, PATIENCE_MS } from './patience.ts'
@@ -15,8 +15,9 @@ import { until } from './until.ts'
 /** Of Node, for all programs of a user that ask for one, such as those of npm. */
 const SHARED_CACHE = 'node-compile-cache'
 
-// The next run loads the same modules. Not by the environment, which the programs that tests start would get, too.
-enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/node-compile-cache'))
+// The next run, and programs that tests run from the sources, load the same modules: in half of the processor time.
+process.env['NODE_COMPILE_CACHE'] = join(import.meta.dirname, '../../node_modules/.cache/node-compile-cache')
+enableCompileCache(process.env['NODE_COMPILE_CACHE'])
 // A search for a smaller counterexample ends before the test does, which would report nothing of it.
 if (!IS_SOAK) fc.configureGlobal({ interruptAfterTimeLimit: PATIENCE_MS })
 // Short, because the path of a Unix socket has at most 103 bytes.
@@ -25,6 +26,11 @@ const before = process.env['TMPDIR']
 process.env['TMPDIR'] = directory
 // Tests run programs as other users.
 chmodSync(directory, 0o711)
+
+// Vitest cannot say which of the tests that run at the same time made an assertion, so it does not require one of each.
+beforeEach((context) => {
+  if (context.task.concurrent) context.expect(context.task.concurrent).toBe(true)
+})
 
 // Vitest runs the hooks of the setup after those of the file.
 afterAll(async () => {

@@ -164,7 +164,8 @@ test('what cannot be sent is a mistake of the program at once, and the error doe
 
 test('a header of the program replaces that of the client, whatever its case', async () => {
   const headers = { Authorization: `Bearer ${KEY}` }
-  await createClient({ baseUrl: stage.server.url, apiKey: 'another-key', headers, maxRetries: 0 }).info()
+  const another = createClient({ baseUrl: stage.server.url, apiKey: 'another-key', headers, maxRetries: 0 })
+  expect(await another.info()).toEqual(await client.info())
 })
 
 test('a path outside of the workdir reaches the server, which refuses it', async () => {

@@ -47,7 +47,8 @@ describe('a pattern', () => {
   test('of brackets only is parsed once for all names', () => {
     const matches = compileGlob('['.repeat(999))
     // Parsing it for each of them would take longer than a test may.
-    for (let at = 0; at < 1_000_000; at++) if (matches(`name-${at}`)) expect.fail(`name-${at} matches`)
+    const names = Array.from({ length: 1_000_000 }, (_, at) => `name-${at}`)
+    expect(names.filter(matches)).toEqual([])
   })
 
   test('takes time proportional to its length, whatever it contains', () => {

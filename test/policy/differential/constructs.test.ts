@@ -80,8 +80,7 @@ test.each([...Object.entries(NODES), ...Object.entries(EVALUATED)])(
     for (const rules of RULES) await gate.prepare(rules)
     for (const line of linesOf(template)) {
       const modes = modesThatRun(line)
-      if (modes.length === 0) continue
-      const harm = bash.harmOf(line, () => true)
+      const harm = modes.length > 0 ? bash.harmOf(line, () => true) : undefined
       expect(harm, `${modes.join(', ')}: ${JSON.stringify(line)}`).toBeUndefined()
     }
   },

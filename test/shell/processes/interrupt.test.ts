@@ -51,6 +51,7 @@ describe('a command that takes too long', () => {
     const { run, isRunning } = await openShells()
     await run(`bash -c 'set -m; sleep 30 & echo $! >pid; wait'`, { timeout: 1 })
     const pid = Number((await run('cat pid')).stdout)
+    expect(pid).toBeGreaterThan(0)
     await eventually(() => !isRunning(pid))
   })
 

@@ -90,8 +90,8 @@ describe('a file that exists is refused', () => {
     await write('a', 'old')
     await callWith(createFileEditor, { command: 'view', path: at('a') })
     await callWith(createFileEditor, { command: 'create', path: at('b'), file_text: 'old' })
-    await say({ file_path: 'a', content: 'new' })
-    await say({ file_path: 'b', content: 'new' })
+    expect(await say({ file_path: 'a', content: 'new' })).toContain('replaced')
+    expect(await say({ file_path: 'b', content: 'new' })).toContain('replaced')
   })
 
   test('by the same rule after a restart', async () => {
