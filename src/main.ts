@@ -2,7 +2,6 @@
 /** The executable: arguments -> command; error -> one line and an exit code. */
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
-import { isSea } from 'node:sea'
 import { isatty } from 'node:tty'
 import { readArguments } from './cli/command-line/read-arguments.ts'
 import { UsageError } from './cli/command-line/usage-error.ts'
@@ -20,7 +19,8 @@ const SERVERS: ReadonlySet<string> = new Set(['serve', 'scripted-model'])
 
 prepareProcess()
 // To strip and compile the sources takes half of the processor time of a start. The executable contains its code cache.
-if (!isSea()) enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/node-compile-cache'))
+const source = process.argv[1]
+if (source?.endsWith('.ts')) enableCompileCache(join(source, '../../node_modules/.cache/node-compile-cache'))
 endDespiteThreads()
 ignoreLostMessages()
 ignoreOtherSignals()

@@ -1,6 +1,7 @@
 /** Whatever way a denied command is written, it does not run without a question. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { effort } from '../support/patience.ts'
 import { decideCommand } from './decisions.ts'
 
 const DENY = ['Bash(rm:*)', 'Bash(git push *)', 'Read(~/.ssh/**)', 'Edit(locked/**)']
@@ -94,7 +95,7 @@ test('no rewriting of whitespace, quotes, variables or wrappers turns a denied c
         'allow',
       )
     }),
-    { numRuns: 3000 },
+    { numRuns: effort(1000, 30_000) },
   )
 })
 
@@ -116,7 +117,7 @@ test('any text at all is decided, in bounded time', () => {
       const { behavior } = decideCommand(given.join(''), { mode: 'bypass', deny: DENY })
       expect(BEHAVIORS).toContain(behavior)
     }),
-    { numRuns: 3000 },
+    { numRuns: effort(1000, 30_000) },
   )
 })
 

@@ -2,18 +2,17 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readLocalRecord } from '../../src/access/local-record.ts'
 import type { QueryEvent, QueryOptions } from '../../src/index.ts'
 import { createServer, query, run, sessions, tool } from '../../src/index.ts'
 import { lockDataDirectory } from '../../src/storage/files/data-lock.ts'
-import { eventsOf, resultsIn, setSdkStage } from './stage.ts'
+import { eventsOf, resultsIn, setServedStage } from './stage.ts'
 import { takeTime } from '../support/take-time.ts'
 
-const stage = await setSdkStage()
-afterAll(() => stage[Symbol.asyncDispose]())
-const { options } = stage
+const stage = await setServedStage()
+const { options, server } = stage
 const { persistDir } = options
 
 const textsIn = (events: readonly QueryEvent[]) =>
@@ -30,15 +29,16 @@ CIRCULAR['self'] = CIRCULAR
 describe('a query', () => {
   test('leaves nothing behind: queries share a server, which closes with the last of them, and the process ends by itself', async () => {
     const child = join(import.meta.dirname, 'children/ends-by-itself.ts')
-    const { stdout } = await promisify(execFile)(process.execPath, [child, JSON.stringify({ options })])
+    const dataDir = join(stage.home, 'ends')
+    const given = JSON.stringify({ options: { ...options, persistDir: dataDir } })
+    const { stdout } = await promisify(execFile)(process.execPath, [child, given])
     expect(stdout.split('\n')).toEqual(['one two', 'Error: aborted', 'Error: the prompt failed', 'end', ''])
-    expect(await readLocalRecord(persistDir)).toBeUndefined()
-    const statuses = (await Array.fromAsync(sessions({ persistDir }).list())).map(({ status }) => status)
+    expect(await readLocalRecord(dataDir)).toBeUndefined()
+    const statuses = (await Array.fromAsync(sessions({ persistDir: dataDir }).list())).map(({ status }) => status)
     expect(statuses.toSorted()).toEqual(['idle', 'idle', 'paused', 'paused', 'paused', 'paused'])
   })
 
   test('that is left at any event leaves no run behind', async () => {
-    await using server = await createServer({ persistDir })
     for (const type of ['SystemInit', 'UserMessage', 'StatusUpdate', 'AssistantDelta']) {
       const asking = query({ prompt: 'slow words to say', options: { ...options, includePartialMessages: true } })
       for await (const event of asking) if (event.type === type) break
@@ -288,7 +288,6 @@ describe('hooks that are functions', () => {
 })
 
 test('answers whose response is lost are sent again, and count once', async () => {
-  await using server = await createServer({ persistDir })
   const lost = new Set<string>()
   const losing: typeof fetch = async (input, init) => {
     const [part] = /permissions|tool-results|questions/.exec(input as string) ?? []
@@ -319,7 +318,6 @@ test('answers whose response is lost are sent again, and count once', async () =
 })
 
 test('createServer() has the sessions of query(), which uses it', async () => {
-  await using server = await createServer({ persistDir })
   const { sessionId } = await run({ prompt: 'hello', options })
   expect((await server.client.conversation(sessionId).get()).status).toBe('idle')
   const ended: unknown[] = []

@@ -49,7 +49,7 @@ describe('a function with the name of something that the server calls', () => {
 })
 
 /** Ignores all that can be ignored. */
-const STUBBORN = `trap "" INT TERM HUP; while :; do sleep 0.01 || :; done`
+const STUBBORN = `trap "" INT TERM HUP; while :; do sleep 0.1 || :; done`
 
 /** Reports in the server's format, each time a builtin is called, that another process is the shell. */
 const FORGE = `builtin() {
@@ -67,7 +67,7 @@ describe('a command ends at its time limit', () => {
     ['has stopped what it waits for', `bash -c 'sh -c "kill -STOP \\$\\$" & wait'`],
     ['answers each signal with another process', 'trap "sleep 30 & wait" INT TERM; sleep 30 & wait'],
     ['has the shell skip all that it is asked', 'shopt -s extdebug; trap false DEBUG; sleep 30'],
-    ['never lets the shell report', '__agent_server_report() { while true; do sleep 0.01; done; }'],
+    ['never lets the shell report', '__agent_server_report() { while true; do sleep 0.1; done; }'],
   ])('that %s', async (_, command) => {
     const { run, shells, conversationId } = await openShells({ limits: { graceMs: 100 } })
     expect(await run(command, { timeout: 0.3 })).toMatchObject({ timedOut: true })
@@ -92,7 +92,7 @@ describe('a shell is closed', () => {
 
   test('in spite of a trap for its end, and of ignoring the end of its input', async () => {
     const { run, shells, conversationId } = await openShells()
-    await run('trap "while :; do sleep 0.01; done" EXIT; IGNOREEOF=1000')
+    await run('trap "while :; do sleep 0.1; done" EXIT; IGNOREEOF=1000')
     await shells.close()
     expect(processesOf(conversationId)).toBe(0)
   })

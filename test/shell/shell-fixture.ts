@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inject, onTestFinished } from 'vitest'
+import { afterAll, inject, onTestFinished } from 'vitest'
 import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
 import { findProcess } from '../../src/shell/processes/process-table.ts'
 import type { CommandOptions, ShellResult, Shell, Shells } from '../../src/shell/shell.ts'
@@ -40,7 +40,24 @@ export type Fixture = {
   readonly isRunning: (pid: number, sessionId?: string) => boolean
 }
 
-export async function openShells(overrides: Partial<ShellsOptions> = {}): Promise<Fixture> {
+/** One shell for the tests of a block whose commands leave nothing behind that another could notice. */
+export function shareShell(): Fixture['run'] {
+  const ends: (() => Promise<void>)[] = []
+  let opened: Promise<Fixture> | undefined
+  afterAll(async () => {
+    for (const end of ends) await end()
+  })
+  return async (command, options) => {
+    opened ??= openShells({}, (end) => ends.push(end))
+    return await (await opened).run(command, options)
+  }
+}
+
+/** They go away at the end of the test, unless `atEnd` says when. */
+export async function openShells(
+  overrides: Partial<ShellsOptions> = {},
+  atEnd: (end: () => Promise<void>) => unknown = onTestFinished,
+): Promise<Fixture> {
   const root = await mkdtemp(join(tmpdir(), 'shell-'))
   const conversationId = randomUUID()
   const [dataDir, workdirBase] = [join(root, 'data'), join(root, 'work')]
@@ -56,7 +73,7 @@ export async function openShells(overrides: Partial<ShellsOptions> = {}): Promis
     opened.push(shells)
     return shells
   }
-  onTestFinished(async () => {
+  atEnd(async () => {
     for (const shells of opened) await shells.close()
     await rm(root, { recursive: true, force: true })
   })

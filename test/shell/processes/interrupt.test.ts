@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { eventually, openShells, runIn } from '../shell-fixture.ts'
+import { eventually, openShells, runIn, shareShell } from '../shell-fixture.ts'
+import { effort } from '../../support/patience.ts'
 import { takeTime } from '../../support/take-time.ts'
 
 describe('a command that takes too long', () => {
+  const kept = shareShell()
+
   test.each([
     ['a process', 'sleep 20', 130],
     ['a pipeline', 'sleep 20 | cat | cat', undefined],
@@ -12,13 +15,12 @@ describe('a command that takes too long', () => {
     ['a wait for a child', 'sleep 20 & wait', 130],
     ['a list, of which the rest is not run', 'sleep 20; echo not', 130],
   ])('is ended, the shell kept: %s', async (_, command, exitCode) => {
-    const { run } = await openShells()
-    await run('mkdir -p sub; cd sub; x=1; export A=2')
-    const result = await run(command, { timeout: 0.15 })
+    await kept('mkdir -p sub; cd sub; x=1; export A=2')
+    const result = await kept(command, { timeout: 0.15 })
     expect(result).toMatchObject({ timedOut: true, interrupted: false, stdout: '' })
     if (exitCode !== undefined) expect(result.exitCode).toBe(exitCode)
     expect(result.note ?? '').not.toMatch(/shell/)
-    expect((await run('echo $x $A; basename $PWD')).stdout).toBe('1 2\nsub\n')
+    expect((await kept('echo $x $A; basename $PWD; cd ..; unset x A')).stdout).toBe('1 2\nsub\n')
   })
 
   test('has its output so far in the result', async () => {
@@ -29,7 +31,7 @@ describe('a command that takes too long', () => {
   test('and ignores SIGINT gets SIGTERM, and SIGKILL if it ignores that; the shell is kept', async () => {
     const { run } = await openShells({ limits: { graceMs: 1000 } })
     await run('x=1')
-    const ignoring = (traps: string) => `bash -c 'trap "" ${traps}; while :; do sleep 0.01; done'`
+    const ignoring = (traps: string) => `bash -c 'trap "" ${traps}; while :; do sleep 30; done'`
     for (const traps of ['INT', 'INT TERM']) {
       const result = await run(ignoring(traps), { timeout: 0.1 })
       expect(result).toMatchObject({ timedOut: true, interrupted: false })
@@ -78,10 +80,10 @@ describe('a command that is aborted', () => {
 
   test('over and over leaves a shell that answers rightly', async () => {
     const { run } = await openShells()
-    for (let i = 0; i < 25; i++) {
+    for (let i = 0; i < effort(10, 25); i++) {
       const abort = new AbortController()
       void takeTime(i % 5).then(() => abort.abort())
-      await run('for j in {1..300}; do /bin/true; done', { signal: abort.signal })
+      await run('for j in {1..100}; do /bin/true; done', { signal: abort.signal })
       expect(await run(`echo ${i}`)).toMatchObject({ exitCode: 0, stdout: `${i}\n`, stderr: '' })
     }
   })
@@ -92,7 +94,7 @@ test('a hung command in one shell does not slow another', async () => {
   const abort = new AbortController()
   const hung = run('sleep 20', { signal: abort.signal })
   const other = shells.get('other')
-  for (let i = 0; i < 20; i++) expect((await runIn(other, `echo ${i}`)).stdout).toBe(`${i}\n`)
+  for (let i = 0; i < 5; i++) expect((await runIn(other, `echo ${i}`)).stdout).toBe(`${i}\n`)
   abort.abort()
   expect(await hung).toMatchObject({ interrupted: true })
 })
