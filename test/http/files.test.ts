@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { setInterval as every } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { HttpBench } from './fixtures.ts'
 import { KEY, MAX_UPLOAD_BYTES, expectProblem, setHttp } from './fixtures.ts'
@@ -28,8 +28,15 @@ type FilesBench = AsyncDisposable & {
 
 type Part = { readonly filename?: string; readonly content: string; readonly name?: string }
 
-async function setFiles(fields: object = {}, options: Parameters<typeof setHttp>[0] = {}): Promise<FilesBench> {
-  const bench = await setHttp(options)
+/** For tests that listen, or read the log of the server. */
+const OWN = {}
+
+/** The server of all tests that need no options: each has a conversation to itself. */
+let shared: Promise<HttpBench> | undefined
+afterAll(async () => await (await shared)?.[Symbol.asyncDispose]())
+
+async function setFiles(fields: object = {}, options?: Parameters<typeof setHttp>[0]): Promise<FilesBench> {
+  const bench = await (options ? setHttp(options) : (shared ??= setHttp()))
   const id = await bench.create(fields)
   const base = `/conversations/${id}`
   const { workdir } = (await bench.call('GET', base)).body
@@ -51,7 +58,9 @@ async function setFiles(fields: object = {}, options: Parameters<typeof setHttp>
         ...(size !== undefined && { size }),
       }))
     },
-    [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      if (options) await bench[Symbol.asyncDispose]()
+    },
   }
 }
 
@@ -319,7 +328,7 @@ describe('a key', () => {
   })
 
   test('that is in progress is refused', async () => {
-    await using files = await setFiles()
+    await using files = await setFiles({}, OWN)
     const url = new URL(await files.http.listen())
     const headers = { authorization: `Bearer ${KEY}`, 'content-type': FORM_TYPE, 'idempotency-key': 'k3' }
     const path = `${files.base}/files/upload?path=x`
@@ -452,7 +461,7 @@ describe('a download', () => {
   })
 
   test('continues while the file is deleted or replaced; a shorter one breaks it off', async () => {
-    await using files = await setFiles()
+    await using files = await setFiles({}, OWN)
     const content = 'x'.repeat(8 * 1024 * 1024)
     const url = new URL(await files.http.listen())
     const download = async (meanwhile: () => Promise<unknown>) => {
@@ -477,7 +486,7 @@ describe('a download', () => {
   })
 
   test('of a directory is its archive, without the targets of links', async () => {
-    await using files = await setFiles()
+    await using files = await setFiles({}, OWN)
     await files.put('d/a.txt', TEXT)
     await files.put(`d/${'long'.repeat(40)}/b`, 'b')
     await symlink('/etc/passwd', join(files.workdir, 'd/link'))
@@ -502,7 +511,7 @@ describe('a download', () => {
 
 describe('too much', () => {
   test('is refused as soon as it is announced, or has come', async () => {
-    await using files = await setFiles()
+    await using files = await setFiles({}, OWN)
     const large = 'x'.repeat(MAX_UPLOAD_BYTES + 1)
     expectProblem(await files.put('a', large), 413, 'body_too_large')
     const parts = [{ filename: 'a', content: large }]
@@ -532,7 +541,7 @@ describe('too much', () => {
 })
 
 test('a client that waits for `100 Continue` receives it', async () => {
-  await using files = await setFiles()
+  await using files = await setFiles({}, OWN)
   const url = new URL(await files.http.listen())
   const request = http.request({
     host: url.hostname,
@@ -596,7 +605,7 @@ describe('an upload that breaks off', () => {
       ],
     ],
   ])('leaves nothing behind: %s', async (_what, head) => {
-    await using files = await setFiles()
+    await using files = await setFiles({}, OWN)
     const url = new URL(await files.http.listen())
     const lines = [...head(files.base), 'Host: x', `Authorization: Bearer ${KEY}`]
     const socket = connect(Number(url.port), url.hostname)
@@ -612,7 +621,7 @@ describe('an upload that breaks off', () => {
   })
 
   test('because the conversation is deleted, ends with that', async () => {
-    await using files = await setFiles()
+    await using files = await setFiles({}, OWN)
     const url = new URL(await files.http.listen())
     const request = http.request({
       host: url.hostname,
