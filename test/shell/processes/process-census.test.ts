@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Counted, ProcessCensus } from '../../../src/shell/processes/process-census.ts'
 import { isAlive } from '../../../src/shell/processes/process-table.ts'
@@ -28,6 +29,8 @@ async function start(mark?: string): Promise<number> {
   const child = spawn('sleep', ['1000'], { env, stdio: 'ignore' })
   onTestFinished(() => void child.kill('SIGKILL'))
   await once(child, 'spawn')
+  // For a moment of an exec the environment is empty, also after Node has reported the start.
+  await expect.poll(() => readFile(`/proc/${child.pid}/environ`, 'utf8')).toContain('PATH=')
   return child.pid!
 }
 
