@@ -160,6 +160,7 @@ test('in a model’s stream each guess is shown before it continues', async () =
         .map(({ data }) => data.text_delta ?? '')
         .join('')
     await stream.until(() => said().includes(guess), 60_000)
+    expect(said()).toContain(guess)
     stream.close()
   }
 }, 300_000)
