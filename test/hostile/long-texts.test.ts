@@ -75,7 +75,7 @@ const WORK: readonly (readonly [what: string, work: () => unknown])[] = [
 ]
 
 test.each(WORK)('%s', async (_what, work) => {
-  // What is awaited is not the value, which may be megabytes in a message.
+  // The value itself may have megabytes, which a failure would print.
   await expect(Promise.resolve(work()).then(() => 'done')).resolves.toBe('done')
 })
 

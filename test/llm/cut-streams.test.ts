@@ -6,7 +6,7 @@ import { ask, chatWith, delta, event, shownText, toolCalls } from './asking.ts'
 import { cutEverywhere } from './cutting.ts'
 import { effort, IS_SOAK } from '../support/patience.ts'
 
-/** Bytes from one cut to the next: less than the longest character has. */
+/** Bytes from one cut to the next: some cuts are inside a character of four bytes. */
 const STEP = IS_SOAK ? 1 : 3
 const TEXT = 'Ich prüfe 🌳 das.'
 const ARGUMENTS = [String.raw`{"command":"echo \"\u00e9\\n🌳\""}`, '{}']
