@@ -11,7 +11,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { createInterface } from 'node:readline'
-import type { Asked } from 'agent-server/client'
+import type { AskedPermission } from 'agent-server/client'
 import { AgentServerError, createClient, verifyWebhook } from 'agent-server/client'
 
 const [, , task = 'Remove the old logs.'] = process.argv
@@ -21,7 +21,7 @@ const { id } = await client.conversations.create({ title: task, permission_mode:
 const conversation = client.conversation(id)
 
 let secret = ''
-const waiting = new Map<string, Asked>()
+const waiting = new Map<string, AskedPermission>()
 const delivered = new Set<string>()
 
 const bot = createServer((request, response) => {
@@ -34,7 +34,7 @@ bot.listen(0, '127.0.0.1')
 await once(bot, 'listening')
 const { port } = bot.address() as AddressInfo
 const url = `http://127.0.0.1:${port}/agent`
-const callback = await conversation.callbacks.create({ url, events: ['PermissionRequest', 'Result', 'ErrorEvent'] })
+const callback = await conversation.callbacks.create({ url, events: ['RequestOpened', 'Result', 'ErrorEvent'] })
 secret = callback.secret
 const buttons = createInterface({ input: process.stdin }).on('line', (line) => void press(line))
 await conversation.send(task)
@@ -48,7 +48,7 @@ async function receive(request: IncomingMessage): Promise<number> {
   // Deliveries arrive at least once.
   if (delivered.has(event.id)) return 204
   delivered.add(event.id)
-  if (event.type === 'PermissionRequest') ask(event)
+  if (event.type === 'RequestOpened' && event.kind === 'permission') ask(event)
   if (event.type === 'ErrorEvent') console.log(`failed: ${event.message}`)
   if (event.type === 'Result') finish(event.final_text)
   return 204
@@ -58,9 +58,9 @@ function refused(error: unknown): undefined {
   if (!(error instanceof AgentServerError && error.code === 'invalid_signature')) throw error
 }
 
-function ask(request: Asked): void {
+function ask(request: AskedPermission): void {
   waiting.set(request.request_id, request)
-  const calls = request.tool_uses.map(({ name, input }) => `${name} ${JSON.stringify(input)}`)
+  const calls = request.payload.tool_uses.map(({ name, input }) => `${name} ${JSON.stringify(input)}`)
   console.log(`May the agent do this? ${request.request_id} ${calls.join('; ')}`)
 }
 
@@ -69,8 +69,8 @@ async function press(line: string): Promise<void> {
   const request = waiting.get(request_id)
   if (!request) return
   try {
-    if (button === 'allow') await conversation.permissions.allow(request)
-    else await conversation.permissions.deny(request, { message: 'A person has denied this.' })
+    if (button === 'allow') await conversation.requests.allow(request)
+    else await conversation.requests.deny(request, { message: 'A person has denied this.' })
     waiting.delete(request_id)
   } catch (error) {
     // Somebody else was faster, for example.

@@ -76,14 +76,15 @@ export async function traceJourneys(): Promise<Journey[]> {
     stream.abort()
     const asked = await converse({ confirmation_mode: true })
     await say(asked, 'approve', 'waiting_for_confirmation')
-    const { items } = await call('GET', `/conversations/${asked}/permissions`)
-    const [{ request_id, tool_uses }] = items
-    const decisions = tool_uses.map((use: { tool_use_id: string; input_hash: string }) => ({
+    const { items } = await call('GET', `/conversations/${asked}/requests`)
+    const [{ request_id, payload }] = items
+    const decisions = payload.tool_uses.map((use: { tool_use_id: string; input_hash: string }) => ({
       tool_use_id: use.tool_use_id,
       input_hash: use.input_hash,
       behavior: 'allow',
     }))
-    await trace('approval', () => call('POST', `/conversations/${asked}/permissions/${request_id}`, { decisions }))
+    const answer = { kind: 'permission', decisions }
+    await trace('approval', () => call('POST', `/conversations/${asked}/requests/${request_id}`, answer))
     const bench = { type: 'stdio', command: process.execPath, args: [MCP_SERVER] }
     const connected = await converse({ mcp: { mcpServers: { bench } } })
     await say(connected, 'mcp')

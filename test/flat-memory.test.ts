@@ -197,7 +197,7 @@ const OPERATIONS: Record<string, (at: number) => Promise<unknown>> = {
     const own = await create({ tools: [], client_tools })
     const message = { role: 'user', content: JSON.stringify([['ask', {}]]) }
     await call('POST', `/conversations/${own}/messages`, { message, run: true })
-    await until('the call', async () => (await call('GET', `/conversations/${own}/tool-calls`)).body.items.length === 1)
+    await until('the call', async () => (await call('GET', `/conversations/${own}/requests`)).body.items.length === 1)
     expect(await statusOf(call('POST', `/conversations/${own}/pause`, { interrupt: true }))).toBe(200)
     expect(await statusOf(call('DELETE', `/conversations/${own}`))).toBe(204)
   },

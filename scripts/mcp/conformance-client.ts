@@ -23,7 +23,7 @@ const Servers = z.object({ items: z.array(Server) })
 const Option = z.object({ label: z.string(), description: z.string() })
 const Question = z.object({ options: z.array(Option) })
 const Questions = z.object({
-  items: z.array(z.object({ question_id: z.string(), questions: z.array(Question) })),
+  items: z.array(z.object({ request_id: z.string(), payload: z.object({ questions: z.array(Question) }) })),
 })
 
 const { id } = z.object({ id: z.string() }).parse(
@@ -63,10 +63,12 @@ async function say(content: string): Promise<void> {
   for (;;) {
     const { status } = z.object({ status: z.string() }).parse(await call('GET', `/conversations/${id}`))
     if (status !== 'running' && status !== 'queued') return
-    for (const { question_id, questions } of Questions.parse(await call('GET', `/conversations/${id}/questions`)).items)
-      await call('POST', `/conversations/${id}/questions/${question_id}`, {
+    const { items } = Questions.parse(await call('GET', `/conversations/${id}/requests?kinds=question`))
+    for (const { request_id, payload } of items)
+      await call('POST', `/conversations/${id}/requests/${request_id}`, {
+        kind: 'question',
         answers: Object.fromEntries(
-          questions.map(({ options }, at) => [
+          payload.questions.map(({ options }, at) => [
             String(at),
             options.find(({ description }) => description.startsWith('Suggested'))?.label ?? '',
           ]),

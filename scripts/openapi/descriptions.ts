@@ -33,13 +33,17 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   pauseConversation:
     'Stops the model request at once, and the run at the next safe point. The next run continues there. The body can be empty.',
   setConfirmation: 'Decides whether tool calls that have not begun need an approval.',
-  listPermissions: 'Returns the tool calls that wait for a decision, with their input and its hash.',
-  decidePermission: 'Allows, denies or changes single calls of one request. When all are decided, the agent continues.',
+  listAllRequests:
+    'Returns what waits in the conversations that the key may see, page by page. Opens no conversation that is closed.',
+  listRequests: 'Returns what waits for a user or a program. The input of a hook is shown to its client only.',
+  getRequest: 'Returns one request as the list has it.',
+  answerRequest:
+    'The key needs the scope `approve` for the kinds permission, network and hook, and `write` for question and client_tool. The same answer again changes nothing; another one is refused. After the last answer that a run waits for, it continues.',
   listPermissionRules: 'Returns the rules that decide about tool calls, by what they do.',
   replacePermissionRules:
     'Replaces all three lists. The rules apply to calls that have not begun; calls that wait still need a decision.',
-  approve: 'Allows all waiting calls of the request that was shown, and continues the run.',
-  reject: 'Denies all waiting calls. The agent reads the reason in the next run. The body can be empty.',
+  reject:
+    'Denies all waiting calls and closes all questions. The agent reads the reason in the next run. The body can be empty.',
   listMcpServers:
     'Returns the MCP servers of the conversation: whether they are connected, and the tools that they offer.',
   finishMcpAuthorization:
@@ -48,22 +52,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Does the same as the callback, for a browser that cannot reach it: send the parameters that the browser was sent back with. Returns the status of the MCP server after that.',
   reconnectMcpServer:
     'Ends the connection to the server and makes a new one. Returns its status after that, at the latest after 5 seconds.',
-  listQuestions: 'Returns the questions that the agent has asked and that wait for an answer.',
-  answerQuestion:
-    'Answers the questions of one call. The first answer is the result of the call; after the last one, the run continues.',
-  listToolCalls: 'Returns the calls of client tools that wait for a client.',
-  postToolResult:
-    'Stores the result of a call that a client has executed. The first result becomes the result of the call; then the run continues.',
   listClientHooks:
     'Returns who answers hooks of this conversation besides commands and URLs, and whether it is connected.',
   putClientHooks:
     'Replaces all hooks of this client and keeps those of others. Follow the stream with `hook_client` to be asked.',
   deleteClientHooks: 'The client is not asked any more. Requests to it that wait have failed.',
-  listHookRequests: 'Returns the requests that wait, of all clients or of one, as streams send them.',
-  answerHook:
-    'Answers one request. The first answer is that of the hook; then the run continues. An answer that cannot be read is 400, and the request still waits.',
-  listNetworkRequests: 'Returns the connections of commands that wait for a decision.',
-  decideNetworkRequest: 'Allows or refuses one waiting connection, and with `remember` all later ones to that host.',
   runCommand:
     'Runs a command in a shell of the conversation. The response is 200 with the outcome, or 202 with `background`.',
   listCommands: 'Returns the commands of clients, newest first. The oldest are forgotten.',

@@ -73,30 +73,52 @@ export function shareFormats(value: Json, schemas: Schemas): Json {
   })
 }
 
-/** `oneOf` with a `discriminator` for each union of schemas that have a constant `type`. After naming. */
+/** What tells the members of a union apart. */
+const DISCRIMINATORS = ['type', 'kind']
+
+/** `oneOf` with a `discriminator` for each union of schemas that have a constant `type` or `kind`. After naming. */
 export function discriminate(value: Json, schemas: Schemas): Json {
   return mapObjects(value, (schema) => {
     const { anyOf, oneOf = anyOf, ...rest } = schema
     if (!Array.isArray(oneOf) || 'discriminator' in schema) return schema
-    const mapping = mappingOf(oneOf, schemas)
-    if (mapping === undefined) return schema
-    return { ...rest, oneOf, discriminator: { propertyName: 'type', mapping } }
+    for (const propertyName of DISCRIMINATORS) {
+      const mapping = mappingOf(oneOf, propertyName, schemas)
+      if (mapping) return { ...rest, oneOf, discriminator: { propertyName, mapping } }
+    }
+    return schema
   })
 }
 
-function mappingOf(members: readonly Json[], schemas: Schemas): JsonObject | undefined {
+/** Undefined if two members have the same constant, or one has none. */
+function mappingOf(members: readonly Json[], property: string, schemas: Schemas): JsonObject | undefined {
   const mapping: JsonObject = {}
   for (const member of members) {
-    const ref = isObject(member) ? member['$ref'] : undefined
-    const type = typeof ref === 'string' ? typeOf(schemas[ref.slice(ref.lastIndexOf('/') + 1)]) : undefined
-    if (type === undefined || typeof ref !== 'string') return undefined
-    mapping[type] = ref
+    const ref = refOf(member)
+    const constant = ref === undefined ? undefined : constantOf(schemas[nameIn(ref)], property, schemas)
+    if (constant === undefined || ref === undefined || constant in mapping) return undefined
+    mapping[constant] = ref
   }
   return mapping
 }
 
-function typeOf(schema: Json | undefined): string | undefined {
-  const properties = isObject(schema) ? schema['properties'] : undefined
-  const type = isObject(properties) ? properties['type'] : undefined
-  return isObject(type) && typeof type['const'] === 'string' ? type['const'] : undefined
+const refOf = (schema: Json): string | undefined => {
+  const ref = isObject(schema) ? schema['$ref'] : undefined
+  return typeof ref === 'string' ? ref : undefined
+}
+
+const nameIn = (ref: string) => ref.slice(ref.lastIndexOf('/') + 1)
+
+/** The one value of the property: of a union, the one that all of its members have. */
+function constantOf(schema: Json | undefined, property: string, schemas: Schemas): string | undefined {
+  if (!isObject(schema)) return undefined
+  const members = schema['oneOf'] ?? schema['anyOf']
+  if (Array.isArray(members)) {
+    const constants = new Set(
+      members.map((member) => constantOf(schemas[nameIn(refOf(member) ?? '')], property, schemas)),
+    )
+    return constants.size === 1 ? [...constants][0] : undefined
+  }
+  const { properties } = schema
+  const own = isObject(properties) ? properties[property] : undefined
+  return isObject(own) && typeof own['const'] === 'string' ? own['const'] : undefined
 }

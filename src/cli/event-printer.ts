@@ -58,19 +58,11 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(style('dim', `\n${totalsOf(event)}\n`))
       case 'SystemInit':
         return write(style('dim', `Conversation ${event.session_id}\nin ${event.cwd}\n`))
-      case 'PermissionRequest':
-        return write(
-          `${style('bold', 'Waits for a decision:')} ${plainText(event.tool_uses.map((use) => inputText(use.input)).join('; '))}\n`,
-        )
-      case 'UserQuestion':
-        return write(
-          `${style('bold', 'Waits for an answer:')} ${plainText(event.questions.map(({ question }) => question).join('; '))}\n`,
-        )
-      case 'ClientToolCall':
-      case 'ClientToolResult':
+      case 'RequestOpened':
+        return showRequest(event)
+      case 'RequestAnswered':
+      case 'RequestClosed':
       case 'OutputRequest':
-      case 'PermissionDecision':
-      case 'UserAnswer':
       case 'StatusUpdate':
       case 'ConfigUpdate':
       case 'SecretsUpdate':
@@ -79,8 +71,6 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'TaskUpdate':
       case 'ForkedFrom':
       case 'ClientEvent':
-      case 'NetworkRequest':
-      case 'NetworkDecision':
       case 'NetworkAccess':
       case 'HookEvent':
       case 'Condensation':
@@ -89,6 +79,16 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       default:
         event satisfies never
     }
+  }
+  const showRequest = ({ kind, payload }: EventOf<'RequestOpened'>) => {
+    if (kind === 'permission')
+      write(
+        `${style('bold', 'Waits for a decision:')} ${plainText(payload.tool_uses.map((use) => inputText(use.input)).join('; '))}\n`,
+      )
+    if (kind === 'question')
+      write(
+        `${style('bold', 'Waits for an answer:')} ${plainText(payload.questions.map(({ question }) => question).join('; '))}\n`,
+      )
   }
   return { event: show, note: (text) => write(style('dim', text)) }
 }

@@ -19,7 +19,7 @@ export type { UserInput } from '../contract/message.ts'
 export type { AgentServerErrorCode } from './agent-server-error.ts'
 export { AgentServerError } from './agent-server-error.ts'
 export type { FileContent, NewFile } from './conversation/files.ts'
-export type { Asked } from './conversation/permissions.ts'
+export type { AskedPermission } from './conversation/requests.ts'
 export type { RunSummary } from './conversation/wait-for-end.ts'
 export type { EventsOptions, FirehoseItem, FirehoseOptions, StreamedEvent } from './events/event-streams.ts'
 export type { StreamFrame, StreamRequest, StreamSource } from './events/stream-source.ts'
@@ -124,6 +124,13 @@ export class ConversationsClient {
 
   count(query?: QueryFor<'countConversations'>, options?: CallOptions) {
     return this.#api.call('countConversations', { query }, options)
+  }
+
+  /** Lists what waits in all conversations, the oldest first. */
+  requests(query: QueryFor<'listAllRequests'> = {}, options?: CallOptions) {
+    return listOf((page_id = query.page_id) =>
+      this.#api.call('listAllRequests', { query: { ...query, page_id } }, options),
+    )
   }
 }
 

@@ -50,7 +50,7 @@ export const CreateCallback = z
   .strictObject({ url: CallbackUrl, events: EventTypes.optional(), headers: CallbackHeaders.optional() })
   .meta({
     id: 'CreateCallback',
-    examples: [{ url: 'https://example.com/agent-events', events: ['Result', 'PermissionRequest'] }],
+    examples: [{ url: 'https://example.com/agent-events', events: ['Result', 'RequestOpened'] }],
   })
 export type CreateCallback = z.infer<typeof CreateCallback>
 

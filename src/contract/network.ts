@@ -1,4 +1,4 @@
-/** The network policy of a conversation on the wire, and its pending network requests. */
+/** The network policy of a conversation on the wire, and decisions about its pending requests. */
 import { z } from 'zod'
 
 export const NetworkMode = z
@@ -41,40 +41,11 @@ const Port = z.int().min(1).max(65_535)
 
 export const NetworkTarget = { host: z.string().describe('A name in lower case, or an address.'), port: Port }
 
-export const PendingNetworkRequests = z
-  .object({ items: z.array(z.object({ request_id: z.uuid(), ...NetworkTarget, requested_at: z.iso.datetime() })) })
-  .meta({
-    id: 'PendingNetworkRequests',
-    examples: [
-      {
-        items: [
-          {
-            request_id: '0199a1f3-1b2c-7d3e-8f40-516273849506',
-            host: 'registry.npmjs.org',
-            port: 443,
-            requested_at: '2026-01-31T12:00:09.500Z',
-          },
-        ],
-      },
-    ],
-  })
-export type PendingNetworkRequests = z.infer<typeof PendingNetworkRequests>
-
-export const DecideNetworkRequest = z
-  .strictObject({
-    behavior: z.enum(['allow', 'deny']),
-    remember: z
-      .boolean()
-      .default(false)
-      .describe('Also add the host and port to `allow` or `deny` of the conversation’s policy.'),
-  })
-  .meta({ id: 'DecideNetworkRequest', examples: [{ behavior: 'allow', remember: true }] })
+export const DecideNetworkRequest = z.strictObject({
+  behavior: z.enum(['allow', 'deny']),
+  remember: z
+    .boolean()
+    .default(false)
+    .describe('Also add the host and port to `allow` or `deny` of the conversation’s policy.'),
+})
 export type DecideNetworkRequest = z.infer<typeof DecideNetworkRequest>
-
-export const NetworkDecisionAnswer = z
-  .object({
-    behavior: z.enum(['allow', 'deny']),
-    pending: z.int().nonnegative().describe('Number of requests that still wait.'),
-  })
-  .meta({ id: 'NetworkDecisionAnswer', examples: [{ behavior: 'allow', pending: 0 }] })
-export type NetworkDecisionAnswer = z.infer<typeof NetworkDecisionAnswer>

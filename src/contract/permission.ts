@@ -1,8 +1,7 @@
-/** Approvals on the wire: pending requests, and decisions by id and content. */
+/** Permissions on the wire: modes, rules, the calls that wait, and decisions by id and content. */
 import { z } from 'zod'
-import { Status } from './events/status.ts'
 
-const Hash = z
+export const Hash = z
   .string()
   .regex(/^[0-9a-f]{64}$/)
   .describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.')
@@ -80,22 +79,8 @@ export const PermissionRulesView = PermissionRules.extend({
 }).meta({ id: 'PermissionRulesView', examples: [RULES] })
 export type PermissionRulesView = z.infer<typeof PermissionRulesView>
 
-const Behavior = z.enum(['allow', 'deny'])
-type Behavior = z.infer<typeof Behavior>
-
-export const PendingPermissions = z
-  .object({
-    items: z.array(
-      z.object({
-        request_id: z.uuid(),
-        parent_tool_use_id: z.string().optional().describe('The `Task` call of the subagent whose calls wait.'),
-        agent_name: z.string().optional().describe('The name of that subagent.'),
-        tool_uses: z.array(AskedToolUse.extend({ decision: Behavior.optional().describe('Absent while it waits.') })),
-      }),
-    ),
-  })
-  .meta({ id: 'PendingPermissions' })
-export type PendingPermissions = z.infer<typeof PendingPermissions>
+export const Behavior = z.enum(['allow', 'deny'])
+export type Behavior = z.infer<typeof Behavior>
 
 /** The decision about one call. */
 export const Decision = z.strictObject({
@@ -125,31 +110,7 @@ export const ToolDecision = z
   .meta({ id: 'ToolDecision' })
 export type ToolDecision = z.infer<typeof ToolDecision>
 
-export const DecidePermission = z.strictObject({ decisions: z.array(ToolDecision).min(1).max(1000) }).meta({
-  id: 'DecidePermission',
-  examples: [
-    {
-      decisions: [
-        {
-          tool_use_id: 'call_1',
-          input_hash: '9f2c7e0d4b6a8150c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a1b0',
-          behavior: 'deny',
-          message: 'Not in production.',
-        },
-      ],
-    },
-  ],
-})
-export type DecidePermission = z.infer<typeof DecidePermission>
-
-export const ApproveRequest = z
-  .strictObject({
-    request_id: z
-      .uuid()
-      .toLowerCase()
-      .describe('Id of the request that was shown. An approval never applies to a later request.'),
-  })
-  .meta({ id: 'ApproveRequest', examples: [{ request_id: '0199a1f3-1b2c-7d3e-8f40-516273849506' }] })
+export const DecidePermission = z.strictObject({ decisions: z.array(ToolDecision).min(1).max(1000) })
 
 export const RejectRequest = z
   .strictObject({
@@ -164,8 +125,3 @@ export const SetConfirmation = z
       .describe('Applies to every call that has not begun. Calls that already wait still need a decision.'),
   })
   .meta({ id: 'SetConfirmation', examples: [{ enabled: true }] })
-
-export const PermissionAnswer = z
-  .object({ status: Status, pending: z.int().nonnegative().describe('Number of calls that still wait.') })
-  .meta({ id: 'PermissionAnswer', examples: [{ status: 'running', pending: 0 }] })
-export type PermissionAnswer = z.infer<typeof PermissionAnswer>

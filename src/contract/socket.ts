@@ -6,15 +6,12 @@ import { z } from 'zod'
 import { CreateConversation, IdempotencyKey } from './conversation.ts'
 import { PauseRequest, PostMessage, PostedMessage, RunRequest, RunStarted, StatusAnswer } from './run.ts'
 import { Event } from './events/event.ts'
-import { AnswerQuestion, QuestionAnswered } from './events/questions.ts'
-import { PostToolResult, ToolResultAccepted } from './client-tools/client-tool.ts'
-import { HookAnswerAccepted, HookRequest, HookRequestEnded, PostHookAnswer } from './hooks/client-hooks.ts'
+import { HookRequest, HookRequestEnded } from './hooks/client-hooks.ts'
 import { StatusUpdate } from './events/conversation-events.ts'
 import { Status } from './events/status.ts'
 import { TransientEvent } from './events/transient-event.ts'
-import { DecideNetworkRequest, NetworkDecisionAnswer } from './network.ts'
-import { DecidePermission, PermissionAnswer } from './permission.ts'
 import { ErrorBody } from './problem.ts'
+import { AnswerRequest, RequestAccepted } from './request.ts'
 import { PostTask, Task } from './task.ts'
 
 /** How long a client without an `Authorization` header has for its first frame, in milliseconds. */
@@ -75,51 +72,14 @@ export const PauseFrame = z
   .strictObject({ type: z.literal('pause'), id: InAnswer, ...PauseRequest.shape })
   .meta({ id: 'PauseFrame' })
 
-export const PermissionFrame = z
-  .strictObject({
-    type: z.literal('permission'),
-    id: InAnswer,
-    request_id: z.uuid().toLowerCase().describe('Id of the `PermissionRequest`.'),
-    ...DecidePermission.shape,
-  })
-  .meta({ id: 'PermissionFrame' })
-
-export const NetworkFrame = z
-  .strictObject({
-    type: z.literal('network'),
-    id: InAnswer,
-    request_id: z.uuid().toLowerCase().describe('Id of the `NetworkRequest`.'),
-    ...DecideNetworkRequest.shape,
-  })
-  .meta({ id: 'NetworkFrame' })
-
 export const AnswerFrame = z
   .strictObject({
     type: z.literal('answer'),
     id: InAnswer,
-    question_id: z.uuid().toLowerCase().describe('Id of the `UserQuestion`.'),
-    ...AnswerQuestion.shape,
+    request_id: z.uuid().toLowerCase().describe('Id of the request.'),
+    answer: AnswerRequest,
   })
   .meta({ id: 'AnswerFrame' })
-
-const ToolResultFrame = z
-  .strictObject({
-    type: z.literal('tool_result'),
-    id: InAnswer,
-    tool_use_id: z.string().min(1).describe('Of the `ClientToolCall`.'),
-    ...PostToolResult.shape,
-  })
-  .meta({ id: 'ToolResultFrame' })
-
-/** `output`, `text` or `error`, as in the body of the route. */
-const HookAnswerFrame = z
-  .strictObject({
-    type: z.literal('hook_answer'),
-    id: InAnswer,
-    request_id: z.uuid().toLowerCase().describe('Of the `HookRequest`.'),
-    ...PostHookAnswer.shape,
-  })
-  .meta({ id: 'HookAnswerFrame' })
 
 const TaskFrame = z
   .strictObject({
@@ -136,18 +96,7 @@ const CancelTaskFrame = z
 
 /** Frames that a client may send on a conversation's WebSocket. */
 export const CommandFrame = z
-  .discriminatedUnion('type', [
-    MessageFrame,
-    RunFrame,
-    PauseFrame,
-    PermissionFrame,
-    NetworkFrame,
-    AnswerFrame,
-    ToolResultFrame,
-    HookAnswerFrame,
-    TaskFrame,
-    CancelTaskFrame,
-  ])
+  .discriminatedUnion('type', [MessageFrame, RunFrame, PauseFrame, AnswerFrame, TaskFrame, CancelTaskFrame])
   .meta({ id: 'CommandFrame' })
 export type CommandFrame = z.infer<typeof CommandFrame>
 
@@ -175,17 +124,7 @@ export const AckFrame = z
     id: z.string().optional().describe('`id` of the answered frame, if it had one.'),
     of: z.enum(CommandFrame.options.map((option) => option.shape.type.value)),
     result: z
-      .union([
-        PostedMessage,
-        RunStarted,
-        PermissionAnswer,
-        NetworkDecisionAnswer,
-        QuestionAnswered,
-        ToolResultAccepted,
-        HookAnswerAccepted,
-        StatusAnswer,
-        Task,
-      ])
+      .union([PostedMessage, RunStarted, RequestAccepted, StatusAnswer, Task])
       .describe('The response of the route with the same name.'),
   })
   .meta({ id: 'AckFrame' })

@@ -17,7 +17,7 @@ import type { TaskAccess } from '../tools/task/task-access.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ShellsOfAgent } from '../workspace/exec/conversation-shells.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
-import { createAskUser } from './questions/ask-user.ts'
+import { createAskUser } from './requests/ask-user.ts'
 import type { AgentView } from './live-state.ts'
 
 export type ToolParts = {

@@ -10,11 +10,8 @@ import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 import { ConversationActor } from './actor.ts'
-import { Approvals } from './approvals/approvals.ts'
-import { NetworkApprovals } from './approvals/network-approvals.ts'
 import { buildToolCalls, ofCalls } from './build-tool-calls.ts'
 import { ClientEvents } from './client-events.ts'
-import { ClientCalls } from './client-tools/client-calls.ts'
 import { ClientHooks } from './client-hooks/client-hooks.ts'
 import { WaitingHooks } from './client-hooks/waiting-hooks.ts'
 import { DeclaredTools, joinTools } from './client-tools/declared-tools.ts'
@@ -40,7 +37,7 @@ import { Compactions } from './runs/compactions.ts'
 import { createLlmFactory, createTitleLlmFactory } from './runs/llm-factory.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
 import { Titles } from './runs/titles.ts'
-import { Questions } from './questions/questions.ts'
+import { buildRequests } from './requests/build-requests.ts'
 import { LiveState } from './live-state.ts'
 import { ConversationRules } from './permission-rules.ts'
 import type { State } from '../state/state.ts'
@@ -115,13 +112,10 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       files: buildFiles(deps, base, redact),
       exec: execution,
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
-      approvals: new Approvals({ ...parts, toolCalls }),
-      questions: new Questions(parts),
-      clientCalls: new ClientCalls({ ...parts, waiting }),
+      ...buildRequests({ ...parts, toolCalls, waiting, network: execution.network, waitingHooks: base.waitingHooks }),
       clientHooks: new ClientHooks({ ...parts, waiting: base.waitingHooks }),
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),
-      network: new NetworkApprovals(execution.network, actor),
       mcp,
       clientEvents: new ClientEvents(parts),
       compactions: new Compactions({ ...parts, toolCalls, createLlm, hooks }),

@@ -11,11 +11,8 @@ import { uuid7 } from '../lib/uuid7.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
 import type { ConversationActor } from './actor.ts'
-import type { Approvals } from './approvals/approvals.ts'
-import type { NetworkApprovals } from './approvals/network-approvals.ts'
 import type { ClientEvents } from './client-events.ts'
 import type { ClientHooks } from './client-hooks/client-hooks.ts'
-import type { ClientCalls } from './client-tools/client-calls.ts'
 import { closedProblem } from './closed-problem.ts'
 import { describeAgent } from './agent-info.ts'
 import type { ClientSecrets } from './config/client-secrets.ts'
@@ -32,7 +29,8 @@ import type { ClientMcp } from './mcp.ts'
 import { MessagePosts } from './message-posts.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
 import type { PostedCommands } from './project/posted-commands.ts'
-import type { Questions } from './questions/questions.ts'
+import type { Permissions } from './requests/permissions.ts'
+import type { Requests } from './requests/requests.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { Compactions } from './runs/compactions.ts'
@@ -54,13 +52,11 @@ export type ClientParts = {
   readonly files: ConversationFiles
   readonly exec: ClientExec
   readonly webhooks: Webhooks
-  readonly approvals: Approvals
-  readonly questions: Questions
-  readonly clientCalls: ClientCalls
+  readonly requests: Requests
+  readonly permissions: Permissions
   readonly clientHooks: ClientHooks
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
-  readonly network: NetworkApprovals
   readonly mcp: ClientMcp
   readonly clientEvents: ClientEvents
   readonly compactions: Compactions
@@ -87,13 +83,11 @@ export class Conversation {
   readonly exec: ClientExec
   readonly webhooks: Webhooks
   readonly tasks: Tasks
-  readonly approvals: Approvals
-  readonly questions: Questions
-  readonly clientCalls: ClientCalls
+  readonly requests: Requests
+  readonly permissions: Permissions
   readonly clientHooks: ClientHooks
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
-  readonly network: NetworkApprovals
   readonly mcp: ClientMcp
   readonly clientEvents: ClientEvents
   readonly compactions: Compactions
@@ -112,13 +106,11 @@ export class Conversation {
     this.exec = parts.exec
     this.webhooks = parts.webhooks
     this.tasks = inner.actor.tasks
-    this.approvals = parts.approvals
-    this.questions = parts.questions
-    this.clientCalls = parts.clientCalls
+    this.requests = parts.requests
+    this.permissions = parts.permissions
     this.clientHooks = parts.clientHooks
     this.secrets = parts.secrets
     this.rules = parts.rules
-    this.network = parts.network
     this.mcp = parts.mcp
     this.clientEvents = parts.clientEvents
     this.compactions = parts.compactions
@@ -266,7 +258,7 @@ export class Conversation {
   /** True if closing it would end or lose nothing: no run, command, process, question or due delivery. */
   async isAtRest(): Promise<boolean> {
     const { network, deliveries, shells, hooks } = this.#inner
-    const waits = network.pending().items.length > 0 || deliveries.hasDue || !hooks.isIdle
+    const waits = network.pending().length > 0 || deliveries.hasDue || !hooks.isIdle
     const isWriting = !this.compactions.isIdle || !this.#inner.titles.isIdle
     return this.#actor.isAtRest && this.exec.commands.isIdle && !waits && !isWriting && !(await shells.areRunning())
   }

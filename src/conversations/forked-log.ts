@@ -5,8 +5,8 @@
 import type { Event, EventDraft, EventOf } from '../contract/events/event.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { readPages } from '../events/read-pages.ts'
-import { answerOpenCalls, denials, endBackground, isWaiting, result, toStatus } from '../state/drafts.ts'
-import { denyLeftRequests } from '../state/network-requests.ts'
+import { answerOpenCalls, endBackground, isWaiting, result, toStatus } from '../state/drafts.ts'
+import { closeHosts, closePermission } from '../state/request-drafts.ts'
 import type { Settings } from '../state/settings.ts'
 import type { State } from '../state/state.ts'
 import { EMPTY_STATE, fold } from '../state/state.ts'
@@ -106,11 +106,11 @@ function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined
     options_summary: plan.settings,
   }
   const answers = [
-    ...denials(state, 'superseded', FORKED),
-    ...answerOpenCalls(state, 'interrupted', FORKED),
+    ...closePermission(state, 'forked', FORKED),
+    ...answerOpenCalls(state, { type: 'interrupted', why: 'forked', message: FORKED }),
     ...endBackground(state, [], 'cancelled', FORKED),
   ]
-  const atRest = [forked, ...answers, ...leaveTasks(state), ...denyLeftRequests(state.networkRequests)]
+  const atRest = [forked, ...answers, ...leaveTasks(state), ...closeHosts(state, 'forked')]
   if (state.status !== 'running' && !isWaiting(state.status)) return atRest
   const hasResult = lastResultOf === state.run?.id
   return [...atRest, ...(hasResult ? [] : [result(state, 'paused', plan.now)]), toStatus(state, 'paused', 'forked')]

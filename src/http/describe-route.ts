@@ -7,8 +7,9 @@ import { ErrorBody, PROBLEMS } from '../contract/problem.ts'
 export const TAGS = {
   conversations: 'Create, find, configure and delete conversations.',
   messages: 'Send messages to the agent and control its runs.',
-  hooks: 'Register hooks that clients answer, and answer them.',
-  permissions: 'Decide about waiting tool calls and hosts.',
+  requests: 'List what waits for a user or a program, and answer it.',
+  hooks: 'Register hooks that clients answer.',
+  permissions: 'Set which tool calls need a decision, and refuse all that wait.',
   events: 'List, count and follow the events of a conversation.',
   callbacks: 'Deliver events to a URL, signed, in order and at least once.',
   webhooks: 'What the server sends to the URL of a callback.',

@@ -11,8 +11,7 @@ import { documentRoutes } from './docs.ts'
 import type { Authorize } from './guards/authorize.ts'
 import type { ReadinessProbe } from './readiness.ts'
 import { agentConfigRoutes } from './routes/agent-config.ts'
-import { toolResultRoutes } from './routes/client-tools/tool-results.ts'
-import { clientHookRoutes, hookRequestRoutes } from './routes/client-hooks/client-hooks.ts'
+import { clientHookRoutes } from './routes/client-hooks.ts'
 import { callbackSecretRoutes } from './routes/callbacks/callback-secrets.ts'
 import { callbackRoutes } from './routes/callbacks/callbacks.ts'
 import { commandIoRoutes } from './routes/command-io.ts'
@@ -31,11 +30,10 @@ import { keyRoutes } from './routes/keys.ts'
 import { mcpOauthRoutes } from './routes/mcp/mcp-oauth.ts'
 import { mcpRoutes } from './routes/mcp/mcp.ts'
 import { compactionRoutes, messageRoutes } from './routes/messages.ts'
-import { networkRoutes } from './routes/network.ts'
 import { permissionRuleRoutes } from './routes/permission-rules.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
-import { questionRoutes } from './routes/questions.ts'
+import { requestRoutes } from './routes/requests.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 import { shellSessionRoutes } from './routes/shell-sessions.ts'
@@ -80,11 +78,8 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(confirmationRoutes, { manager })
   await app.register(permissionRoutes, { manager })
   await app.register(permissionRuleRoutes, { manager })
-  await app.register(questionRoutes, { manager })
-  await app.register(toolResultRoutes, { manager })
+  await app.register(requestRoutes, { manager })
   await app.register(clientHookRoutes, { manager })
-  await app.register(hookRequestRoutes, { manager })
-  await app.register(networkRoutes, { manager })
   await app.register(commandRoutes, { manager })
   await app.register(commandIoRoutes, { manager })
   await app.register(processRoutes, { manager })

@@ -4,14 +4,23 @@
  */
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Host } from './host.ts'
-import { formatHost, formatTarget } from './host.ts'
+import { formatTarget } from './host.ts'
 
-export type ApprovalRequest = { readonly id: string; readonly host: Host; readonly port: number; readonly at: string }
+export type ApprovalRequest = {
+  readonly id: string
+  readonly host: Host
+  readonly port: number
+  /** RFC 3339, as `deadline`. */
+  readonly at: string
+  readonly deadline: string
+}
 
 export type ApprovalDecision = {
   readonly behavior: 'allow' | 'deny'
   /** `policy`: a change of the policy has decided. `closing`: it will never be decided. */
   readonly by: 'user' | 'timeout' | 'policy' | 'closing'
+  /** The name of the API key of the user's client. */
+  readonly keyName?: string | undefined
 }
 
 export type HostApprovalsDeps = {
@@ -53,9 +62,12 @@ export class HostApprovals {
     const known = this.#byTarget.get(formatTarget(host, port))
     if (known) return await known.answer.promise
     if (this.#byTarget.size >= MAX_PENDING) return undefined
-    const ask: ApprovalRequest = { id: uuid7(), host, port, at: new Date().toISOString() }
+    const deadlineMs = this.#deps.deadlineMs ?? DEADLINE_MS
+    const now = Date.now()
+    const times = { at: new Date(now).toISOString(), deadline: new Date(now + deadlineMs).toISOString() }
+    const ask: ApprovalRequest = { id: uuid7(), host, port, ...times }
     const expire = () => this.#settle(ask, { behavior: 'deny', by: 'timeout' })
-    const timer = setTimeout(expire, this.#deps.deadlineMs ?? DEADLINE_MS)
+    const timer = setTimeout(expire, deadlineMs)
     const waiting: Waiting = { ask, answer: Promise.withResolvers<ApprovalDecision>(), timer }
     this.#byTarget.set(formatTarget(host, port), waiting)
     try {
@@ -66,8 +78,8 @@ export class HostApprovals {
     return await waiting.answer.promise
   }
 
-  answer(ask: ApprovalRequest, behavior: ApprovalDecision['behavior']): void {
-    this.#settle(ask, { behavior, by: 'user' })
+  answer(ask: ApprovalRequest, behavior: ApprovalDecision['behavior'], keyName?: string): void {
+    this.#settle(ask, { behavior, by: 'user', keyName })
   }
 
   /** `decide` applies a changed policy to a host; undefined leaves it waiting. */
@@ -92,10 +104,3 @@ export class HostApprovals {
     waiting.answer.resolve(answer)
   }
 }
-
-export const describeRequest = ({ id, host, port, at }: ApprovalRequest) => ({
-  request_id: id,
-  host: formatHost(host),
-  port,
-  requested_at: at,
-})

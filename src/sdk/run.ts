@@ -59,9 +59,11 @@ function outputOf(events: readonly Event[]): QueryOutcome {
 
 /** The status of a session that still waits, from its last request. */
 function askedIn(events: readonly Event[]): QueryOutcome['stopReason'] | undefined {
-  const asked = events.findLast(({ type }) => type === 'PermissionRequest' || type === 'UserQuestion')
-  if (!asked) return undefined
-  return asked.type === 'UserQuestion' ? 'waiting_for_input' : 'waiting_for_confirmation'
+  const rests = (event: Event) =>
+    event.type === 'RequestOpened' && (event.kind === 'permission' || event.kind === 'question')
+  const asked = events.findLast(rests)
+  if (asked?.type !== 'RequestOpened') return undefined
+  return asked.kind === 'question' ? 'waiting_for_input' : 'waiting_for_confirmation'
 }
 
 /** A subagent has a result, too. */

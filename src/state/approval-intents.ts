@@ -1,13 +1,13 @@
 /** Decides the events of intents about permissions. Pure. No intent grants a call that was not approved as shown. */
 import type { HookDecision, HookDecisions } from './hook-decisions.ts'
 import type { EventDraft } from '../contract/events/event.ts'
-import type { AskedToolUse, Decision, ToolDecision } from '../contract/permission.ts'
+import type { AskedToolUse, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
-import { decideCalls, undecidedCalls } from './open-request.ts'
+import type { StoredDecision } from './open-permission.ts'
+import { newDecisions, undecidedCalls } from './open-permission.ts'
 import {
   answer,
   answerOpenCalls,
-  denials,
   inSubagent,
   isWaiting,
   result,
@@ -15,7 +15,9 @@ import {
   toStatus,
   waitsForUser,
 } from './drafts.ts'
+import { closePermission, denyAll, permissionAnswer } from './request-drafts.ts'
 import { isAskedBefore, UNANSWERED } from './question-intents.ts'
+import { requestNotFound } from './request-problems.ts'
 import type { State } from './state.ts'
 import { findSubagent, isDetached, stateOf, waitsForSubagents } from './subagents.ts'
 import { rememberedRules } from './remembered-rules.ts'
@@ -34,9 +36,21 @@ export type AskIntent = {
 }
 /** The loop has reached calls whose subagents all wait for a decision, and has stopped. */
 export type AwaitSubagentsIntent = { kind: 'await_subagents'; runId: string }
-export type DecideIntent = { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
+export type DecideIntent = {
+  kind: 'decide'
+  requestId: string
+  decisions: readonly ToolDecision[]
+  /** The name of the API key of the client. */
+  keyName?: string | undefined
+}
 /** `reason` may be empty. `newRunId` is for the run of a queued message. `now` is milliseconds since 1970. */
-export type RejectIntent = { kind: 'reject'; reason: string; newRunId: string; now: number }
+export type RejectIntent = {
+  kind: 'reject'
+  reason: string
+  newRunId: string
+  now: number
+  keyName?: string | undefined
+}
 
 /**
  * All calls of a turn that have not begun are decided before any of them runs. If hooks have decided all of them, the run
@@ -62,11 +76,13 @@ function askedBy(
   if (hooked && hooked.hooksAt !== state.hooksAt) return []
   const { decisions = [] } = hooked ?? {}
   const request: EventDraft = {
-    type: 'PermissionRequest',
+    type: 'RequestOpened',
     source: 'environment',
     run_id: runId,
+    kind: 'permission',
     request_id: requestId,
-    tool_uses: [...toolUses],
+    tool_use_ids: toolUses.map(({ tool_use_id }) => tool_use_id),
+    payload: { tool_uses: [...toolUses] },
   }
   const decided = toolUses.flatMap((asked) => hookDecided(state, { asked, runId, requestId }, decisions))
   const isDecided = ({ tool_use_id }: AskedToolUse) => decisions.some(({ toolUseId }) => toolUseId === tool_use_id)
@@ -92,24 +108,29 @@ function hookDecided(
   const made = decisions.find(({ toolUseId }) => toolUseId === tool_use_id)
   if (!made) return []
   const { behavior, updatedInput, message, decidedBy } = made
-  const decision: EventDraft = {
-    type: 'PermissionDecision',
-    source: 'environment',
-    run_id: runId,
-    request_id: requestId,
+  const decision: StoredDecision = {
     tool_use_id,
     input_hash,
     behavior,
     ...(updatedInput && { updated_input: updatedInput }),
     ...(message !== undefined && { message }),
-    decided_by: decidedBy,
+  }
+  const answered: EventDraft = {
+    type: 'RequestAnswered',
+    source: 'environment',
+    run_id: runId,
+    kind: 'permission',
+    request_id: requestId,
+    tool_use_ids: [tool_use_id],
+    answer: { decisions: [decision] },
+    answered_by: decidedBy === 'callback' ? 'mode' : decidedBy,
   }
   const denied = behavior === 'deny' ? state.openCalls.filter(({ toolUseId }) => toolUseId === tool_use_id) : []
   const reason =
     decidedBy === 'callback'
       ? `${message} It needs a permission: ${asked.reason}.`
       : `A hook did not allow this call${message ? `: ${message}` : '.'}`
-  return [decision, ...denied.map((call) => answer(call, 'denied', reason))]
+  return [answered, ...denied.map((call) => answer(call, 'denied', reason))]
 }
 
 /** Decides calls of the open request; the run continues after the last decision, even if all of them are denials. */
@@ -129,34 +150,39 @@ export function decidePermission(state: State, intent: DecideIntent): EventDraft
 /** `continues` follows the last decision. */
 function decidedBy(
   state: State,
-  { requestId, decisions }: DecideIntent,
+  { requestId, decisions, keyName }: DecideIntent,
   continues: readonly EventDraft[],
 ): EventDraft[] | Problem {
   const { request } = state
-  if (request?.id !== requestId) return nothingPending()
-  const made = decideCalls(request, decisions, state.run?.id)
+  if (request?.id !== requestId) return requestNotFound()
+  const made = newDecisions(request, decisions)
   if (made instanceof Problem) return made
   const remembered = rememberedRules(state, request, decisions, made)
   if (remembered instanceof Problem) return remembered
-  const isLast = undecidedCalls(request).length === made.length
-  if (!isLast || !made.length) return [...made, ...remembered]
-  const messages = new Map(request.calls.map((call) => [call.toolUseId, call.decision]))
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its type is checked on the line
-  for (const draft of made) if (draft.type === 'PermissionDecision') messages.set(draft.tool_use_id, draft as Decision)
+  if (made.length === 0) return []
+  const answered = permissionAnswer(state, requestId, made, keyName)
+  if (undecidedCalls(request).length > made.length) return [answered, ...remembered]
+  const all = new Map(request.calls.map((call) => [call.toolUseId, call.decision]))
+  for (const decision of made) all.set(decision.tool_use_id, decision)
   const denied = state.openCalls
-    .filter((call) => messages.get(call.toolUseId)?.behavior === 'deny')
-    .map((call) => answer(call, 'denied', denialMessage(messages.get(call.toolUseId)?.message)))
-  return [...made, ...remembered, ...denied, ...continues]
+    .filter((call) => all.get(call.toolUseId)?.behavior === 'deny')
+    .map((call) => answer(call, 'denied', denialMessage(all.get(call.toolUseId)?.message)))
+  return [answered, ...remembered, ...denied, ...continues]
 }
 
 /**
  * Rejects every open call of the turn, including calls that were already allowed and questions: the turn is refused as a
  * whole.
  */
-export function decideReject(state: State, { reason, newRunId, now }: RejectIntent): EventDraft[] | Problem {
+export function decideReject(state: State, { reason, newRunId, now, keyName }: RejectIntent): EventDraft[] | Problem {
   if (!isUndecided(state) && !isAskedBefore(state) && !waitsForSubagents(state)) return nothingPending()
-  const results = answerOpenCalls(state, 'rejected', denialMessage(reason), refusalToAnswer(reason))
-  const rejected = [...denials(state, 'user', reason), ...results]
+  const results = answerOpenCalls(state, {
+    type: 'rejected',
+    why: 'rejected',
+    message: denialMessage(reason),
+    toQuestion: refusalToAnswer(reason),
+  })
+  const rejected = [...denyAll(state, reason, keyName), ...results]
   if (!isWaiting(state.status)) return rejected
   const held = { waitsForUser: waitsForUser(state, state.readThrough) }
   const ended = [result(state, 'rejected', now, held), ...endOfCurrentTask(state, 'rejected')]
@@ -168,8 +194,13 @@ const NOT_BEGUN = 'superseded: the user wrote a message before this call began; 
 const SUPERSEDED = 'superseded: the user wrote a message instead of deciding'
 
 export const supersede = (state: State): EventDraft[] => [
-  ...denials(state, 'superseded', SUPERSEDED),
-  ...answerOpenCalls(state, 'rejected', isAskedBefore(state) ? NOT_BEGUN : SUPERSEDED, UNANSWERED),
+  ...closePermission(state, 'message', SUPERSEDED),
+  ...answerOpenCalls(state, {
+    type: 'rejected',
+    why: 'message',
+    message: isAskedBefore(state) ? NOT_BEGUN : SUPERSEDED,
+    toQuestion: UNANSWERED,
+  }),
 ]
 
 const denialMessage = (message: string | undefined) =>
@@ -179,5 +210,5 @@ const refusalToAnswer = (reason: string) => `The user refused to answer the ques
 
 export const isUndecided = (state: State) => undecidedCalls(state.request).length > 0
 
-export const nothingPending = () =>
-  new Problem('nothing_pending', 'No tool call is waiting for a decision; GET permissions lists the pending ones.')
+const nothingPending = () =>
+  new Problem('nothing_pending', 'No tool call is waiting for a decision; GET requests lists what waits.')

@@ -2,7 +2,7 @@
 import type { ClientResult, ToolOutcome } from './tool-call.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
 
-/** Characters of text that the model reads. The `ClientToolResult` has all of it. */
+/** Characters of text that the model reads. The `RequestAnswered` event has all of it. */
 const MAX_SHOWN_CHARS = 100_000
 const MAX_MESSAGE_CHARS = 2000
 

@@ -1,5 +1,5 @@
 /**
- * What a client sent for a call, from its `ClientToolResult` to the `ToolResult`. It is stored first and acknowledged; the
+ * What a client sent for a call, from the answer to the `ToolResult`. It is stored first and acknowledged; the
  * tool then ends with it, and hooks follow. After a crash in between it becomes the result.
  */
 import type { ClientResult, ToolCall } from './tool-call.ts'
@@ -8,10 +8,10 @@ import { outcomeOf } from './client-outcome.ts'
 
 export function withClientResult(
   openCalls: readonly ToolCall[],
-  { tool_use_id, output, is_error }: EventOf<'ClientToolResult'>,
+  { tool_use_ids, answer }: Extract<EventOf<'RequestAnswered'>, { kind: 'client_tool' }>,
 ): readonly ToolCall[] {
-  const clientResult: ClientResult = { output, isError: is_error }
-  return openCalls.map((call) => (call.toolUseId === tool_use_id ? { ...call, clientResult } : call))
+  const clientResult: ClientResult = { output: answer.output, isError: answer.is_error }
+  return openCalls.map((call) => (tool_use_ids.includes(call.toolUseId) ? { ...call, clientResult } : call))
 }
 
 /** After a crash between the result of a client and that of its call. */

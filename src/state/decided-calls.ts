@@ -1,29 +1,32 @@
-/** What a decision does to the call that it is about, as a pure fold. */
+/** What the decisions about calls do to them, as a pure fold. */
 import type { ToolCall } from './tool-call.ts'
-import type { EventOf } from '../contract/events/event.ts'
 import type { Status } from '../contract/events/status.ts'
-import type { OpenRequest } from './open-request.ts'
-import { releasedRequest, withDecision } from './open-request.ts'
+import type { OpenPermission, PermissionAnswered, StoredDecision } from './open-permission.ts'
+import { releasedRequest, withDecision } from './open-permission.ts'
 import { withInput } from './hooked-calls.ts'
 
 type Decided = {
   readonly status: Status
   readonly openCalls: readonly ToolCall[]
-  readonly request: OpenRequest | undefined
+  readonly request: OpenPermission | undefined
 }
 
-/** Returns the call as it will run: with the input from the decision. */
-export function afterDecision<S extends Decided>(state: S, event: EventOf<'PermissionDecision'>): S {
-  const { updated_input: input } = event
-  const decided = withDecision(state.request, event)
+/** Returns the calls as they will run: with the input from their decisions. */
+export function afterDecisions<S extends Decided>(state: S, event: PermissionAnswered): S {
+  const decided = event.answer.decisions.reduce((before, decision) => afterDecision(before, event, decision), state)
   // While a run is active, only hooks decide, and it continues: nothing else releases the calls.
-  const request = state.status === 'running' ? releasedRequest(decided) : decided
-  const asked = decided?.calls.find(({ toolUseId }) => toolUseId === event.tool_use_id)
+  return state.status === 'running' ? { ...decided, request: releasedRequest(decided.request) } : decided
+}
+
+function afterDecision<S extends Decided>(state: S, event: PermissionAnswered, decision: StoredDecision): S {
+  const { tool_use_id, updated_input: input } = decision
+  const request = withDecision(state.request, event.request_id, decision)
+  const asked = request?.calls.find(({ toolUseId }) => toolUseId === tool_use_id)
   const isSame = input === undefined && asked?.definitionHash === undefined
-  if (isSame || decided === state.request) return { ...state, request }
+  if (isSame || request === state.request) return { ...state, request }
   const openCalls = state.openCalls.map((call) => {
-    if (call.toolUseId !== event.tool_use_id) return call
-    const next = input === undefined ? call : withInput(call, event)
+    if (call.toolUseId !== tool_use_id) return call
+    const next = input === undefined ? call : withInput(call, input, event.answered_by)
     return { ...next, ...(asked?.definitionHash !== undefined && { approvedDefinition: asked.definitionHash }) }
   })
   return { ...state, openCalls, request }

@@ -3,9 +3,10 @@ import type { ToolCall } from './tool-call.ts'
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ToolChoice } from '../contract/llm-config.ts'
 import type { Status, StopReason, ToolErrorType } from '../contract/events/status.ts'
-import { undecidedCalls } from './open-request.ts'
 import { resultFromClient } from './client-result.ts'
-import { isAsking } from './open-questions.ts'
+import { isAsking } from './open-requests.ts'
+import { closePermission, closing } from './request-drafts.ts'
+import type { CloseReason } from '../contract/events/request-events.ts'
 import type { Subagent } from './state-shape.ts'
 import { findSubagent, stateOf } from './subagents.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -82,33 +83,38 @@ export function toStatus(state: State, status: Status, reason: string): EventDra
 export const queued = (state: State) => toStatus(state, 'running', QUEUED)
 export const dequeued = (state: State) => toStatus(state, 'running', DEQUEUED)
 
-/**
- * Answers calls, and with a call of a subagent everything of that subagent. `toQuestion`: the message for calls that have
- * asked the user and got no answer.
- */
-export function answerOpenCalls(
-  state: State,
-  type: ToolErrorType,
-  message: string,
-  toQuestion = message,
-): EventDraft[] {
-  return state.openCalls.flatMap((call) =>
-    answerCall(state, call, type, isAsking(state.questions, call.toolUseId) ? toQuestion : message),
-  )
+/** Why calls get a result without having run. */
+export type Unrun = {
+  readonly type: ToolErrorType
+  /** Why their requests are closed. */
+  readonly why: CloseReason
+  readonly message: string
+  /** The message for calls that have asked the user and got no answer. Default: `message`. */
+  readonly toQuestion?: string | undefined
+  /** Why a subagent that works for one of them ends. */
+  readonly stopReason?: StopReason
+}
+
+/** Answers calls, and with a call of a subagent everything of that subagent. Closes what they wait for. */
+export function answerOpenCalls(state: State, unrun: Unrun): EventDraft[] {
+  const { message, toQuestion = message } = unrun
+  return state.openCalls.flatMap((call) => {
+    const own = isAsking(state.requests, call.toolUseId) ? toQuestion : message
+    return answerCall(state, call, { ...unrun, message: own })
+  })
 }
 
 /** The result of a call: what a client sent for it before a crash, or this one. It comes after the end of the subagent that worked for it. */
-export function answerCall(
-  state: State,
-  call: ToolCall,
-  type: ToolErrorType,
-  message: string,
-  reason: StopReason = type === 'rejected' ? 'rejected' : 'cancelled',
-): EventDraft[] {
+export function answerCall(state: State, call: ToolCall, unrun: Omit<Unrun, 'toQuestion'>): EventDraft[] {
+  const { type, why, message, stopReason = type === 'rejected' ? 'rejected' : 'cancelled' } = unrun
   const subagent = findSubagent(state, call.toolUseId)
-  if (!subagent) return [resultFromClient(call) ?? answer(call, type, message)]
-  const why = `${message} ${tellResume(subagent)}`
-  return [...endOfSubagent(state, subagent, reason, message), answer(call, type, why)]
+  if (subagent) {
+    const result = answer(call, type, `${message} ${tellResume(subagent)}`)
+    return [...endOfSubagent(state, subagent, stopReason, { message, why }), result]
+  }
+  const waiting = state.requests.filter(({ tool_use_ids }) => tool_use_ids.includes(call.toolUseId))
+  const closed = waiting.map((request) => ({ ...closing(request, why), ...inRun(state) }))
+  return [...closed, resultFromClient(call) ?? answer(call, type, message)]
 }
 
 /** How the agent that called it can continue it. */
@@ -116,9 +122,14 @@ const tellResume = ({ agentId, name }: Subagent) =>
   `The subagent ${name} can be continued: call Task with resume: "${agentId}".`
 
 /** Ends a subagent: its approvals are denied, each of its calls gets a result, and its `Result` follows. */
-export function endOfSubagent(state: State, subagent: Subagent, reason: StopReason, message: string): EventDraft[] {
+export function endOfSubagent(
+  state: State,
+  subagent: Subagent,
+  reason: StopReason,
+  { message, why }: Pick<Unrun, 'message' | 'why'>,
+): EventDraft[] {
   const own = stateOf(state, subagent)
-  const left = [...denials(own, 'superseded', message), ...answerOpenCalls(own, 'interrupted', message)]
+  const left = [...closePermission(own, why, message), ...answerOpenCalls(own, { type: 'interrupted', why, message })]
   // The time of the last event: what is decided depends on the log only.
   return inSubagent([...left, resultOfSubagent(own, subagent, reason, Date.parse(state.updatedAt))], subagent)
 }
@@ -148,8 +159,10 @@ export function endBackground(
   return state.subagents
     .filter(({ isBackground, toolUseId }) => isBackground && !hasBegun(state, toolUseId, begun))
     .filter(({ toolUseId }) => !state.openCalls.some((call) => call.toolUseId === toolUseId))
-    .flatMap((subagent) => endOfSubagent(state, subagent, reason, message))
+    .flatMap((subagent) => endOfSubagent(state, subagent, reason, { message, why: whyOf(reason) }))
 }
+
+const whyOf = (reason: StopReason): CloseReason => (reason === 'server_restart' ? reason : 'interrupted')
 
 /** Events of a subagent; those of its subagents name their call already. */
 export function inSubagent(drafts: readonly EventDraft[], { toolUseId, name }: Subagent): EventDraft[] {
@@ -167,8 +180,9 @@ export function interruptCalls(
   toQuestion?: string,
 ): EventDraft[] {
   const openCalls = state.openCalls.filter((call) => !hasBegun(state, call.toolUseId, begun))
-  const results = answerOpenCalls({ ...state, openCalls }, 'interrupted', message, toQuestion)
-  return [...denials(state, 'superseded', message), ...results]
+  const why = message === BEFORE_MESSAGE ? 'message' : 'interrupted'
+  const results = answerOpenCalls({ ...state, openCalls }, { type: 'interrupted', why, message, toQuestion })
+  return [...closePermission(state, why, message), ...results]
 }
 
 /** Also the call of a subagent while one of the subagent's calls does. */
@@ -193,22 +207,6 @@ export function answer(call: ToolCall, error_type: ToolErrorType, message: strin
     error_message: message,
     duration_ms: 0,
   }
-}
-
-/** Denies all pending approvals. */
-export function denials(state: State, decided_by: 'user' | 'superseded', message: string): EventDraft[] {
-  return undecidedCalls(state.request).map((call) => ({
-    type: 'PermissionDecision',
-    source: decided_by === 'user' ? 'user' : 'environment',
-    ...inRun(state),
-    // oxlint-disable-next-line typescript/no-non-null-assertion -- calls wait only in a request
-    request_id: state.request!.id,
-    tool_use_id: call.toolUseId,
-    input_hash: call.inputHash,
-    behavior: 'deny',
-    message,
-    decided_by,
-  }))
 }
 
 /** The output of a run, if its end has one. */

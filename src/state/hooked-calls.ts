@@ -2,6 +2,7 @@
 import type { ToolCall } from './tool-call.ts'
 import type { EventOf } from '../contract/events/event.ts'
 import type { HookVerdict } from '../policy/rules/gate-rules.ts'
+import type { PermissionAnswered } from './open-permission.ts'
 import type { Run } from './run-state.ts'
 
 type Hooked = {
@@ -26,10 +27,10 @@ export const withoutVerdicts = (calls: readonly ToolCall[]): readonly ToolCall[]
   calls.some((call) => call.hook) ? calls.map(withoutVerdict) : calls
 
 /** Hooks have not said anything about the new input yet. */
-export function withInput(call: ToolCall, event: EventOf<'PermissionDecision'>): ToolCall {
+export function withInput(call: ToolCall, input: unknown, by: PermissionAnswered['answered_by']): ToolCall {
   const { changedBy: _, ...rest } = withoutVerdict(call)
-  const changedBy = event.decided_by === 'hook' ? { changedBy: 'hook' as const } : {}
-  return { ...rest, input: event.updated_input, isChanged: true, ...changedBy }
+  const changedBy = by === 'hook' ? { changedBy: 'hook' as const } : {}
+  return { ...rest, input, isChanged: true, ...changedBy }
 }
 
 function withoutVerdict(call: ToolCall): ToolCall {

@@ -17,7 +17,7 @@ import {
   isUndecided,
   supersede,
 } from './approval-intents.ts'
-import { undecidedCalls } from './open-request.ts'
+import { undecidedCalls } from './open-permission.ts'
 import type { AnswerIntent, AskUserIntent } from './question-intents.ts'
 import { decideAnswer, decideAskUser, isAskedBefore, refuseRunWhileAsking, UNANSWERED } from './question-intents.ts'
 import type { RequestedRun } from './drafts.ts'
@@ -40,7 +40,7 @@ import type { EndBackgroundIntent, StartSubagentIntent } from './subagent-intent
 import { decideEndBackground, decideStartSubagent } from './subagent-intents.ts'
 import { refuseNewer, refuseSecond } from './refusals.ts'
 import type { State } from './state.ts'
-import { areInBackground, openRequests, waitsForSubagents } from './subagents.ts'
+import { areInBackground, openPermissions, waitsForSubagents } from './subagents.ts'
 import type {
   CancelTaskIntent,
   EndTaskIntent,
@@ -197,8 +197,8 @@ function decideRun(state: State, { newRunId, afterSeq, ...limits }: IntentOf<'ru
         'Tool calls are waiting for a decision; starting a run does not approve them.',
         {
           details: {
-            request_id: openRequests(state)[0]?.id,
-            pending: openRequests(state)
+            request_id: openPermissions(state)[0]?.id,
+            pending: openPermissions(state)
               .flatMap(undecidedCalls)
               .map((call) => ({ tool_use_id: call.toolUseId, name: call.name })),
           },

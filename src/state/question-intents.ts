@@ -4,13 +4,15 @@
  */
 import type { ToolCall } from './tool-call.ts'
 import type { EventDraft } from '../contract/events/event.ts'
-import type { Answers, AskedQuestion } from '../contract/events/questions.ts'
+import type { Answers, AskedQuestion } from '../contract/question.ts'
 import { Problem } from '../contract/problem.ts'
 import { inRun, inSubagent, toStatus } from './drafts.ts'
 import type { State } from './state.ts'
 import { callerOf } from './subagents.ts'
-import type { OpenQuestion } from './open-questions.ts'
-import { questionView } from './open-questions.ts'
+import type { OpenQuestion } from './open-requests.ts'
+import { questionsOf } from './open-requests.ts'
+import { byKey } from './request-drafts.ts'
+import { requestNotFound } from './request-problems.ts'
 
 /** A call whose result is the answer of the user. */
 export type AskingCall = { readonly toolUseId: string; readonly questions: readonly AskedQuestion[] }
@@ -22,7 +24,14 @@ export type AskUserIntent = {
   asking: readonly (AskingCall & { readonly questionId: string })[]
 }
 /** `answers` fit the question. `begun` are the ids of the open calls whose tool writes the result. */
-export type AnswerIntent = { kind: 'answer'; questionId: string; answers: Answers; begun: readonly string[] }
+export type AnswerIntent = {
+  kind: 'answer'
+  questionId: string
+  answers: Answers
+  begun: readonly string[]
+  /** The name of the API key of the client. */
+  keyName?: string | undefined
+}
 
 /** All calls of a turn that ask do so at once, before any call of the turn runs. */
 export function decideAskUser(state: State, { runId, asking }: AskUserIntent): EventDraft[] {
@@ -32,31 +41,46 @@ export function decideAskUser(state: State, { runId, asking }: AskUserIntent): E
 }
 
 export function userQuestion(
-  question_id: string,
+  request_id: string,
   { toolUseId, questions }: AskingCall,
   run_id: string | undefined,
 ): EventDraft {
-  const what = { question_id, tool_use_id: toolUseId, questions: [...questions] }
-  return { type: 'UserQuestion', source: 'environment', ...(run_id !== undefined && { run_id }), ...what }
+  return {
+    type: 'RequestOpened',
+    source: 'environment',
+    ...(run_id !== undefined && { run_id }),
+    kind: 'question',
+    request_id,
+    tool_use_ids: [toolUseId],
+    payload: { questions: [...questions] },
+  }
 }
 
 /**
  * A tool that asks while it runs gets the answer, and writes the result itself. Otherwise the answer is the result, and the
  * run continues after the last one. One batch: after a crash the log has the answer and the result, or neither.
  */
-export function decideAnswer(state: State, { questionId, answers, begun }: AnswerIntent): EventDraft[] | Problem {
-  const question = state.questions.find(({ id }) => id === questionId)
-  const caller = question && callerOf(state, question.toolUseId)
+export function decideAnswer(
+  state: State,
+  { questionId, answers, begun, keyName }: AnswerIntent,
+): EventDraft[] | Problem {
+  const questions = questionsOf(state)
+  const question = questions.find(({ request_id }) => request_id === questionId)
+  const [asking = ''] = question?.tool_use_ids ?? []
+  const caller = callerOf(state, asking)
   const { openCalls, run } = caller?.agent ?? state
-  const call = openCalls.find(({ toolUseId }) => toolUseId === question?.toolUseId)
-  if (!question || !call) return questionNotFound()
-  const isLast = state.questions.length === 1
+  const call = openCalls.find(({ toolUseId }) => toolUseId === asking)
+  if (!question || !call) return requestNotFound()
+  const isLast = questions.length === 1
   const answer: EventDraft = {
-    type: 'UserAnswer',
+    type: 'RequestAnswered',
     source: 'user',
     ...inRun({ run }),
-    question_id: questionId,
-    answers,
+    kind: 'question',
+    request_id: questionId,
+    tool_use_ids: [asking],
+    answer: { answers },
+    ...byKey(keyName),
   }
   // A subagent asks only while its tool runs.
   if (caller) return inSubagent([answer], caller)
@@ -69,19 +93,16 @@ export function decideAnswer(state: State, { questionId, answers, begun }: Answe
 }
 
 /** True if a call that has not begun waits for an answer. */
-export const isAskedBefore = ({ holdsCalls, questions }: State) => holdsCalls && questions.length > 0
+export const isAskedBefore = (state: State) => state.holdsCalls && questionsOf(state).length > 0
 
 /** What a message does to a question. */
 export const UNANSWERED = 'superseded: the user wrote a message instead of answering the question'
 
-export function refuseRunWhileAsking({ questions }: State): Problem {
+export function refuseRunWhileAsking(state: State): Problem {
   return new Problem('waiting_for_input', 'The agent has asked a question; answer it, or send a message.', {
-    details: { pending: questions.map(questionView) },
+    details: { pending: questionsOf(state) },
   })
 }
-
-export const questionNotFound = () =>
-  new Problem('question_not_found', 'There is no question with this id; GET questions lists those that wait.')
 
 function answered(
   { toolUseId, runId, isChanged, input }: ToolCall,
@@ -101,7 +122,7 @@ function answered(
 }
 
 /** In the words that models know. Texts are quoted as JSON, so that none can pass for another question or answer. */
-function tellAnswers({ questions }: OpenQuestion, answers: Answers): string {
+function tellAnswers({ payload: { questions } }: OpenQuestion, answers: Answers): string {
   const pairs = questions.map(({ question }) => {
     const own = Object.hasOwn(answers, question) ? answers[question] : undefined
     return `${JSON.stringify(question)}=${own ? JSON.stringify(own.join(', ')) : '(not answered)'}`

@@ -4,17 +4,17 @@ import type { ToolDecision } from '../contract/permission.ts'
 import { MAX_RULES } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import type { State } from './state.ts'
-import type { OpenRequest } from './open-request.ts'
+import type { OpenPermission, StoredDecision } from './open-permission.ts'
 
 /** `made` are the decisions that are new: one that comes again adds nothing. */
 export function rememberedRules(
   { settings }: State,
-  request: OpenRequest,
+  request: OpenPermission,
   decisions: readonly ToolDecision[],
-  made: readonly EventDraft[],
+  made: readonly StoredDecision[],
 ): EventDraft[] | Problem {
   const rules = { allow: [], ask: [], deny: [], ...settings.permission_rules }
-  const isNew = (id: string) => made.some((draft) => draft.type === 'PermissionDecision' && draft.tool_use_id === id)
+  const isNew = (id: string) => made.some(({ tool_use_id }) => tool_use_id === id)
   const wanted = decisions.filter(({ remember, tool_use_id }) => remember && isNew(tool_use_id))
   if (wanted.length === 0) return []
   const added = { allow: [...rules.allow], deny: [...rules.deny] }

@@ -17,7 +17,7 @@ import {
 } from './drafts.ts'
 import { openAnswer } from './answered.ts'
 import { areInBackground, findSubagent, waitsForSubagents } from './subagents.ts'
-import { denyLeftRequests } from './network-requests.ts'
+import { closeHosts } from './request-drafts.ts'
 import { STATUS_AFTER } from './run-state.ts'
 import type { State } from './state.ts'
 
@@ -113,15 +113,20 @@ export function endAnswered(state: State, now: number, hasHooks: boolean): Event
  */
 export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
   const cutOff = endBackground(state, [], 'server_restart', CUT_OFF)
-  const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests), ...cutOff]
+  const lost = [...endOfLostJobs(state), ...closeHosts(state, 'server_restart'), ...cutOff]
   const waits = state.status !== 'running' && waitsForSubagents(state)
   if (isWaiting(state.status) || isUndecided(state) || waits || isHeldBack(state)) return lost
   const over = endAnswered(state, now, hasHooks(state))
   if (over) return [...lost, ...over]
   // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
   const answered = state.openCalls.flatMap((call, at) => {
-    const why = at && !findSubagent(state, call.toolUseId) ? NOT_BEGUN_AT_STOP : CUT_OFF
-    return answerCall(state, call, 'interrupted', why, 'server_restart')
+    const message = at && !findSubagent(state, call.toolUseId) ? NOT_BEGUN_AT_STOP : CUT_OFF
+    return answerCall(state, call, {
+      type: 'interrupted',
+      why: 'server_restart',
+      message,
+      stopReason: 'server_restart',
+    })
   })
   if (state.status !== 'running') {
     const wasWorking = areInBackground(state) && (state.status === 'idle' || state.status === 'finished')

@@ -6,9 +6,9 @@ import { z } from 'zod'
 import { PostedMessage } from '../contract/run.ts'
 import { ToolChoice } from '../contract/llm-config.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
-import { AskedQuestion } from '../contract/events/questions.ts'
 import { Status } from '../contract/events/status.ts'
 import { Decision, PermissionMode, PermissionRules } from '../contract/permission.ts'
+import { OpenRequest } from '../contract/request.ts'
 import { UsageByModel } from '../contract/message.ts'
 import { TaskProgress } from '../contract/task.ts'
 import type { Forgotten as ForgottenEvents, AgentState, Subagent } from './state-shape.ts'
@@ -16,7 +16,7 @@ import type { Cycle as CycleState, Streak as StreakState } from './repeats/cycle
 import { MAX_DIFFERENT } from './repeats/cycle.ts'
 import type { Repeats as RepeatsState } from './repeats/repeats.ts'
 import type { ToolCall } from './tool-call.ts'
-import type { OpenRequest } from './open-request.ts'
+import type { OpenPermission } from './open-permission.ts'
 import { Answered } from './answered.ts'
 import type { Run as RunState } from './run-state.ts'
 import type { State } from './state.ts'
@@ -54,6 +54,8 @@ const Run = z.object({
 
 const Request = z.object({
   id: z.string(),
+  // Missing in files of earlier versions: the log is read then.
+  openedAt: z.string(),
   isReleased: z.boolean(),
   calls: z.array(
     z.object({
@@ -65,9 +67,9 @@ const Request = z.object({
       reason: z.string(),
       rules: z.array(z.string()).optional(),
       decision: Decision.optional(),
-    } satisfies Fields<OpenRequest['calls'][number]>),
+    } satisfies Fields<OpenPermission['calls'][number]>),
   ),
-} satisfies Fields<OpenRequest>)
+} satisfies Fields<OpenPermission>)
 
 const OpenTask = z.object({
   id: z.string(),
@@ -189,13 +191,9 @@ const Meta = z.object({
   forgotten: Forgotten.optional(),
   // Missing in files of earlier versions, which had no tasks.
   tasks: z.array(OpenTask).default([]),
-  // Missing in files of earlier versions, whose agents asked nothing.
-  questions: z
-    .array(z.object({ id: z.string(), toolUseId: z.string(), askedAt: z.string(), questions: z.array(AskedQuestion) }))
-    .default([]),
+  // Missing in files of earlier versions, which had other fields: see `hasEarlierRequests`.
+  requests: z.array(OpenRequest).default([]),
   holdsCalls: z.boolean().default(false),
-  // Missing in files of earlier versions, which had no network requests.
-  networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
   runRequestedAt: z.number(),
   // Missing in files of earlier versions, which had no subagents in the background.
   subagentEndedAt: z.number().default(0),
@@ -213,7 +211,9 @@ const Meta = z.object({
 
 /** Returns the last stored state, or undefined if it is missing or unreadable: fold the log from the start then. */
 export async function readSnapshot(storage: Snapshots, id: string): Promise<State | undefined> {
-  const parsed = Meta.safeParse(await storage.conversation(id).readSnapshot())
+  const stored = await storage.conversation(id).readSnapshot()
+  if (hasEarlierRequests(stored)) return undefined
+  const parsed = Meta.safeParse(stored)
   // The file is missing, torn or of another version; it is only a cache.
   if (!parsed.success || parsed.data.id !== id) return undefined
   // An older server wrote it, without what newer events say: a permission rule would be lost.
@@ -226,4 +226,11 @@ export async function readSnapshot(storage: Snapshots, id: string): Promise<Stat
 
 export async function writeSnapshot(storage: Snapshots, state: State): Promise<void> {
   await storage.conversation(state.id).writeSnapshot({ format: Math.min(state.version, EVENT_VERSION), ...state })
+}
+
+/** Earlier versions wrote what waits in other fields; the log has it too. */
+function hasEarlierRequests(stored: unknown): boolean {
+  if (typeof stored !== 'object' || stored === null) return false
+  const { questions, networkRequests } = stored as { questions?: unknown; networkRequests?: unknown }
+  return [questions, networkRequests].some((fields) => Array.isArray(fields) && fields.length > 0)
 }

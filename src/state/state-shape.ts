@@ -3,15 +3,15 @@ import type { Repeats } from './repeats/repeats.ts'
 import { NO_REPEATS } from './repeats/repeats.ts'
 import type { ToolCall } from './tool-call.ts'
 import type { EventOf } from '../contract/events/event.ts'
+import type { StoredKind } from '../contract/events/request-events.ts'
 import type { Status } from '../contract/events/status.ts'
 import type { UsageByModel } from '../contract/message.ts'
+import type { OpenRequestOf } from '../contract/request.ts'
 import type { PermissionRules } from '../contract/permission.ts'
-import type { OpenRequest } from './open-request.ts'
+import type { OpenPermission } from './open-permission.ts'
 import type { PostedKey } from './idempotency.ts'
-import type { OpenQuestion } from './open-questions.ts'
 import type { OpenTask } from './task-state.ts'
 import type { Answered } from './answered.ts'
-import type { OpenNetworkRequest } from './network-requests.ts'
 import type { Run } from './run-state.ts'
 import type { Settings } from './settings.ts'
 
@@ -21,13 +21,16 @@ import type { Settings } from './settings.ts'
  */
 export type Forgotten = { readonly seq: number; readonly throughSeq: number }
 
+/** A request that waits. Permissions are folded with the calls of their agent. */
+export type StoredRequest = OpenRequestOf<Exclude<StoredKind, 'permission'>>
+
 /** The part of the state that belongs to one agent: the main agent, or a subagent. */
 export type AgentState = {
   readonly run: Run | undefined
   /** Tool calls without a result, in the order of the calls. */
   readonly openCalls: readonly ToolCall[]
   /** The permission request of the open turn, pending or decided. */
-  readonly request: OpenRequest | undefined
+  readonly request: OpenPermission | undefined
   /** True after the run stopped to ask, until it continues: no call of the turn has begun. */
   readonly holdsCalls: boolean
   /** The output of the last successful call of each tool in `TOOLS_KEPT_IN_LOG`. */
@@ -75,12 +78,10 @@ export type State = AgentState & {
   readonly hooksAt: number
   /** In the order in which they began. */
   readonly subagents: readonly Subagent[]
-  /** Questions that wait for the user, each of an open call: before it begins, or while it runs. */
-  readonly questions: readonly OpenQuestion[]
+  /** What waits for a user or a client, in the order of opening; permissions are part of their agent. */
+  readonly requests: readonly StoredRequest[]
   /** Open tasks, in the order of posting. */
   readonly tasks: readonly OpenTask[]
-  /** Hosts that wait for a user's decision. */
-  readonly networkRequests: readonly OpenNetworkRequest[]
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
   /** Seq of the newest end of a subagent in the background, which the agent reads as a message. */
@@ -114,12 +115,11 @@ export const EMPTY_STATE: State = {
   openCalls: [],
   subagents: [],
   request: undefined,
-  questions: [],
+  requests: [],
   holdsCalls: false,
   lastOutputs: {},
   granted: undefined,
   tasks: [],
-  networkRequests: [],
   runRequestedAt: 0,
   subagentEndedAt: 0,
   lastRun: undefined,

@@ -9,13 +9,12 @@ import { hashInput } from '../policy/rules/input-hash.ts'
 import { mcpRules } from './mcp-rules.ts'
 import { joinedRules } from '../policy/rules/rule-set.ts'
 import { withPostedKey } from './idempotency.ts'
-import { isAllowed, openRequest, releasedRequest } from './open-request.ts'
-import { questionsAfter, questionsAfterResult } from './open-questions.ts'
+import { afterClosing, isAllowed, openPermission, releasedRequest } from './open-permission.ts'
+import { requestsAfter, requestsAfterResult } from './open-requests.ts'
 import { withClientResult } from './client-result.ts'
 import { answeredAfterEnd, answeredAfterResult, answeredBy } from './answered.ts'
-import { afterDecision } from './decided-calls.ts'
+import { afterDecisions } from './decided-calls.ts'
 import { afterHook, withoutVerdicts } from './hooked-calls.ts'
-import { networkRequestsAfter } from './network-requests.ts'
 import { tasksAfter, tasksInRun } from './task-state.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
@@ -74,31 +73,26 @@ function foldOwn(state: State, event: Event): State {
       return afterCall(next, event)
     case 'ToolResult':
       return afterResult(next, event)
-    case 'PermissionRequest':
-      return { ...next, request: openRequest(event) }
-    case 'PermissionDecision':
-      return afterDecision(next, event)
-    case 'UserQuestion':
-    case 'UserAnswer':
-      return { ...next, questions: questionsAfter(state.questions, event) }
-    case 'ClientToolResult':
-      return { ...next, openCalls: withClientResult(state.openCalls, event) }
+    case 'RequestOpened':
+      if (event.kind === 'permission') return { ...next, request: openPermission(event) }
+      return { ...next, requests: requestsAfter(state.requests, event) }
+    case 'RequestAnswered':
+      return afterRequestAnswer(next, event)
+    case 'RequestClosed':
+      if (event.kind === 'permission') return { ...next, request: afterClosing(state.request, event) }
+      return { ...next, requests: requestsAfter(state.requests, event) }
     case 'StatusUpdate':
       return afterStatus(next, event)
     case 'TaskUpdate':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
     case 'ClientEvent':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event) }
-    case 'NetworkRequest':
-    case 'NetworkDecision':
-      return { ...next, networkRequests: networkRequestsAfter(state.networkRequests, event) }
     case 'ForkedFrom':
       return afterFork(next, event)
     case 'HookEvent':
       return afterHook(next, event)
     case 'SubagentStart':
     case 'SecretsUpdate':
-    case 'ClientToolCall':
     case 'FileUpdate':
     case 'NetworkAccess':
     case 'McpServerUpdate':
@@ -176,6 +170,12 @@ function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
   }
 }
 
+function afterRequestAnswer(state: State, event: EventOf<'RequestAnswered'>): State {
+  if (event.kind === 'permission') return afterDecisions(state, event)
+  const openCalls = event.kind === 'client_tool' ? withClientResult(state.openCalls, event) : state.openCalls
+  return { ...state, openCalls, requests: requestsAfter(state.requests, event) }
+}
+
 function afterConfig(state: State, event: EventOf<'ConfigUpdate'>): State {
   const settings = readSettings(state, event, () => withChanges(state.settings, event.changes))
   const spent = spentBesides(state, event)
@@ -237,14 +237,14 @@ function afterCall(state: State, event: EventOf<'ToolUse'>): State {
 function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const openCalls = state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id)
   const request = openCalls.length ? state.request : undefined
-  const questions = questionsAfterResult(state.questions, event.tool_use_id)
+  const requests = requestsAfterResult(state.requests, event.tool_use_id)
   const holdsCalls = state.holdsCalls && openCalls.length > 0
   const granted = grantedByResult(state, event)
   const subagents = withoutAnswered(state.subagents, event.tool_use_id)
   const name = state.openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
   const lastOutputs = outputsAfter(state, name, event)
   const answered = answeredAfterResult(state.answered, name, event)
-  return { ...state, openCalls, subagents, request, questions, holdsCalls, granted, lastOutputs, answered }
+  return { ...state, openCalls, subagents, request, requests, holdsCalls, granted, lastOutputs, answered }
 }
 
 function outputsAfter(

@@ -4,8 +4,8 @@
  */
 import type { Event, EventOf } from '../contract/events/event.ts'
 import { addCost } from '../contract/message.ts'
-import type { OpenRequest } from './open-request.ts'
-import { releasedRequest, undecidedCalls } from './open-request.ts'
+import type { OpenPermission } from './open-permission.ts'
+import { releasedRequest, undecidedCalls } from './open-permission.ts'
 import { withoutVerdicts } from './hooked-calls.ts'
 import type { Run } from './run-state.ts'
 import { countUsage } from './run-state.ts'
@@ -85,7 +85,7 @@ export function isBlocked(state: Pick<State, 'subagents'>, { agent, toolUseId }:
 }
 
 /** The requests of all agents that wait for a decision. */
-export const openRequests = ({ request, subagents }: Pick<State, 'request' | 'subagents'>): OpenRequest[] =>
+export const openPermissions = ({ request, subagents }: Pick<State, 'request' | 'subagents'>): OpenPermission[] =>
   [request, ...subagents.map(({ agent }) => agent.request)]
     .filter((each) => each !== undefined)
     .filter((each) => undecidedCalls(each).length > 0)

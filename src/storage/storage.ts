@@ -228,6 +228,8 @@ export type Summary = {
   readonly title: string | undefined
   readonly userId: string | undefined
   readonly preview: string
+  /** When the oldest request that waits was opened; undefined if none waits. */
+  readonly waitsSince: number | undefined
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | undefined
 }
 

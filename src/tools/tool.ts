@@ -1,6 +1,6 @@
 /** The interface of a tool (MCP form): its description, its input, and its outcomes. */
 import type { z } from 'zod'
-import type { Answers, AskedQuestion } from '../contract/events/questions.ts'
+import type { Answers, AskedQuestion } from '../contract/question.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 

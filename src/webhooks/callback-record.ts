@@ -1,5 +1,6 @@
 /** The contents of `callbacks.json`, and the view of one callback. */
 import { z } from 'zod'
+import { currentTypes } from '../events/earlier-events.ts'
 import type { Callback } from '../contract/callback.ts'
 import { Delivery, maskHeaders } from '../contract/callback.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
@@ -10,7 +11,7 @@ export const FILE_FORMAT = 1
 export const CallbackRecord = z.object({
   id: z.uuid(),
   url: z.string(),
-  events: z.array(z.string()).optional(),
+  events: z.array(z.string()).transform(currentTypes).optional(),
   /** The `Credentials`, as JSON, encrypted, in base64. */
   sealed: z.string(),
   enabled: z.boolean(),

@@ -1,19 +1,12 @@
 /** The network of one conversation: its current policy, its proxy, its pending requests, and its events in the log. */
 import type { Server } from 'node:net'
 import type { EventDraft } from '../contract/events/event.ts'
-import type {
-  DecideNetworkRequest,
-  NetworkDecisionAnswer,
-  NetworkMode,
-  NetworkPolicy,
-  PendingNetworkRequests,
-  ServerNetwork,
-} from '../contract/network.ts'
-import { Problem } from '../contract/problem.ts'
+import type { DecideNetworkRequest, NetworkMode, NetworkPolicy, ServerNetwork } from '../contract/network.ts'
+import type { OpenRequestOf } from '../contract/request.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
 import { AccessLog } from '../network/access-log.ts'
 import type { ApprovalDecision, ApprovalRequest } from '../network/host-approvals.ts'
-import { HostApprovals, describeRequest } from '../network/host-approvals.ts'
+import { HostApprovals } from '../network/host-approvals.ts'
 import type { ConnectionPermits } from '../network/connection-permits.ts'
 import type { Host } from '../network/host.ts'
 import { formatHost, formatTarget, parseHost } from '../network/host.ts'
@@ -22,7 +15,7 @@ import type { ProxyAccess, Judgement, ProxyOutcome } from '../network/proxy.ts'
 import { NetworkProxy } from '../network/proxy.ts'
 import type { OutboundConnector } from '../network/outbound-connector.ts'
 import { effectivePolicy } from '../network/server-policy.ts'
-import { networkDecision } from '../state/network-requests.ts'
+import { byKey, closing } from '../state/request-drafts.ts'
 
 /** What all conversations share. */
 export type NetworkDeps = {
@@ -46,15 +39,11 @@ export type ConversationNetworkDeps = NetworkDeps & {
 /** Changes the policy durably. Calls `change` in turn, with the policy at that time. */
 export type ChangePolicy = (change: (policy: NetworkPolicy | undefined) => NetworkPolicy) => Promise<void>
 
-/** Decisions remembered, so that a client can repeat one safely. */
-const MAX_REMEMBERED = 100
-
 export class ConversationNetwork {
   readonly #deps: ConversationNetworkDeps
   readonly #asks: HostApprovals
   readonly #log: AccessLog
   readonly #proxy: NetworkProxy
-  readonly #decided = new Map<string, ApprovalDecision['behavior']>()
 
   constructor(deps: ConversationNetworkDeps) {
     this.#deps = deps
@@ -118,26 +107,31 @@ export class ConversationNetwork {
     })
   }
 
-  pending(): PendingNetworkRequests {
-    return { items: this.#asks.pending.map(describeRequest) }
+  /** The hosts that wait for a decision. */
+  pending(): OpenRequestOf<'network'>[] {
+    return this.#asks.pending.map(({ id, host, port, at, deadline }) => ({
+      kind: 'network',
+      request_id: id,
+      opened_at: at,
+      deadline,
+      tool_use_ids: [],
+      payload: { host: formatHost(host), port },
+    }))
   }
 
-  /**
-   * Throws a `Problem` if the request is not pending. Idempotent. Calls `changePolicy` for a decision that is to be
-   * remembered.
-   */
+  /** Returns false if the request is not pending. Calls `changePolicy` for a decision that is to be remembered. */
   async decide(
     id: string,
-    { behavior, remember }: DecideNetworkRequest,
+    { behavior, remember, keyName }: DecideNetworkRequest & { readonly keyName: string | undefined },
     changePolicy: ChangePolicy,
-  ): Promise<NetworkDecisionAnswer> {
+  ): Promise<boolean> {
     const ask = this.#asks.find(id)
-    if (!ask) return this.#repeat(id, behavior)
+    if (!ask) return false
     // Change the policy first: the answer lets the connection continue.
     if (remember) await changePolicy((policy) => this.#withTarget(policy, ask, behavior))
-    this.#asks.answer(ask, behavior)
+    this.#asks.answer(ask, behavior, keyName)
     if (remember) this.recheck()
-    return { behavior, pending: this.#asks.pending.length }
+    return true
   }
 
   close(): void {
@@ -164,20 +158,6 @@ export class ConversationNetwork {
     )
   }
 
-  #repeat(id: string, behavior: ApprovalDecision['behavior']): NetworkDecisionAnswer {
-    const before = this.#decided.get(id)
-    if (before === behavior) return { behavior, pending: this.#asks.pending.length }
-    if (before !== undefined)
-      throw new Problem(
-        'already_decided',
-        'This request has already been decided differently; change the policy instead.',
-      )
-    throw new Problem(
-      'network_request_not_found',
-      'No connection waits for this decision any more; GET network-requests lists the pending ones.',
-    )
-  }
-
   #withTarget(
     policy: NetworkPolicy = this.#deps.server.default,
     { host, port }: ApprovalRequest,
@@ -187,12 +167,9 @@ export class ConversationNetwork {
     return { ...policy, [list]: [...(policy[list] ?? []), formatTarget(host, port)] }
   }
 
-  #noteAnswer(ask: ApprovalRequest, { behavior, by }: ApprovalDecision): void {
-    if (by === 'closing') return // the next start of the server logs it
-    this.#decided.set(ask.id, behavior)
-    for (const id of [...this.#decided.keys()].slice(0, -MAX_REMEMBERED)) this.#decided.delete(id)
-    const request = { id: ask.id, host: formatHost(ask.host), port: ask.port }
-    this.#tell([networkDecision(request, { behavior, decided_by: by })])
+  #noteAnswer(ask: ApprovalRequest, decision: ApprovalDecision): void {
+    if (decision.by === 'closing') return // the next start of the server logs it
+    this.#tell([endOf(ask.id, decision)])
   }
 
   #noteAccess(access: ProxyAccess): void {
@@ -215,11 +192,21 @@ const ANSWERED: Readonly<Record<ApprovalDecision['by'], string>> = {
 const howToAllow = (host: Host, port: number) =>
   `To allow it, the user adds "${formatTarget(host, port)}" to network.allow of this conversation (PUT /conversations/{id}/config).`
 
-const requestOf = ({ id, host, port }: ApprovalRequest, runId: string | undefined): EventDraft => ({
-  type: 'NetworkRequest',
+const requestOf = ({ id, host, port, deadline }: ApprovalRequest, runId: string | undefined): EventDraft => ({
+  type: 'RequestOpened',
   source: 'environment',
   ...(runId !== undefined && { run_id: runId }),
+  kind: 'network',
   request_id: id,
-  host: formatHost(host),
-  port,
+  deadline,
+  tool_use_ids: [],
+  payload: { host: formatHost(host), port },
 })
+
+function endOf(id: string, { behavior, by, keyName }: ApprovalDecision): EventDraft {
+  const request = { kind: 'network' as const, request_id: id, tool_use_ids: [] }
+  const answer = { type: 'RequestAnswered' as const, ...request, answer: { behavior } }
+  if (by === 'user') return { ...answer, source: 'user', ...byKey(keyName) }
+  if (by === 'policy') return { ...answer, source: 'environment', answered_by: by }
+  return closing(request, 'timeout')
+}

@@ -10,6 +10,7 @@ import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { call, endOf, eventsOf, gate, only, say, setBench, tool, userText, until } from '../conversations/fixtures.ts'
 import type { BenchOptions } from '../conversations/fixtures.ts'
 import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
+import { approvalsOf } from '../support/answering.ts'
 
 const echo = tool('Echo', () => ({ output: 'echo' }))
 const fail = tool('Fail', () => ({ output: 'no', error: { type: 'failed', message: 'It failed.' } }))
@@ -175,10 +176,10 @@ test('credentials that cannot be read any more end the run with an error that sa
   await using bench = await setBench({ script: SCRIPT, tools: [echo] })
   const id = await bench.create({ confirmation_mode: true })
   const { run_id } = await (await bench.manager.open(id)).post(userText('go', true))
-  await until(await bench.manager.open(id), 'PermissionRequest')
+  await until(await bench.manager.open(id), 'RequestOpened')
   await bench.restart({ secretKeys: ['another-key-material'] })
   const conversation = await bench.manager.open(id)
-  await conversation.approvals.approve(conversation.approvals.pending().items[0]!.request_id)
+  await approvalsOf(conversation).approve(approvalsOf(conversation).pending().items[0]!.request_id)
   expect(await endOf(conversation, run_id!)).toMatchObject({ stop_reason: 'error' })
   const events = await eventsOf(conversation)
   expect(only(events, 'ToolResult')).toMatchObject([{ output: 'echo' }])

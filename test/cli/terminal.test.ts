@@ -71,7 +71,13 @@ function hostileOf(schema: Schemas[string], depth = 0): unknown {
   }
 }
 
-const events = schemas['Event']!.oneOf!.map((each) => hostileOf(each) as Event)
+/** Each kind of a request has a shape of its own. */
+function shapesOf(schema: Schemas[string]): Schemas[string][] {
+  const named = schema.$ref === undefined ? schema : schemas[schema.$ref.split('/').at(-1)!]!
+  return named.oneOf?.flatMap(shapesOf) ?? [named]
+}
+
+const events = shapesOf(schemas['Event']!).map((each) => hostileOf(each) as Event)
 
 /** Collects what is written. */
 function createStreams(isTTY: boolean): Streams & { readonly written: () => string } {

@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { userText } from './fixtures.ts'
+import { approvalsOf, questionsOf } from '../support/answering.ts'
 import { takeTime } from '../support/take-time.ts'
 
 export type Deed =
@@ -28,7 +29,8 @@ export const DEEDS: { weight: number; arbitrary: fc.Arbitrary<Deed> }[] = [
 
 /** Throws the `Problem` it is refused with. */
 export async function carryOut(conversation: Conversation, deed: Deed): Promise<unknown> {
-  const { approvals, questions, tasks } = conversation
+  const { tasks } = conversation
+  const [approvals, questions] = [approvalsOf(conversation), questionsOf(conversation)]
   const [request] = approvals.pending().items
   switch (deed.kind) {
     case 'say':

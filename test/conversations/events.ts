@@ -114,32 +114,57 @@ export function toolResult(id: string, output: unknown = 'done'): DraftOf<'ToolR
 }
 
 /** About calls of `toolUse`, as they are there. */
-export function asked(ids: readonly string[], input: unknown = { command: 'true' }): DraftOf<'PermissionRequest'> {
+export function asked(ids: readonly string[], input: unknown = { command: 'true' }): PermissionOpened {
   const tool_uses = ids.map((tool_use_id) => {
     return { tool_use_id, name: 'Bash', input, input_hash: hashInput('Bash', input), reason: 'a test' }
   })
-  return { type: 'PermissionRequest', source: 'environment', run_id: runId, request_id: requestId, tool_uses }
-}
-
-export function decided(id: string, more: Partial<DraftOf<'PermissionDecision'>> = {}): DraftOf<'PermissionDecision'> {
   return {
-    type: 'PermissionDecision',
-    source: 'user',
+    type: 'RequestOpened',
+    source: 'environment',
+    run_id: runId,
+    kind: 'permission',
     request_id: requestId,
-    tool_use_id: id,
-    input_hash: hashInput('Bash', { command: 'true' }),
-    behavior: 'allow',
-    decided_by: 'user',
-    ...more,
+    tool_use_ids: [...ids],
+    payload: { tool_uses },
   }
 }
 
+export function decided(
+  id: string,
+  more: Partial<StoredDecision> & { request_id?: string; answered_by?: PermissionAnswered['answered_by'] } = {},
+): PermissionAnswered {
+  const { request_id = requestId, answered_by = 'user', ...decision } = more
+  const input_hash = hashInput('Bash', { command: 'true' })
+  return {
+    type: 'RequestAnswered',
+    source: 'user',
+    kind: 'permission',
+    request_id,
+    tool_use_ids: [id],
+    answer: { decisions: [{ tool_use_id: id, input_hash, behavior: 'allow', ...decision }] },
+    answered_by,
+  }
+}
+
+type PermissionOpened = Extract<EventDraft, { type: 'RequestOpened'; kind: 'permission' }>
+type PermissionAnswered = Extract<EventDraft, { type: 'RequestAnswered'; kind: 'permission' }>
+type QuestionOpened = Extract<EventDraft, { type: 'RequestOpened'; kind: 'question' }>
+type StoredDecision = PermissionAnswered['answer']['decisions'][number]
+
 /** Of the call with this id. */
-export function questioned(id: string, question_id = questionId): DraftOf<'UserQuestion'> {
+export function questioned(id: string, request_id = questionId): QuestionOpened {
   const options = [
     { label: 'Yes', description: '' },
     { label: 'No', description: 'Not now.' },
   ]
   const questions = [{ question: 'Go on?', header: 'Go on', options, multi_select: false }]
-  return { type: 'UserQuestion', source: 'environment', run_id: runId, question_id, tool_use_id: id, questions }
+  return {
+    type: 'RequestOpened',
+    source: 'environment',
+    run_id: runId,
+    kind: 'question',
+    request_id,
+    tool_use_ids: [id],
+    payload: { questions },
+  }
 }

@@ -18,6 +18,7 @@ import { answered, toolUse, userMessage } from './events.ts'
 import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Bench } from './fixtures.ts'
 import { call, endOf, eventsOf, gate, only, say, setBench, tool, until, userText } from './fixtures.ts'
+import { approvalsOf } from '../support/answering.ts'
 
 const asked = (fields: Partial<ForkRequest> = {}) => ForkConversation.parse(fields)
 
@@ -145,9 +146,9 @@ test('at every seq of a log with tasks, decisions and a pause a fork rests, is s
   const first = await original.tasks.post({ title: 'one', runnable: agentRun('one') })
   await original.tasks.post({ title: 'two', runnable: agentRun('two') })
   const approve = async (after: number) => {
-    const { request_id } = await until(original, 'PermissionRequest', (event) => event.seq > after)
+    const { request_id } = await until(original, 'RequestOpened', (event) => event.seq > after)
     await expect.poll(() => original.state.status).toBe('waiting_for_confirmation')
-    await original.approvals.approve(request_id)
+    await approvalsOf(original).approve(request_id)
   }
   await approve(0)
   await approve(original.state.lastSeq)

@@ -15,6 +15,7 @@ import { startReceiver } from '../support/receiver.ts'
 import type { BenchOptions } from './fixtures.ts'
 import { call, endOf, eventsOf, gate, realShells, say, setBench, tool, userText } from './fixtures.ts'
 import { takeTime } from '../support/take-time.ts'
+import { approvalsOf } from '../support/answering.ts'
 
 const AFTER_MS = 20
 /** Of each writer. */
@@ -63,8 +64,8 @@ test('one that waits for a decision is closed too, and can be decided then', asy
   await closed(first)
   bench.manager.hold(first.id)
   const second = await bench.manager.open(first.id)
-  const { items } = second.approvals.pending()
-  await second.approvals.approve(items[0]!.request_id)
+  const { items } = approvalsOf(second).pending()
+  await approvalsOf(second).approve(items[0]!.request_id)
   expect(await endOf(second, run_id!)).toMatchObject({ final_text: 'Done.' })
 })
 
@@ -106,13 +107,13 @@ test('one whose subagent in the background waits for a decision is closed too, a
   const first = await bench.converse({ agents, permission_mode: 'default' })
   const release = bench.manager.hold(first.id)
   await first.post(userText('go', true))
-  await expect.poll(() => first.approvals.pending().items.length).toBe(1)
+  await expect.poll(() => approvalsOf(first).pending().items.length).toBe(1)
   release()
   await closed(first)
   bench.manager.hold(first.id)
   const second = await bench.manager.open(first.id)
-  const [item] = second.approvals.pending().items
-  await second.approvals.approve(item!.request_id)
+  const [item] = approvalsOf(second).pending().items
+  await approvalsOf(second).approve(item!.request_id)
   await expect.poll(async () => finalTexts(second)).toEqual(['Begun.', 'It ran.', 'Done.'])
 })
 

@@ -10,6 +10,7 @@ import { call, endOf, eventsOf, gate, only, realShells, setBench, tool, until, u
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
 import { takeTime } from '../support/take-time.ts'
+import { approvalsOf, decisionsIn } from '../support/answering.ts'
 
 type Scene = AsyncDisposable & {
   bench: Bench
@@ -229,14 +230,14 @@ describe('a request for permission', () => {
     const conversation = await scene.conversation()
     await conversation.post(userText('go', true))
     await until(conversation, 'StatusUpdate', (event) => event.status === 'waiting_for_confirmation')
-    return { scene, conversation, requestId: conversation.approvals.pending().items[0]!.request_id }
+    return { scene, conversation, requestId: approvalsOf(conversation).pending().items[0]!.request_id }
   }
 
   test('keeps waiting after a pause; approved then, its calls begin with `run`', async () => {
     const { scene, conversation, requestId } = await ask()
     await using _ = scene
     await conversation.pause({ interrupt: false })
-    expect(await conversation.approvals.approve(requestId)).toEqual({ status: 'paused', pending: 0 })
+    expect(await approvalsOf(conversation).approve(requestId)).toEqual({ status: 'paused', pending: 0 })
     expect(scene.acted).toEqual([])
     await runOn(conversation)
     expect(scene.acted).toEqual([1, 2])
@@ -247,7 +248,7 @@ describe('a request for permission', () => {
       const { scene, conversation: asking, requestId } = await ask()
       await using _ = scene
       await asking.pause({ interrupt: false })
-      await asking.approvals.approve(requestId)
+      await approvalsOf(asking).approve(requestId)
       if (killed) await scene.restart('kill')
       const conversation = await scene.conversation()
       await conversation.post(userText('do not act'))
@@ -265,13 +266,12 @@ describe('a request for permission', () => {
       await using _ = scene
       await conversation.pause({ interrupt: by === 'interrupt' })
       if (by === 'a message') await conversation.post(userText('do not act'))
-      expect(conversation.approvals.pending().items).toEqual([])
-      await expect(conversation.approvals.approve(requestId)).rejects.toMatchObject({ code: 'nothing_pending' })
-      const denials = only(await eventsOf(conversation), 'PermissionDecision')
-      expect(denials).toMatchObject([
-        { behavior: 'deny', decided_by: 'superseded' },
-        { behavior: 'deny', decided_by: 'superseded' },
-      ])
+      expect(approvalsOf(conversation).pending().items).toEqual([])
+      await expect(approvalsOf(conversation).reject()).rejects.toMatchObject({ code: 'nothing_pending' })
+      const events = await eventsOf(conversation)
+      expect(decisionsIn(events)).toEqual([])
+      const reason = by === 'interrupt' ? 'interrupted' : 'message'
+      expect(only(events, 'RequestClosed')).toMatchObject([{ kind: 'permission', request_id: requestId, reason }])
       await runOn(conversation)
       expect(await outcomes(conversation)).toEqual(['interrupted', 'interrupted'])
       expect(scene.acted).toEqual([])

@@ -16,6 +16,7 @@ import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
 import { takeTime } from '../support/take-time.ts'
 import type { Status } from '../../src/contract/events/status.ts'
+import { answersIn, decisionsIn, openedIn, questionsOf } from '../support/answering.ts'
 
 /** `slow`: so many appends take their time. */
 type Luck = { kind: 'crash' } | { kind: 'stop' } | { kind: 'slow'; times: number } | { kind: 'await'; status: Status }
@@ -86,7 +87,7 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   await expect.poll(() => last.state.status).not.toBe('running')
   // The other half ends while it waits.
   if (plan.length % 2) {
-    for (const _ of last.questions.pending().items) await carryOut(last, { kind: 'answer', question: 0 })
+    for (const _ of questionsOf(last).pending().items) await carryOut(last, { kind: 'answer', question: 0 })
     await expect.poll(() => last.state.status, { interval: 5 }).not.toBe('running')
   }
   if (last.state.status === 'idle') expect(last.state.runRequestedAt).toBeLessThanOrEqual(last.state.readThrough)
@@ -102,15 +103,15 @@ const isConfirming = (events: readonly Event[], seq: number) =>
   only(events, 'ConfigUpdate').findLast((event) => event.seq <= seq)?.changes['confirmation_mode'] === true
 
 function expectAllowed(events: readonly Event[], { toolUseId, name, input, seq }: Begin): void {
-  const isAllowed = only(events, 'PermissionDecision').some(
+  const isAllowed = decisionsIn(events).some(
     (event) =>
       event.seq <= seq &&
       event.tool_use_id === toolUseId &&
       event.behavior === 'allow' &&
       event.input_hash === hashInput(name, input),
   )
-  const asked = only(events, 'PermissionRequest').filter(
-    (event) => event.seq <= seq && event.tool_uses.some((use) => use.tool_use_id === toolUseId),
+  const asked = openedIn(events, 'permission').filter(
+    (event) => event.seq <= seq && event.tool_use_ids.includes(toolUseId),
   )
   if (isConfirming(events, seq) || asked.length) expect(isAllowed, `${toolUseId} was allowed`).toBe(true)
 }
@@ -147,15 +148,31 @@ function expectOneResultPerCall(events: readonly Event[], begun: readonly Begin[
 function expectAnswered(events: readonly Event[], results: readonly EventOf<'ToolResult'>[]): void {
   expect(results).toHaveLength(1)
   const [{ tool_use_id, is_error }] = results as [EventOf<'ToolResult'>] // as it was expected on the line before
-  const asked = only(events, 'UserQuestion').filter((event) => event.tool_use_id === tool_use_id)
-  const answers = only(events, 'UserAnswer').filter(({ question_id }) => question_id === asked[0]?.question_id)
+  const asked = openedIn(events, 'question').filter((event) => event.tool_use_ids.includes(tool_use_id))
+  const answers = answersIn(events, 'question').filter(({ request_id }) => request_id === asked[0]?.request_id)
   expect(asked.length, `questions of ${tool_use_id}`).toBeLessThanOrEqual(1)
   expect(answers, `answers to ${tool_use_id}`).toHaveLength(is_error ? 0 : 1)
 }
 
+/** By an answer about each of its calls, or by being closed; nothing comes after that. */
+function expectEndedOnce(events: readonly Event[]): void {
+  for (const kind of ['permission', 'question'] as const)
+    for (const { request_id, tool_use_ids } of openedIn(events, kind)) {
+      const answered = answersIn(events, kind)
+        .filter((event) => event.request_id === request_id)
+        .flatMap((event) => event.tool_use_ids)
+      const closed = only(events, 'RequestClosed').filter((event) => event.request_id === request_id)
+      expect(closed.length, `${request_id} is closed once`).toBeLessThanOrEqual(1)
+      const ends = [...answered, ...closed.flatMap((event) => event.tool_use_ids)]
+      expect(ends.toSorted(), `each call of ${request_id} is answered or given up once`).toEqual(
+        tool_use_ids.toSorted(),
+      )
+    }
+}
+
 function expectExactRequests(events: readonly Event[], begun: readonly Begin[]): void {
-  for (const request of only(events, 'PermissionRequest'))
-    for (const { tool_use_id } of request.tool_uses)
+  for (const request of openedIn(events, 'permission'))
+    for (const tool_use_id of request.tool_use_ids)
       for (const { toolUseId, seq } of begun)
         if (toolUseId === tool_use_id)
           expect(seq, 'a call that has begun is not asked about').toBeGreaterThan(request.seq)
@@ -170,11 +187,12 @@ test('property: after any sequence of actions, no call has begun unapproved or b
       for (const begin of begun) expectMessagesRead(events, begin)
       expectOneResultPerCall(events, begun)
       expectExactRequests(events, begun)
+      expectEndedOnce(events)
       for (const { messages } of asked) expectWholeTurns(messages)
       expectSentAsStored(events, asked)
       seen.begun += begun.length
-      seen.asked += only(events, 'PermissionRequest').length
-      seen.answered += only(events, 'UserAnswer').length
+      seen.asked += openedIn(events, 'permission').length
+      seen.answered += answersIn(events, 'question').length
       seen.interrupted += only(events, 'ToolResult').filter((event) => event.error_type === 'interrupted').length
     }),
     { numRuns: effort(8, 700), examples: [[ANSWERED], [INTERRUPTED], [ASKED]] },

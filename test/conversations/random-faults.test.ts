@@ -21,6 +21,7 @@ import { deleteWhileOpening, expectGone } from './gone.ts'
 import type { Fault } from './mortal-store.ts'
 import { mortalStore } from './mortal-store.ts'
 import { takeTime } from '../support/take-time.ts'
+import { answersIn, openedIn } from '../support/answering.ts'
 
 const CONVERSATIONS = 3
 
@@ -171,8 +172,8 @@ function expectWhole({ events, seen }: Outcome): void {
     'no gap',
   ).toEqual(events.map((_, i) => i + 1))
   expect(seen, 'a reader sees each event once, in order').toEqual(events.map(({ seq }) => seq))
-  const asked = new Map(only(events, 'UserQuestion').map((event) => [event.question_id, event.tool_use_id]))
-  const answered = only(events, 'UserAnswer').map(({ question_id }) => asked.get(question_id))
+  const asked = new Map(openedIn(events, 'question').map((event) => [event.request_id, event.tool_use_ids[0]]))
+  const answered = answersIn(events, 'question').map(({ request_id }) => asked.get(request_id))
   expect(new Set(answered).size, 'one answer for each question').toBe(answered.length)
   for (const { tool_use_id } of only(events, 'ToolUse')) {
     const results = only(events, 'ToolResult').filter((event) => event.tool_use_id === tool_use_id)

@@ -209,9 +209,9 @@ function expectNoOrphans(calls: readonly unknown[], results: readonly unknown[])
 
 test('resumed at every prefix of a recorded log, with a message or without one, each provider accepts the history', async () => {
   const events = await record()
-  expect(events.map(({ type }) => type)).toEqual(
-    expect.arrayContaining(['PermissionDecision', 'UserAnswer', 'ClientToolResult', 'SubagentStart']),
-  )
+  expect(events.map(({ type }) => type)).toContain('SubagentStart')
+  const kinds = events.flatMap((event) => (event.type === 'RequestAnswered' ? [event.kind] : []))
+  expect(kinds).toEqual(expect.arrayContaining(['permission', 'question', 'client_tool']))
   expect(events.filter(({ type }) => type === 'ToolUse').length).toBeGreaterThanOrEqual(7)
   let continued = 0
   for (let length = 1; length <= events.length; length++) {

@@ -15,6 +15,7 @@ import { uuid7 } from '../../src/lib/uuid7.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { createPlanner, expectWhole, ofSubagents, task } from '../support/subagents.ts'
 import { stored } from './events.ts'
+import { allowFirst } from '../support/answering-over-http.ts'
 
 async function record(): Promise<Event[]> {
   const planner = createPlanner()
@@ -40,8 +41,7 @@ async function record(): Promise<Event[]> {
   const message = { role: 'user', content: 'whole thing' }
   await server.call('POST', `/conversations/${id}/messages`, { message, run: true })
   const decideOne = async () => {
-    const [item] = (await server.call('GET', `/conversations/${id}/permissions`)).body.items
-    if (item) await server.call('POST', `/conversations/${id}/approve`, { request_id: item.request_id })
+    await allowFirst(server, id)
     const { status } = (await server.call('GET', `/conversations/${id}`)).body
     return [status, ofSubagents(await stage.events(id), 'Result').length]
   }
@@ -99,7 +99,7 @@ const prefixes = () =>
 
 test('the recorded log has all of it', () => {
   expectWhole(recorded)
-  expect(ofSubagents(recorded, 'PermissionRequest').length).toBeGreaterThan(3)
+  expect(ofSubagents(recorded, 'RequestOpened').length).toBeGreaterThan(3)
 })
 
 test.each(Object.keys(DEEDS))('after a restart at any event, and %s, an interruption ends all', (name) => {

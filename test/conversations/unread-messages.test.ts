@@ -6,6 +6,7 @@ import type { Bench } from './fixtures.ts'
 import { call, eventsOf, only, setBench, tool, until, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
+import { approvalsOf } from '../support/answering.ts'
 
 type Scene = AsyncDisposable & {
   bench: Bench
@@ -76,7 +77,7 @@ describe('a message that asked for a run, and arrived during a model call, is an
     await askWithUnread(scene)
     if (killed) await scene.crash()
     const conversation = await scene.conversation()
-    expect(await conversation.approvals.reject('no')).toMatchObject({ status: 'running' })
+    expect(await approvalsOf(conversation).reject('no')).toMatchObject({ status: 'running' })
     await expectRead(scene)
     expect(only(await eventsOf(conversation), 'Result').map((event) => event.stop_reason)).toEqual([
       'rejected',
@@ -119,7 +120,7 @@ test('a reject starts nothing when the model has read every message', async () =
   await conversation.post(userText('go', true))
   scene.answer()
   await until(conversation, 'StatusUpdate', (event) => event.status === 'waiting_for_confirmation')
-  expect(await conversation.approvals.reject('no')).toMatchObject({ status: 'idle' })
+  expect(await approvalsOf(conversation).reject('no')).toMatchObject({ status: 'idle' })
   expect(only(await eventsOf(conversation), 'AssistantMessage')).toMatchObject([{ read_through: 3 }])
 })
 
@@ -129,6 +130,6 @@ test('a tool that finishes after an approval ends the run: the message that bega
   await conversation.post(userText('go', true))
   scene.answer()
   await until(conversation, 'StatusUpdate', (event) => event.status === 'waiting_for_confirmation')
-  await conversation.approvals.approve(conversation.approvals.pending().items[0]!.request_id)
+  await approvalsOf(conversation).approve(approvalsOf(conversation).pending().items[0]!.request_id)
   expect(await until(conversation, 'Result')).toMatchObject({ stop_reason: 'finished', final_text: 'bye', steps: 1 })
 })

@@ -29,7 +29,7 @@ test('the lines of stdin on the page are messages and answers', async () => {
   expect(read.map((line) => ('answer' in line ? line.answer.type : 'run' in line ? 'run' : line.content))).toEqual([
     'Go on.',
     'run',
-    'permission',
+    'answer',
     'answer',
     'pause',
   ])

@@ -8,6 +8,8 @@ import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
 import { readArguments } from '../../src/cli/command-line/read-arguments.ts'
 import { CreateConversation } from '../../src/contract/conversation.ts'
+import { Event } from '../../src/contract/events/event.ts'
+import { OpenRequests } from '../../src/contract/request.ts'
 import { CommandFrame } from '../../src/contract/socket.ts'
 import { rulesIn } from '../../src/conversations/config/settings.ts'
 import { readAnswer } from '../../src/hooks/hook-answer.ts'
@@ -34,7 +36,8 @@ const CHECKED_BY: Readonly<Record<string, string>> = {
   'docs/install.md ini': 'test/docs/install.test.ts',
   'docs/install.md nginx': 'test/stories/proxies.test.ts',
   'docs/install.md caddyfile': 'test/stories/proxies.test.ts',
-  'docs/questions.md text': 'test/stories/questions.test.ts',
+  'docs/requests.md text': 'test/stories/questions.test.ts',
+  'docs/requests.md ts': 'test/docs/requests-page.test.ts',
   'docs/sdk.md ts': 'test/docs/sdk.test.ts',
   'docs/security.md js': 'test/docs/security-page.test.ts',
   ...Object.fromEntries(
@@ -86,10 +89,12 @@ function expectBodyOf(method: string, path: string, body: unknown): void {
   if (route === '/conversations') expectConversation(body)
 }
 
-/** A frame of a WebSocket, the answer of a hook, or a part of the body that creates a conversation. */
+/** An event, a list of requests, a frame of a WebSocket, the answer of a hook, or a part of the body that creates a conversation. */
 function expectKnownJson(body: unknown): void {
   const fields = Object.keys(body as object)
-  if (fields.includes('type')) CommandFrame.parse(body)
+  if (fields.includes('seq')) Event.parse(body)
+  else if (fields.includes('items')) OpenRequests.parse(body)
+  else if (fields.includes('type')) CommandFrame.parse(body)
   else if (fields.includes('hookSpecificOutput')) readAnswer('PreToolUse', JSON.stringify(body))
   else expectConversation(body)
 }
@@ -123,7 +128,7 @@ test.each(labelled(scripts))('%s: bash reads it, and its commands exist', (_, { 
   for (const name of npm) if (name !== 'ci') expect(Object.keys(manifest.scripts)).toContain(name)
   if (text.includes('docker build')) expect(existsSync(join(ROOT, 'Dockerfile'))).toBe(true)
   for (const [, method, path, body] of text.matchAll(/curl -X (\w+) "\$URL(\/[^"]*)".*?-d '(.*?)'/gs))
-    expectBodyOf(method!, path!.replaceAll('$ID', '{id}'), JSON.parse(body!))
+    expectBodyOf(method!, path!.replaceAll(/\$\w+/g, '{id}'), JSON.parse(body!))
 })
 
 test('docs/operating.md: the configuration of Prometheus scrapes the route for metrics with a key', () => {

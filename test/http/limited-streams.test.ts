@@ -245,13 +245,15 @@ describe('a socket whose key comes in its first frame', () => {
       { type: 'pause' },
       { type: 'task', title: 'a task', runnable: { type: 'Ticker' } },
       { type: 'cancel_task', task_id: mine },
+      { type: 'answer', request_id: mine, answer: { kind: 'question', answers: { '0': 'yes' } } },
     ]
     for (const [id, frame] of frames.entries()) {
       socket.say({ ...frame, id: `${id}` })
       expect(await socket.until((answer) => answer.id === `${id}`)).toMatchObject({ error: 'forbidden' })
     }
-    socket.say({ type: 'permission', id: 'p', request_id: mine, decisions: [] })
-    expect((await socket.until((answer) => answer.id === 'p')).error).not.toBe('forbidden')
+    const decisions = [{ tool_use_id: 'a', input_hash: '0'.repeat(64), behavior: 'allow' }]
+    socket.say({ type: 'answer', id: 'p', request_id: mine, answer: { kind: 'permission', decisions } })
+    expect((await socket.until((answer) => answer.id === 'p')).error).toBe('request_not_found')
     socket.close()
   })
 

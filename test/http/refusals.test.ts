@@ -6,6 +6,7 @@ import { INFO, KEY, MAX_BODY_BYTES, expectProblem, setHttp } from './fixtures.ts
 
 /** What somebody put into the wrong place; no answer may repeat it. */
 const SECRET = 'hunter2-in-the-wrong-place'
+const REQUEST = '/conversations/{id}/requests/018f0000-0000-7000-8000-00000000000b'
 
 const shared = await setHttp()
 afterAll(() => shared[Symbol.asyncDispose]())
@@ -294,21 +295,20 @@ test.each<[string, string, unknown]>([
   ['POST', '/conversations/{id}/run', { max_steps: SECRET }],
   ['POST', '/conversations/{id}/pause', { interrupt: SECRET }],
   ['POST', '/conversations/{id}/confirmation', { enabled: SECRET }],
-  ['POST', '/conversations/{id}/approve', { request_id: SECRET }],
-  ['POST', '/conversations/{id}/approve', {}],
-  ['POST', '/conversations/{id}/approve', undefined],
+  ['POST', REQUEST, { kind: SECRET }],
+  ['POST', REQUEST, {}],
+  ['POST', REQUEST, undefined],
   ['POST', '/conversations/{id}/reject', { reason: [SECRET] }],
-  ['POST', `/conversations/{id}/permissions/${SECRET}`, { decisions: [] }],
-  ['POST', '/conversations/{id}/permissions/018f0000-0000-7000-8000-00000000000b', { decisions: [] }],
+  ['POST', `/conversations/{id}/requests/${SECRET}`, { kind: 'question', answers: { 0: 'a' } }],
+  ['POST', REQUEST, { kind: 'permission', decisions: [] }],
+  ['POST', REQUEST, { kind: 'permission', decisions: [{ tool_use_id: 'a', input_hash: SECRET, behavior: 'allow' }] }],
   [
     'POST',
-    '/conversations/{id}/permissions/018f0000-0000-7000-8000-00000000000b',
-    { decisions: [{ tool_use_id: 'a', input_hash: SECRET, behavior: 'allow' }] },
-  ],
-  [
-    'POST',
-    '/conversations/{id}/permissions/018f0000-0000-7000-8000-00000000000b',
-    { decisions: [{ tool_use_id: 'a', input_hash: 'a'.repeat(64), behavior: 'deny', updated_input: {} }] },
+    REQUEST,
+    {
+      kind: 'permission',
+      decisions: [{ tool_use_id: 'a', input_hash: 'a'.repeat(64), behavior: 'deny', updated_input: {} }],
+    },
   ],
 ])('a refusal says what is wrong, and repeats nothing of it: %s %s %j', async (method, url, body) => {
   await using http = await setHttp()

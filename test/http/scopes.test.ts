@@ -2,9 +2,12 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import type { CreateKey } from '../../src/contract/key.ts'
 import { Scope } from '../../src/contract/key.ts'
+import type { RequestKind } from '../../src/contract/request-kinds.ts'
+import { ANSWER_SCOPES, REQUEST_KINDS } from '../../src/contract/request-kinds.ts'
 import { scopedRoutes } from '../../src/http/guards/route-scopes.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { realShells } from '../conversations/fixtures.ts'
+import { connectAs } from '../support/socket.ts'
 import type { Answer } from './fixtures.ts'
 import { setHttp } from './fixtures.ts'
 import type { Case } from './operations.ts'
@@ -38,7 +41,9 @@ function ask(one: Case, id: string, key: Record<string, string>): Promise<Answer
 const bodyOf = (one: Case) =>
   ['createConversation', 'updateConfig', 'runConversation'].includes(one.operation.operationId) ? {} : validBody(one)
 
-const neededFor = ({ operation }: Case): Scope[] => operation['x-required-scopes'] ?? []
+/** The answer of its example is a decision about a permission. */
+const neededFor = ({ operation }: Case): Scope[] =>
+  operation.operationId === 'answerRequest' ? ['approve'] : (operation['x-required-scopes'] ?? [])
 
 const withoutId = ({ status, body }: Answer, id: string) => ({
   status,
@@ -67,8 +72,11 @@ for (const scope of LIMITED) keys.set(scope, await keyFor([scope]))
 const headOf = async (id: string) => (await http.call('GET', `/conversations/${id}`)).body.last_seq as number
 const foreignHead = await headOf(foreign)
 
+/** Its scope depends on the body, which is read after the conversation was found. */
+const byRoute = protectedOnes.filter(([, { operation }]) => operation.operationId !== 'answerRequest')
+
 describe('without the scope it is 403, for every conversation', () => {
-  test.each(protectedOnes)('%s', async (_, one) => {
+  test.each(byRoute)('%s', async (_, one) => {
     const needed = neededFor(one)
     for (const [scope, key] of keys) {
       const missing_scopes = needed.filter((each) => each !== scope)
@@ -321,4 +329,38 @@ test('a key is made, shown, rotated and revoked over the API, and the log says w
   const lines = http.bench.logged.map((line) => JSON.parse(line) as { key_id?: string; key_name?: string })
   expect(lines.find(({ key_id }) => key_id === id)).toMatchObject({ key_name: 'nightly' })
   expect(http.bench.logged.join()).not.toContain(key.slice(8))
+})
+
+const url = await http.listen()
+
+describe('an answer needs the scope of its kind, over HTTP and sockets, and changes nothing without it:', () => {
+  const ANSWERS: Readonly<Record<RequestKind, object>> = {
+    permission: { decisions: [{ tool_use_id: 'a', input_hash: '0'.repeat(64), behavior: 'allow' }] },
+    question: { answers: { '0': 'Yes' } },
+    client_tool: { output: 'done' },
+    network: { behavior: 'allow' },
+    hook: { output: {} },
+  }
+  const CASES = REQUEST_KINDS.flatMap((kind) => LIMITED.map((scope) => [kind, scope] as const))
+
+  test.each(CASES)('%s with %s', async (kind, scope) => {
+    const own = await http.create(MINE)
+    const answer = { kind, ...ANSWERS[kind] }
+    const key = keys.get(scope)!
+    const { status, body } = await http.call('POST', `/conversations/${own}/requests/${uuid7()}`, answer, key)
+    const isAllowed = ANSWER_SCOPES[kind] === scope
+    expect([status, body.error]).toEqual(isAllowed ? [404, 'request_not_found'] : [403, 'forbidden'])
+    if (!isAllowed) expect(body.details.missing_scopes).toEqual([ANSWER_SCOPES[kind]])
+    const reader = await keyFor(['read', scope])
+    const socket = await connectAs(url, `/conversations/${own}/ws`, { headers: reader })
+    socket.say({ type: 'answer', request_id: uuid7(), answer })
+    const { error } = await socket.until(({ type }) => type === 'problem')
+    socket.close()
+    expect(error).toBe(isAllowed ? 'request_not_found' : 'forbidden')
+    expect(await headOf(own)).toBe(1)
+    for (const id of [foreign, uuid7()]) {
+      const elsewhere = await http.call('POST', `/conversations/${id}/requests/${uuid7()}`, answer, key)
+      expect(elsewhere.body.error).toBe('conversation_not_found')
+    }
+  })
 })

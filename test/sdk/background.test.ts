@@ -38,7 +38,7 @@ test('a query that cannot decide ends, and one that can decides later, for which
   const requests = stage.model.requests.length
   expect(await run({ options: { resume: first.sessionId, persistDir } })).toMatchObject({
     stopReason: 'waiting_for_confirmation',
-    events: [{ type: 'PermissionRequest' }],
+    events: [{ type: 'RequestOpened', kind: 'permission' }],
   })
   expect(await logOf(first.sessionId)).toHaveLength(last_seq)
   expect(stage.model.requests.length).toBe(requests)

@@ -10,6 +10,7 @@ import { createServer, query, run, sessions, tool } from '../../src/index.ts'
 import { lockDataDirectory } from '../../src/storage/files/data-lock.ts'
 import { eventsOf, resultsIn, setServedStage } from './stage.ts'
 import { takeTime } from '../support/take-time.ts'
+import { decisionsIn, openedIn } from '../support/answering.ts'
 
 const stage = await setServedStage()
 const { options, server } = stage
@@ -199,7 +200,7 @@ describe('permissions', () => {
       options: { ...byFunction, canUseTool },
     })
     expect(stopReason).toBe('paused')
-    expect(events.find((event) => event.type === 'PermissionDecision')).toMatchObject({ message: 'never' })
+    expect(decisionsIn(events)[0]).toMatchObject({ message: 'never' })
     expect(events.filter((event) => event.type === 'AssistantMessage')).toHaveLength(1)
   })
 
@@ -234,7 +235,7 @@ describe('permissions', () => {
       prompt: 'call Bash {"command": "mkdir made-always"}',
       options: { ...options, resume: sessionId },
     })
-    expect(again.events.some((event) => event.type === 'PermissionRequest')).toBe(false)
+    expect(openedIn(again.events, 'permission')).toEqual([])
   })
 })
 
@@ -288,11 +289,12 @@ describe('hooks that are functions', () => {
 })
 
 test('answers whose response is lost are sent again, and count once', async () => {
-  const lost = new Set<string>()
+  const lost = new Set<unknown>()
   const losing: typeof fetch = async (input, init) => {
-    const [part] = /permissions|tool-results|questions/.exec(input as string) ?? []
-    const isLost = part !== undefined && init?.method === 'POST' && !lost.has(part)
-    if (isLost) lost.add(part)
+    const isAnswer = /\/requests\//.test(input as string) && init?.method === 'POST'
+    const kind: unknown = isAnswer ? JSON.parse(init.body as string).kind : undefined
+    const isLost = isAnswer && !lost.has(kind)
+    if (isLost) lost.add(kind)
     const response = await fetch(input, init)
     if (!isLost) return response
     throw new TypeError('fetch failed')
@@ -314,7 +316,7 @@ test('answers whose response is lost are sent again, and count once', async () =
   const questions = { questions: [question] }
   const second = await run({ prompt: `call AskUserQuestion ${JSON.stringify(questions)}`, options: answering })
   expect(second.finalText).toContain('B')
-  expect([...lost]).toEqual(['permissions', 'tool-results', 'questions'])
+  expect([...lost]).toEqual(['permission', 'client_tool', 'question'])
 })
 
 test('createServer() has the sessions of query(), which uses it', async () => {

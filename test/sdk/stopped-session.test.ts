@@ -5,6 +5,7 @@ import type { QueryEvent, QueryOptions, QueryOutcome } from '../../src/index.ts'
 import { query, run, sessions, tool } from '../../src/index.ts'
 import { continueStopped, readStopped } from '../../src/sdk/session/stopped-session.ts'
 import { resultsIn, setServedStage } from './stage.ts'
+import { openedIn } from '../support/answering.ts'
 
 const stage = await setServedStage()
 const {
@@ -29,7 +30,7 @@ const wait = (prompt = bash('mkdir made')) =>
 const logOf = (id: string) => Array.fromAsync(sessions({ persistDir }).read(id))
 const requests = () => stage.model.requests.length
 const idsIn = ({ events }: Pick<QueryOutcome, 'events'>) =>
-  events.flatMap((event) => (event.type === 'PermissionRequest' ? event.tool_uses : [])).map((use) => use.tool_use_id)
+  openedIn(events, 'permission').flatMap((event) => event.tool_use_ids)
 
 describe('a session that waits', () => {
   test('asks again, and the answer runs the same call', async () => {
@@ -40,7 +41,7 @@ describe('a session that waits', () => {
     expect(idsIn(outcome)).toEqual(idsIn(first))
     expect(requests() - before, 'only for the result').toBe(1)
     const log = await logOf(first.sessionId)
-    expect(log.filter(({ type }) => type === 'PermissionRequest')).toHaveLength(1)
+    expect(openedIn(log, 'permission')).toHaveLength(1)
     expect(log.filter(({ type }) => type === 'ToolResult')).toMatchObject([{ is_error: false }])
   })
 
@@ -57,7 +58,7 @@ describe('a session that waits', () => {
     const { sessionId, events } = await wait()
     expect(await run({ options: { resume: sessionId, persistDir } })).toMatchObject({
       stopReason: 'waiting_for_confirmation',
-      events: [{ type: 'PermissionRequest' }],
+      events: [{ type: 'RequestOpened', kind: 'permission' }],
     })
     expect(await logOf(sessionId)).toHaveLength(events.at(-1)!.seq)
     await server.client.conversation(sessionId).pause()
@@ -120,8 +121,8 @@ describe('a session that waits', () => {
     const events: QueryEvent[] = []
     for await (const event of asking) {
       events.push(event)
-      if (event.type === 'PermissionRequest')
-        await server.client.conversation(second.sessionId).permissions.deny(event, { message: 'no' })
+      if (event.type === 'RequestOpened' && event.kind === 'permission')
+        await server.client.conversation(second.sessionId).requests.deny(event, { message: 'no' })
     }
     expect(resultsIn(events)).toMatchObject([{ stop_reason: 'completed' }])
   })

@@ -5,6 +5,7 @@ import type { ToolHandler } from '../../src/index.ts'
 import { query, run, tool } from '../../src/index.ts'
 import { acquireHost } from '../../src/sdk/local/shared-host.ts'
 import { setSdkStage } from './stage.ts'
+import { answersIn } from '../support/answering.ts'
 
 const stage = await setSdkStage()
 // It starts once, and not for each query.
@@ -92,7 +93,7 @@ test('return() in the middle of a tool stops the run and aborts the signal', asy
   const begun = Promise.withResolvers<AbortSignal>()
   const never: ToolHandler<object> = (_input, { signal }) => (begun.resolve(signal), new Promise(() => {}))
   const asking = query({ prompt: 'call own', options: { ...stage.options, tools: [own(never)] } })
-  for await (const event of asking) if (event.type === 'ClientToolCall') break
+  for await (const event of asking) if (event.type === 'RequestOpened') break
   expect((await begun.promise).aborted).toBe(true)
   const resumed = await run({ prompt: 'hello', options: { ...stage.options, resume: asking.sessionId } })
   expect(resumed).toMatchObject({ finalText: 'hello', stopReason: 'completed' })
@@ -104,9 +105,7 @@ test('a call is executed once by two queries of one session', async () => {
   const { sessionId: resume } = await run({ prompt: 'hello', options: { ...stage.options, tools } })
   const options = { ...stage.options, resume, tools }
   const both = await Promise.all(['call own', 'call own'].map((prompt) => run({ prompt, options })))
-  const answered = new Set(
-    both.flatMap(({ events }) => events).flatMap((event) => (event.type === 'ClientToolResult' ? [event.id] : [])),
-  )
+  const answered = new Set(both.flatMap(({ events }) => answersIn(events, 'client_tool')).map(({ id }) => id))
   expect(calls).toBe(answered.size)
   for (const { stopReason } of both) expect(stopReason).toBe('completed')
 })

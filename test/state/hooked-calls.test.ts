@@ -34,9 +34,9 @@ test('decisions of hooks that were replaced meanwhile are not stored', () => {
       kind: 'ask',
       runId,
       requestId: 'one',
-      toolUses: request.tool_uses,
+      toolUses: request.payload.tool_uses,
       hooked: { hooksAt, decisions: [decision] },
     }).map(({ type }) => type)
   expect(ask(0)).toEqual([])
-  expect(ask(3)).toEqual(['PermissionRequest', 'PermissionDecision'])
+  expect(ask(3)).toEqual(['RequestOpened', 'RequestAnswered'])
 })

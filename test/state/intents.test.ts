@@ -25,6 +25,7 @@ import {
   toolUse,
   userMessage,
 } from '../conversations/events.ts'
+import { questionsOf } from '../../src/state/open-requests.ts'
 
 const STATUSES = StatusSchema.options
 /** Every status, and what a pause can have cut off: a turn whose calls have not begun, or wait for a decision, or have it. */
@@ -121,10 +122,12 @@ const intentOf = {
 
 type Outcome = { events: EventType[]; to: Status } | ProblemCode
 
-const SUPERSEDED: EventType[] = ['PermissionDecision', 'PermissionDecision', 'ToolResult', 'ToolResult']
+const SUPERSEDED: EventType[] = ['RequestClosed', 'ToolResult', 'ToolResult']
 const INTERRUPTED: EventType[] = ['ToolResult', 'ToolResult']
-const DECIDED: EventType[] = ['PermissionDecision', 'PermissionDecision']
-const DENIED = SUPERSEDED
+const UNANSWERED: EventType[] = ['RequestClosed', 'ToolResult', 'ToolResult']
+const BOTH_UNANSWERED: EventType[] = ['RequestClosed', 'ToolResult', 'RequestClosed', 'ToolResult']
+const DECIDED: EventType[] = ['RequestAnswered']
+const DENIED: EventType[] = ['RequestAnswered', 'ToolResult', 'ToolResult']
 
 /** Intent -> situation before -> the types of the events and the status after, or the problem. */
 const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
@@ -132,9 +135,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     ...each(AT_REST, (from) => ({ events: ['UserMessage'], to: from })),
     running: { events: ['UserMessage'], to: 'running' },
     waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
-    waiting_for_input: { events: [...INTERRUPTED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
-    'two questions': { events: [...INTERRUPTED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
-    'paused, asked': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
+    waiting_for_input: { events: [...UNANSWERED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    'two questions': { events: [...BOTH_UNANSWERED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    'paused, asked': { events: [...UNANSWERED, 'UserMessage'], to: 'paused' },
     'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
     'paused, undecided': { events: [...SUPERSEDED, 'UserMessage'], to: 'paused' },
     'paused, decided': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
@@ -143,9 +146,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     ...each(AT_REST, () => ({ events: ['UserMessage', 'StatusUpdate'], to: 'running' })),
     running: { events: ['UserMessage'], to: 'running' },
     waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
-    waiting_for_input: { events: [...INTERRUPTED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
-    'two questions': { events: [...INTERRUPTED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
-    'paused, asked': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
+    waiting_for_input: { events: [...UNANSWERED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'two questions': { events: [...BOTH_UNANSWERED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, asked': { events: [...UNANSWERED, 'UserMessage', 'StatusUpdate'], to: 'running' },
     'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
     'paused, undecided': { events: [...SUPERSEDED, 'UserMessage', 'StatusUpdate'], to: 'running' },
     'paused, decided': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
@@ -176,9 +179,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     ...each(AT_REST, (from) => ({ events: [], to: from })),
     running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
     waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'StatusUpdate'], to: 'paused' },
-    waiting_for_input: { events: [...INTERRUPTED, 'Result', 'StatusUpdate'], to: 'paused' },
-    'two questions': { events: [...INTERRUPTED, 'Result', 'StatusUpdate'], to: 'paused' },
-    'paused, asked': { events: INTERRUPTED, to: 'paused' },
+    waiting_for_input: { events: [...UNANSWERED, 'Result', 'StatusUpdate'], to: 'paused' },
+    'two questions': { events: [...BOTH_UNANSWERED, 'Result', 'StatusUpdate'], to: 'paused' },
+    'paused, asked': { events: UNANSWERED, to: 'paused' },
     'paused, in a turn': { events: INTERRUPTED, to: 'paused' },
     'paused, undecided': { events: SUPERSEDED, to: 'paused' },
     'paused, decided': { events: INTERRUPTED, to: 'paused' },
@@ -198,43 +201,43 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
   },
   ask: {
     ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
-    running: { events: ['PermissionRequest', 'StatusUpdate'], to: 'waiting_for_confirmation' },
+    running: { events: ['RequestOpened', 'StatusUpdate'], to: 'waiting_for_confirmation' },
   },
   'allow one': {
-    ...each(SITUATIONS, () => 'nothing_pending'),
-    waiting_for_confirmation: { events: ['PermissionDecision'], to: 'waiting_for_confirmation' },
-    'paused, undecided': { events: ['PermissionDecision'], to: 'paused' },
+    ...each(SITUATIONS, () => 'request_not_found'),
+    waiting_for_confirmation: { events: ['RequestAnswered'], to: 'waiting_for_confirmation' },
+    'paused, undecided': { events: ['RequestAnswered'], to: 'paused' },
     'paused, decided': { events: [], to: 'paused' },
   },
   'allow all': {
-    ...each(SITUATIONS, () => 'nothing_pending'),
+    ...each(SITUATIONS, () => 'request_not_found'),
     waiting_for_confirmation: { events: [...DECIDED, 'StatusUpdate'], to: 'running' },
     'paused, undecided': { events: DECIDED, to: 'paused' },
     'paused, decided': { events: [], to: 'paused' },
   },
   'deny all': {
-    ...each(SITUATIONS, () => 'nothing_pending'),
+    ...each(SITUATIONS, () => 'request_not_found'),
     waiting_for_confirmation: { events: [...DENIED, 'StatusUpdate'], to: 'running' },
     'paused, undecided': { events: DENIED, to: 'paused' },
-    'paused, decided': 'already_decided',
+    'paused, decided': 'already_answered',
   },
-  'decide another request': each(SITUATIONS, () => 'nothing_pending'),
+  'decide another request': each(SITUATIONS, () => 'request_not_found'),
   'ask the user': {
     ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
-    running: { events: ['UserQuestion', 'StatusUpdate'], to: 'waiting_for_input' },
+    running: { events: ['RequestOpened', 'StatusUpdate'], to: 'waiting_for_input' },
   },
   answer: {
-    ...each(SITUATIONS, () => 'question_not_found'),
-    waiting_for_input: { events: ['UserAnswer', 'ToolResult', 'StatusUpdate'], to: 'running' },
-    'two questions': { events: ['UserAnswer', 'ToolResult'], to: 'waiting_for_input' },
-    'paused, asked': { events: ['UserAnswer', 'ToolResult'], to: 'paused' },
+    ...each(SITUATIONS, () => 'request_not_found'),
+    waiting_for_input: { events: ['RequestAnswered', 'ToolResult', 'StatusUpdate'], to: 'running' },
+    'two questions': { events: ['RequestAnswered', 'ToolResult'], to: 'waiting_for_input' },
+    'paused, asked': { events: ['RequestAnswered', 'ToolResult'], to: 'paused' },
   },
-  'answer another question': each(SITUATIONS, () => 'question_not_found'),
+  'answer another question': each(SITUATIONS, () => 'request_not_found'),
   reject: {
     ...each(SITUATIONS, () => 'nothing_pending'),
-    waiting_for_input: { events: [...INTERRUPTED, 'Result', 'StatusUpdate'], to: 'idle' },
-    'two questions': { events: [...INTERRUPTED, 'Result', 'StatusUpdate'], to: 'idle' },
-    'paused, asked': { events: INTERRUPTED, to: 'paused' },
+    waiting_for_input: { events: [...UNANSWERED, 'Result', 'StatusUpdate'], to: 'idle' },
+    'two questions': { events: [...BOTH_UNANSWERED, 'Result', 'StatusUpdate'], to: 'idle' },
+    'paused, asked': { events: UNANSWERED, to: 'paused' },
     waiting_for_confirmation: { events: [...DENIED, 'Result', 'StatusUpdate'], to: 'idle' },
     'paused, undecided': { events: DENIED, to: 'paused' },
   },
@@ -352,7 +355,7 @@ test('a message supersedes what waits for a decision: it is rejected, never appr
     const before = folded([decided('a')], waiting)
     const outcome = decide(before, intentOf[name]) as EventDraft[]
     expect(outcome.slice(0, 3)).toMatchObject([
-      { type: 'PermissionDecision', tool_use_id: 'b', behavior: 'deny', decided_by: 'superseded' },
+      { type: 'RequestClosed', kind: 'permission', tool_use_ids: ['b'], reason: 'message' },
       { type: 'ToolResult', tool_use_id: 'a', is_error: true, error_type: 'rejected' },
       { type: 'ToolResult', tool_use_id: 'b', is_error: true, error_type: 'rejected' },
     ])
@@ -368,11 +371,12 @@ test('a message closes what the agent has asked: the result says that the user w
   ] as const) {
     const before = inSituation(from)
     const outcome = decide(before, intentOf.message) as EventDraft[]
-    expect(outcome.slice(0, 2)).toMatchObject([
+    expect(outcome.slice(0, 3)).toMatchObject([
+      { type: 'RequestClosed', kind: 'question', request_id: questionId, tool_use_ids: ['a'], reason: 'message' },
       { tool_use_id: 'a', error_type, output: expect.stringContaining('wrote a message instead of answering') },
       { tool_use_id: 'b', error_type, output: expect.stringContaining('it did not run') },
     ])
-    expect(folded(outcome, before)).toMatchObject({ openCalls: [], questions: [] })
+    expect(folded(outcome, before)).toMatchObject({ openCalls: [], requests: [] })
   }
 })
 
@@ -388,9 +392,10 @@ test('what waits for an answer, or was answered while paused, is left alone by a
 describe('an answer', () => {
   test('is the result of the call that asked, with what was not answered', () => {
     const before = inSituation('waiting_for_input')
-    const [question] = before.questions
-    const more = { ...question!.questions[0]!, question: 'And "then"?' }
-    const state = { ...before, questions: [{ ...question!, questions: [...question!.questions, more] }] }
+    const [question] = questionsOf(before)
+    const { questions } = question!.payload
+    const more = { ...questions[0]!, question: 'And "then"?' }
+    const state = { ...before, requests: [{ ...question!, payload: { questions: [...questions, more] } }] }
     const outcome = decide(state, { ...intentOf.answer, answers: { 'Go on?': ['Yes', 'a\nb'] } }) as EventDraft[]
     expect(outcome[1]).toMatchObject({
       type: 'ToolResult',
@@ -412,7 +417,7 @@ describe('an answer', () => {
   test('in a pause leaves the rest of the turn for the next run', () => {
     const before = inSituation('paused, asked')
     const after = folded(decide(before, intentOf.answer) as EventDraft[], before)
-    expect(after).toMatchObject({ status: 'paused', questions: [], openCalls: [{ toolUseId: 'b' }] })
+    expect(after).toMatchObject({ status: 'paused', requests: [], openCalls: [{ toolUseId: 'b' }] })
     expect(decide(after, intentOf.run)).toMatchObject([{ status: 'running' }])
   })
 })

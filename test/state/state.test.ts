@@ -137,7 +137,7 @@ describe('a request for permission', () => {
 
   test('an approval applies to the call as shown: a call with other content is not approved', () => {
     const shownOther = folded([...turn, asked(['a', 'b'], { command: 'ls' }), status('waiting_for_confirmation')])
-    const { input_hash } = asked(['a'], { command: 'ls' }).tool_uses[0]!
+    const { input_hash } = asked(['a'], { command: 'ls' }).payload.tool_uses[0]!
     expect(approvals(folded([decided('a', { input_hash })], shownOther))).toEqual([false, false])
   })
 

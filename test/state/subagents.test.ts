@@ -1,6 +1,6 @@
 /** The part of the state that belongs to subagents: who waits for whom, and what a start of a run changes. */
 import { describe, expect, test } from 'vitest'
-import type { OpenRequest } from '../../src/state/open-request.ts'
+import type { OpenPermission } from '../../src/state/open-permission.ts'
 import { EMPTY_STATE, NO_AGENT } from '../../src/state/state-shape.ts'
 import type { State, Subagent } from '../../src/state/state-shape.ts'
 import {
@@ -10,17 +10,18 @@ import {
   findSubagent,
   isBlocked,
   isDetached,
-  openRequests,
+  openPermissions,
   releasedSubagents,
   stateOf,
   unjudgedSubagents,
   withoutAnswered,
 } from '../../src/state/subagents.ts'
 
-const ALLOWED = { behavior: 'allow' } as OpenRequest['calls'][number]['decision']
+const ALLOWED = { behavior: 'allow' } as OpenPermission['calls'][number]['decision']
 
-const requestOf = (decision?: typeof ALLOWED): OpenRequest => ({
+const requestOf = (decision?: typeof ALLOWED): OpenPermission => ({
   id: 'request',
+  openedAt: '2026-01-01T00:00:00.000Z',
   isReleased: false,
   calls: [{ toolUseId: 'call', name: 'Bash', input: {}, inputHash: 'hash', reason: 'it runs', decision }],
 })
@@ -92,11 +93,10 @@ test('the depth below an agent counts its callers', () => {
 
 test('a request of any agent is open while one of its calls is undecided', () => {
   const request = requestOf()
-  expect(openRequests({ request, subagents: [agent('a', {}, waiting), agent('b', {}, decided), agent('c')] })).toEqual([
-    request,
-    waiting.request,
-  ])
-  expect(openRequests({ request: requestOf(ALLOWED), subagents: [] })).toEqual([])
+  expect(
+    openPermissions({ request, subagents: [agent('a', {}, waiting), agent('b', {}, decided), agent('c')] }),
+  ).toEqual([request, waiting.request])
+  expect(openPermissions({ request: requestOf(ALLOWED), subagents: [] })).toEqual([])
 })
 
 test('a run that begins again releases what was decided, and keeps the same list if nothing was asked', () => {

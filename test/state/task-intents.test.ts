@@ -117,7 +117,8 @@ const COMMANDS = {
   recover: { kind: 'recover', why: 'server_restart', newRunId, now },
 } as const satisfies Record<string, Intent>
 
-const DENIED: EventType[] = ['PermissionDecision', 'PermissionDecision', 'ToolResult', 'ToolResult']
+const DENIED: EventType[] = ['RequestClosed', 'ToolResult', 'ToolResult']
+const REJECTED: EventType[] = ['RequestAnswered', 'ToolResult', 'ToolResult']
 const POSTED = `${newRunId} pending`
 const each = (make: (situation: Situation) => Outcome) =>
   Object.fromEntries(SITUATIONS.map((situation) => [situation, make(situation)])) as Record<Situation, Outcome>
@@ -132,7 +133,7 @@ const TABLE: Record<keyof typeof COMMANDS, Record<Situation, Outcome>> = {
     'in a call': [['ToolResult', 'ToolResult', 'Result', 'current cancelled', 'StatusUpdate'], 'cancelled', undefined],
     waiting_for_confirmation: [[...DENIED, 'Result', 'current cancelled', 'StatusUpdate'], 'cancelled', undefined],
     waiting_for_input: [
-      ['ToolResult', 'ToolResult', 'Result', 'current cancelled', 'StatusUpdate'],
+      ['RequestClosed', 'ToolResult', 'ToolResult', 'Result', 'current cancelled', 'StatusUpdate'],
       'cancelled',
       undefined,
     ],
@@ -162,7 +163,7 @@ const TABLE: Record<keyof typeof COMMANDS, Record<Situation, Outcome>> = {
       undefined,
     ],
     waiting_for_input: [
-      ['ToolResult', 'ToolResult', 'Result', 'current cancelled', 'UserMessage', 'StatusUpdate'],
+      ['RequestClosed', 'ToolResult', 'ToolResult', 'Result', 'current cancelled', 'UserMessage', 'StatusUpdate'],
       'idle',
       undefined,
     ],
@@ -171,15 +172,23 @@ const TABLE: Record<keyof typeof COMMANDS, Record<Situation, Outcome>> = {
   'message with run': {
     ...unchanged('UserMessage'),
     waiting_for_confirmation: [[...DENIED, 'Result', 'UserMessage', 'StatusUpdate'], 'running', 'current'],
-    waiting_for_input: [['ToolResult', 'ToolResult', 'Result', 'UserMessage', 'StatusUpdate'], 'running', 'current'],
+    waiting_for_input: [
+      ['RequestClosed', 'ToolResult', 'ToolResult', 'Result', 'UserMessage', 'StatusUpdate'],
+      'running',
+      'current',
+    ],
     paused: [['UserMessage', 'StatusUpdate'], 'running', 'current'],
     'paused, undecided': [[...DENIED, 'UserMessage', 'StatusUpdate'], 'running', 'current'],
   },
   reject: {
     ...each(() => 'nothing_pending'),
-    waiting_for_confirmation: [[...DENIED, 'Result', 'current cancelled', 'StatusUpdate'], 'idle', undefined],
-    waiting_for_input: [['ToolResult', 'ToolResult', 'Result', 'current cancelled', 'StatusUpdate'], 'idle', undefined],
-    'paused, undecided': [DENIED, 'paused', 'current'],
+    waiting_for_confirmation: [[...REJECTED, 'Result', 'current cancelled', 'StatusUpdate'], 'idle', undefined],
+    waiting_for_input: [
+      ['RequestClosed', 'ToolResult', 'ToolResult', 'Result', 'current cancelled', 'StatusUpdate'],
+      'idle',
+      undefined,
+    ],
+    'paused, undecided': [REJECTED, 'paused', 'current'],
   },
   'post a task': unchanged(POSTED),
   'start the queued one': unchanged(),
@@ -292,10 +301,13 @@ test('a call of a cancelled task that ignores the cancellation keeps its place: 
 
 test('a call cancelled while it waits for a decision is denied, never run', () => {
   const outcome = decide(waiting, cancel(ids.current)) as EventDraft[]
-  expect(outcome.slice(0, 2)).toMatchObject([
-    { type: 'PermissionDecision', request_id: requestId, tool_use_id: 'a', behavior: 'deny', decided_by: 'superseded' },
-    { type: 'PermissionDecision', request_id: requestId, tool_use_id: 'b', behavior: 'deny', decided_by: 'superseded' },
-  ])
+  expect(outcome[0]).toMatchObject({
+    type: 'RequestClosed',
+    kind: 'permission',
+    request_id: requestId,
+    tool_use_ids: ['a', 'b'],
+    reason: 'interrupted',
+  })
   expect(folded(outcome, waiting)).toMatchObject({ openCalls: [], request: undefined, status: 'cancelled' })
 })
 

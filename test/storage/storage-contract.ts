@@ -301,6 +301,7 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         title: 'T',
         userId: undefined,
         preview: 'p',
+        waitsSince: 3,
         idempotency: { key: 'k', bodyHash: 'h' },
         ...fields,
       })

@@ -7,6 +7,7 @@ import { bash, setStage } from '../support/agent.ts'
 import { borrowServer } from '../support/shared-server.ts'
 import { subscribe } from '../support/stream.ts'
 import { PATIENCE_S } from '../support/patience.ts'
+import { answer, approve, requestsOf } from './requests.ts'
 
 const shared = await borrowServer()
 afterAll(() => shared[Symbol.asyncDispose]())
@@ -27,9 +28,9 @@ async function ask(stage: Stage, id: string) {
   await call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'go' } })
   const { body } = await call('POST', `/conversations/${id}/run`, { wait: true, timeout: PATIENCE_S })
   expect(body).toEqual({ run_id: expect.any(String), status: 'waiting_for_confirmation' })
-  const pending = await call('GET', `/conversations/${id}/permissions`)
-  expect(pending.status).toBe(200)
-  return { runId: body.run_id as string, ...pending.body.items[0] }
+  const [request] = await requestsOf(call, id, 'permission')
+  const { request_id, payload } = request
+  return { runId: body.run_id as string, request, request_id, tool_uses: payload.tool_uses }
 }
 
 const idle = (stage: Stage, id: string) =>
@@ -40,8 +41,15 @@ test('what was asked for is still asked for after a kill and after a stop, and r
   const { server } = stage
   const id = await stage.create({ confirmation_mode: true })
   const { workdir } = (await server.call('GET', `/conversations/${id}`)).body
-  const { request_id, tool_uses, runId } = await ask(stage, id)
-  const url = `/conversations/${id}/permissions/${request_id}`
+  const { request, request_id, tool_uses, runId } = await ask(stage, id)
+  expect(request).toEqual({
+    kind: 'permission',
+    request_id,
+    opened_at: expect.any(String),
+    tool_use_ids: tool_uses.map((use: any) => use.tool_use_id), // eslint-disable-line typescript/no-explicit-any
+    payload: { tool_uses },
+  })
+  const decide = (...decisions: object[]) => answer(server.call, id, request_id, { kind: 'permission', decisions })
   const decision = (at: number, more: object = {}) => {
     const { tool_use_id, input_hash } = tool_uses[at]
     return { tool_use_id, input_hash, behavior: 'allow', ...more }
@@ -53,38 +61,33 @@ test('what was asked for is still asked for after a kill and after a stop, and r
       status: 'waiting_for_confirmation',
       state: { agent_waiting_for_confirmation: true, confirmation_mode: true },
     })
-    expect((await server.call('GET', `/conversations/${id}/permissions`)).body.items[0]).toEqual({
-      request_id,
-      tool_uses,
-    })
+    expect(await requestsOf(server.call, id, 'permission')).toEqual([request])
   }
   const refusals = [
     await server.call('POST', `/conversations/${id}/run`),
-    await server.call('POST', url, { decisions: [decision(0, { input_hash: tool_uses[1].input_hash })] }),
-    await server.call('POST', url, { decisions: [decision(0, { tool_use_id: 'other' })] }),
-    await server.call('POST', `/conversations/${id}/permissions/${id}`, { decisions: [decision(0)] }),
-    await server.call('POST', `/conversations/${id}/approve`, { request_id: id }),
-    await server.call('POST', `/conversations/${id}/approve`),
-    await server.call('POST', url, { decisions: [decision(0, { updated_input: { cmd: 'touch one' } })] }),
+    await decide(decision(0, { input_hash: tool_uses[1].input_hash })),
+    await decide(decision(0, { tool_use_id: 'other' })),
+    await answer(server.call, id, id, { kind: 'permission', decisions: [decision(0)] }),
+    await answer(server.call, id, request_id),
+    await answer(server.call, id, request_id, { kind: 'question', answers: { 0: 'yes' } }),
+    await decide(decision(0, { updated_input: { cmd: 'touch one' } })),
   ]
   expect(refusals.map(({ status, body }) => [status, body.error])).toEqual([
     [409, 'waiting_for_confirmation'],
     [409, 'input_changed'],
-    [404, 'permission_not_found'],
-    [404, 'permission_not_found'],
-    [404, 'permission_not_found'],
+    [400, 'invalid_request'],
+    [404, 'request_not_found'],
+    [400, 'invalid_request'],
     [400, 'invalid_request'],
     [400, 'invalid_request'],
   ])
   expect(refusals[0]!.body.details).toMatchObject({ request_id, pending: [{ name: 'Bash' }, { name: 'Bash' }] })
   expect(await Promise.all(['one', 'two'].map((name) => exists(join(workdir, name))))).toEqual([false, false])
 
-  const first = await server.call('POST', url, {
-    decisions: [decision(1, { updated_input: { command: 'touch three' } })],
-  })
+  const first = await decide(decision(1, { updated_input: { command: 'touch three' } }))
   expect(first).toMatchObject({ status: 200, body: { status: 'waiting_for_confirmation', pending: 1 } })
   await server.restart('SIGKILL')
-  const second = await server.call('POST', url, { decisions: [decision(0, { behavior: 'deny', message: 'no' })] })
+  const second = await decide(decision(0, { behavior: 'deny', message: 'no' }))
   expect(second).toMatchObject({ status: 200, body: { status: 'running', pending: 0 } })
   await idle(stage, id)
 
@@ -101,10 +104,10 @@ test('what was asked for is still asked for after a kill and after a stop, and r
     'AssistantMessage',
     'ToolUse',
     'ToolUse',
-    'PermissionRequest',
+    'RequestOpened',
     'StatusUpdate',
-    'PermissionDecision',
-    'PermissionDecision',
+    'RequestAnswered',
+    'RequestAnswered',
     'ToolResult',
     'StatusUpdate',
     'ToolResult',
@@ -120,33 +123,24 @@ test('what was asked for is still asked for after a kill and after a stop, and r
     expect.stringContaining('touch three'),
   ])
 
-  const again = await server.call('POST', url, { decisions: [decision(0, { behavior: 'deny' })] })
+  const again = await decide(decision(0, { behavior: 'deny' }))
   expect(again, 'the same answer, long afterwards').toMatchObject({ status: 200, body: { status: 'idle', pending: 0 } })
-  const otherwise = await server.call('POST', url, { decisions: [decision(0)] })
-  expect(otherwise).toMatchObject({ status: 409, body: { error: 'already_decided' } })
-  for (const path of ['approve', 'reject']) {
-    const late = await server.call(
-      'POST',
-      `/conversations/${id}/${path}`,
-      path === 'approve' ? { request_id } : undefined,
-    )
-    expect(late).toMatchObject({ status: 409, body: { error: 'nothing_pending' } })
-  }
+  const otherwise = await decide(decision(0))
+  expect(otherwise).toMatchObject({ status: 409, body: { error: 'already_answered' } })
+  const late = await server.call('POST', `/conversations/${id}/reject`)
+  expect(late).toMatchObject({ status: 409, body: { error: 'nothing_pending' } })
 })
 
-test('a subscriber sees the request and the decision; approve runs all calls; reject ends the run without the model', async () => {
+test('a subscriber sees the request and the decision; an approval runs all calls; reject ends the run without the model', async () => {
   await using stage = await setStage([bash('touch one'), bash('touch two'), { text: 'Done.' }], shared)
   const { server } = stage
   const id = await stage.create({ confirmation_mode: true })
   const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
   const { request_id } = await ask(stage, id)
-  expect((await stream.until(({ event }) => event === 'PermissionRequest')).data.request_id).toBe(request_id)
-  expect(await server.call('POST', `/conversations/${id}/approve`, { request_id })).toMatchObject({
-    status: 200,
-    body: { status: 'running', pending: 0 },
-  })
-  await stream.until(({ event, data }) => event === 'PermissionRequest' && data.request_id !== request_id)
-  expect(stream.frames.filter(({ event }) => event === 'PermissionDecision')).toHaveLength(1)
+  expect((await stream.until(({ event }) => event === 'RequestOpened')).data.request_id).toBe(request_id)
+  expect(await approve(server.call, id, request_id)).toEqual({ status: 'running', pending: 0 })
+  await stream.until(({ event, data }) => event === 'RequestOpened' && data.request_id !== request_id)
+  expect(stream.frames.filter(({ event }) => event === 'RequestAnswered')).toHaveLength(1)
   await expect
     .poll(async () => (await server.call('GET', `/conversations/${id}`)).body.status)
     .toBe('waiting_for_confirmation')
@@ -158,11 +152,15 @@ test('a subscriber sees the request and the decision; approve runs all calls; re
   expect(result.data).toMatchObject({ stop_reason: 'rejected', steps: 2 })
   stream.close()
   expect(stage.model.requests).toHaveLength(2)
-  expect(await stage.events(id, 'types=PermissionRequest,PermissionDecision')).toMatchObject([
-    { type: 'PermissionRequest' },
-    { type: 'PermissionDecision', behavior: 'allow' },
-    { type: 'PermissionRequest' },
-    { type: 'PermissionDecision', behavior: 'deny', message: 'enough' },
+  expect(await stage.events(id, 'types=RequestOpened,RequestAnswered')).toMatchObject([
+    { type: 'RequestOpened', kind: 'permission' },
+    { type: 'RequestAnswered', kind: 'permission', answer: { decisions: [{ behavior: 'allow' }] } },
+    { type: 'RequestOpened', kind: 'permission' },
+    {
+      type: 'RequestAnswered',
+      kind: 'permission',
+      answer: { decisions: [{ behavior: 'deny', message: 'enough' }] },
+    },
   ])
 })
 
@@ -177,10 +175,10 @@ test('a pause keeps the pending request; turning the mode off decides nothing, b
   expect((await mode(false)).body).toMatchObject({ status: 'paused', state: { confirmation_mode: false } })
   const { body } = await server.call('POST', `/conversations/${id}/run`, { wait: true, timeout: PATIENCE_S })
   expect(body.status).toBe('waiting_for_confirmation')
-  await server.call('POST', `/conversations/${id}/approve`, { request_id })
+  await approve(server.call, id, request_id)
   await idle(stage, id)
   const events = await stage.events(id)
-  expect(events.filter((event) => event.type === 'PermissionRequest')).toHaveLength(1)
+  expect(events.filter((event) => event.type === 'RequestOpened')).toHaveLength(1)
   expect(events.filter((event) => event.type === 'Result').map((event) => event.stop_reason)).toEqual([
     'paused',
     'completed',
@@ -239,10 +237,10 @@ test('confirmation turned on while a command runs holds for the next command of 
     .poll(async () => (await call('GET', `/conversations/${id}`)).body.status)
     .toBe('waiting_for_confirmation')
   await restart('SIGKILL')
-  const [request] = (await call('GET', `/conversations/${id}/permissions`)).body.items
-  expect(request.tool_uses).toMatchObject([{ name: 'Bash', input: { command: 'touch second' } }])
+  const [request] = await requestsOf(call, id, 'permission')
+  expect(request.payload.tool_uses).toMatchObject([{ name: 'Bash', input: { command: 'touch second' } }])
   expect(await exists(join(workdir, 'second'))).toBe(false)
-  await call('POST', `/conversations/${id}/approve`, { request_id: request.request_id })
+  await approve(call, id, request.request_id)
   await idle(stage, id)
   expect(await exists(join(workdir, 'second'))).toBe(true)
 })

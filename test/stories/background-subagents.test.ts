@@ -6,6 +6,7 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { createPlanner, expectWhole, ofMain, ofSubagents, task } from '../support/subagents.ts'
 import { until } from '../support/until.ts'
+import { approve, requestsOf } from './requests.ts'
 
 const planner = createPlanner()
 const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
@@ -134,7 +135,7 @@ test('its approvals are listed while the conversation is idle, and it continues 
   const id = await create({ permission_mode: 'default' })
   await stage.say(id, 'let it ask')
   const [item] = await until('what is expected', async () => {
-    const { items } = (await call('GET', `/conversations/${id}/permissions`)).body
+    const items = await requestsOf(call, id, 'permission')
     return items.length > 0 && items
   })
   // A slot is free meanwhile.
@@ -142,7 +143,7 @@ test('its approvals are listed while the conversation is idle, and it continues 
   planner.plan['hello'] = [{ text: 'Hello.' }]
   await stage.say(other, 'hello')
   expect(await statusOf(id)).toBe('idle')
-  await call('POST', `/conversations/${id}/approve`, { request_id: item.request_id })
+  await approve(call, id, item.request_id)
   const all = await until('what is expected', async () => {
     const events = await stage.events(id)
     return ofMain(events, 'Result').at(-1)?.final_text === 'Good.' && events

@@ -5,6 +5,7 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { createPlanner, expectWhole, ofMain, ofSubagents, task } from '../support/subagents.ts'
+import { answer, requestsOf } from './requests.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CHILDREN = join(ROOT, 'test/mcp/children')
@@ -28,7 +29,7 @@ const create = (fields: object = {}) => stage.create({ agents: { worker }, tools
 const post = (id: string, content: string) =>
   call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content }, run: true })
 const poll = (look: () => Promise<unknown>) => expect.poll(look, { timeout: PATIENCE_MS, interval: 20 })
-const permissions = async (id: string) => (await call('GET', `/conversations/${id}/permissions`)).body.items
+const permissions = (id: string) => requestsOf(call, id, 'permission')
 const lastEnd = async (id: string) => ofMain(await stage.events(id), 'Result').at(-1)?.final_text
 const background = (prompt: string) => task(prompt, { run_in_background: true })
 
@@ -61,18 +62,18 @@ test('a question of an MCP server to a subagent in the background names the agen
   const odd = { command: process.execPath, args: [join(CHILDREN, 'odd-server.ts')] }
   const id = await create({ mcp: { mcpServers: { odd } } })
   await stage.say(id, 'ask behind')
-  const pending = async () => (await call('GET', `/conversations/${id}/questions`)).body.items
+  const pending = () => requestsOf(call, id, 'question')
   await poll(pending).toHaveLength(1)
-  const [{ question_id, questions, ...asked }] = await pending()
+  const [{ request_id, payload, ...asked }] = await pending()
   const start = (await stage.events(id)).find(({ type }) => type === 'SubagentStart')
   expect(asked).toMatchObject({ agent_name: 'worker', parent_tool_use_id: start.parent_tool_use_id })
-  const answers = { [questions[0].question]: 'red' }
-  expect((await call('POST', `/conversations/${id}/questions/${question_id}`, { answers })).status).toBe(200)
+  const answers = { [payload.questions[0].question]: 'red' }
+  expect((await answer(call, id, request_id, { kind: 'question', answers })).status).toBe(200)
   await poll(() => lastEnd(id)).toBe('Red it is.')
   const all = await stage.events(id)
   expectWhole(all)
   expect(JSON.stringify(ofSubagents(all, 'ToolResult')[0].output)).toContain('red')
-  expect(ofSubagents(all, 'UserAnswer')).toHaveLength(1)
+  expect(ofSubagents(all, 'RequestAnswered')).toMatchObject([{ kind: 'question' }])
 })
 
 test('of a very long message the agent reads the beginning and the end; the log has all of it', async () => {

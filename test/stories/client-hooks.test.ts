@@ -5,6 +5,7 @@ import { setStage } from '../support/agent.ts'
 import { connect } from '../support/socket.ts'
 import type { Frame, Subscriber } from '../support/stream.ts'
 import { subscribe } from '../support/stream.ts'
+import { answer as answerRequest } from './requests.ts'
 
 const stage = await setStage(({ body }) => turnFor(body))
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -25,8 +26,12 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
 const call = (method: string, id: string, path = '', body?: unknown, headers?: Record<string, string>) =>
   server.call(method, `/conversations/${id}${path}`, body, headers)
 const register = (id: string, hooks: object, client = 'policy') => call('PUT', id, `/client-hooks/${client}`, { hooks })
-const answer = (id: string, request: string, body: object) => call('POST', id, `/hook-requests/${request}`, body)
-const waiting = async (id: string): Promise<any[]> => (await call('GET', id, '/hook-requests')).body.items // eslint-disable-line typescript/no-explicit-any
+const answer = (id: string, request: string, body: object) =>
+  answerRequest(server.call, id, request, { kind: 'hook', ...body })
+/** As the client sees them, with their input. */
+// oxlint-disable-next-line typescript/no-explicit-any -- as HTTP returns them
+const waiting = async (id: string, query = 'client=policy'): Promise<any[]> =>
+  (await call('GET', id, `/requests?kinds=hook&${query}`)).body.items
 const post = (id: string, content: string) =>
   call('POST', id, '/messages', { message: { role: 'user', content }, run: true })
 const settled = (id: string, status = 'idle') =>
@@ -75,7 +80,12 @@ test('a client is asked over its stream, and its first answer decides', async ()
     payload: { hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_input: { command: 'echo one' } },
   })
   expect(Date.parse(request.deadline) - Date.parse(request.timestamp)).toBe(60_000)
-  expect(await waiting(id)).toEqual([request])
+  const { request_id, timestamp: opened_at, deadline, client, hook_id, hook_point, payload: input } = request
+  const common = { kind: 'hook', request_id, opened_at, deadline, tool_use_ids: [input.tool_use_id] }
+  expect(await waiting(id)).toEqual([{ ...common, payload: { client, hook_id, hook_point, input } }])
+  const withoutInput = [{ ...common, payload: { client, hook_id, hook_point } }]
+  expect(await waiting(id, ''), 'another client does not see the input').toEqual(withoutInput)
+  expect(await waiting(id, 'client=other')).toEqual([])
   const given = decide('allow', { updatedInput: { command: 'echo two' } })
   expect(await answer(id, request.request_id, given)).toMatchObject({ status: 200, body: { pending: 0 } })
   await stream.until(({ event }) => event === 'Result')
@@ -126,7 +136,7 @@ describe('an answer is refused', () => {
         status: 400,
         body: { message: expect.stringMatching(message) },
       })
-    const unknown = { status: 404, body: { error: 'hook_request_not_found' } }
+    const unknown = { status: 404, body: { error: 'request_not_found' } }
     expect(await answer(other, request, decide('allow'))).toMatchObject(unknown)
     expect(await answer(id, crypto.randomUUID(), decide('allow'))).toMatchObject(unknown)
     expect(await waiting(id)).toMatchObject(requests)
@@ -140,7 +150,7 @@ describe('an answer is refused', () => {
     const { id, requests } = await ask('run one', { ...pre({ timeout: 0.3 }), ...after })
     await settled(id)
     const [{ request_id: request }] = requests
-    expect(await answer(id, request, decide('allow'))).toMatchObject({ body: { error: 'hook_request_ended' } })
+    expect(await answer(id, request, decide('allow'))).toMatchObject({ body: { error: 'request_closed' } })
     const why = /did not answer within 0.3 s \(its client policy is not connected.*DELETE client-hooks\/policy\)/
     expect(await results(id)).toMatchObject([{ error_type: 'denied', output: expect.stringMatching(why) }])
     await register(id, { ...pre({ timeout: 0.1, on_failure: 'continue' }), ...after })
@@ -156,14 +166,15 @@ describe('an answer is refused', () => {
       return { authorization: `Bearer ${body.key}` }
     }
     const [writer, approver] = [await keyOf(['read', 'write']), await keyOf(['approve'])]
-    const path = `/hook-requests/${requests[0].request_id}`
-    expect(await call('POST', id, path, decide('allow'), writer)).toMatchObject({ status: 403 })
+    const path = `/requests/${requests[0].request_id}`
+    const allow = { kind: 'hook', ...decide('allow') }
+    expect(await call('POST', id, path, allow, writer)).toMatchObject({ status: 403 })
     expect(await call('PUT', id, '/client-hooks/own', { hooks: {} }, writer)).toMatchObject({ status: 403 })
     expect(await call('PUT', id, '/client-hooks/own', { hooks: {} }, approver)).toMatchObject({
       body: { details: { missing_scopes: ['read'] } },
     })
     expect(await call('DELETE', id, '/client-hooks/policy', undefined, writer)).toMatchObject({ status: 403 })
-    expect(await call('POST', id, path, decide('allow'), approver)).toMatchObject({ status: 200 })
+    expect(await call('POST', id, path, allow, approver)).toMatchObject({ status: 200 })
   })
 })
 
@@ -201,7 +212,7 @@ describe('each call has one result', () => {
     stream.close()
     expect(await results(id)).toHaveLength(count)
     expect(await answer(id, requests[0].request_id, decide('allow'))).toMatchObject({
-      body: { error: 'hook_request_ended' },
+      body: { error: 'request_closed' },
     })
     await (interrupt ? post(id, 'run two') : call('POST', id, '/run', {}))
     await expect.poll(() => waiting(id)).toHaveLength(1)
@@ -215,7 +226,7 @@ describe('each call has one result', () => {
   test('of a subagent', async () => {
     const { id, requests } = await ask('delegate inner')
     expect(requests).toMatchObject([
-      { payload: { agent_type: 'general-purpose', tool_input: { command: 'echo inner' } } },
+      { payload: { input: { agent_type: 'general-purpose', tool_input: { command: 'echo inner' } } } },
     ])
     await answer(id, requests[0].request_id, decide('ask'))
     await settled(id, 'waiting_for_confirmation')
@@ -275,10 +286,10 @@ test('a message waits for its hook, which a socket answers; a rewritten request 
   const posted = post(id, 'hello')
   const { request_id: first } = await socket.until(({ type }) => type === 'HookRequest')
   expect(await stage.events(id, 'types=UserMessage')).toEqual([])
-  socket.say({ type: 'hook_answer', id: 'a', request_id: first, text: 'Context.' })
+  socket.say({ type: 'answer', id: 'a', request_id: first, answer: { kind: 'hook', text: 'Context.' } })
   expect(await socket.until(({ type }) => type === 'ack')).toMatchObject({
     id: 'a',
-    of: 'hook_answer',
+    of: 'answer',
     result: { pending: 0 },
   })
   expect(await posted).toMatchObject({ status: 202 })
@@ -301,9 +312,9 @@ test('of several changed inputs that of the client which registered last counts,
   const { items } = (await call('GET', id, '/client-hooks')).body
   expect(items.map(({ client }: { client: string }) => client)).toEqual(['zeta', '10', '2', 'policy'])
   await post(id, 'run one')
-  await expect.poll(() => waiting(id)).toHaveLength(4)
-  for (const { request_id, client } of await waiting(id))
-    await answer(id, request_id, decide('allow', { updatedInput: { command: `echo ${client}` } }))
+  await expect.poll(() => waiting(id, '')).toHaveLength(4)
+  for (const { request_id, payload } of await waiting(id, ''))
+    await answer(id, request_id, decide('allow', { updatedInput: { command: `echo ${payload.client}` } }))
   await settled(id)
   expect(await results(id)).toMatchObject([{ output: { stdout: 'policy\n' } }])
 })

@@ -5,6 +5,7 @@ import { setStage } from '../support/agent.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 import { connect } from '../support/socket.ts'
 import { subscribe } from '../support/stream.ts'
+import { answer as answerRequest, requestsOf } from './requests.ts'
 
 const LOOK_UP = {
   name: 'look_up_order',
@@ -29,35 +30,42 @@ const call = (method: string, id: string, path = '', body?: unknown) =>
   server.call(method, `/conversations/${id}${path}`, body)
 const statusOf = async (id: string): Promise<string> => (await call('GET', id)).body.status
 const settled = (id: string, status: string) => expect.poll(() => statusOf(id)).toBe(status)
-const waiting = async (id: string) => (await call('GET', id, '/tool-calls')).body.items
+const waiting = (id: string) => requestsOf(server.call, id, 'client_tool')
 const post = (id: string, content: string) =>
   call('POST', id, '/messages', { message: { role: 'user', content }, run: true })
-const answer = (id: string, toolUseId: string, output: unknown, is_error = false) =>
-  call('POST', id, `/tool-results/${encodeURIComponent(toolUseId)}`, { output, is_error })
+const answer = (id: string, requestId: string, output: unknown, is_error = false) =>
+  answerRequest(server.call, id, requestId, { kind: 'client_tool', output, is_error })
 const results = (id: string) => stage.events(id, 'types=ToolResult')
 
 const create = (tool: object = {}, fields: object = {}) =>
   stage.create({ tools: [], client_tools: [{ ...LOOK_UP, ...tool }], ...fields })
 
 /** Lets the agent work until a call waits for a client. */
-async function ask(text: string, tool: object = {}, fields: object = {}): Promise<{ id: string; toolUseId: string }> {
+async function ask(text: string, tool: object = {}, fields: object = {}): Promise<{ id: string; requestId: string }> {
   const id = await create(tool, fields)
   await post(id, text)
   await expect.poll(() => waiting(id)).toHaveLength(1)
-  return { id, toolUseId: (await waiting(id))[0].tool_use_id }
+  return { id, requestId: (await waiting(id))[0].request_id }
 }
 
 test('a client follows the stream, executes the call and posts the result, which the model reads', async () => {
   const id = await create()
   const view = await call('GET', id)
   expect(view.body).toMatchObject({ tools: [], client_tools: [LOOK_UP] })
-  const stream = await subscribe(server.url, `/conversations/${id}/events/stream?types=ClientToolCall,Result`)
+  const stream = await subscribe(server.url, `/conversations/${id}/events/stream?types=RequestOpened,Result`)
   await post(id, 'look up #17')
-  const { data } = await stream.until(({ event }) => event === 'ClientToolCall')
-  expect(data).toMatchObject({ name: 'look_up_order', input: { number: '#17' }, source: 'environment' })
-  expect(Date.parse(data.deadline) - Date.parse(data.timestamp)).toBeGreaterThan(290_000)
+  const { data } = await stream.until(({ event }) => event === 'RequestOpened')
+  expect(data).toMatchObject({
+    kind: 'client_tool',
+    payload: { name: 'look_up_order', input: { number: '#17' } },
+    source: 'environment',
+  })
+  const { request_id, timestamp, deadline, tool_use_ids, payload } = data
+  const opened_at = expect.any(String)
+  expect(await waiting(id)).toEqual([{ kind: 'client_tool', request_id, opened_at, deadline, tool_use_ids, payload }])
+  expect(Date.parse(deadline) - Date.parse(timestamp)).toBeGreaterThan(290_000)
   const sent = { number: '#17', status: 'shipped' }
-  expect(await answer(id, data.tool_use_id, sent)).toMatchObject({ status: 200, body: { pending: 0 } })
+  expect(await answer(id, request_id, sent)).toMatchObject({ status: 200, body: { pending: 0 } })
   const { data: end } = await stream.until(({ event }) => event === 'Result')
   stream.close()
   expect(end.final_text).toBe(`I read: ${JSON.stringify(sent)}`)
@@ -75,21 +83,21 @@ test('a client follows the stream, executes the call and posts the result, which
     'StatusUpdate',
     'AssistantMessage',
     'ToolUse',
-    'ClientToolCall',
-    'ClientToolResult',
+    'RequestOpened',
+    'RequestAnswered',
     'ToolResult',
     'AssistantMessage',
     'Result',
     'StatusUpdate',
   ])
-  expect(await answer(id, data.tool_use_id, { status: 'shipped', number: '#17' }), 'the same again').toMatchObject({
+  expect(await answer(id, request_id, { status: 'shipped', number: '#17' }), 'the same again').toMatchObject({
     status: 200,
   })
   for (const [output, isError] of [
     ['another', false],
     [sent, true],
   ] as const)
-    expect(await answer(id, data.tool_use_id, output, isError)).toMatchObject({
+    expect(await answer(id, request_id, output, isError)).toMatchObject({
       status: 409,
       body: { error: 'already_answered' },
     })
@@ -97,14 +105,28 @@ test('a client follows the stream, executes the call and posts the result, which
 })
 
 describe('what is refused', () => {
-  test('a call that is unknown, and a body that is not a result', async () => {
-    const { id, toolUseId } = await ask('#1')
-    for (const unknown of ['no-such-call', '../tool-calls', 'a'.repeat(1000)])
-      expect(await answer(id, unknown, 'x')).toMatchObject({ status: 404, body: { error: 'tool_call_not_found' } })
-    for (const body of [{}, [], { is_error: true }, { output: 1, error: 'x' }, { output: 1, is_error: 'no' }, 'x'])
-      expect((await call('POST', id, `/tool-results/${toolUseId}`, body)).status).toBe(400)
+  test('a request that is unknown, and a body that is not a result', async () => {
+    const { id, requestId } = await ask('#1')
+    expect(await answer(id, crypto.randomUUID(), 'x')).toMatchObject({
+      status: 404,
+      body: { error: 'request_not_found' },
+    })
+    for (const unknown of ['no-such-call', encodeURIComponent('../requests'), 'a'.repeat(1000)])
+      expect(await answer(id, unknown, 'x')).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+    const kind = 'client_tool'
+    for (const body of [
+      {},
+      [],
+      'x',
+      { output: 1 },
+      { kind },
+      { kind, is_error: true },
+      { kind, output: 1, error: 'x' },
+      { kind, output: 1, is_error: 'no' },
+    ])
+      expect((await answerRequest(server.call, id, requestId, body)).status).toBe(400)
     expect(await waiting(id)).toHaveLength(1)
-    expect(await answer(id, toolUseId, null)).toMatchObject({ status: 200 })
+    expect(await answer(id, requestId, null)).toMatchObject({ status: 200 })
     await settled(id, 'idle')
     expect(await results(id)).toMatchObject([{ output: null, is_error: false }])
   })
@@ -132,42 +154,43 @@ describe('what is refused', () => {
   })
 
   test('a result from a key without the scope write', async () => {
-    const { id, toolUseId } = await ask('#1')
+    const { id, requestId } = await ask('#1')
     const { body: reader } = await server.call('POST', '/keys', { name: 'reader', scopes: ['read', 'approve'] })
     const headers = { authorization: `Bearer ${reader.key}` }
-    const path = `/conversations/${id}/tool-results/${toolUseId}`
-    expect(await server.call('POST', path, { output: 'x' }, headers)).toMatchObject({ status: 403 })
-    expect((await server.call('GET', `/conversations/${id}/tool-calls`, undefined, headers)).status).toBe(200)
-    await answer(id, toolUseId, 'ok')
+    const path = `/conversations/${id}/requests`
+    const body = { kind: 'client_tool', output: 'x' }
+    expect(await server.call('POST', `${path}/${requestId}`, body, headers)).toMatchObject({ status: 403 })
+    expect((await server.call('GET', path, undefined, headers)).status).toBe(200)
+    await answer(id, requestId, 'ok')
   })
 })
 
 describe('a call without an answer has one result nevertheless', () => {
-  const ended = async (id: string, toolUseId: string, error_type: string, output: RegExp) => {
+  const ended = async (id: string, requestId: string, error_type: string, output: RegExp) => {
     expect(await results(id)).toMatchObject([{ is_error: true, error_type, output: expect.stringMatching(output) }])
     expect(await waiting(id)).toEqual([])
-    expect(await answer(id, toolUseId, 'late')).toMatchObject({ status: 409, body: { error: 'tool_call_ended' } })
-    expect(await stage.events(id, 'types=ClientToolResult')).toEqual([])
+    expect(await answer(id, requestId, 'late')).toMatchObject({ status: 409, body: { error: 'request_closed' } })
+    expect(await stage.events(id, 'types=RequestAnswered')).toEqual([])
   }
 
   test('after its deadline the model gets an error, and continues', async () => {
-    const { id, toolUseId } = await ask('#1', { timeout: 0.5 })
+    const { id, requestId } = await ask('#1', { timeout: 0.5 })
     await settled(id, 'idle')
-    await ended(id, toolUseId, 'timeout', /No client sent a result of look_up_order within 0.5 s/)
+    await ended(id, requestId, 'timeout', /No client sent a result of look_up_order within 0.5 s/)
   })
 
   test('a pause leaves it waiting; a pause with interrupt ends it', async () => {
-    const { id, toolUseId } = await ask('#1')
+    const { id, requestId } = await ask('#1')
     await call('POST', id, '/pause')
     expect(await waiting(id)).toHaveLength(1)
     await call('POST', id, '/pause', { interrupt: true })
-    await ended(id, toolUseId, 'interrupted', /interrupted/)
+    await ended(id, requestId, 'interrupted', /interrupted/)
   })
 
   test('a result that comes during a pause counts, and the next run continues with it', async () => {
-    const { id, toolUseId } = await ask('#1')
+    const { id, requestId } = await ask('#1')
     await call('POST', id, '/pause')
-    expect((await answer(id, toolUseId, 'sent while paused')).status).toBe(200)
+    expect((await answer(id, requestId, 'sent while paused')).status).toBe(200)
     await call('POST', id, '/run', { wait: true, timeout: PATIENCE_S })
     expect(await results(id)).toMatchObject([{ output: 'sent while paused', is_error: false }])
   })
@@ -175,28 +198,27 @@ describe('a call without an answer has one result nevertheless', () => {
   test('a stop and a kill of the server end it as interrupted', async () => {
     const stopped = await ask('#1')
     await server.restart('SIGTERM')
-    await ended(stopped.id, stopped.toolUseId, 'interrupted', /interrupted/)
+    await ended(stopped.id, stopped.requestId, 'interrupted', /interrupted/)
     const killed = await ask('#1')
     await server.restart('SIGKILL')
-    await ended(killed.id, killed.toolUseId, 'interrupted', /not known whether it began/)
+    await ended(killed.id, killed.requestId, 'interrupted', /not known whether it began/)
   })
 
   test('a conversation that is deleted takes its calls with it', async () => {
-    const { id, toolUseId } = await ask('#1')
+    const { id, requestId } = await ask('#1')
     expect((await call('DELETE', id)).status).toBe(204)
-    expect(await answer(id, toolUseId, 'late')).toMatchObject({ status: 410 })
+    expect(await answer(id, requestId, 'late')).toMatchObject({ status: 410 })
   })
 })
 
 test('of many results at the same time the first counts, and those like it are accepted', async () => {
-  const { id, toolUseId } = await ask('#1')
-  const sent = await Promise.all(Array.from({ length: 12 }, (_, n) => answer(id, toolUseId, `result ${n % 3}`)))
+  const { id, requestId } = await ask('#1')
+  const sent = await Promise.all(Array.from({ length: 12 }, (_, n) => answer(id, requestId, `result ${n % 3}`)))
   await settled(id, 'idle')
-  const [stored] = await stage.events(id, 'types=ClientToolResult')
-  expect(sent.map(({ status }) => status)).toEqual(
-    sent.map((_, n) => (`result ${n % 3}` === stored.output ? 200 : 409)),
-  )
-  expect(await results(id)).toMatchObject([{ output: stored.output }])
+  const [stored] = await stage.events(id, 'types=RequestAnswered')
+  const { output } = stored.answer
+  expect(sent.map(({ status }) => status)).toEqual(sent.map((_, n) => (`result ${n % 3}` === output ? 200 : 409)))
+  expect(await results(id)).toMatchObject([{ output }])
 })
 
 test('calls of one turn are handed over one after the other, and the model reads that one has failed', async () => {
@@ -206,7 +228,7 @@ test('calls of one turn are handed over one after the other, and the model reads
     ['no such order', true],
   ] as const) {
     await expect.poll(() => waiting(id)).toHaveLength(1)
-    expect((await answer(id, (await waiting(id))[0].tool_use_id, output, isError)).status).toBe(200)
+    expect((await answer(id, (await waiting(id))[0].request_id, output, isError)).status).toBe(200)
   }
   await settled(id, 'idle')
   expect(await results(id)).toMatchObject([
@@ -229,12 +251,14 @@ test('approvals, hooks and redaction apply as to any tool, and a client is asked
   await post(id, '#1')
   await settled(id, 'waiting_for_confirmation')
   expect(await waiting(id)).toEqual([])
-  const [request] = (await call('GET', id, '/permissions')).body.items
-  const [use] = request.tool_uses
+  const [request] = await requestsOf(server.call, id, 'permission')
+  const [use] = request.payload.tool_uses
   const decisions = [{ ...pick(use), behavior: 'allow', updated_input: { number: '#2' } }]
-  await call('POST', id, `/permissions/${request.request_id}`, { decisions })
-  await expect.poll(() => waiting(id)).toMatchObject([{ input: { number: '#2' } }])
-  await answer(id, use.tool_use_id, { token: 'hidden-value-4711' })
+  await answerRequest(server.call, id, request.request_id, { kind: 'permission', decisions })
+  await expect.poll(() => waiting(id)).toMatchObject([{ payload: { input: { number: '#2' } } }])
+  const [{ request_id, tool_use_ids }] = await waiting(id)
+  expect(tool_use_ids).toEqual([use.tool_use_id])
+  await answer(id, request_id, { token: 'hidden-value-4711' })
   await settled(id, 'idle')
   expect(await results(id)).toMatchObject([
     { output: { token: '<secret:TOKEN>' }, ran_input: { number: '#2' }, context: expect.stringContaining('checked') },
@@ -254,11 +278,11 @@ test('the configuration replaces the tools from the next request on, and a socke
   await call('PUT', id, '/config', { client_tools: [LOOK_UP] })
   await post(id, 'look up #18')
   await expect.poll(() => waiting(id)).toHaveLength(1)
-  const [{ tool_use_id }] = await waiting(id)
+  const [{ request_id }] = await waiting(id)
   const socket = await connect(server.url, `/conversations/${id}/ws`)
-  socket.say({ type: 'tool_result', id: 'r', tool_use_id, output: 'by socket' })
+  socket.say({ type: 'answer', id: 'r', request_id, answer: { kind: 'client_tool', output: 'by socket' } })
   expect(await socket.until((frame) => frame.type === 'ack')).toMatchObject({
-    of: 'tool_result',
+    of: 'answer',
     result: { pending: 0 },
   })
   socket.close()
@@ -267,11 +291,11 @@ test('the configuration replaces the tools from the next request on, and a socke
 })
 
 test('a long result is stored whole, and the model reads its beginning and end', async () => {
-  const { id, toolUseId } = await ask('#1')
+  const { id, requestId } = await ask('#1')
   const output = `begin ${'x'.repeat(300_000)} end`
-  await answer(id, toolUseId, output)
+  await answer(id, requestId, output)
   await settled(id, 'idle')
-  expect((await stage.events(id, 'types=ClientToolResult'))[0].output).toBe(output)
+  expect((await stage.events(id, 'types=RequestAnswered'))[0].answer.output).toBe(output)
   const [result] = await results(id)
   expect(result).toMatchObject({
     truncated: true,

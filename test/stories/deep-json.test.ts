@@ -33,8 +33,8 @@ describe('a body', () => {
     ['POST', '/conversations/:id/tasks', `{"title":"t","runnable":${TOO_DEEP}}`],
     [
       'POST',
-      `/conversations/:id/permissions/${ID}`,
-      `{"decisions":[{"tool_use_id":"c","input_hash":"${HASH}","behavior":"allow","updated_input":${TOO_DEEP}}]}`,
+      `/conversations/:id/requests/${ID}`,
+      `{"kind":"permission","decisions":[{"tool_use_id":"c","input_hash":"${HASH}","behavior":"allow","updated_input":${TOO_DEEP}}]}`,
     ],
   ])('%s %s: %.40s is a 400', async (method, path, body) => {
     for (const headers of [{}, { 'idempotency-key': 'k' }] as const) {
@@ -61,7 +61,7 @@ test('JSON of the maximum depth is stored, returned, hashed and copied', async (
 test('on a socket it is a problem, and the socket stays open', async () => {
   await using stage = await setStage([{ text: 'Hello.' }], shared)
   const socket = await connect(stage.server.url, `/conversations/${await stage.create()}/ws`)
-  socket.say(`{"type":"answer","id":"1","question_id":"${ID}","answers":${TOO_DEEP}}`)
+  socket.say(`{"type":"answer","id":"1","request_id":"${ID}","answer":{"kind":"question","answers":${TOO_DEEP}}}`)
   const problem = await socket.until(({ type }) => type === 'problem')
   expect(problem).toMatchObject({ error: 'invalid_request', message: 'The frame is nested more than 100 levels deep.' })
   socket.say({ type: 'pause', id: '2' })

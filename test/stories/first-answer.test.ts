@@ -11,6 +11,8 @@ import type { CommandOptions } from '../support/command.ts'
 import { runCommand, startCommand } from '../support/command.ts'
 import { commandLine, KEY } from '../support/server.ts'
 import { LineProcess } from '../support/story/line-process.ts'
+import type { RequestKind } from '../../src/contract/request-kinds.ts'
+import { answer, approve, requestsOf } from './requests.ts'
 
 const option = (label: string) => ({ label, description: `About ${label}.` })
 const QUESTION = { question: 'Which one?', header: 'One', options: ['A', 'B', 'C'].map(option), multiSelect: false }
@@ -48,10 +50,12 @@ const newest = async () => (await stage.server.call('GET', '/conversations?limit
 
 type Decision = { readonly behavior: 'allow' | 'deny' }
 // oxlint-disable-next-line typescript/no-explicit-any -- an event as it was printed
-const decide = ({ request_id, tool_uses }: any, decision: Decision) => {
-  const { tool_use_id, input_hash } = tool_uses[0]
-  return { request_id, decisions: [{ tool_use_id, input_hash, ...decision }] }
+const decide = ({ request_id, payload }: any, decision: Decision) => {
+  const { tool_use_id, input_hash } = payload.tool_uses[0]
+  return { request_id, answer: { kind: 'permission', decisions: [{ tool_use_id, input_hash, ...decision }] } }
 }
+// oxlint-disable-next-line typescript/no-explicit-any -- an event as it was printed
+const asks = (kind: RequestKind) => (event: any) => event.type === 'RequestOpened' && event.kind === kind
 
 describe('the same approval in the chat, in a headless run and over REST', () => {
   let headless: LineProcess
@@ -69,22 +73,18 @@ describe('the same approval in the chat, in a headless run and over REST', () =>
     await headless[Symbol.asyncDispose]()
   })
 
-  const byRest = async (request: ReturnType<typeof decide>) => {
-    const { request_id, decisions } = request
-    return await stage.server.call('POST', `/conversations/${id}/permissions/${request_id}`, { decisions })
-  }
+  const byRest = ({ request_id, answer: given }: ReturnType<typeof decide>) =>
+    answer(stage.server.call, id, request_id, given)
   const byLine = async (frame: object) => {
     headless.write(frame)
     return await headless.next(({ type }) => type === 'ack' || type === 'problem')
   }
   const asked = async (command: string) => {
-    const request = await headless.next(({ type }) => type === 'PermissionRequest')
-    expect(request.tool_uses[0].input).toEqual({ command })
+    const request = await headless.next(asks('permission'))
+    expect(request.payload.tool_uses[0].input).toEqual({ command })
     const isShown = () => chat.text.includes(`$ ${command}`) && chat.text.includes('[y] yes')
     await chat.until(isShown, `to ask about ${command}`)
-    expect((await stage.server.call('GET', `/conversations/${id}/permissions`)).body.items).toMatchObject([
-      { request_id: request.request_id },
-    ])
+    expect(await requestsOf(stage.server.call, id, 'permission')).toMatchObject([{ request_id: request.request_id }])
     return request
   }
   const saysTimes = (text: string, times: number) =>
@@ -94,28 +94,28 @@ describe('the same approval in the chat, in a headless run and over REST', () =>
     const request = await asked(COMMANDS[0])
     expect((await byRest(decide(request, { behavior: 'allow' }))).status).toBe(200)
     await saysTimes('Bash was approved in another client.', 1)
-    const late = await byLine({ type: 'permission', id: 'late', ...decide(request, { behavior: 'deny' }) })
-    expect(late).toMatchObject({ type: 'problem', id: 'late', error: 'already_decided' })
+    const late = await byLine({ type: 'answer', id: 'late', ...decide(request, { behavior: 'deny' }) })
+    expect(late).toMatchObject({ type: 'problem', id: 'late', error: 'already_answered' })
   })
 
   test('the chat is first', async () => {
     const request = await asked(COMMANDS[1])
     chat.press('n')
-    const { behavior } = await headless.next((event) => isDecision(event, request))
-    expect(behavior).toBe('deny')
+    const { answer: given } = await headless.next((event) => isAnswer(event, request))
+    expect(given.decisions).toMatchObject([{ behavior: 'deny' }])
     const late = decide(request, { behavior: 'allow' })
-    expect(await byRest(late)).toMatchObject({ status: 409, body: { error: 'already_decided' } })
-    expect(await byLine({ type: 'permission', ...late })).toMatchObject({ type: 'problem', error: 'already_decided' })
+    expect(await byRest(late)).toMatchObject({ status: 409, body: { error: 'already_answered' } })
+    expect(await byLine({ type: 'answer', ...late })).toMatchObject({ type: 'problem', error: 'already_answered' })
   })
 
   test('the headless run is first', async () => {
     const request = await asked(COMMANDS[2])
-    const ack = await byLine({ type: 'permission', ...decide(request, { behavior: 'allow' }) })
-    expect(ack).toMatchObject({ type: 'ack', of: 'permission' })
+    const ack = await byLine({ type: 'answer', ...decide(request, { behavior: 'allow' }) })
+    expect(ack).toMatchObject({ type: 'ack', of: 'answer' })
     await saysTimes('Bash was approved in another client.', 2)
     expect(await byRest(decide(request, { behavior: 'deny' }))).toMatchObject({
       status: 409,
-      body: { error: 'already_decided' },
+      body: { error: 'already_answered' },
     })
   })
 
@@ -124,22 +124,22 @@ describe('the same approval in the chat, in a headless run and over REST', () =>
     chat.press('y')
     const [rest, line] = await Promise.all([
       byRest(decide(request, { behavior: 'deny' })),
-      byLine({ type: 'permission', ...decide(request, { behavior: 'deny' }) }),
+      byLine({ type: 'answer', ...decide(request, { behavior: 'deny' }) }),
     ])
-    const { behavior } = await headless.next((event) => isDecision(event, request))
-    const isDenied = behavior === 'deny'
+    const { answer: decided } = await headless.next((event) => isAnswer(event, request))
+    const isDenied = decided.decisions[0].behavior === 'deny'
     expect([rest.status, line.type]).toEqual(isDenied ? [200, 'ack'] : [409, 'problem'])
     if (isDenied) await chat.shows(/Bash was denied in another client\.|Another client answered first\./)
-    const { question_id } = await headless.next(({ type }) => type === 'UserQuestion')
+    const question = await headless.next(asks('question'))
     await chat.shows('or type another answer')
     chat.press('1')
-    const path = `/conversations/${id}/questions/${question_id}`
+    const { request_id } = question
     const [answered, told] = await Promise.all([
-      stage.server.call('POST', path, { answers: { '0': 'B' } }),
-      byLine({ type: 'answer', question_id, answers: { '0': 'C' } }),
+      answer(stage.server.call, id, request_id, { kind: 'question', answers: { '0': 'B' } }),
+      byLine({ type: 'answer', request_id, answer: { kind: 'question', answers: { '0': 'C' } } }),
     ])
-    const { answers } = await headless.next(({ type }) => type === 'UserAnswer')
-    const [winner] = answers['Which one?']
+    const { answer: given } = await headless.next((event) => isAnswer(event, question))
+    const [winner] = given.answers['Which one?']
     expect(answered.status).toBe(winner === 'B' ? 200 : 409)
     expect(told.type).toBe(winner === 'C' ? 'ack' : 'problem')
     if (winner !== 'A') await chat.shows(/The question was answered in another client: |Another client answered first/)
@@ -151,16 +151,19 @@ describe('the same approval in the chat, in a headless run and over REST', () =>
     // A key that came too late for its panel is in the prompt.
     chat.press(KEYS.ctrlC, KEYS.ctrlD)
     expect((await chat.ended()).exitCode).toBe(0)
-    const decisions = await stage.events(id, 'types=PermissionDecision')
-    expect(decisions.map(({ decided_by }) => decided_by)).toEqual(COMMANDS.map(() => 'user'))
-    expect(decisions.slice(0, 3).map(({ behavior }) => behavior)).toEqual(['allow', 'deny', 'allow'])
-    expect(await stage.events(id, 'types=UserAnswer')).toHaveLength(1)
+    const answers = await stage.events(id, 'types=RequestAnswered')
+    expect(answers.map(({ kind, answered_by }) => [kind, answered_by])).toEqual([
+      ...COMMANDS.map(() => ['permission', 'user']),
+      ['question', 'user'],
+    ])
+    const decisions = answers.slice(0, 3).map(({ answer: { decisions: made } }) => made)
+    expect(decisions).toMatchObject([[{ behavior: 'allow' }], [{ behavior: 'deny' }], [{ behavior: 'allow' }]])
   })
 })
 
 // oxlint-disable-next-line typescript/no-explicit-any -- events as they were printed
-const isDecision = (event: any, { request_id }: any) =>
-  event.type === 'PermissionDecision' && event.request_id === request_id
+const isAnswer = (event: any, { request_id }: any) =>
+  event.type === 'RequestAnswered' && event.request_id === request_id
 
 test('query() continues when another client has answered, and its approver sees an aborted signal', async () => {
   const aborted: string[] = []
@@ -184,11 +187,11 @@ test('query() continues when another client has answered, and its approver sees 
     },
   })
   for await (const event of asking) {
-    const path = `/conversations/${event.conversation_id}`
-    if (event.type === 'PermissionRequest')
-      await stage.server.call('POST', `${path}/approve`, { request_id: event.request_id })
-    if (event.type === 'UserQuestion')
-      await stage.server.call('POST', `${path}/questions/${event.question_id}`, { answers: { '0': 'A' } })
+    const { conversation_id: id } = event
+    if (event.type === 'RequestOpened' && event.kind === 'permission')
+      await approve(stage.server.call, id, event.request_id)
+    if (event.type === 'RequestOpened' && event.kind === 'question')
+      await answer(stage.server.call, id, event.request_id, { kind: 'question', answers: { '0': 'A' } })
     if (event.type === 'Result') expect(event).toMatchObject({ stop_reason: 'completed', final_text: 'Both are done.' })
   }
   expect(aborted).toEqual(['Bash', 'question'])
@@ -198,14 +201,14 @@ describe('a headless run', () => {
   test('with --ask clients waits for other clients', async () => {
     const { finished, said } = startCommand(['-p', '--ask', 'clients', 'the two'], options())
     await said('conversation ')
-    const path = `/conversations/${(await newest()).id}`
-    const first = async (kind: string) => {
-      await expect.poll(async () => (await stage.server.call('GET', path + kind)).body.items).toHaveLength(1)
-      return (await stage.server.call('GET', path + kind)).body.items[0]
+    const { call } = stage.server
+    const { id } = await newest()
+    const first = async (kind: RequestKind): Promise<string> => {
+      await expect.poll(() => requestsOf(call, id, kind)).toHaveLength(1)
+      return (await requestsOf(call, id, kind))[0].request_id
     }
-    await stage.server.call('POST', `${path}/approve`, { request_id: (await first('/permissions')).request_id })
-    const { question_id } = await first('/questions')
-    await stage.server.call('POST', `${path}/questions/${question_id}`, { answers: { '0': 'A' } })
+    await approve(call, id, await first('permission'))
+    await answer(call, id, await first('question'), { kind: 'question', answers: { '0': 'A' } })
     expect(await finished).toMatchObject({ code: 0, stdout: 'Both are done.\n' })
   })
 
@@ -220,7 +223,7 @@ describe('a headless run', () => {
   test('is interrupted by a line while it waits, and what waited is not denied again at the end', async () => {
     await using headless = new LineProcess(commandLine(['-p', ...FORMATS]), options())
     headless.write(message('the two'))
-    await headless.next(({ type }) => type === 'PermissionRequest')
+    await headless.next(asks('permission'))
     headless.write({ type: 'pause', id: 'stop', interrupt: true })
     expect(await headless.next(({ type }) => type === 'ack')).toMatchObject({ id: 'stop', of: 'pause' })
     const outcome = await headless.next(({ type }) => type === 'outcome')
@@ -228,7 +231,7 @@ describe('a headless run', () => {
     expect(outcome).not.toHaveProperty('denied')
     headless.write(message('the all'))
     await headless.next(
-      ({ type, tool_uses }) => type === 'PermissionRequest' && tool_uses[0].input.command === COMMANDS[0],
+      (event) => asks('permission')(event) && event.payload.tool_uses[0].input.command === COMMANDS[0],
     )
     const ended = headless.end()
     expect((await headless.next(({ type }) => type === 'outcome')).denied).toHaveLength(COMMANDS.length)
@@ -236,7 +239,8 @@ describe('a headless run', () => {
   })
 
   test('denies what waits when a line is wrong, and says which line and why', async () => {
-    const lines = [message('the two'), { type: 'permission', request_id: 'x', decisions: [] }]
+    const wrong = { type: 'answer', request_id: 'x', answer: { kind: 'permission', decisions: [] } }
+    const lines = [message('the two'), wrong]
     const input = lines.map((line) => JSON.stringify(line)).join('\n')
     const { code, stderr } = await runCommand(['-p', ...FORMATS], { ...options(), input })
     expect(code).toBe(2)

@@ -15,6 +15,7 @@ import { PATIENCE_MS } from '../support/patience.ts'
 import { commandLine, KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { quote } from '../../src/shell/bash-script.ts'
+import { approve, requestsOf } from './requests.ts'
 
 const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
 const ERRAND = { description: 'x', prompt: 'run it', subagent_type: 'general-purpose', run_in_background: true }
@@ -153,8 +154,9 @@ describe('on a data directory that a server holds', () => {
       'A plain answer.',
       'I chose A.',
     ])
-    expect(events.find(({ type }) => type === 'UserAnswer').answers).toEqual({
-      'Which one?': [expect.stringContaining('Nobody can answer')],
+    expect(events.find(({ type }) => type === 'RequestAnswered')).toMatchObject({
+      kind: 'question',
+      answer: { answers: { 'Which one?': [expect.stringContaining('Nobody can answer')] } },
     })
     expect(stderr).not.toContain('AskUserQuestion')
     expect(code).toBe(0)
@@ -281,13 +283,13 @@ describe('on a data directory that a server holds', () => {
     await killed.said('waits for a decision')
     killed.child.kill('SIGKILL')
     const [, id = ''] = /^conversation (\S+) in /m.exec((await killed.finished).stderr) ?? []
-    const asked = async () => (await server.call('GET', `/conversations/${id}/permissions`)).body.items
+    const asked = () => requestsOf(server.call, id, 'permission')
     const [{ request_id }] = await asked()
     const elsewhere = await print(['-r', id, '--cwd', home])
     expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('--cwd cannot be changed while') })
     const resumed = startCommand(['-p', '-r', id, '--ask', 'clients'], shared())
     await resumed.said('waits for a decision')
-    await server.call('POST', `/conversations/${id}/approve`, { request_id })
+    await approve(server.call, id, request_id)
     expect(await resumed.finished).toMatchObject({ code: 0, stdout: 'I am done.\n' })
     expect(await asked()).toEqual([])
     const { code, stderr } = await print(['-r', id])

@@ -7,6 +7,7 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { markedProcesses } from '../support/marked.ts'
 import { KEY } from '../support/server.ts'
+import { approve, requestsOf } from './requests.ts'
 
 let stage: Stage
 
@@ -318,7 +319,9 @@ describe('PermissionRequest', () => {
       'run touch a',
     )
     expect(typed(allowed, 'ToolResult')).toMatchObject([{ is_error: false }])
-    expect(typed(allowed, 'PermissionDecision')).toMatchObject([{ behavior: 'allow', decided_by: 'hook' }])
+    expect(typed(allowed, 'RequestAnswered')).toMatchObject([
+      { answer: { decisions: [{ behavior: 'allow' }] }, answered_by: 'hook' },
+    ])
     expect(typed(allowed, 'StatusUpdate').map(({ status }) => status)).not.toContain('waiting_for_confirmation')
     const denied = await stage.say(
       await stage.create({ permission_mode, hooks: at('PermissionRequest', allow, deny) }),
@@ -340,7 +343,9 @@ describe('PermissionRequest', () => {
     expect(typed(denied, 'ToolResult')).toMatchObject([
       { error_type: 'denied', output: expect.stringContaining('no approver answered') },
     ])
-    expect(typed(denied, 'PermissionDecision')).toMatchObject([{ behavior: 'deny', decided_by: 'callback' }])
+    expect(typed(denied, 'RequestAnswered')).toMatchObject([
+      { answer: { decisions: [{ behavior: 'deny' }] }, answered_by: 'mode' },
+    ])
     const id = await stage.create({ permission_mode: 'default', hooks })
     await post(id, 'run touch a')
     await expect.poll(() => statusOf(id)).toBe('waiting_for_confirmation')
@@ -355,7 +360,7 @@ describe('PermissionRequest', () => {
     const id = await stage.create({ permission_mode, hooks })
     await post(id, 'run touch a')
     await expect.poll(() => statusOf(id)).toBe(end)
-    expect(typed(await stage.events(id), 'PermissionRequest').length).toBeLessThan(8)
+    expect(typed(await stage.events(id), 'RequestOpened').length).toBeLessThan(8)
   })
 
   test('that is replaced before it answers decides nothing', async () => {
@@ -367,7 +372,7 @@ describe('PermissionRequest', () => {
     expect((await call('PUT', `/conversations/${id}/config`, { hooks: {} })).status).toBe(200)
     await writeFile(join(workdir, 'go'), '')
     await expect.poll(() => statusOf(id)).toBe('waiting_for_confirmation')
-    expect(typed(await stage.events(id), 'PermissionDecision')).toEqual([])
+    expect(typed(await stage.events(id), 'RequestAnswered')).toEqual([])
   })
 
   test('an answer never skips a deny rule', async () => {
@@ -410,9 +415,9 @@ describe('a restart', () => {
     await post(id, 'run echo original')
     await expect.poll(() => statusOf(id)).toBe('waiting_for_confirmation')
     await stage.server.restart('SIGKILL')
-    const [request] = (await call('GET', `/conversations/${id}/permissions`)).body.items
-    expect(request.tool_uses).toMatchObject([{ input: { command: 'echo ran >> ran' } }])
-    await call('POST', `/conversations/${id}/approve`, { request_id: request.id ?? request.request_id })
+    const [request] = await requestsOf(call, id, 'permission')
+    expect(request.payload.tool_uses).toMatchObject([{ input: { command: 'echo ran >> ran' } }])
+    await approve(call, id, request.request_id)
     await expect.poll(() => statusOf(id)).toBe('idle')
     const workdir = await workdirOf(id)
     expect(await readFile(join(workdir, 'ran'), 'utf8')).toBe('ran\n')

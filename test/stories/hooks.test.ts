@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { requestsOf } from './requests.ts'
 
 /** As the example of Claude Code's repository: reads JSON, looks at the command, blocks with exit code 2. */
 const VALIDATOR = `#!/usr/bin/env python3
@@ -175,7 +176,7 @@ describe('a command hook before a call', () => {
     }
     const id = await stage.create({ hooks: pre(command(`echo '${JSON.stringify(ask)}'`)) })
     const [request] = await askFor(id)
-    expect(request.tool_uses[0].reason).toContain('a hook asks about it: sure?')
+    expect(request.payload.tool_uses[0].reason).toContain('a hook asks about it: sure?')
   })
 })
 
@@ -189,5 +190,5 @@ async function askFor(id: string) {
     .poll(async () => (await call('GET', `/conversations/${id}`)).body.status)
     .toBe('waiting_for_confirmation')
   expect(await isThere(join(await workdirOf(id), 'made'))).toBe(false)
-  return (await call('GET', `/conversations/${id}/permissions`)).body.items
+  return await requestsOf(call, id, 'permission')
 }

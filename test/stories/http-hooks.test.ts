@@ -99,7 +99,7 @@ describe('an HTTP hook', () => {
     const fields = { permission_mode: 'callback', hooks, permission_rules: { ask: ['Bash(echo:*)'] } }
     const events = await stage.say(await stage.create(fields), 'go')
     expect(typed(events, 'ToolResult')).toMatchObject([{ is_error: false }])
-    expect(typed(events, 'PermissionDecision')).toMatchObject([{ decided_by: 'hook' }])
+    expect(typed(events, 'RequestAnswered')).toMatchObject([{ kind: 'permission', answered_by: 'hook' }])
   })
 
   test('learns of the end of a conversation that has run, also when it is slow to answer', async () => {

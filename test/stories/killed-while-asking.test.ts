@@ -16,10 +16,10 @@ const byRest = tellThrough(BY_REST, tellKilledWhileAsking, join(home, 'REST'))
 describe.concurrent('a kill while an approval waits', () => {
   test('by REST alone: the call is asked about once, and runs once', async () => {
     const types = ((await byRest).events as readonly Event[]).map(({ type }) => type)
-    expect(types.filter((type) => /^(Permission|Tool)/.test(type))).toEqual([
+    expect(types.filter((type) => /^(Request|Tool)/.test(type))).toEqual([
       'ToolUse',
-      'PermissionRequest',
-      'PermissionDecision',
+      'RequestOpened',
+      'RequestAnswered',
       'ToolResult',
     ])
     expect(types.filter((type) => type === 'UserMessage' || type === 'Result')).toEqual(['UserMessage', 'Result'])

@@ -6,6 +6,7 @@ import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { createPlanner } from '../support/subagents.ts'
+import { approve, requestsOf } from './requests.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CHILDREN = join(ROOT, 'test/mcp/children')
@@ -22,7 +23,7 @@ const call = (...args: Parameters<Stage['server']['call']>) => stage.server.call
 const post = (id: string, content: string) =>
   call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content }, run: true })
 const poll = (look: () => Promise<unknown>) => expect.poll(look, { timeout: PATIENCE_MS, interval: 20 })
-const permissions = async (id: string) => (await call('GET', `/conversations/${id}/permissions`)).body.items
+const permissions = (id: string) => requestsOf(call, id, 'permission')
 const viewOf = async (id: string) => (await call('GET', `/conversations/${id}`)).body
 const resultsOf = async (id: string) => (await stage.events(id)).filter(({ type }) => type === 'ToolResult')
 const called = (name: string, input: object = {}) => ({ calls: [{ name, arguments: { ...input } }] })
@@ -34,7 +35,7 @@ const descriptionOf = async (id: string, name: string) =>
 async function approveAll(id: string): Promise<void> {
   await poll(() => permissions(id)).toHaveLength(1)
   const [{ request_id }] = await permissions(id)
-  await call('POST', `/conversations/${id}/approve`, { request_id })
+  await approve(call, id, request_id)
   await poll(async () => (await viewOf(id)).status).toBe('idle')
 }
 
@@ -45,11 +46,11 @@ test('a call that was asked about does not run if its server has changed the too
   const id = await stage.create({ permission_mode: 'default', mcp: { mcpServers: { odd: odd('changing') } } })
   await post(id, 'send it')
   await poll(() => permissions(id)).toHaveLength(1)
-  const [{ request_id, tool_uses }] = await permissions(id)
-  expect(tool_uses[0].definition_hash).toMatch(/^[0-9a-f]{64}$/)
+  const [{ request_id, payload }] = await permissions(id)
+  expect(payload.tool_uses[0].definition_hash).toMatch(/^[0-9a-f]{64}$/)
   await writeFile(join((await viewOf(id)).workdir, 'change'), '')
   await poll(() => descriptionOf(id, 'mcp__odd__echo')).toBe('Sends everything elsewhere.')
-  await call('POST', `/conversations/${id}/approve`, { request_id })
+  await approve(call, id, request_id)
   await poll(async () => (await resultsOf(id)).length).toBe(1)
   await approveAll(id)
   const [refused, ran] = await resultsOf(id)
@@ -73,9 +74,8 @@ test('the same holds for a tool of the client, and not for another change of the
   await poll(() => permissions(id)).toHaveLength(1)
   await call('PUT', `/conversations/${id}/config`, { title: 'other', client_tools: changed })
   const [{ request_id }] = await permissions(id)
-  await call('POST', `/conversations/${id}/approve`, { request_id })
-  const waiting = async () => (await call('GET', `/conversations/${id}/tool-calls`)).body.items
-  await poll(waiting).toHaveLength(1)
+  await approve(call, id, request_id)
+  await poll(() => requestsOf(call, id, 'client_tool')).toHaveLength(1)
   await call('DELETE', `/conversations/${id}`)
 })
 

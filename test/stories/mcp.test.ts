@@ -9,6 +9,7 @@ import { setStage } from '../support/agent.ts'
 import { markedProcesses } from '../support/marked.ts'
 import { freePort } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
+import { answer, approve, requestsOf } from './requests.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const MODULES = join(ROOT, 'node_modules/@modelcontextprotocol')
@@ -274,9 +275,10 @@ test('a server asks the user while its tool runs', async () => {
     message: { role: 'user', content: 'mcp__odd__ask' },
     run: true,
   })
-  const pending = async () => (await server.call('GET', `/conversations/${id}/questions`)).body.items
+  const pending = () => requestsOf(server.call, id, 'question')
   await expect.poll(async () => (await pending()).length).toBe(1)
-  const [{ question_id, questions }] = await pending()
+  const [{ request_id, payload }] = await pending()
+  const { questions } = payload
   expect(questions[0].question).toBe(
     'The MCP server odd asks: How shall it be?\ncolour: The colour of the door [colour]',
   )
@@ -285,9 +287,7 @@ test('a server asks the user while its tool runs', async () => {
   const other = await withServers({ odd: { ...odd(), timeout: 1 } })
   expect(await resultOf(other, 'mcp__odd__hang')).toMatchObject({ error_type: 'timeout' })
   const answers = { '0': 'green', '1': '7', '2': 'Yes' }
-  expect(await server.call('POST', `/conversations/${id}/questions/${question_id}`, { answers })).toMatchObject({
-    status: 200,
-  })
+  expect(await answer(server.call, id, request_id, { kind: 'question', answers })).toMatchObject({ status: 200 })
   await expect.poll(async () => (await stage.events(id, 'types=ToolResult')).length).toBe(1)
   const [{ output }] = await stage.events(id, 'types=ToolResult')
   expect(output).toContain('{"action":"accept","content":{"colour":"green","count":7,"sure":true}}')
@@ -304,8 +304,8 @@ test('calls of a server that requires approval wait in each mode', async () => {
   )
   // Also when the server is not connected yet after a restart.
   await server.restart('SIGKILL')
-  const [{ request_id }] = (await server.call('GET', `/conversations/${id}/permissions`)).body.items
-  expect((await server.call('POST', `/conversations/${id}/approve`, { request_id })).status).toBe(200)
+  const [{ request_id }] = await requestsOf(server.call, id, 'permission')
+  await approve(server.call, id, request_id)
   await expect.poll(async () => (await stage.events(id, 'types=ToolResult')).length).toBe(1)
   expect(await stage.events(id, 'types=ToolResult')).toMatchObject([{ is_error: false }])
   expect(await calls(id)).toBe('echo\n')

@@ -6,6 +6,7 @@ import type { NetworkScene } from '../support/network.ts'
 import { setNetworkScene } from '../support/network.ts'
 import type { PackageServer } from '../support/package-server.ts'
 import { startPackageServer } from '../support/package-server.ts'
+import { answer as answerRequest, requestsOf } from './requests.ts'
 
 let outside: PackageServer
 let scene: NetworkScene
@@ -24,40 +25,39 @@ const fetched = (name: string) => `curl -sS -m 90 http://${at(name)}/hello`
 const HELLO = 'hello from outside\n0'
 const ASKING = { mode: 'allowlist', ask: true }
 
-async function waiting(id: string): Promise<{ request_id: string; host: string }> {
-  const list = `/conversations/${id}/network-requests`
-  await expect.poll(async () => (await scene.server.call('GET', list)).body.items.length).toBe(1)
-  return (await scene.server.call('GET', list)).body.items[0]
+async function waiting(id: string): Promise<{ request_id: string; payload: object }> {
+  await expect.poll(() => requestsOf(scene.server.call, id, 'network')).toHaveLength(1)
+  return (await requestsOf(scene.server.call, id, 'network'))[0]
 }
 const decide = (id: string, request: string, body: object) =>
-  scene.server.call('POST', `/conversations/${id}/network-requests/${request}`, body)
+  answerRequest(scene.server.call, id, request, { kind: 'network', ...body })
 const configure = (id: string, network: object) => scene.server.call('PUT', `/conversations/${id}/config`, { network })
 
 describe('a host that no entry lists', () => {
   test('waits for the user, who allows it once', async () => {
     const id = await scene.create({ network: ASKING })
     const answer = scene.run(id, fetched('a.test'))
-    const { request_id, host } = await waiting(id)
-    expect(host).toBe('a.test')
+    const { request_id, payload } = await waiting(id)
+    expect(payload).toEqual({ host: 'a.test', port: outside.port })
     expect(await decide(id, request_id, { behavior: 'allow' })).toMatchObject({ status: 200, body: { pending: 0 } })
     expect(await answer).toBe(HELLO)
     expect((await decide(id, request_id, { behavior: 'allow' })).status, 'the same again').toBe(200)
-    expect((await decide(id, request_id, { behavior: 'deny' })).body.error).toBe('already_decided')
+    expect((await decide(id, request_id, { behavior: 'deny' })).body.error).toBe('already_answered')
     const again = scene.run(id, fetched('a.test'))
     const second = await waiting(id)
     expect(second.request_id).not.toBe(request_id)
     const socket = await connect(scene.server.url, `/conversations/${id}/ws`)
-    socket.say({ type: 'network', request_id: second.request_id, behavior: 'deny' })
-    const ack = { of: 'network', result: { behavior: 'deny', pending: 0 } }
+    socket.say({ type: 'answer', request_id: second.request_id, answer: { kind: 'network', behavior: 'deny' } })
+    const ack = { of: 'answer', result: { pending: 0 } }
     expect(await socket.until(({ type }) => type === 'ack')).toMatchObject(ack)
     socket.close()
     expect(await again).toContain('the user did not allow it')
-    const events = await scene.events(id, 'types=NetworkRequest,NetworkDecision')
-    expect(events.map(({ type, behavior, decided_by }) => [type, behavior, decided_by])).toEqual([
-      ['NetworkRequest', undefined, undefined],
-      ['NetworkDecision', 'allow', 'user'],
-      ['NetworkRequest', undefined, undefined],
-      ['NetworkDecision', 'deny', 'user'],
+    const events = await scene.events(id, 'types=RequestOpened,RequestAnswered,RequestClosed')
+    expect(events.map(({ type, kind, answer: given, answered_by }) => [type, kind, given, answered_by])).toEqual([
+      ['RequestOpened', 'network', undefined, undefined],
+      ['RequestAnswered', 'network', { behavior: 'allow' }, 'user'],
+      ['RequestOpened', 'network', undefined, undefined],
+      ['RequestAnswered', 'network', { behavior: 'deny' }, 'user'],
     ])
   })
 
@@ -81,23 +81,27 @@ describe('a host that no entry lists', () => {
     await waiting(id)
     expect((await configure(id, { mode: 'allowlist', allow: [at('a.test')] })).status).toBe(200)
     expect(await answer).toBe(HELLO)
-    expect((await scene.events(id, 'types=NetworkDecision'))[0]).toMatchObject({ decided_by: 'policy' })
+    expect(await scene.events(id, 'types=RequestAnswered')).toMatchObject([
+      { kind: 'network', answer: { behavior: 'allow' }, answered_by: 'policy' },
+    ])
   })
 
   test('is denied when the server stops, however it ends', async () => {
     await using own = await setNetworkScene({ 'a.test': outside.port })
     const id = await own.create({ network: ASKING })
-    const list = `/conversations/${id}/network-requests`
+    const list = () => requestsOf(own.server.call, id, 'network')
     await own.server.call('POST', `/conversations/${id}/commands`, { command: fetched('a.test'), background: true })
-    await expect.poll(async () => (await own.server.call('GET', list)).body.items.length).toBe(1)
+    await expect.poll(list).toHaveLength(1)
     await own.server.restart('SIGKILL')
-    const [request] = await own.events(id, 'types=NetworkRequest')
+    const [request] = await own.events(id, 'types=RequestOpened')
     await expect
-      .poll(async () => await own.events(id, 'types=NetworkDecision'))
-      .toMatchObject([{ request_id: request.request_id, behavior: 'deny', decided_by: 'server_restart' }])
-    expect((await own.server.call('GET', list)).body.items).toEqual([])
-    const late = await own.server.call('POST', `${list}/${request.request_id}`, { behavior: 'allow' })
-    expect(late.body.error).toBe('network_request_not_found')
+      .poll(async () => await own.events(id, 'types=RequestAnswered,RequestClosed'))
+      .toMatchObject([
+        { type: 'RequestClosed', kind: 'network', request_id: request.request_id, reason: 'server_restart' },
+      ])
+    expect(await list()).toEqual([])
+    const late = await answerRequest(own.server.call, id, request.request_id, { kind: 'network', behavior: 'allow' })
+    expect(late).toMatchObject({ status: 409, body: { error: 'request_closed' } })
   })
 })
 

@@ -12,6 +12,8 @@ import type { Receiver } from '../support/receiver.ts'
 import { firstSeqsOf, startReceiver } from '../support/receiver.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { decisionsFor } from '../support/answering-over-http.ts'
+import { answer, requestsOf } from './requests.ts'
 
 const ASKS = '018f0000-0000-7000-8000-00000000000a'
 const KILLED = '018f0000-0000-7000-8000-00000000000b'
@@ -66,9 +68,16 @@ const recordedEvents = (id: string) =>
 const events = async (id: string, query = '') =>
   (await server.call('GET', `/conversations/${id}/events?limit=1000&${query}`)).body.items
 
-test('every recorded event is there, unchanged, and due deliveries are sent', async () => {
+/** As this version shows it: what asked for a permission is a request of this kind. */
+function shown({ tool_uses, ...event }: { type: string; tool_uses: { tool_use_id: string }[] }): object {
+  if (event.type !== 'PermissionRequest') return event
+  const tool_use_ids = tool_uses.map((use) => use.tool_use_id)
+  return { ...event, type: 'RequestOpened', version: 3, kind: 'permission', tool_use_ids, payload: { tool_uses } }
+}
+
+test('every recorded event is there, and due deliveries are sent', async () => {
   for (const id of [ASKS, KILLED]) {
-    const all = recordedEvents(id)
+    const all = recordedEvents(id).map(shown)
     expect((await events(id)).slice(0, all.length)).toEqual(all)
   }
   await receiver.untilReceived((all) => all.length >= 7)
@@ -123,11 +132,10 @@ test('the shell has its exported variables and functions, and the secrets of the
 })
 
 test('the waiting call is approved by its recorded hash, runs, and the run ends', async () => {
-  const request = recordedEvents(ASKS).find(({ type }) => type === 'PermissionRequest')
-  const [{ tool_use_id, input_hash }] = request.tool_uses
-  const decisions = [{ tool_use_id, input_hash, behavior: 'allow' }]
-  const path = `/conversations/${ASKS}/permissions/${request.request_id}`
-  expect(await server.call('POST', path, { decisions })).toMatchObject({ status: 200, body: { pending: 0 } })
+  const { request_id, tool_uses } = recordedEvents(ASKS).find(({ type }) => type === 'PermissionRequest')
+  expect(await requestsOf(server.call, ASKS, 'permission')).toMatchObject([{ request_id, payload: { tool_uses } }])
+  const allow = decisionsFor({ payload: { tool_uses } }, { behavior: 'allow' })
+  expect(await answer(server.call, ASKS, request_id, allow)).toMatchObject({ status: 200, body: { pending: 0 } })
   await expect.poll(() => events(ASKS, 'types=Result')).toMatchObject([{ final_text: 'Printed.' }])
   expect(await events(ASKS, 'types=ToolResult')).toMatchObject([{ output: { stdout: '1-terces-dedrocer\n' } }])
   expect(model.requests.at(-1)!.headers.authorization).toBe('Bearer recorded-model-key-1')

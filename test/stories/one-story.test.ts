@@ -18,9 +18,9 @@ describe.concurrent('the same story', () => {
   test('by REST alone: each call has one result, and the model reads a valid history', async () => {
     const { events, lastRequest } = await byRest
     expect(faultsIn(lastRequest as never)).toEqual([])
-    const types = (events as readonly Event[]).map(({ type }) => type)
-    expect(types.filter((type) => type === 'PermissionDecision')).toHaveLength(3)
-    expect(new Set(types)).toEqual(TYPES)
+    const all = events as readonly Event[]
+    expect(all.filter((event) => event.type === 'RequestAnswered' && event.kind === 'permission')).toHaveLength(3)
+    expect(new Set(all.map(typeOf))).toEqual(TYPES)
   })
 
   test.each(Object.entries(OTHERS))('by %s: the same events, and the same history', async (name, create) => {
@@ -30,17 +30,19 @@ describe.concurrent('the same story', () => {
   })
 })
 
-const TYPES: ReadonlySet<Event['type']> = new Set([
+const typeOf = (event: Event): string => ('kind' in event ? `${event.type} ${event.kind}` : event.type)
+
+const TYPES: ReadonlySet<string> = new Set([
   'SystemInit',
   'UserMessage',
   'StatusUpdate',
   'AssistantMessage',
   'ToolUse',
-  'PermissionRequest',
-  'PermissionDecision',
+  'RequestOpened permission',
+  'RequestAnswered permission',
   'ToolResult',
-  'UserQuestion',
-  'UserAnswer',
+  'RequestOpened question',
+  'RequestAnswered question',
   'SubagentStart',
   'Result',
 ])

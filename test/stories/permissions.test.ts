@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
 import { PATIENCE_S } from '../support/patience.ts'
+import { decisionsFor } from '../support/answering-over-http.ts'
+import { answer, approve, requestsOf } from './requests.ts'
 
 const MODES = ['default', 'accept_edits', 'plan', 'bypass', 'deny', 'callback'] as const
 const RULES = ['no', 'allow', 'ask', 'deny'] as const
@@ -116,9 +118,9 @@ test('no change of the mode or of the rules grants a call that waits', async () 
 
   expect((await call('GET', `/conversations/${id}`)).body.state.permission_mode).toBe('default')
 
-  const [request] = (await call('GET', `/conversations/${id}/permissions`)).body.items
+  const [request] = await requestsOf(call, id, 'permission')
   await call('PUT', `/conversations/${id}/permission-rules`, { deny: ['Bash(touch:*)'] })
-  await call('POST', `/conversations/${id}/approve`, { request_id: request.request_id })
+  await approve(call, id, request.request_id)
   expect(await outcomeOf(id), 'a deny rule holds for what was approved, too').toBe('denied')
 })
 
@@ -131,14 +133,13 @@ test('what is remembered holds from the next call on, also after a restart, and 
   }
   expect(await go()).toBe('asks')
   await restart('SIGKILL')
-  const [request] = (await call('GET', `/conversations/${id}/permissions`)).body.items
-  const [{ tool_use_id, input_hash, rules }] = request.tool_uses
-  expect(rules).toEqual(['Bash(touch made)'])
-  const decisions = [{ tool_use_id, input_hash, behavior: 'allow', remember: true }]
-  const url = `/conversations/${id}/permissions/${request.request_id}`
-  expect((await call('POST', url, { decisions })).status).toBe(200)
+  const [request] = await requestsOf(call, id, 'permission')
+  expect(request.payload.tool_uses).toMatchObject([{ rules: ['Bash(touch made)'] }])
+  const decide = () =>
+    answer(call, id, request.request_id, decisionsFor(request, { behavior: 'allow', remember: true }))
+  expect((await decide()).status).toBe(200)
   expect(await outcomeOf(id)).toBe('runs')
-  expect((await call('POST', url, { decisions })).status, 'the same again').toBe(200)
+  expect((await decide()).status, 'the same again').toBe(200)
 
   await restart('SIGTERM')
   const kept = { allow: ['Bash(touch made)'], ask: [], deny: [] }

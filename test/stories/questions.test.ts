@@ -8,6 +8,7 @@ import { PATIENCE_S } from '../support/patience.ts'
 import { connect } from '../support/socket.ts'
 import type { SocketClient } from '../support/socket.ts'
 import { subscribe } from '../support/stream.ts'
+import { answer as answerRequest, approve, requestsOf } from './requests.ts'
 
 const DATABASE = {
   question: 'Which database?',
@@ -38,16 +39,20 @@ const stage = await setStage({
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 
-type Pending = { question_id: string; tool_use_id: string; questions: { question: string }[] }
+type Pending = {
+  request_id: string
+  tool_use_ids: string[]
+  payload: { questions: { question: string }[] }
+}
 
 const call = (method: string, id: string, path = '', body?: unknown) =>
   server.call(method, `/conversations/${id}${path}`, body)
 const statusOf = async (id: string): Promise<string> => (await call('GET', id)).body.status
-const pending = async (id: string): Promise<Pending[]> => (await call('GET', id, '/questions')).body.items
+const pending = (id: string): Promise<Pending[]> => requestsOf(server.call, id, 'question')
 const post = (id: string, content: string, run = true) =>
   call('POST', id, '/messages', { message: { role: 'user', content }, run })
 const answer = (id: string, questionId: string, answers: object) =>
-  call('POST', id, `/questions/${questionId}`, { answers })
+  answerRequest(server.call, id, questionId, { kind: 'question', answers })
 const settled = (id: string, status: string) => expect.poll(() => statusOf(id)).toBe(status)
 const results = (id: string) => stage.events(id, 'types=ToolResult')
 
@@ -62,7 +67,7 @@ async function ask(what: string, fields: object = {}): Promise<{ id: string; ask
 
 test('a question is there after a kill and after a stop, and its first answer is the result of the call', async () => {
   const { id, asked } = await ask('both')
-  const { question_id } = asked[0]!
+  const { request_id } = asked[0]!
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
     await server.restart(signal)
     expect(await statusOf(id)).toBe('waiting_for_input')
@@ -78,18 +83,18 @@ test('a question is there after a kill and after a stop, and its first answer is
   const refusals = [
     await call('POST', id, '/run'),
     await answer(id, id, { '0': 'SQLite' }),
-    await answer(id, question_id, { 'Which colour?': 'Red', '0': 'SQLite' }),
-    await answer(id, question_id, { '7': 'SQLite' }),
-    await answer(id, question_id, { '0': ['SQLite', 'PostgreSQL (Recommended)'] }),
-    await answer(id, question_id, { '0': 'SQLite', 'Which database?': 'SQLite' }),
-    await answer(id, question_id, { '0': ' ' }),
-    await answer(id, question_id, { '0': 1 }),
-    await answer(id, question_id, []),
-    await answer(id, question_id, {}),
+    await answer(id, request_id, { 'Which colour?': 'Red', '0': 'SQLite' }),
+    await answer(id, request_id, { '7': 'SQLite' }),
+    await answer(id, request_id, { '0': ['SQLite', 'PostgreSQL (Recommended)'] }),
+    await answer(id, request_id, { '0': 'SQLite', 'Which database?': 'SQLite' }),
+    await answer(id, request_id, { '0': ' ' }),
+    await answer(id, request_id, { '0': 1 }),
+    await answer(id, request_id, []),
+    await answer(id, request_id, {}),
   ]
   expect(refusals.map(({ status, body }) => [status, body.error])).toEqual([
     [409, 'waiting_for_input'],
-    [404, 'question_not_found'],
+    [404, 'request_not_found'],
     ...Array.from({ length: 8 }, () => [400, 'invalid_request']),
   ])
   expect(refusals[0]!.body.details.pending).toEqual(asked)
@@ -101,23 +106,23 @@ test('a question is there after a kill and after a stop, and its first answer is
   expect(refusals[3]!.body.message).toContain('key "7"')
 
   const first = { 'Which database?': 'Neither: use a "CSV" file', '1': ['Tests', 'Docs', 'Tests'] }
-  expect(await answer(id, question_id, first)).toMatchObject({ status: 200, body: { status: 'running', pending: 0 } })
+  expect(await answer(id, request_id, first)).toMatchObject({ status: 200, body: { status: 'running', pending: 0 } })
   await settled(id, 'idle')
   await server.restart('SIGKILL')
-  expect(await answer(id, question_id, first), 'the same again').toMatchObject({
+  expect(await answer(id, request_id, first), 'the same again').toMatchObject({
     status: 200,
     body: { status: 'idle' },
   })
   for (const other of [{ '0': 'SQLite' }, { 'Which colour?': 'Red' }])
-    expect(await answer(id, question_id, other)).toMatchObject({ status: 409, body: { error: 'already_answered' } })
+    expect(await answer(id, request_id, other)).toMatchObject({ status: 409, body: { error: 'already_answered' } })
 
   const events = await stage.events(id)
   expect(events.slice(3).map(({ type }) => type)).toEqual([
     'AssistantMessage',
     'ToolUse',
-    'UserQuestion',
+    'RequestOpened',
     'StatusUpdate',
-    'UserAnswer',
+    'RequestAnswered',
     'ToolResult',
     'StatusUpdate',
     'AssistantMessage',
@@ -125,33 +130,43 @@ test('a question is there after a kill and after a stop, and its first answer is
     'StatusUpdate',
   ])
   const answers = { 'Which database?': ['Neither: use a "CSV" file'], 'Which parts?': ['Tests', 'Docs'] }
-  expect(events.find(({ type }) => type === 'UserAnswer')).toMatchObject({ source: 'user', question_id, answers })
-  expect(events.find(({ type }) => type === 'UserQuestion')).toMatchObject({
-    question_id,
-    questions: [
-      { header: 'Database', multi_select: false },
-      { header: 'Parts', multi_select: true },
-    ],
+  expect(events.find(({ type }) => type === 'RequestAnswered')).toMatchObject({
+    kind: 'question',
+    source: 'user',
+    request_id,
+    tool_use_ids: asked[0]!.tool_use_ids,
+    answer: { answers },
+    answered_by: 'user',
   })
-  const page = await readFile(join(import.meta.dirname, '../../docs/questions.md'), 'utf8')
+  expect(events.find(({ type }) => type === 'RequestOpened')).toMatchObject({
+    kind: 'question',
+    request_id,
+    payload: {
+      questions: [
+        { header: 'Database', multi_select: false },
+        { header: 'Parts', multi_select: true },
+      ],
+    },
+  })
+  const page = await readFile(join(import.meta.dirname, '../../docs/requests.md'), 'utf8')
   const [, shownResult = ''] = /^```text\n(.*?)^```$/ms.exec(page)!
   const read = stage.model.requests.at(-1)!.body.messages.find(({ role }) => role === 'tool')
   expect(read).toMatchObject({
-    tool_call_id: asked[0]!.tool_use_id,
-    // As docs/questions.md shows it.
+    tool_call_id: asked[0]!.tool_use_ids[0],
+    // As docs/requests.md shows it.
     content: shownResult.trim().replace('"SQLite"', String.raw`"Neither: use a \"CSV\" file"`),
   })
 })
 
 test('a kill while the answer comes in leaves the question or its answer, and the call one result', async () => {
   const { id, asked } = await ask('one')
-  const { question_id } = asked[0]!
-  const coming = answer(id, question_id, { '0': 'SQLite' }).catch(() => undefined)
+  const { request_id } = asked[0]!
+  const coming = answer(id, request_id, { '0': 'SQLite' }).catch(() => undefined)
   await server.restart('SIGKILL')
   await coming
-  if ((await statusOf(id)) === 'waiting_for_input') await answer(id, question_id, { '0': 'SQLite' })
+  if ((await statusOf(id)) === 'waiting_for_input') await answer(id, request_id, { '0': 'SQLite' })
   await expect.poll(() => statusOf(id)).toMatch(/idle|paused/)
-  expect(await stage.events(id, 'types=UserAnswer')).toHaveLength(1)
+  expect(await stage.events(id, 'types=RequestAnswered')).toMatchObject([{ kind: 'question' }])
   expect(await results(id)).toMatchObject([{ is_error: false, output: expect.stringContaining('"SQLite"') }])
   expect(await stage.events(id, 'types=Result')).toHaveLength(1)
 })
@@ -164,42 +179,44 @@ const asker = (socket: SocketClient) => async (frame: object) => {
 
 test('over a WebSocket the same: the first of two clients answers, the other one learns that, both see it', async () => {
   const id = await stage.create({ tools: 'claude' })
-  const firehose = await subscribe(server.url, '/firehose?types=UserQuestion,UserAnswer')
+  const firehose = await subscribe(server.url, '/firehose?types=RequestOpened,RequestAnswered')
   const sockets = await Promise.all([1, 2].map(() => connect(server.url, `/conversations/${id}/ws`)))
   const [first, second] = sockets.map(asker)
   await first!({ type: 'message', message: { role: 'user', content: 'one' }, run: true })
-  const { question_id } = await sockets[1]!.until(({ type }) => type === 'UserQuestion')
+  const { request_id } = await sockets[1]!.until(({ type }) => type === 'RequestOpened')
   expect(await first!({ type: 'run' })).toMatchObject({
     error: 'waiting_for_input',
-    details: { pending: [{ question_id }] },
+    details: { pending: [{ request_id }] },
   })
-  const say = (answers: object) => ({ type: 'answer', question_id, answers })
+  const say = (answers: object, to = request_id) => ({
+    type: 'answer',
+    request_id: to,
+    answer: { kind: 'question', answers },
+  })
   expect(await first!(say({ nothing: 'x' }))).toMatchObject({ type: 'problem', error: 'invalid_request' })
-  expect(await first!({ type: 'answer', question_id: id, answers: { '0': 'x' } })).toMatchObject({
-    error: 'question_not_found',
-  })
+  expect(await first!(say({ '0': 'x' }, id))).toMatchObject({ error: 'request_not_found' })
   const outcomes = await Promise.all([first!(say({ '0': 'SQLite' })), second!(say({ '0': 'Oracle' }))])
   expect(new Set(outcomes.map(({ of, error }) => of ?? error))).toEqual(new Set(['answer', 'already_answered']))
-  await firehose.until(({ event, data }) => event === 'UserAnswer' && data.question_id === question_id)
+  await firehose.until(({ event, data }) => event === 'RequestAnswered' && data.request_id === request_id)
   firehose.close()
   for (const socket of sockets) {
     await socket.until(({ type }) => type === 'Result')
-    expect(socket.frames.filter(({ type }) => type === 'UserAnswer')).toMatchObject([{ question_id }])
+    expect(socket.frames.filter(({ type }) => type === 'RequestAnswered')).toMatchObject([{ request_id }])
     socket.close()
   }
 })
 
 test('all questions of a turn come first; the other calls wait for the last answer', async () => {
   const { id, asked } = await ask('turn', { confirmation_mode: false })
-  expect(asked.map(({ questions }) => questions[0]!.question)).toEqual(['Which database?', 'Which parts?'])
+  expect(asked.map(({ payload }) => payload.questions[0]!.question)).toEqual(['Which database?', 'Which parts?'])
   expect(await results(id), 'nothing has run').toEqual([])
-  expect((await answer(id, asked[1]!.question_id, { '0': 'Docs' })).body).toEqual({
+  expect((await answer(id, asked[1]!.request_id, { '0': 'Docs' })).body).toEqual({
     status: 'waiting_for_input',
     pending: 1,
   })
   await server.restart('SIGKILL')
   expect(await pending(id)).toEqual([asked[0]])
-  expect((await answer(id, asked[0]!.question_id, { '0': 'SQLite' })).body).toEqual({ status: 'running', pending: 0 })
+  expect((await answer(id, asked[0]!.request_id, { '0': 'SQLite' })).body).toEqual({ status: 'running', pending: 0 })
   await settled(id, 'idle')
   expect((await results(id)).map(({ is_error }) => is_error)).toEqual([false, false, false, false])
   const read = stage.model.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
@@ -224,8 +241,8 @@ test.each([true, false])('a message with run: %s replaces the answer', async (ru
   const reasons = (await stage.events(id, 'types=Result')).map(({ stop_reason }) => stop_reason)
   expect(reasons).toEqual(run ? ['superseded', 'completed'] : ['superseded'])
   expect(await pending(id)).toEqual([])
-  const late = await answer(id, asked[0]!.question_id, { '0': 'SQLite' })
-  expect(late).toMatchObject({ status: 409, body: { error: 'question_closed' } })
+  const late = await answer(id, asked[0]!.request_id, { '0': 'SQLite' })
+  expect(late).toMatchObject({ status: 409, body: { error: 'request_closed' } })
 })
 
 test('a pause keeps the question: it can be answered meanwhile, and a run waits for it again; interrupt closes it', async () => {
@@ -235,13 +252,13 @@ test('a pause keeps the question: it can be answered meanwhile, and a run waits 
   expect(await pending(id)).toEqual(asked)
   expect((await call('POST', id, '/run', { wait: true, timeout: PATIENCE_S })).body.status).toBe('waiting_for_input')
   await call('POST', id, '/pause')
-  expect((await answer(id, asked[0]!.question_id, { '0': 'SQLite' })).body).toEqual({ status: 'paused', pending: 0 })
+  expect((await answer(id, asked[0]!.request_id, { '0': 'SQLite' })).body).toEqual({ status: 'paused', pending: 0 })
   expect((await call('POST', id, '/run', { wait: true, timeout: PATIENCE_S })).body).toMatchObject({
     status: 'idle',
     result: { stop_reason: 'completed' },
   })
   expect(await results(id)).toMatchObject([{ is_error: false }])
-  expect(await stage.events(id, 'types=UserQuestion')).toHaveLength(1)
+  expect(await stage.events(id, 'types=RequestOpened')).toMatchObject([{ kind: 'question' }])
 
   const other = await ask('one')
   await call('POST', other.id, '/pause', { interrupt: true })
@@ -262,8 +279,8 @@ test('reject ends the run without the model; a deleted conversation has no quest
 
   const { id: deleted, asked } = await ask('one')
   expect((await call('DELETE', deleted)).status).toBe(204)
-  expect((await answer(deleted, asked[0]!.question_id, { '0': 'x' })).status).toBe(410)
-  expect((await call('GET', deleted, '/questions')).status).toBe(410)
+  expect((await answer(deleted, asked[0]!.request_id, { '0': 'x' })).status).toBe(410)
+  expect((await call('GET', deleted, '/requests')).status).toBe(410)
 })
 
 test('a task whose agent asks stays running until the answer, also over a kill; cancelling it closes the question', async () => {
@@ -282,7 +299,7 @@ test('a task whose agent asks stays running until the answer, also over a kill; 
   await server.restart('SIGKILL')
   expect([await taskStatus(task), await taskStatus(next)]).toEqual(['running', 'pending'])
   const [question] = await pending(id)
-  await answer(id, question!.question_id, { '0': 'SQLite' })
+  await answer(id, question!.request_id, { '0': 'SQLite' })
   await expect.poll(() => taskStatus(task)).toBe('completed')
   await expect.poll(() => taskStatus(next)).toBe('running')
   await settled(id, 'waiting_for_input')
@@ -302,11 +319,11 @@ test('a question needs no permission in any mode; what else the turn does is dec
   await post(id, 'turn')
   await settled(id, 'waiting_for_confirmation')
   expect(await pending(id)).toEqual([])
-  const [request] = (await call('GET', id, '/permissions')).body.items
-  expect(request.tool_uses.map(({ name }: { name: string }) => name)).toEqual(['Bash', 'Bash'])
-  await call('POST', id, '/approve', { request_id: request.request_id })
+  const [request] = await requestsOf(server.call, id, 'permission')
+  expect(request.payload.tool_uses.map(({ name }: { name: string }) => name)).toEqual(['Bash', 'Bash'])
+  await approve(server.call, id, request.request_id)
   await settled(id, 'waiting_for_input')
-  for (const { question_id } of await pending(id)) await answer(id, question_id, { '0': 'yes' })
+  for (const { request_id } of await pending(id)) await answer(id, request_id, { '0': 'yes' })
   await settled(id, 'idle')
   expect((await results(id)).map(({ is_error }) => is_error)).toEqual([false, false, false, false])
 })
@@ -318,11 +335,11 @@ test('a rule can deny questions, and secrets are hidden in questions and answers
   expect(await results(id)).toMatchObject([{ error_type: 'denied' }])
 
   const { id: other, asked } = await ask('one', { secrets: { TOKEN: 'Which database' } })
-  expect(asked[0]!.questions[0]!.question).toBe('<secret:TOKEN>?')
+  expect(asked[0]!.payload.questions[0]!.question).toBe('<secret:TOKEN>?')
   await call('PUT', other, '/secrets', { secrets: { PASSWORD: 'swordfish' } })
-  await answer(other, asked[0]!.question_id, { '<secret:TOKEN>?': 'it is swordfish' })
+  await answer(other, asked[0]!.request_id, { '<secret:TOKEN>?': 'it is swordfish' })
   await settled(other, 'idle')
-  const events = JSON.stringify(await stage.events(other, 'types=UserAnswer,ToolResult'))
+  const events = JSON.stringify(await stage.events(other, 'types=RequestAnswered,ToolResult'))
   expect(events).toContain('<secret:PASSWORD>')
   expect(events).not.toMatch(/swordfish|Which database/)
 })
@@ -333,15 +350,16 @@ test('a rule that asks puts an approval before the question; the question is the
   await post(id, 'one')
   await settled(id, 'waiting_for_confirmation')
   expect(await pending(id)).toEqual([])
-  const [{ request_id, tool_uses }] = (await call('GET', id, '/permissions')).body.items
-  const [{ tool_use_id, input_hash }] = tool_uses
+  const [{ request_id, payload }] = await requestsOf(server.call, id, 'permission')
+  const [{ tool_use_id, input_hash }] = payload.tool_uses
   const updated_input = { questions: [{ ...DATABASE, question: 'Which of these databases?' }] }
   const decisions = [{ tool_use_id, input_hash, behavior: 'allow', updated_input }]
-  expect((await call('POST', id, `/permissions/${request_id}`, { decisions })).status).toBe(200)
+  const decided = await answerRequest(server.call, id, request_id, { kind: 'permission', decisions })
+  expect(decided.status).toBe(200)
   await settled(id, 'waiting_for_input')
   const [asked] = await pending(id)
-  expect(asked!.questions.map(({ question }) => question)).toEqual(['Which of these databases?'])
-  await answer(id, asked!.question_id, { '0': 'SQLite' })
+  expect(asked!.payload.questions.map(({ question }) => question)).toEqual(['Which of these databases?'])
+  await answer(id, asked!.request_id, { '0': 'SQLite' })
   await settled(id, 'idle')
   expect(await results(id)).toMatchObject([
     { is_error: false, output: expect.stringContaining('"Which of these databases?"="SQLite"') },

@@ -10,6 +10,8 @@ import type { ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { KEY } from '../support/server.ts'
 import { setStage } from '../support/agent.ts'
 import { comparable } from '../support/same-events.ts'
+import type { RequestKind } from '../../src/contract/request-kinds.ts'
+import { answer, requestsOf } from './requests.ts'
 
 /** An estimate would depend on the length of paths. */
 const usage = { prompt_tokens: 10, completion_tokens: 5 }
@@ -82,26 +84,28 @@ async function byRest(): Promise<unknown[]> {
   })
   const call = async (method: string, path: string, body?: unknown) =>
     (await server.call(method, `/conversations/${id}${path}`, body)).body
-  const first = async (path: string) => {
-    await expect.poll(async () => (await call('GET', path)).items).toHaveLength(1)
-    return (await call('GET', path)).items[0]
+  const first = async (kind: RequestKind) => {
+    await expect.poll(() => requestsOf(server.call, id, kind)).toHaveLength(1)
+    return (await requestsOf(server.call, id, kind))[0]
+  }
+  const reply = async ({ request_id }: { request_id: string }, body: object) => {
+    expect((await answer(server.call, id, request_id, body)).status).toBe(200)
   }
   await call('POST', '/messages', { message: { role: 'user', content: 'begin' }, run: true })
-  const { tool_use_id } = await first('/tool-calls')
-  await call('POST', `/tool-results/${tool_use_id}`, { output: { number: 17, status: 'shipped' } })
-  const { request_id, tool_uses } = await first('/permissions')
+  await reply(await first('client_tool'), { kind: 'client_tool', output: { number: 17, status: 'shipped' } })
+  const permission = await first('permission')
+  const { tool_use_id, input_hash } = permission.payload.tool_uses[0]
   const decision = { behavior: 'allow', updated_input: { command: 'mkdir changed' } }
-  const { tool_use_id: asked, input_hash } = tool_uses[0]
-  await call('POST', `/permissions/${request_id}`, { decisions: [{ tool_use_id: asked, input_hash, ...decision }] })
-  const { question_id } = await first('/questions')
-  await call('POST', `/questions/${question_id}`, { answers: { 'Which one?': 'B' } })
+  await reply(permission, { kind: 'permission', decisions: [{ tool_use_id, input_hash, ...decision }] })
+  await reply(await first('question'), { kind: 'question', answers: { 'Which one?': 'B' } })
   await expect.poll(async () => (await call('GET', '')).status).toBe('idle')
   return comparable(await stage.events(id), [cwd, server.home])
 }
 
 test('query() in this process, query() against a server and REST alone leave the same events', async () => {
   const rest = await byRest()
-  expect(rest.map((event) => (event as Event).type)).toContain('ClientToolResult')
+  const answered = (rest as Event[]).filter((event) => event.type === 'RequestAnswered')
+  expect(answered.map(({ kind }) => kind)).toEqual(['client_tool', 'permission', 'question'])
   expect(await byQuery({ persistDir: join(home, 'data') }, 'in-process')).toEqual(rest)
   expect(await byQuery({ server: { baseUrl: server.url, apiKey: KEY } }, 'server')).toEqual(rest)
 })

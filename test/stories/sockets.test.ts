@@ -55,20 +55,21 @@ test('the agent is steered over the socket: approve by hash, run, pause; each fr
     after_seq: 1,
   })
   const ask = async (frame: object) => {
-    const answer = `${Math.random()}`
-    socket.say({ id: answer, ...frame })
-    return await socket.until((told) => told.id === answer && (told.type === 'ack' || told.type === 'problem'))
+    const sent = `${Math.random()}`
+    socket.say({ id: sent, ...frame })
+    return await socket.until((told) => told.id === sent && (told.type === 'ack' || told.type === 'problem'))
   }
 
   expect(await ask({ type: 'pause' })).toMatchObject({ of: 'pause', result: { status: 'idle' } })
   await ask({ type: 'message', message: { role: 'user', content: 'go' }, run: true })
-  const { request_id, tool_uses } = await socket.until(({ type }) => type === 'PermissionRequest')
+  const { request_id, payload } = await socket.until(({ type }) => type === 'RequestOpened')
   expect(await ask({ type: 'run' })).toMatchObject({ type: 'problem', error: 'waiting_for_confirmation' })
-  const { tool_use_id, input_hash } = tool_uses[0]
+  const { tool_use_id, input_hash } = payload.tool_uses[0]
+  const answer = (given: object) => ask({ type: 'answer', request_id, answer: given })
   const decide = (hash: string) =>
-    ask({ type: 'permission', request_id, decisions: [{ tool_use_id, input_hash: hash, behavior: 'allow' }] })
+    answer({ kind: 'permission', decisions: [{ tool_use_id, input_hash: hash, behavior: 'allow' }] })
   expect(await decide('0'.repeat(64))).toMatchObject({ type: 'problem', error: 'input_changed' })
-  expect(await decide(input_hash)).toMatchObject({ type: 'ack', of: 'permission', result: { pending: 0 } })
+  expect(await decide(input_hash)).toMatchObject({ type: 'ack', of: 'answer', result: { pending: 0 } })
   await socket.until(({ type }) => type === 'Result')
 
   await expect.poll(async () => (await ask({ type: 'run' })).type).toBe('ack')
@@ -82,13 +83,12 @@ test('the agent is steered over the socket: approve by hash, run, pause; each fr
     result: { status: 'cancelled' },
   })
   expect(await ask({ type: 'cancel_task', task_id: request_id })).toMatchObject({ error: 'task_not_found' })
-  const answer = { type: 'answer', question_id: request_id, answers: { '0': 'yes' } }
-  expect(await ask(answer)).toMatchObject({ type: 'problem', error: 'question_not_found' })
-
-  expect(await ask({ type: 'network', request_id, behavior: 'deny' })).toMatchObject({
-    type: 'problem',
-    error: 'network_request_not_found',
-  })
+  const ofOtherKinds = [
+    { kind: 'question', answers: { '0': 'yes' } },
+    { kind: 'network', behavior: 'deny' },
+  ]
+  for (const given of ofOtherKinds)
+    expect(await answer(given)).toMatchObject({ type: 'problem', error: 'request_not_found' })
 
   // A key is good for a message whichever way it is sent again.
   const message = { message: { role: 'user', content: 'only once' } }

@@ -7,6 +7,7 @@ import { bash, setStage } from '../support/agent.ts'
 import { asksForSummary } from '../support/chat-requests.ts'
 import { subscribe } from '../support/stream.ts'
 import { ofMain, ofSubagents, task } from '../support/subagents.ts'
+import { answer } from './requests.ts'
 
 type Loop = (n: number) => ScriptedTurn
 
@@ -109,7 +110,7 @@ test('a client whose tool always fails in the same way ends the run', async () =
   const client_tools = [{ name: 'job_status', description: 'Returns it.', input_schema: { type: 'object' } }]
   const id = await stage.create({ tools: [], client_tools })
   const path = `/conversations/${id}`
-  const stream = await subscribe(stage.server.url, `${path}/events/stream?types=ClientToolCall,Result`)
+  const stream = await subscribe(stage.server.url, `${path}/events/stream?types=RequestOpened,Result`)
   const message = { role: 'user', content: 'ask the client' }
   await stage.server.call('POST', `${path}/messages`, { message, run: true })
   let answered = 0
@@ -118,10 +119,8 @@ test('a client whose tool always fails in the same way ends the run', async () =
     seen = data.seq
     if (event === 'Result') expect(data.stop_reason).toBe('stuck')
     if (event === 'Result') break
-    await stage.server.call('POST', `${path}/tool-results/${data.tool_use_id}`, {
-      output: 'no such job',
-      is_error: true,
-    })
+    const failure = { kind: 'client_tool', output: 'no such job', is_error: true }
+    expect((await answer(stage.server.call, id, data.request_id, failure)).status).toBe(200)
     answered++
   }
   expect(answered).toBe(6)

@@ -9,6 +9,7 @@ import { asksForSummary } from '../support/chat-requests.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { subscribe } from '../support/stream.ts'
 import { createPlanner, expectWhole, ofMain, ofSubagents, task } from '../support/subagents.ts'
+import { answer, requestsOf } from './requests.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CHILDREN = join(ROOT, 'test/mcp/children')
@@ -188,15 +189,16 @@ test('a subagent calls a tool of the client, and one of an MCP server', async ()
     mcp: { mcpServers: { odd: { command: process.execPath, args: [join(CHILDREN, 'odd-server.ts')] } } },
   })
   await post(id, 'ask others')
-  const waiting = async () => (await call('GET', `/conversations/${id}/tool-calls`)).body.items
+  const waiting = () => requestsOf(call, id, 'client_tool')
   await poll(waiting).toHaveLength(1)
-  const [{ tool_use_id }] = await waiting()
-  await call('POST', `/conversations/${id}/tool-results/${tool_use_id}`, { output: 'on its way', is_error: false })
+  const [{ request_id, ...request }] = await waiting()
+  expect(request).toMatchObject({ agent_name: 'worker', payload: { name: 'look_up', input: { number: '17' } } })
+  await answer(call, id, request_id, { kind: 'client_tool', output: 'on its way', is_error: false })
   await poll(async () => ofMain(await stage.events(id), 'Result').length).toBe(1)
   const all = await stage.events(id)
   expectWhole(all)
   expect(ofSubagents(all, 'ToolResult')).toMatchObject([{ output: 'on its way' }, { is_error: false }])
-  expect(all.find(({ type }) => type === 'ClientToolCall')).toMatchObject({ agent_name: 'worker' })
+  expect(all.find(({ type }) => type === 'RequestOpened')).toMatchObject({ kind: 'client_tool', agent_name: 'worker' })
 })
 
 test('subagents of subagents: with max_depth 2 those of the second level have none', async () => {

@@ -8,6 +8,8 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { userTexts } from '../support/chat-requests.ts'
 import { until } from '../support/until.ts'
+import { decisionsFor } from '../support/answering-over-http.ts'
+import { answer, approve, requestsOf } from './requests.ts'
 
 type Events = Awaited<ReturnType<Stage['events']>>
 type Plan = Record<string, readonly ScriptedTurn[]>
@@ -176,15 +178,14 @@ describe('the permissions of a subagent', () => {
     await say(id, 'two writers')
     await untilStatus(id, 'waiting_for_confirmation')
     await stage.server.restart('SIGKILL')
-    const { items } = (await call('GET', `/conversations/${id}/permissions`)).body
+    const items = await requestsOf(call, id, 'permission')
     expect(items).toHaveLength(2)
-    expect(items[0]).toMatchObject({ agent_name: 'worker', tool_uses: [{ name: 'Bash' }] })
+    expect(items[0]).toMatchObject({ agent_name: 'worker', payload: { tool_uses: [{ name: 'Bash' }] } })
     expect((await call('POST', `/conversations/${id}/run`)).body.error).toBe('waiting_for_confirmation')
-    await call('POST', `/conversations/${id}/approve`, { request_id: items[0].request_id })
+    await approve(call, id, items[0].request_id)
     await untilStatus(id, 'waiting_for_confirmation')
-    const [use] = items[1].tool_uses
-    const denied = { tool_use_id: use.tool_use_id, input_hash: use.input_hash, behavior: 'deny', message: 'not b' }
-    await call('POST', `/conversations/${id}/permissions/${items[1].request_id}`, { decisions: [denied] })
+    const denied = decisionsFor(items[1], { behavior: 'deny', message: 'not b' })
+    await answer(call, id, items[1].request_id, denied)
     await untilStatus(id, 'idle')
     const all = await stage.events(id)
     expectWhole(all)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
+import { approve, requestsOf } from './requests.ts'
 
 let stage: Stage
 beforeAll(async () => {
@@ -93,9 +94,9 @@ test('an approved search shows nothing of a file that a deny rule names, nor doe
   const statusOf = async () => (await call('GET', `/conversations/${id}`)).body.status
   await expect.poll(statusOf).toBe('waiting_for_confirmation')
   expect(await stage.events(id, 'types=ToolResult'), 'no call of the turn begins before the decision').toEqual([])
-  const [request] = (await call('GET', `/conversations/${id}/permissions`)).body.items
-  expect(request.tool_uses.map((use: { name: string }) => use.name)).toEqual(['Grep', 'Glob', 'Read'])
-  await call('POST', `/conversations/${id}/approve`, { request_id: request.request_id })
+  const [request] = await requestsOf(call, id, 'permission')
+  expect(request.payload.tool_uses.map((use: { name: string }) => use.name)).toEqual(['Grep', 'Glob', 'Read'])
+  await approve(call, id, request.request_id)
   await expect.poll(statusOf).toBe('idle')
   const results = await stage.events(id, 'types=ToolResult')
   expect(results.map(({ error_type }) => error_type)).toEqual([undefined, undefined, undefined, 'denied', undefined])

@@ -7,6 +7,8 @@ import { createClient } from '../../src/client/client.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
+import type { OpenRequestOf } from '../../src/contract/request.ts'
+import { decisionsIn } from '../support/answering.ts'
 
 let stage: Stage
 let client: AgentServerClient
@@ -51,13 +53,13 @@ test('starts a run and waits for it', async () => {
 test('allows a call, denies the next one, and waits after each decision', async () => {
   const conversation = await create({ confirmation_mode: true })
   expect(await conversation.sendAndWait('remove the old files')).toMatchObject({ status: 'waiting_for_confirmation' })
-  const [asked] = await conversation.permissions.list().all()
-  await conversation.permissions.allow(asked!)
+  const [asked] = await conversation.requests.list({ kinds: ['permission'] }).all()
+  await conversation.requests.allow(asked as OpenRequestOf<'permission'>)
   expect(await conversation.wait()).toMatchObject({ status: 'waiting_for_confirmation' })
-  const { items } = await conversation.permissions.list()
-  await conversation.permissions.deny(items[0]!, { message: 'Keep it.' })
+  const { items } = await conversation.requests.list()
+  await conversation.requests.deny(items[0] as OpenRequestOf<'permission'>, { message: 'Keep it.' })
   expect(await conversation.wait()).toMatchObject({ result: { final_text: 'Removed one.' } })
-  const decisions = await conversation.listEvents({ types: ['PermissionDecision'] }).all()
+  const decisions = decisionsIn(await conversation.listEvents({ types: ['RequestAnswered'] }).all())
   expect(decisions.map(({ behavior, message }) => [behavior, message])).toEqual([
     ['allow', undefined],
     ['deny', 'Keep it.'],

@@ -10,6 +10,7 @@ import { SettingNames } from '../settings/setting-names.ts'
 import { startRun } from '../start-run.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
+import type { ShownRequest } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
 import { reduce } from './state/reduce.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
@@ -123,7 +124,7 @@ export class ChatSession {
 
   async #catchUp(): Promise<void> {
     if (this.#seq === 0 && this.view.last_seq > 1) await this.#readEarlier()
-    this.dispatch({ type: 'Pending', pending: await this.#readPending() })
+    this.dispatch({ type: 'Pending', requests: await this.#readRequests() })
     this.dispatch({ type: 'Connection', isConnected: true })
   }
 
@@ -137,13 +138,9 @@ export class ChatSession {
   }
 
   /** What waits may have been asked long ago. */
-  async #readPending() {
-    const { permissions, questions, networkRequests } = this.conversation
-    const [asked, asking, network] = await Promise.all([permissions.list(), questions.list(), networkRequests.list()])
-    const approvals = asked.items.flatMap(({ request_id: requestId, tool_uses, agent_name: agent }) =>
-      tool_uses.filter(({ decision }) => decision === undefined).map((call) => ({ requestId, call, agent })),
-    )
-    return { approvals, questions: asking.items, networkApprovals: network.items }
+  async #readRequests(): Promise<ShownRequest[]> {
+    const { items } = await this.conversation.requests.list({ kinds: ['permission', 'question', 'network'] })
+    return items.filter((request) => request.kind !== 'client_tool' && request.kind !== 'hook')
   }
 
   /** Returns why the connection was lost; undefined if the conversation was deleted. */

@@ -4,7 +4,7 @@ import type { ProjectSettings } from '../../contract/project/project-settings.ts
 import type { ChatOptions } from '../chat-seam.ts'
 import type { ChatContext } from './commands/command.ts'
 import { allCommands, readCommand } from './commands/commands.ts'
-import { AnswerPanels, cached } from './input/answer-panels.ts'
+import { AnswerPanels, cached, isWaiting } from './input/answer-panels.ts'
 import { approvalLines, editableText, editedInput } from './input/approval-text.ts'
 import { Completion } from './input/completion.ts'
 import { FileCompletion } from './input/file-completion.ts'
@@ -231,7 +231,7 @@ export class Chat {
   #endEditing(isCancelled = false): void {
     const edited = this.#editing && approvalId(this.#editing.approval)
     if (edited === undefined) return
-    if (!isCancelled && this.#session.state.approvals.some((approval) => approvalId(approval) === edited)) return
+    if (!isCancelled && isWaiting(this.#session.state, edited)) return
     this.#editing = undefined
     this.#screen.draft = ''
     this.#redraw()

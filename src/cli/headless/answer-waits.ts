@@ -18,34 +18,28 @@ const DENIAL =
 const NO_ANSWER =
   'Nobody can answer: the run is not interactive. Decide yourself and say what you assumed, or end with your question.'
 
-const NOT_PENDING: ReadonlySet<string> = new Set([
-  'already_decided',
-  'already_answered',
-  'permission_not_found',
-  'question_not_found',
-  'question_closed',
-  'network_request_not_found',
-])
+const NOT_PENDING: ReadonlySet<string> = new Set(['already_answered', 'request_not_found', 'request_closed'])
 
-export type Wait = EventOf<'PermissionRequest' | 'NetworkRequest' | 'UserQuestion'>
+/** What nobody else answers. */
+export type Wait = EventOf<'RequestOpened'> & { readonly kind: 'permission' | 'question' | 'network' }
 
-export const isWait = (event: Event): event is Wait =>
-  event.type === 'PermissionRequest' || event.type === 'NetworkRequest' || event.type === 'UserQuestion'
+export const isWait = (event: Event): event is Wait => event.type === 'RequestOpened' && event.kind !== 'client_tool'
 
 /** Returns what it has denied: nothing if another client has answered. */
-export async function answerWait(conversation: ConversationHandle, event: Wait): Promise<readonly Denied[]> {
-  switch (event.type) {
-    case 'PermissionRequest':
-      return (await wasFirst(conversation.permissions.deny(event, { message: DENIAL })))
-        ? event.tool_uses.map(({ name, input, reason, rules = [] }) => ({ tool: name, input, reason, rules }))
+export async function answerWait({ requests }: ConversationHandle, event: Wait): Promise<readonly Denied[]> {
+  const { request_id: id, kind, payload } = event
+  switch (kind) {
+    case 'permission':
+      return (await wasFirst(requests.deny({ request_id: id, payload }, { message: DENIAL })))
+        ? payload.tool_uses.map(({ name, input, reason, rules = [] }) => ({ tool: name, input, reason, rules }))
         : []
-    case 'NetworkRequest':
-      return (await wasFirst(conversation.networkRequests.decide(event.request_id, { behavior: 'deny' })))
-        ? [{ tool: 'network', input: `${event.host}:${event.port}`, reason: 'The host is not listed.', rules: [] }]
+    case 'network':
+      return (await wasFirst(requests.answer(id, { kind, behavior: 'deny' })))
+        ? [{ tool: 'network', input: `${payload.host}:${payload.port}`, reason: 'The host is not listed.', rules: [] }]
         : []
-    case 'UserQuestion': {
-      const answers = Object.fromEntries(event.questions.map((_, at) => [String(at), NO_ANSWER]))
-      await wasFirst(conversation.questions.answer(event.question_id, { answers }))
+    case 'question': {
+      const answers = Object.fromEntries(payload.questions.map((_, at) => [String(at), NO_ANSWER]))
+      await wasFirst(requests.answer(id, { kind, answers }))
       return []
     }
   }

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { UserInput } from '../../contract/message.ts'
 import { describeIssue } from '../../contract/problem.ts'
-import { AnswerFrame, NetworkFrame, PauseFrame, PermissionFrame } from '../../contract/socket.ts'
+import { AnswerFrame, PauseFrame } from '../../contract/socket.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { readLines } from './read-stdin.ts'
 
@@ -17,7 +17,7 @@ const Message = z.union([
 const RunLine = z.strictObject({ type: z.literal('run') })
 
 /** What a client can send on a WebSocket while a run is active. */
-const AnswerLine = z.discriminatedUnion('type', [PermissionFrame, NetworkFrame, AnswerFrame, PauseFrame])
+const AnswerLine = z.discriminatedUnion('type', [AnswerFrame, PauseFrame])
 export type AnswerLine = z.infer<typeof AnswerLine>
 
 /** What a run begins with: a message, or only the conversation so far. */

@@ -82,15 +82,8 @@ async function send(conversation: ConversationHandle, answer: AnswerLine): Promi
 
 async function execute(conversation: ConversationHandle, answer: AnswerLine): Promise<object> {
   switch (answer.type) {
-    case 'permission':
-      return await conversation.permissions.decide(answer.request_id, { decisions: answer.decisions })
-    case 'network':
-      return await conversation.networkRequests.decide(answer.request_id, {
-        behavior: answer.behavior,
-        remember: answer.remember,
-      })
     case 'answer':
-      return await conversation.questions.answer(answer.question_id, { answers: answer.answers })
+      return await conversation.requests.answer(answer.request_id, answer.answer)
     case 'pause':
       return await conversation.pause({ interrupt: answer.interrupt })
   }

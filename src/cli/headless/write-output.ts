@@ -125,8 +125,8 @@ function isShown(event: Event): boolean {
     case 'SystemInit':
     case 'UserMessage':
     case 'ConfigUpdate':
-    case 'PermissionDecision':
-    case 'UserAnswer':
+    case 'RequestAnswered':
+    case 'RequestClosed':
     case 'Result':
     case 'ErrorEvent':
       return false

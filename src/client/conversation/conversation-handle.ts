@@ -14,18 +14,9 @@ import { listOf } from '../request/list.ts'
 import { CallbacksClient } from './callbacks.ts'
 import { CommandsClient } from './commands.ts'
 import { FilesClient } from './files.ts'
-import {
-  ClientHooksClient,
-  HookRequestsClient,
-  McpServersClient,
-  NetworkRequestsClient,
-  PermissionRulesClient,
-  QuestionsClient,
-  SecretsClient,
-  ToolCallsClient,
-} from './small-parts.ts'
-import { PermissionsClient } from './permissions.ts'
+import { ClientHooksClient, McpServersClient, PermissionRulesClient, SecretsClient } from './small-parts.ts'
 import { ProcessesClient, ShellSessionsClient } from './processes.ts'
+import { RequestsClient } from './requests.ts'
 import { TasksClient } from './tasks.ts'
 import type { RunSummary } from './wait-for-end.ts'
 import { END_TYPES, endAfter, outcomeIn } from './wait-for-end.ts'
@@ -41,17 +32,13 @@ export class ConversationHandle {
   readonly clientHooks: ClientHooksClient
   readonly commands: CommandsClient
   readonly files: FilesClient
-  readonly hookRequests: HookRequestsClient
   readonly mcp: McpServersClient
-  readonly networkRequests: NetworkRequestsClient
-  readonly permissions: PermissionsClient
   readonly permissionRules: PermissionRulesClient
   readonly processes: ProcessesClient
-  readonly questions: QuestionsClient
+  readonly requests: RequestsClient
   readonly secrets: SecretsClient
   readonly shellSessions: ShellSessionsClient
   readonly tasks: TasksClient
-  readonly toolCalls: ToolCallsClient
   readonly #api: Api
   readonly #source: StreamSource
 
@@ -64,17 +51,13 @@ export class ConversationHandle {
     this.clientHooks = new ClientHooksClient(api, id)
     this.commands = new CommandsClient(api, id)
     this.files = new FilesClient(api, id)
-    this.hookRequests = new HookRequestsClient(api, id)
     this.mcp = new McpServersClient(api, id)
-    this.networkRequests = new NetworkRequestsClient(api, id)
-    this.permissions = new PermissionsClient(api, id)
     this.permissionRules = new PermissionRulesClient(api, id)
     this.processes = new ProcessesClient(api, id)
-    this.questions = new QuestionsClient(api, id)
+    this.requests = new RequestsClient(api, id)
     this.secrets = new SecretsClient(api, id)
     this.shellSessions = new ShellSessionsClient(api, id)
     this.tasks = new TasksClient(api, id)
-    this.toolCalls = new ToolCallsClient(api, id)
   }
 
   get(options?: CallOptions) {
@@ -156,6 +139,11 @@ export class ConversationHandle {
   /** Replaces earlier events by a summary in what the model reads. */
   compact(body?: BodyOf<'compactConversation'>, options?: CallOptions) {
     return this.#api.call('compactConversation', { params: this, body }, options)
+  }
+
+  /** Denies every call that waits, closes every question, and ends the run. */
+  reject(body?: BodyOf<'reject'>, options?: CallOptions) {
+    return this.#api.call('reject', { params: this, body }, options)
   }
 
   /** Sets whether tool calls wait for a decision. */

@@ -1,5 +1,5 @@
-/** The parts of a conversation with two or three operations: rules, questions, hooks, network requests, secrets, MCP servers. */
-import type { BodyOf, QueryFor } from '../operations/operations.ts'
+/** The parts of a conversation with two or three operations: rules, hooks, secrets, MCP servers. */
+import type { BodyOf } from '../operations/operations.ts'
 import type { Api, CallOptions } from '../request/api.ts'
 import { listOf } from '../request/list.ts'
 
@@ -24,29 +24,6 @@ export class PermissionRulesClient extends Part {
   }
 }
 
-/** Questions that the agent asks. */
-export class QuestionsClient extends Part {
-  list(options?: CallOptions) {
-    return listOf(() => this.api.call('listQuestions', { params: { id: this.id } }, options))
-  }
-
-  answer(question_id: string, body: BodyOf<'answerQuestion'>, options?: CallOptions) {
-    return this.api.call('answerQuestion', { params: { id: this.id, question_id }, body }, options)
-  }
-}
-
-/** Calls of client tools that wait for a client. */
-export class ToolCallsClient extends Part {
-  list(options?: CallOptions) {
-    return listOf(() => this.api.call('listToolCalls', { params: { id: this.id } }, options))
-  }
-
-  /** Sends the result of a call that this client has executed. The first result counts; the same one again changes nothing. */
-  answer(tool_use_id: string, body: BodyOf<'postToolResult'>, options?: CallOptions) {
-    return this.api.call('postToolResult', { params: { id: this.id, tool_use_id }, body }, options)
-  }
-}
-
 /** Hooks that clients answer, by the name of the client. */
 export class ClientHooksClient extends Part {
   list(options?: CallOptions) {
@@ -60,29 +37,6 @@ export class ClientHooksClient extends Part {
 
   remove(client: string, options?: CallOptions) {
     return this.api.call('deleteClientHooks', { params: { id: this.id, client } }, options)
-  }
-}
-
-/** Hooks that wait for an answer of a client. */
-export class HookRequestsClient extends Part {
-  list(query: QueryFor<'listHookRequests'> = {}, options?: CallOptions) {
-    return listOf(() => this.api.call('listHookRequests', { params: { id: this.id }, query }, options))
-  }
-
-  /** The first answer counts; the same one again changes nothing. */
-  answer(request_id: string, body: BodyOf<'answerHook'>, options?: CallOptions) {
-    return this.api.call('answerHook', { params: { id: this.id, request_id }, body }, options)
-  }
-}
-
-/** Connections of commands that wait for a decision. */
-export class NetworkRequestsClient extends Part {
-  list(options?: CallOptions) {
-    return listOf(() => this.api.call('listNetworkRequests', { params: { id: this.id } }, options))
-  }
-
-  decide(request_id: string, body: BodyOf<'decideNetworkRequest'>, options?: CallOptions) {
-    return this.api.call('decideNetworkRequest', { params: { id: this.id, request_id }, body }, options)
   }
 }
 

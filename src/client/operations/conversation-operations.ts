@@ -1,6 +1,5 @@
 /** The operations of one conversation: its configuration, its runs, its events and what waits for a user. */
 import type { AgentInfo } from '../../contract/agent-info.ts'
-import type { PendingToolCalls, PostToolResult, ToolResultAccepted } from '../../contract/client-tools/client-tool.ts'
 import type { Compacted, CompactRequest } from '../../contract/compaction/request.ts'
 import type { ConversationView, ForkConversation, UpdateConfig } from '../../contract/conversation.ts'
 import type { Event } from '../../contract/events/event.ts'
@@ -12,29 +11,19 @@ import type {
   PostedClientEvent,
   StreamEvents,
 } from '../../contract/events/events-api.ts'
-import type { AnswerQuestion, PendingQuestions, QuestionAnswered } from '../../contract/events/questions.ts'
-import type {
-  ClientHooksList,
-  ClientHooksView,
-  HookAnswerAccepted,
-  HookRequests,
-  ListHookRequests,
-  PostHookAnswer,
-  PutClientHooks,
-} from '../../contract/hooks/client-hooks.ts'
+import type { ClientHooksList, ClientHooksView, PutClientHooks } from '../../contract/hooks/client-hooks.ts'
 import type { AuthorizeMcpServer } from '../../contract/mcp/mcp-oauth.ts'
 import type { McpServerList, McpServerView } from '../../contract/mcp/mcp-status.ts'
-import type { DecideNetworkRequest, NetworkDecisionAnswer, PendingNetworkRequests } from '../../contract/network.ts'
 import type { Count } from '../../contract/page.ts'
+import type { PermissionRulesView, RejectRequest, SetConfirmation } from '../../contract/permission.ts'
 import type {
-  ApproveRequest,
-  DecidePermission,
-  PendingPermissions,
-  PermissionAnswer,
-  PermissionRulesView,
-  RejectRequest,
-  SetConfirmation,
-} from '../../contract/permission.ts'
+  AnswerRequest,
+  ListOpenRequests,
+  OpenRequest,
+  OpenRequests,
+  RequestAccepted,
+  ShowRequest,
+} from '../../contract/request.ts'
 import type {
   PauseRequest,
   PostedMessage,
@@ -69,43 +58,25 @@ export const CONVERSATION_OPERATIONS = {
   setConfirmation: post('/conversations/{id}/confirmation')
     .sends<typeof SetConfirmation>()
     .returns<typeof ConversationView>(),
-  listPermissions: get('/conversations/{id}/permissions').returns<typeof PendingPermissions>(),
-  decidePermission: post('/conversations/{id}/permissions/{request_id}')
-    .sends<typeof DecidePermission>()
-    .returns<typeof PermissionAnswer>(),
-  approve: post('/conversations/{id}/approve').sends<typeof ApproveRequest>().returns<typeof PermissionAnswer>(),
-  reject: post('/conversations/{id}/reject').sends<typeof RejectRequest>().returns<typeof PermissionAnswer>(),
+  reject: post('/conversations/{id}/reject').sends<typeof RejectRequest>().returns<typeof RequestAccepted>(),
   listPermissionRules: get('/conversations/{id}/permission-rules').returns<typeof PermissionRulesView>(),
   replacePermissionRules: put('/conversations/{id}/permission-rules')
     .sends<typeof PermissionRulesView>()
     .returns<typeof PermissionRulesView>(),
 
-  listQuestions: get('/conversations/{id}/questions').returns<typeof PendingQuestions>(),
-  answerQuestion: post('/conversations/{id}/questions/{question_id}')
-    .sends<typeof AnswerQuestion>()
-    .returns<typeof QuestionAnswered>(),
-
-  listToolCalls: get('/conversations/{id}/tool-calls').returns<typeof PendingToolCalls>(),
-  postToolResult: post('/conversations/{id}/tool-results/{tool_use_id}')
-    .sends<typeof PostToolResult>()
-    .returns<typeof ToolResultAccepted>(),
+  listRequests: get('/conversations/{id}/requests').filters<typeof ListOpenRequests>().returns<typeof OpenRequests>(),
+  getRequest: get('/conversations/{id}/requests/{request_id}')
+    .filters<typeof ShowRequest>()
+    .returns<typeof OpenRequest>(),
+  answerRequest: post('/conversations/{id}/requests/{request_id}')
+    .sends<typeof AnswerRequest>()
+    .returns<typeof RequestAccepted>(),
 
   listClientHooks: get('/conversations/{id}/client-hooks').returns<typeof ClientHooksList>(),
   putClientHooks: put('/conversations/{id}/client-hooks/{client}')
     .sends<typeof PutClientHooks>()
     .returns<typeof ClientHooksView>(),
   deleteClientHooks: remove('/conversations/{id}/client-hooks/{client}'),
-  listHookRequests: get('/conversations/{id}/hook-requests')
-    .filters<typeof ListHookRequests>()
-    .returns<typeof HookRequests>(),
-  answerHook: post('/conversations/{id}/hook-requests/{request_id}')
-    .sends<typeof PostHookAnswer>()
-    .returns<typeof HookAnswerAccepted>(),
-
-  listNetworkRequests: get('/conversations/{id}/network-requests').returns<typeof PendingNetworkRequests>(),
-  decideNetworkRequest: post('/conversations/{id}/network-requests/{request_id}')
-    .sends<typeof DecideNetworkRequest>()
-    .returns<typeof NetworkDecisionAnswer>(),
 
   listMcpServers: get('/conversations/{id}/mcp').returns<typeof McpServerList>(),
   authorizeMcpServer: post('/conversations/{id}/mcp/{server_name}/authorize')

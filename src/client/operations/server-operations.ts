@@ -18,6 +18,7 @@ import type {
 import type { Count } from '../../contract/page.ts'
 import type { Alive, Info, Readiness } from '../../contract/server.ts'
 import type { StreamFirehose } from '../../contract/events/events-api.ts'
+import type { ListAllRequests, WaitingRequests } from '../../contract/request.ts'
 import { get, post, postOnce, remove } from './operation.ts'
 
 export const SERVER_OPERATIONS = {
@@ -36,6 +37,7 @@ export const SERVER_OPERATIONS = {
   createStreamTicket: post('/stream-tickets').sends<typeof CreateStreamTicket>().returns<typeof StreamTicket>(),
 
   createConversation: postOnce('/conversations').sends<typeof CreateConversation>().returns<typeof ConversationView>(),
+  listAllRequests: get('/requests').filters<typeof ListAllRequests>().returns<typeof WaitingRequests>(),
   listConversations: get('/conversations').filters<typeof ListConversations>().returns<typeof ConversationPage>(),
   countConversations: get('/conversations/count').filters<typeof CountConversations>().returns<typeof Count>(),
   streamFirehose: get('/firehose').filters<typeof StreamFirehose>(),

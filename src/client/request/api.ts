@@ -22,7 +22,7 @@ export type CallInput<Id extends OperationId> = Given<'params', ParamsFor<Id>> &
   Given<'body', BodyOf<Id>>
 type Given<Name extends string, Type> = unknown extends Type
   ? unknown
-  : Type extends undefined
+  : [Type] extends [undefined]
     ? unknown
     : {} extends Type
       ? { readonly [K in Name]?: Type | undefined }

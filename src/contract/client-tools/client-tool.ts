@@ -1,6 +1,5 @@
 /** Tools that clients execute: how they are declared, listed while they wait, and answered. */
 import { z } from 'zod'
-import { Status } from '../events/status.ts'
 
 const MAX_CLIENT_TOOLS = 128
 export const DEFAULT_CLIENT_TOOL_TIMEOUT_S = 300
@@ -71,38 +70,15 @@ export const ClientTools = z
   .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, {
     error: 'two tools have the same name',
   })
-  .describe('Tools that clients execute: each call is a `ClientToolCall`, which a client answers.')
+  .describe('Tools that clients execute: each call is a request of the kind `client_tool`, which a client answers.')
 
-export const PendingToolCalls = z
-  .object({
-    items: z.array(
-      z.object({
-        tool_use_id: z.string(),
-        name: z.string(),
-        input: z.record(z.string(), z.unknown().describe('A JSON value.')).describe('The input to execute.'),
-        asked_at: z.iso.datetime(),
-        deadline: z.iso.datetime(),
-      }),
-    ),
-  })
-  .meta({ id: 'PendingToolCalls' })
-export type PendingToolCalls = z.infer<typeof PendingToolCalls>
-
-export const PostToolResult = z
-  .strictObject({
-    output: z
-      .unknown()
-      .refine((output) => output !== undefined, { error: 'is required' })
-      .describe('What the model reads: text, a list of text and image parts, or any other JSON value.'),
-    is_error: z.boolean().default(false).describe('Whether the call failed. Then `output` says why.'),
-  })
-  .meta({ id: 'PostToolResult', examples: [{ output: { number: '17', status: 'shipped' } }] })
-export type PostToolResult = z.infer<typeof PostToolResult>
-
-export const ToolResultAccepted = z
-  .object({ status: Status, pending: z.int().nonnegative().describe('Number of calls that still wait for a client.') })
-  .meta({ id: 'ToolResultAccepted', examples: [{ status: 'running', pending: 0 }] })
-export type ToolResultAccepted = z.infer<typeof ToolResultAccepted>
+export const PostToolResult = z.strictObject({
+  output: z
+    .unknown()
+    .refine((output) => output !== undefined, { error: 'is required' })
+    .describe('What the model reads: text, a list of text and image parts, or any other JSON value.'),
+  is_error: z.boolean().default(false).describe('Whether the call failed. Then `output` says why.'),
+})
 
 function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false

@@ -1,7 +1,6 @@
 /** The events of the agent: its answers, its tool calls, and the end of its runs. */
 import { z } from 'zod'
 import { AssistantPart, Usage, UsageByModel } from '../message.ts'
-import { DefinitionHash } from '../permission.ts'
 import { byAgent, byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 import { ErrorType, StopReason, ToolErrorType } from './status.ts'
 
@@ -54,41 +53,6 @@ export const ToolResult = Envelope.extend({
   context: z.string().optional().describe('What hooks added for the model, appended to the output.'),
   advice: z.string().optional().describe('Advice of the server for the model, appended to the output.'),
 }).meta({ id: 'ToolResult' })
-
-export const PermissionRequest = Envelope.extend({
-  ...byEnvironment,
-  ...InRun,
-  ...InSubagent,
-  type: z.literal('PermissionRequest'),
-  request_id: z.uuid(),
-  tool_uses: z.array(
-    z.object({
-      tool_use_id: z.string(),
-      name: z.string(),
-      input: z.unknown().describe('The arguments of the call: an object, or text if the model sent no JSON object.'),
-      input_hash: z.string().describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.'),
-      definition_hash: DefinitionHash.optional(),
-      reason: z.string(),
-      rules: z.array(z.string()).optional().describe('The rules that `remember` adds.'),
-    }),
-  ),
-}).meta({ id: 'PermissionRequest' })
-
-export const PermissionDecision = Envelope.extend({
-  source: z.enum(['user', 'environment']),
-  ...InRun,
-  ...InSubagent,
-  type: z.literal('PermissionDecision'),
-  request_id: z.uuid(),
-  tool_use_id: z.string(),
-  input_hash: z.string(),
-  behavior: z.enum(['allow', 'deny']),
-  updated_input: z.unknown().optional().describe('The input that ran instead.'),
-  message: z.string().optional(),
-  decided_by: z
-    .enum(['user', 'superseded', 'hook', 'callback'])
-    .describe('`hook`: a PermissionRequest hook. `callback`: the mode, because no hook answered.'),
-}).meta({ id: 'PermissionDecision' })
 
 export const ModelRetry = Envelope.extend({
   ...byEnvironment,

@@ -22,18 +22,12 @@ export function describeEvent(event: Event): string {
       return event.is_error
         ? `failed (${event.error_type}): ${short(event.error_message ?? '')}`
         : `result: ${short(asText(event.output))}`
-    case 'PermissionRequest':
-      return `waits for a decision: ${short(event.tool_uses.map((use) => `${use.name}: ${inputText(use.input)}`).join('; '))}`
-    case 'PermissionDecision':
-      return `${event.behavior} ${event.tool_use_id} (${event.decided_by})`
-    case 'UserQuestion':
-      return `asks the user: ${short(event.questions.map(({ question }) => question).join('; '))}`
-    case 'UserAnswer':
-      return `answered: ${short(Object.values(event.answers).flat().join('; '))}`
-    case 'ClientToolCall':
-      return `waits for a client: ${event.name}: ${short(inputText(event.input))}`
-    case 'ClientToolResult':
-      return `a client ${event.is_error ? 'reported an error' : 'answered'}: ${short(asText(event.output))}`
+    case 'RequestOpened':
+      return describeRequest(event)
+    case 'RequestAnswered':
+      return `${describeAnswer(event)} (${event.answered_by})`
+    case 'RequestClosed':
+      return `the ${event.kind} request ${event.request_id} was closed (${event.reason})`
     case 'StatusUpdate':
       return `${event.previous_status} -> ${event.status} (${event.reason})`
     case 'ConfigUpdate':
@@ -50,10 +44,6 @@ export function describeEvent(event: Event): string {
       return `forked from ${event.from_conversation_id} at ${event.from_seq}`
     case 'ClientEvent':
       return `${event.name}: ${short(asText(event.data ?? ''))}`
-    case 'NetworkRequest':
-      return `waits for a decision: ${event.host}:${event.port}`
-    case 'NetworkDecision':
-      return `${event.behavior} ${event.host}:${event.port} (${event.decided_by})`
     case 'NetworkAccess':
       return `network: ${event.allowed ? 'allowed' : 'refused'} ${event.host}${event.port === undefined ? '' : `:${event.port}`} ${event.count} times (${event.reason})`
     case 'HookEvent':
@@ -74,6 +64,32 @@ export function describeEvent(event: Event): string {
       return `done: ${event.stop_reason} after ${event.steps} steps, ${Math.round(event.duration_ms)} ms`
     default:
       return event satisfies never
+  }
+}
+
+function describeRequest({ kind, payload }: EventOf<'RequestOpened'>): string {
+  switch (kind) {
+    case 'permission':
+      return `waits for a decision: ${short(payload.tool_uses.map((use) => `${use.name}: ${inputText(use.input)}`).join('; '))}`
+    case 'question':
+      return `asks the user: ${short(payload.questions.map(({ question }) => question).join('; '))}`
+    case 'client_tool':
+      return `waits for a client: ${payload.name}: ${short(inputText(payload.input))}`
+    case 'network':
+      return `waits for a decision: ${payload.host}:${payload.port}`
+  }
+}
+
+function describeAnswer({ kind, answer }: EventOf<'RequestAnswered'>): string {
+  switch (kind) {
+    case 'permission':
+      return answer.decisions.map(({ behavior, tool_use_id }) => `${behavior} ${tool_use_id}`).join(', ')
+    case 'question':
+      return `answered: ${short(Object.values(answer.answers).flat().join('; '))}`
+    case 'client_tool':
+      return `a client ${answer.is_error ? 'reported an error' : 'answered'}: ${short(asText(answer.output))}`
+    case 'network':
+      return answer.behavior
   }
 }
 

@@ -1,16 +1,6 @@
 /** Every event of a conversation: one discriminated union on `type`. Transient events are in `transient-event.ts`. */
 import { z } from 'zod'
-import {
-  AssistantMessage,
-  ToolUse,
-  ToolResult,
-  PermissionRequest,
-  PermissionDecision,
-  ModelRetry,
-  OutputRequest,
-  ErrorEvent,
-  Result,
-} from './agent-events.ts'
+import { AssistantMessage, ToolUse, ToolResult, ModelRetry, OutputRequest, ErrorEvent, Result } from './agent-events.ts'
 import {
   SystemInit,
   UserMessage,
@@ -25,14 +15,13 @@ import {
   McpServerUpdate,
 } from './conversation-events.ts'
 import { Condensation } from './condensation.ts'
-import { UserAnswer, UserQuestion } from './questions.ts'
-import { ClientToolCall, ClientToolResult } from './client-tool-events.ts'
+import { RequestAnswered, RequestClosed, RequestOpened } from './request-events.ts'
 import { HookEvent } from './hook-events.ts'
 import { SubagentStart } from './subagent-events.ts'
-import { NetworkRequest, NetworkDecision, NetworkAccess } from './network-events.ts'
+import { NetworkAccess } from './network-events.ts'
 
 /** The highest schema version that this server understands. A log with a higher one can be read, but not run. */
-export const EVENT_VERSION = 2
+export const EVENT_VERSION = 3
 
 /** Every durable event. */
 export const Event = z
@@ -42,12 +31,9 @@ export const Event = z
     AssistantMessage,
     ToolUse,
     ToolResult,
-    PermissionRequest,
-    PermissionDecision,
-    UserQuestion,
-    UserAnswer,
-    ClientToolCall,
-    ClientToolResult,
+    RequestOpened,
+    RequestAnswered,
+    RequestClosed,
     StatusUpdate,
     ConfigUpdate,
     SecretsUpdate,
@@ -57,8 +43,6 @@ export const Event = z
     ForkedFrom,
     SubagentStart,
     ClientEvent,
-    NetworkRequest,
-    NetworkDecision,
     NetworkAccess,
     HookEvent,
     McpServerUpdate,
@@ -73,23 +57,29 @@ export type Event = z.infer<typeof Event>
 export type EventType = Event['type']
 export type EventOf<T extends EventType> = Extract<Event, { type: T }>
 
-export const EVENT_TYPES = Event.options.map((option) => option.shape.type.value)
+export const EVENT_TYPES = Event.options.map((option) =>
+  'shape' in option ? option.shape.type.value : option.options[0].shape.type.value,
+)
 export const EventTypeName = z.enum(EVENT_TYPES).meta({ id: 'EventType' })
 
 /** What a writer passes to the log; the log adds the rest of the envelope. */
 export type EventDraft = {
-  [T in EventType]: Omit<EventOf<T>, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version'>
+  [T in EventType]: DraftOf<EventOf<T>>
 }[EventType]
 
+type DraftOf<E> = E extends Event ? Omit<E, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version'> : never
+
 /**
- * Returns the schema version to write. It is 2 for settings with permission rules or modes, for questions and for
- * compactions: a server that understands version 1 only would ignore them, run calls that the rules deny or that wait for
- * an answer, and send what no longer fits the model.
+ * Returns the schema version to write. It is 3 for requests, and 2 for settings with permission rules or modes and for
+ * compactions: a server that understands earlier versions only would ignore them, run calls that the rules deny or that
+ * wait for an answer, and send what no longer fits the model.
  */
 export function versionOf(draft: EventDraft): number {
   switch (draft.type) {
-    case 'UserQuestion':
-    case 'UserAnswer':
+    case 'RequestOpened':
+    case 'RequestAnswered':
+    case 'RequestClosed':
+      return 3
     case 'Condensation':
     case 'SubagentStart':
       return 2

@@ -101,30 +101,11 @@ export type HookRequestEnded = z.infer<typeof HookRequestEnded>
 
 export type HookFrame = HookRequest | HookRequestEnded
 
-export const ListHookRequests = z.strictObject({ client: HookClientName.optional() })
-
-export const HookRequests = z.object({ items: z.array(HookRequest) }).meta({ id: 'HookRequests' })
-export type HookRequests = z.infer<typeof HookRequests>
-
 /** One of the three. */
-export const PostHookAnswer = z
-  .strictObject({
-    output: HookOutput.optional().describe(
-      'What a command hook writes to its standard output as JSON. `{}` continues unchanged.',
-    ),
-    text: z.string().optional().describe('What a command hook writes as text: context at some points.'),
-    error: z.string().min(1).max(MAX_ERROR_CHARS).optional().describe('The hook has failed; this says why.'),
-  })
-  .meta({
-    id: 'PostHookAnswer',
-    examples: [
-      { output: { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'deny' } } },
-      { error: 'The policy service is down.' },
-    ],
-  })
-export type PostHookAnswer = z.infer<typeof PostHookAnswer>
-
-export const HookAnswerAccepted = z
-  .object({ pending: z.int().nonnegative().describe('Number of requests to this client that still wait.') })
-  .meta({ id: 'HookAnswerAccepted', examples: [{ pending: 0 }] })
-export type HookAnswerAccepted = z.infer<typeof HookAnswerAccepted>
+export const PostHookAnswer = z.strictObject({
+  output: HookOutput.optional().describe(
+    'What a command hook writes to its standard output as JSON. `{}` continues unchanged.',
+  ),
+  text: z.string().optional().describe('What a command hook writes as text: context at some points.'),
+  error: z.string().min(1).max(MAX_ERROR_CHARS).optional().describe('The hook has failed; this says why.'),
+})

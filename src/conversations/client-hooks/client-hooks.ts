@@ -7,7 +7,6 @@ import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import type { ConversationActor } from '../actor.ts'
 import { refuseSecretsIn } from '../../security/refuse-secrets.ts'
 import type { LiveState } from '../live-state.ts'
-import { AskedHooks } from './asked-hooks.ts'
 import { inOrder } from './registered-hooks.ts'
 import type { WaitingHooks } from './waiting-hooks.ts'
 
@@ -19,13 +18,10 @@ export type ClientHooksDeps = {
 }
 
 export class ClientHooks {
-  /** What the clients are asked. */
-  readonly requests: AskedHooks
   readonly #deps: ClientHooksDeps
 
   constructor(deps: ClientHooksDeps) {
     this.#deps = deps
-    this.requests = new AskedHooks(deps.waiting)
   }
 
   list(): { items: ClientHooksView[] } {

@@ -1,19 +1,23 @@
 /**
- * The calls that wait for a client, from their `ClientToolCall` to their outcome: the result of a client, the deadline,
+ * The calls that wait for a client, from their `RequestOpened` to their outcome: the result of a client, the deadline,
  * or an interruption, whichever is first. A restart of the server ends them, as it ends all calls.
  */
-import type { ClientTool, PendingToolCalls } from '../../contract/client-tools/client-tool.ts'
+import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import { DEFAULT_CLIENT_TOOL_TIMEOUT_S } from '../../contract/client-tools/client-tool.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
+import type { OpenRequestOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { ToolContext } from '../../tools/tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
-import { inSubagent } from '../../state/drafts.ts'
+import { inRun, inSubagent } from '../../state/drafts.ts'
+import { closing } from '../../state/request-drafts.ts'
 import type { State } from '../../state/state.ts'
+import type { Subagent } from '../../state/state-shape.ts'
 import { callerOf } from '../../state/subagents.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
 
-type PendingView = PendingToolCalls['items'][number]
+type View = OpenRequestOf<'client_tool'>
 
 export type WaitingCallsDeps = {
   readonly log: Pick<EventLog, 'append'>
@@ -29,13 +33,13 @@ export class WaitingCalls {
   }
 
   /** Returns the call if it can still be answered. */
-  get(toolUseId: string): WaitingCall | undefined {
-    const call = this.#calls.get(toolUseId)
+  get(requestId: string): WaitingCall | undefined {
+    const call = this.#calls.get(requestId)
     return call?.isOver === false ? call : undefined
   }
 
   /** In the order of the calls. */
-  views(): PendingView[] {
+  views(): View[] {
     return [...this.#calls.values()].filter(({ isOver }) => !isOver).map(({ view }) => view)
   }
 
@@ -47,46 +51,64 @@ export class WaitingCalls {
   ): Promise<ToolOutcome> {
     const now = Date.now()
     const deadline = new Date(now + timeout * 1000).toISOString()
-    const view = { tool_use_id: toolUseId, name, input, asked_at: new Date(now).toISOString(), deadline }
-    const call = new WaitingCall(view)
+    const view: View = {
+      kind: 'client_tool',
+      request_id: uuid7(),
+      opened_at: new Date(now).toISOString(),
+      deadline,
+      tool_use_ids: [toolUseId],
+      ...agentOf(callerOf(this.#deps.state.current, toolUseId)),
+      payload: { name, input },
+    }
+    const call = new WaitingCall(toolUseId, view)
     const expire = () =>
       call.giveUp('timeout', `No client sent a result of ${name} within ${timeout} s. It is not known what it did.`)
     const interrupt = () => call.giveUp('interrupted', 'The call was interrupted. The client may have executed it.')
     // Before it is stored: a client may answer at once.
-    this.#calls.set(toolUseId, call)
+    this.#calls.set(view.request_id, call)
     const timer = setTimeout(expire, timerMs(timeout * 1000))
     signal.addEventListener('abort', interrupt, { once: true })
     try {
       if (signal.aborted) interrupt()
-      else await call.announce(this.#deps.log.append(this.#announcement(view)))
-      return await call.outcome
+      else await call.announce(this.#deps.log.append(this.#ofCall(call, opening(call))))
+      const outcome = await call.outcome
+      // Without it, the result of the call ends the request: the log may be closed already.
+      if (call.closedBy) await this.#deps.log.append(this.#ofCall(call, closing(view, call.closedBy))).catch(() => {})
+      return outcome
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', interrupt)
-      this.#calls.delete(toolUseId)
+      this.#calls.delete(view.request_id)
     }
   }
 
-  #announcement(view: PendingView): EventDraft[] {
+  /** The event of the run, and of the subagent, that made the call. */
+  #ofCall({ toolUseId }: WaitingCall, draft: EventDraft): EventDraft[] {
     const { current } = this.#deps.state
-    const caller = callerOf(current, view.tool_use_id)
-    const drafts = [announcement(view, (caller?.agent ?? current).run?.id)]
+    const caller = callerOf(current, toolUseId)
+    const drafts = [{ ...draft, ...inRun(caller?.agent ?? current) }]
     return caller ? inSubagent(drafts, caller) : drafts
   }
 }
 
+/** The end of a call that no client has answered. */
+type Ending = { readonly by: 'timeout' | 'interrupted'; readonly message: string }
+
 /** One call that waits for a client. */
 export class WaitingCall {
-  readonly view: PendingView
+  readonly toolUseId: string
+  readonly view: View
   readonly outcome: Promise<ToolOutcome>
   readonly #resolve: (outcome: ToolOutcome) => void
   #announced: Promise<unknown> = Promise.resolve()
   #isAnswering = false
   /** A reason to end without an answer that came while one was being stored. */
-  #late: ToolOutcome | undefined
+  #late: Ending | undefined
   #isOver = false
+  #closedBy: Ending['by'] | undefined
 
-  constructor(view: PendingView) {
+  constructor(toolUseId: string, view: View) {
+    this.toolUseId = toolUseId
     this.view = view
     const { promise, resolve } = Promise.withResolvers<ToolOutcome>()
     this.outcome = promise
@@ -95,6 +117,11 @@ export class WaitingCall {
 
   get isOver(): boolean {
     return this.#isOver || this.#late !== undefined
+  }
+
+  /** Why it ended without an answer; undefined if it has one, or still waits. */
+  get closedBy(): Ending['by'] | undefined {
+    return this.#closedBy
   }
 
   /** An answer is not stored before the call. */
@@ -115,14 +142,18 @@ export class WaitingCall {
       this.#end(await store())
     } finally {
       this.#isAnswering = false
-      if (this.#late) this.#end(this.#late)
+      if (this.#late && !this.#isOver) this.#close(this.#late)
     }
   }
 
-  giveUp(type: 'timeout' | 'interrupted', message: string): void {
-    const outcome = { output: message, error: { type, message } }
-    if (this.#isAnswering) this.#late ??= outcome
-    else this.#end(outcome)
+  giveUp(by: Ending['by'], message: string): void {
+    if (this.#isAnswering) this.#late ??= { by, message }
+    else if (!this.#isOver) this.#close({ by, message })
+  }
+
+  #close({ by, message }: Ending): void {
+    this.#closedBy = by
+    this.#end({ output: message, error: { type: by, message } })
   }
 
   #end(outcome: ToolOutcome): void {
@@ -131,7 +162,11 @@ export class WaitingCall {
   }
 }
 
-function announcement({ tool_use_id, name, input, deadline }: PendingView, runId: string | undefined): EventDraft {
-  const what = { tool_use_id, name, input, deadline }
-  return { type: 'ClientToolCall', source: 'environment', ...(runId !== undefined && { run_id: runId }), ...what }
+function opening({ toolUseId, view }: WaitingCall): EventDraft {
+  const { kind, request_id, deadline, payload } = view
+  const what = { kind, request_id, tool_use_ids: [toolUseId], ...(deadline !== undefined && { deadline }), payload }
+  return { type: 'RequestOpened', source: 'environment', ...what }
 }
+
+const agentOf = (caller: Subagent | undefined) =>
+  caller && { parent_tool_use_id: caller.toolUseId, agent_name: caller.name }

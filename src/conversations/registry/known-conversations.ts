@@ -113,6 +113,17 @@ export class KnownConversations {
     return view
   }
 
+  all(): Iterable<Summary> {
+    return this.#summaries.values()
+  }
+
+  /** Returns the state of a conversation that is not open, if `meta.json` has it as of its last event. */
+  async stateAtRest(id: string): Promise<State | undefined> {
+    const summary = this.get(id)
+    const state = summary && (await readSnapshot(this.#deps.storage, id))
+    return state?.lastSeq === summary?.lastSeq ? state : undefined
+  }
+
   /** Yields the last seq of each; undefined if its log could not be read. */
   *heads(): Iterable<readonly [id: string, head: number | undefined]> {
     for (const { id, lastSeq } of this.#summaries.values()) yield [id, lastSeq || undefined]

@@ -4,6 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { SortedList } from './sorted-list.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Summary } from '../../storage/storage.ts'
+import { waitsSince } from '../../state/open-requests.ts'
 import type { State } from '../../state/state.ts'
 
 /** Returns true if the client may see the conversation. */
@@ -20,6 +21,7 @@ export function summarize({ settings, ...state }: State): Summary {
     title: settings.title,
     userId: settings.user_id,
     preview: state.preview,
+    waitsSince: waitsSince(state),
     idempotency: idempotency && { key: idempotency.key, bodyHash: idempotency.bodyHash },
   }
 }

@@ -9,6 +9,7 @@ import type {
   ForkConversation,
   ListConversations,
 } from '../../contract/conversation.ts'
+import type { ListAllRequests, WaitingRequests } from '../../contract/request.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
@@ -34,6 +35,7 @@ import { removeData, stateOnDisk } from './removal.ts'
 import { damaged } from './resting-views.ts'
 import { readSnapshot } from '../../state/snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
+import { pageOfRequests } from './waiting-requests.ts'
 import { reportLeftProcesses, reportUnclosed } from './stop-report.ts'
 
 /** Conversations viewed concurrently. */
@@ -152,6 +154,11 @@ export class ConversationManager {
     const { ids, nextPageId } = this.#deps.known.page(query, isVisible)
     const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.#viewWithoutOpening(id))
     return { items: views.filter((view) => view !== undefined), next_page_id: nextPageId }
+  }
+
+  /** Returns one page of what waits in all conversations, the oldest first. */
+  async requests(query: ListAllRequests, isVisible?: IsVisible): Promise<WaitingRequests> {
+    return await pageOfRequests({ known: this.#deps.known, open: this.#open }, query, isVisible)
   }
 
   count(filter: CountConversations, isVisible?: IsVisible): number {

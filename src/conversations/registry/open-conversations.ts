@@ -105,6 +105,10 @@ export class OpenConversations {
     return await this.#phases.openOf(id)?.conversation.catch(() => undefined)
   }
 
+  openIds(): Iterable<string> {
+    return this.#phases.openIds()
+  }
+
   /** A shutdown waits for it and closes it. Throws a `Problem` if the id is in use. */
   async create(id: string, make: () => Promise<Conversation>): Promise<Conversation> {
     const conversation = await this.#phases.create(id, make)

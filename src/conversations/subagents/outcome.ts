@@ -4,7 +4,7 @@ import { boundMessage, isTooLong } from '../../agent/subagent-message.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { TaskOutcome } from '../../tools/task/task-access.ts'
 import type { TaskOutput } from '../../tools/task/task.ts'
-import { answerOpenCalls, inRun, inSubagent, resultOfSubagent } from '../../state/drafts.ts'
+import { answerOpenCalls, endOfSubagent, inRun, inSubagent, resultOfSubagent } from '../../state/drafts.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { findSubagent, stateOf } from '../../state/subagents.ts'
 
@@ -13,7 +13,7 @@ export const STAYS_OPEN: TaskOutcome = { output: '', staysOpen: true }
 
 const interrupted = (message: string) => ({ output: message, error: { type: 'interrupted' as const, message } })
 
-export const INTERRUPTED = interrupted('The subagent was interrupted.')
+const INTERRUPTED = interrupted('The subagent was interrupted.')
 export const INTERRUPTED_EARLY = interrupted('The call was interrupted before the subagent began.')
 
 export const FAILED_INSIDE: LoopEnd = {
@@ -73,13 +73,17 @@ function endEvents(own: State, subagent: Subagent, end: LoopEnd): EventDraft[] {
         },
       ]
     : []
-  const left = answerOpenCalls(
-    own,
-    'interrupted',
-    'interrupted: the subagent ended before this call began; it did not run',
-  )
+  const left = answerOpenCalls(own, { type: 'interrupted', why: 'interrupted', message: BEFORE_END })
   return inSubagent([...error, ...left, resultOfSubagent(own, subagent, stopReason, Date.now(), end)], subagent)
 }
+
+/** The outcome of a subagent that was interrupted, with the events of its end. */
+export const interruptedWith = (state: State, subagent: Subagent): TaskOutcome => {
+  const { message } = INTERRUPTED.error
+  return { ...INTERRUPTED, events: endOfSubagent(state, subagent, 'cancelled', { message, why: 'interrupted' }) }
+}
+
+const BEFORE_END = 'interrupted: the subagent ended before this call began; it did not run'
 
 function failureOf({ failure, stopReason }: LoopEnd, maxSteps: number | undefined): string {
   if (failure) return `The subagent failed: ${failure.message}`

@@ -4,7 +4,7 @@
  */
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import type { LoopWait } from '../../agent/loop.ts'
-import type { Event } from '../../contract/events/event.ts'
+import type { Event, EventType } from '../../contract/events/event.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -12,7 +12,6 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { TaskAccess, TaskInput, TaskOutcome } from '../../tools/task/task-access.ts'
 import { LentPlaces } from '../agents/lent-places.ts'
-import { endOfSubagent } from '../../state/drafts.ts'
 import type { LiveState } from '../live-state.ts'
 import type { Subagent } from '../../state/state-shape.ts'
 import { findSubagent, isBlocked, parentOf } from '../../state/subagents.ts'
@@ -24,8 +23,8 @@ import {
   FAILED_INSIDE,
   faultOf,
   inBackground,
-  INTERRUPTED,
   INTERRUPTED_EARLY,
+  interruptedWith,
   NOT_IN_BACKGROUND,
   outcomeOf,
   STAYS_OPEN,
@@ -280,7 +279,7 @@ export class Subagents {
     const { current } = this.#deps.state
     const subagent = findSubagent(current, toolUseId)
     if (!subagent || subagent.isBackground) return INTERRUPTED_EARLY
-    return { ...INTERRUPTED, events: endOfSubagent(current, subagent, 'cancelled', INTERRUPTED.error.message) }
+    return interruptedWith(current, subagent)
   }
 
   #forget(toolUseId: string): void {
@@ -295,6 +294,7 @@ function leave(...places: readonly (Place | undefined)[]): void {
 }
 
 /** Events after which subagents in the background may be able to work. */
-const RESUMES: ReadonlySet<string> = new Set(['SubagentStart', 'StatusUpdate', 'PermissionDecision'])
+const RESUMING: EventType[] = ['SubagentStart', 'StatusUpdate', 'RequestAnswered', 'RequestClosed']
+const RESUMES: ReadonlySet<string> = new Set(RESUMING)
 
 const NEVER = new AbortController().signal

@@ -67,7 +67,7 @@ export function addAccess(app: FastifyInstance): void {
     // Preflights have no key.
     if (route.config?.public || route.config?.scopes || methods.every((method) => method === 'OPTIONS')) return
     const scopes = scopesOf(methods[0] ?? '', route.url)
-    if (scopes.length === 0) throw new Error(`${methods.join()} ${route.url} has no scope. Add it to route-scopes.ts.`)
+    if (!scopes) throw new Error(`${methods.join()} ${route.url} has no scope. Add it to route-scopes.ts.`)
     route.config = { ...route.config, scopes }
   })
 }

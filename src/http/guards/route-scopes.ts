@@ -19,13 +19,11 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/:id/events/:event_id',
     // Frames on a WebSocket require the scopes of the corresponding routes.
     'GET /conversations/:id/ws',
-    'GET /conversations/:id/permissions',
+    'GET /requests',
+    'GET /conversations/:id/requests',
+    'GET /conversations/:id/requests/:request_id',
     'GET /conversations/:id/permission-rules',
-    'GET /conversations/:id/questions',
-    'GET /conversations/:id/tool-calls',
     'GET /conversations/:id/client-hooks',
-    'GET /conversations/:id/hook-requests',
-    'GET /conversations/:id/network-requests',
     'GET /conversations/:id/tasks',
     'GET /conversations/:id/tasks/:task_id',
     'GET /conversations/:id/callbacks',
@@ -45,8 +43,6 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'POST /conversations/:id/run',
     'POST /conversations/:id/pause',
     'POST /conversations/:id/compact',
-    'POST /conversations/:id/questions/:question_id',
-    'POST /conversations/:id/tool-results/:tool_use_id',
     'POST /conversations/:id/events',
     'POST /conversations/:id/tasks',
     'DELETE /conversations/:id/tasks/:task_id',
@@ -59,14 +55,10 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
   ],
   approve: [
     'POST /conversations/:id/confirmation',
-    'POST /conversations/:id/permissions/:request_id',
     'PUT /conversations/:id/permission-rules',
-    'POST /conversations/:id/approve',
     'POST /conversations/:id/reject',
-    'POST /conversations/:id/network-requests/:request_id',
     'PUT /conversations/:id/client-hooks/:client',
     'DELETE /conversations/:id/client-hooks/:client',
-    'POST /conversations/:id/hook-requests/:request_id',
   ],
   files: [
     'GET /conversations/:id/files',
@@ -116,18 +108,21 @@ const ALSO_READ: ReadonlySet<string> = new Set([
   'PUT /conversations/:id/client-hooks/:client',
 ])
 
+/** Routes whose handler requires the scope, because it depends on what is sent. */
+const BY_BODY: ReadonlySet<string> = new Set(['POST /conversations/:id/requests/:request_id'])
+
 const SCOPES: ReadonlyMap<string, Scope> = new Map(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- keys of ROUTES
   Object.entries(ROUTES).flatMap(([scope, routes]) => routes.map((route) => [route, scope as Scope])),
 )
 
-/** Returns the scopes that a key needs, none for a route that is not in the table. HEAD requires the same as GET. */
-export function scopesOf(method: string, url: string): readonly Scope[] {
+/** Returns the scopes that a key needs; undefined for a route that is not in the tables. HEAD requires the same as GET. */
+export function scopesOf(method: string, url: string): readonly Scope[] | undefined {
   const route = `${method === 'HEAD' ? 'GET' : method} ${url}`
   const scope = SCOPES.get(route)
-  if (scope === undefined) return []
+  if (scope === undefined) return BY_BODY.has(route) ? [] : undefined
   return ALSO_READ.has(route) ? [scope, 'read'] : [scope]
 }
 
-/** Yields every route of the table, for a test that each exists. */
-export const scopedRoutes = (): Iterable<string> => SCOPES.keys()
+/** Returns every route of the tables, for a test that each exists. */
+export const scopedRoutes = (): Iterable<string> => [...SCOPES.keys(), ...BY_BODY]

@@ -4,6 +4,7 @@
 import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
 import type { Scope } from '../../contract/key.ts'
+import { ANSWER_SCOPES } from '../../contract/request-kinds.ts'
 import { describeIssue, Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
@@ -27,17 +28,12 @@ export type CommandDeps = {
 }
 
 /** The same scopes as the equivalent routes. */
-const SCOPES: Readonly<Record<CommandFrame['type'], Scope>> = {
+const SCOPES: Readonly<Record<Exclude<CommandFrame['type'], 'answer'>, Scope>> = {
   message: 'write',
   run: 'write',
   pause: 'write',
   task: 'write',
   cancel_task: 'write',
-  answer: 'write',
-  tool_result: 'write',
-  hook_answer: 'approve',
-  permission: 'approve',
-  network: 'approve',
 }
 
 /** Never throws. */
@@ -47,9 +43,9 @@ export async function answerCommand(text: string, deps: CommandDeps): Promise<Ac
     const json = parseJson(text)
     id = idOf(json)
     const frame = parseFrame(CommandFrame, json)
-    deps.access.require(SCOPES[frame.type])
+    deps.access.require(frame.type === 'answer' ? ANSWER_SCOPES[frame.answer.kind] : SCOPES[frame.type])
     if (frame.type === 'task') mayPostTask(deps.access, frame)
-    return { type: 'ack', ...withId(id), of: frame.type, result: await execute(frame, await deps.open(), deps.keyed) }
+    return { type: 'ack', ...withId(id), of: frame.type, result: await execute(frame, await deps.open(), deps) }
   } catch (error) {
     return { type: 'problem', ...withId(id), ...deps.toProblem(error).toBody() }
   }
@@ -58,7 +54,7 @@ export async function answerCommand(text: string, deps: CommandDeps): Promise<Ac
 async function execute(
   frame: CommandFrame,
   conversation: Conversation,
-  keyed: CommandDeps['keyed'],
+  { keyed, access }: Pick<CommandDeps, 'keyed' | 'access'>,
 ): Promise<AckFrame['result']> {
   switch (frame.type) {
     case 'message': {
@@ -71,10 +67,6 @@ async function execute(
       }
     case 'pause':
       return { status: await conversation.pause({ interrupt: frame.interrupt }) }
-    case 'permission':
-      return await conversation.approvals.decide(frame.request_id, frame.decisions)
-    case 'network':
-      return await conversation.network.decide(frame.request_id, frame)
     case 'task': {
       const { title, runnable, idempotency_key: key } = frame
       const task = { title, runnable }
@@ -82,12 +74,8 @@ async function execute(
     }
     case 'cancel_task':
       return await conversation.tasks.cancel(frame.task_id)
-    case 'tool_result':
-      return await conversation.clientCalls.answer(frame.tool_use_id, frame)
-    case 'hook_answer':
-      return conversation.clientHooks.requests.answer(frame.request_id, frame)
     case 'answer':
-      return await conversation.questions.answer(frame.question_id, frame.answers)
+      return await conversation.requests.answer(frame.request_id, frame.answer, access.key?.name)
   }
 }
 

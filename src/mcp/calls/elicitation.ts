@@ -1,6 +1,6 @@
 /** A server asks the user while a call runs (elicitation): its form becomes questions, and the answers its content. */
-import type { AskedQuestion } from '../../contract/events/questions.ts'
-import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../../contract/events/questions.ts'
+import type { AskedQuestion } from '../../contract/question.ts'
+import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../../contract/question.ts'
 import type { ShowText } from '../shown-text.ts'
 import type { LiveCall } from './live-call.ts'
 

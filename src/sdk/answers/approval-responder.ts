@@ -8,7 +8,7 @@ import { z } from 'zod'
 import type { CanUseTool, PermissionVerdict } from '../options/query-options.ts'
 import { repeatLost } from '../repeat-lost.ts'
 import type { Responder, ResponderDeps } from './responder.ts'
-import { messageOf, OpenWork } from './responder.ts'
+import { isRequest, messageOf, OpenWork } from './responder.ts'
 
 export class ApprovalResponder implements Responder {
   readonly #deps: ResponderDeps
@@ -24,9 +24,10 @@ export class ApprovalResponder implements Responder {
   }
 
   take(event: Event): void {
-    if (event.type === 'PermissionDecision' || event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
-    if (event.type !== 'PermissionRequest') return
-    for (const call of event.tool_uses)
+    if (event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
+    if (!isRequest(event) || event.kind !== 'permission') return
+    if (event.type !== 'RequestOpened') return event.tool_use_ids.forEach((id) => this.#work.end(id))
+    for (const call of event.payload.tool_uses)
       this.#work.start(call.tool_use_id, (signal) => this.#answer(event, call, signal))
   }
 
@@ -38,7 +39,7 @@ export class ApprovalResponder implements Responder {
     this.#work.endAll()
   }
 
-  async #answer(event: EventOf<'PermissionRequest'>, call: AskedCall, signal: AbortSignal): Promise<void> {
+  async #answer(event: PermissionOpened, call: AskedCall, signal: AbortSignal): Promise<void> {
     const verdict = await this.#verdictOn(event, call, signal)
     if (verdict.behavior === 'deny' && verdict.interrupt) return await this.#denyPaused(event, call, verdict, signal)
     await this.#send(event, call, verdict, signal).catch((error: unknown) => {
@@ -62,13 +63,13 @@ export class ApprovalResponder implements Responder {
 
   async #send(...[event, { tool_use_id, input_hash }, verdict, signal]: Deciding): Promise<void> {
     const decisions = [{ tool_use_id, input_hash, ...decisionOf(verdict) }]
-    const { permissions } = this.#deps.conversation
-    await repeatLost(() => permissions.decide(event.request_id, { decisions }, { signal }), signal)
+    const { requests } = this.#deps.conversation
+    await repeatLost(() => requests.answer(event.request_id, { kind: 'permission', decisions }, { signal }), signal)
   }
 
   /** An approver that fails denies. */
   async #verdictOn(
-    { conversation_id: sessionId }: EventOf<'PermissionRequest'>,
+    { conversation_id: sessionId }: PermissionOpened,
     { tool_use_id: toolUseId, name, input, reason, rules }: AskedCall,
     signal: AbortSignal,
   ): Promise<PermissionVerdict> {
@@ -97,9 +98,11 @@ const failed = (why: string): PermissionVerdict => ({
   message: `The approver failed: ${why}`.slice(0, MAX_MESSAGE_CHARS),
 })
 
-type Deciding = [EventOf<'PermissionRequest'>, AskedCall, PermissionVerdict, AbortSignal]
+type PermissionOpened = Extract<EventOf<'RequestOpened'>, { kind: 'permission' }>
 
-type AskedCall = EventOf<'PermissionRequest'>['tool_uses'][number]
+type Deciding = [PermissionOpened, AskedCall, PermissionVerdict, AbortSignal]
+
+type AskedCall = PermissionOpened['payload']['tool_uses'][number]
 
 const MAX_MESSAGE_CHARS = 10_000
 

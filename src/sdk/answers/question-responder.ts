@@ -7,6 +7,8 @@ import { repeatLost } from '../repeat-lost.ts'
 import type { Responder, ResponderDeps } from './responder.ts'
 import { OpenWork } from './responder.ts'
 
+type QuestionOpened = Extract<EventOf<'RequestOpened'>, { kind: 'question' }>
+
 export class QuestionResponder implements Responder {
   readonly #deps: ResponderDeps
   readonly #answer: AnswerQuestions
@@ -21,7 +23,9 @@ export class QuestionResponder implements Responder {
 
   take(event: Event): void {
     if (event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
-    if (event.type === 'UserQuestion') this.#work.start(event.tool_use_id, (signal) => this.#ask(event, signal))
+    if (event.type !== 'RequestOpened' || event.kind !== 'question') return
+    const [toolUseId = event.request_id] = event.tool_use_ids
+    this.#work.start(toolUseId, (signal) => this.#ask(event, toolUseId, signal))
   }
 
   mayAnswer(status: Status): boolean {
@@ -33,13 +37,14 @@ export class QuestionResponder implements Responder {
   }
 
   /** An error of the program ends the query with it. */
-  async #ask(event: EventOf<'UserQuestion'>, signal: AbortSignal): Promise<void> {
-    const { questions, conversation_id: sessionId, tool_use_id: toolUseId } = event
-    const asking = async () => this.#answer(questions, { signal, sessionId, toolUseId })
+  async #ask(event: QuestionOpened, toolUseId: string, signal: AbortSignal): Promise<void> {
+    const { request_id, payload, conversation_id: sessionId } = event
+    const { requests } = this.#deps.conversation
+    const asking = async () => this.#answer(payload.questions, { signal, sessionId, toolUseId })
     const answers = await orAborted(asking(), signal)
     if (answers !== undefined)
       return void (await repeatLost(
-        () => this.#deps.conversation.questions.answer(event.question_id, { answers: { ...answers } }, { signal }),
+        () => requests.answer(request_id, { kind: 'question', answers: { ...answers } }, { signal }),
         signal,
       ))
     this.#hasDeclined = true

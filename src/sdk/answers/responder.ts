@@ -1,7 +1,7 @@
 /** What answers for the program while its query is open: calls of its tools, permissions, and questions. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import { AgentServerError } from '../../client/agent-server-error.ts'
-import type { Event } from '../../contract/events/event.ts'
+import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 
 /**
@@ -15,6 +15,10 @@ export type Responder = {
   readonly close: () => void
 }
 
+/** True for what opens, answers or closes a request. */
+export const isRequest = (event: Event): event is EventOf<'RequestOpened' | 'RequestAnswered' | 'RequestClosed'> =>
+  event.type === 'RequestOpened' || event.type === 'RequestAnswered' || event.type === 'RequestClosed'
+
 export type ResponderDeps = {
   readonly conversation: ConversationHandle
   /** Ends the query with this error. */
@@ -26,18 +30,11 @@ export type ResponderDeps = {
 /** Somebody else was faster, or nobody waits for the answer any more. */
 const SETTLED: ReadonlySet<string> = new Set([
   'already_answered',
-  'already_decided',
   'conversation_deleted',
   'conversation_not_found',
-  'hook_request_ended',
-  'hook_request_not_found',
   'input_changed',
-  'nothing_pending',
-  'permission_not_found',
-  'question_closed',
-  'question_not_found',
-  'tool_call_ended',
-  'tool_call_not_found',
+  'request_closed',
+  'request_not_found',
 ])
 
 const isSettled = (error: unknown): error is AgentServerError =>

@@ -16,6 +16,8 @@ export type ToolResponderDeps = ResponderDeps & {
   readonly executing: Set<string>
 }
 
+type ToolOpened = Extract<EventOf<'RequestOpened'>, { kind: 'client_tool' }>
+
 export class ToolResponder implements Responder {
   readonly #deps: ToolResponderDeps
   readonly #tools: ReadonlyMap<string, AnySdkTool>
@@ -29,15 +31,14 @@ export class ToolResponder implements Responder {
 
   take(event: Event): void {
     if (event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
-    if (event.type !== 'ClientToolCall') return
-    const tool = this.#tools.get(event.name)
-    const key = `${event.conversation_id} ${event.tool_use_id}`
+    if (event.type !== 'RequestOpened' || event.kind !== 'client_tool') return
+    const tool = this.#tools.get(event.payload.name)
+    const [toolUseId = event.request_id] = event.tool_use_ids
+    const key = `${event.conversation_id} ${event.request_id}`
     const { executing } = this.#deps
     if (!tool || executing.has(key)) return
     executing.add(key)
-    this.#work.start(event.tool_use_id, (signal) =>
-      this.#execute(tool, event, signal).finally(() => executing.delete(key)),
-    )
+    this.#work.start(toolUseId, (signal) => this.#execute(tool, event, signal).finally(() => executing.delete(key)))
   }
 
   mayAnswer(): boolean {
@@ -48,10 +49,10 @@ export class ToolResponder implements Responder {
     this.#work.endAll()
   }
 
-  async #execute(tool: AnySdkTool, call: EventOf<'ClientToolCall'>, signal: AbortSignal): Promise<void> {
-    const { toolCalls } = this.#deps.conversation
+  async #execute(tool: AnySdkTool, call: ToolOpened, signal: AbortSignal): Promise<void> {
+    const { requests } = this.#deps.conversation
     const send = (output: ToolOutput) =>
-      repeatLost(() => toolCalls.answer(call.tool_use_id, output, { signal }), signal)
+      repeatLost(() => requests.answer(call.request_id, { kind: 'client_tool', ...output }, { signal }), signal)
     const output = await outputOf(tool, call, signal)
     try {
       await send(output)
@@ -66,12 +67,13 @@ export class ToolResponder implements Responder {
 const isRefused = ({ status }: AgentServerError) => status === 400 || status === 413 || status === 422
 
 /** Rejects only with the reason of the signal, also if the handler ignores that. */
-async function outputOf(tool: AnySdkTool, call: EventOf<'ClientToolCall'>, signal: AbortSignal): Promise<ToolOutput> {
+async function outputOf(tool: AnySdkTool, call: ToolOpened, signal: AbortSignal): Promise<ToolOutput> {
   try {
-    const context = { signal, sessionId: call.conversation_id, toolUseId: call.tool_use_id }
+    const [toolUseId = call.request_id] = call.tool_use_ids
+    const context = { signal, sessionId: call.conversation_id, toolUseId }
     const working = async () => {
       // Not its method, which schemas of zod/mini do not have.
-      const input = await z.safeParseAsync(tool.schema, call.input)
+      const input = await z.safeParseAsync(tool.schema, call.payload.input)
       if (!input.success) return failedOutput(`The input is not valid. ${z.prettifyError(input.error)}`)
       return readOutput(await tool.handler(input.data, context))
     }

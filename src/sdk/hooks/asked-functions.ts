@@ -26,7 +26,7 @@ export type AskedFunctionsOptions = {
   readonly signal: AbortSignal
 }
 
-type Answer = BodyOf<'answerHook'>
+type Answer = Omit<Extract<BodyOf<'answerRequest'>, { kind: 'hook' }>, 'kind'>
 
 /** How long the end of a query waits for the server to remove its hooks, in milliseconds. */
 const REMOVE_MS = 5000
@@ -126,9 +126,9 @@ export class AskedFunctions implements AsyncDisposable {
   }
 
   async #answer(request: HookRequest, signal: AbortSignal): Promise<void> {
-    const { hookRequests } = this.#options.conversation
+    const { requests } = this.#options.conversation
     const send = (answer: Answer) =>
-      repeatLost(() => hookRequests.answer(request.request_id, answer, { signal }), signal)
+      repeatLost(() => requests.answer(request.request_id, { kind: 'hook', ...answer }, { signal }), signal)
     const answer = await this.#answerTo(request, signal)
     try {
       await send(answer)

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { CreateConversation } from '../../contract/conversation.ts'
 import type { ToolPreset } from '../../contract/settings.ts'
-import type { AskedQuestion } from '../../contract/events/questions.ts'
+import type { AskedQuestion } from '../../contract/question.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { ToolConfig } from '../../contract/limits/tool-config.ts'
 import type { UserInput } from '../../contract/message.ts'

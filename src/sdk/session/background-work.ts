@@ -6,6 +6,12 @@ import type { Event } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import type { AskingEvent } from './stopped-session.ts'
 
+/** The status of a main agent that waits for a request of this kind. */
+const STATUS_OF: Readonly<Partial<Record<AskingEvent['kind'], Status>>> = {
+  permission: 'waiting_for_confirmation',
+  question: 'waiting_for_input',
+}
+
 export class BackgroundWork {
   /** By the calls that they work for. */
   readonly #working = new Set<string>()
@@ -15,7 +21,7 @@ export class BackgroundWork {
   /** `waiting`: what the session waits for at the beginning, while the main agent is at rest. */
   constructor(waiting: readonly AskingEvent[]) {
     for (const event of waiting) {
-      if (!('parent_tool_use_id' in event) || event.parent_tool_use_id === undefined) continue
+      if (event.parent_tool_use_id === undefined) continue
       this.#working.add(event.parent_tool_use_id)
       this.take(event)
     }
@@ -26,14 +32,14 @@ export class BackgroundWork {
       case 'SubagentStart':
         if (event.background) this.#working.add(event.parent_tool_use_id)
         break
-      case 'PermissionRequest':
-        if (event.parent_tool_use_id !== undefined)
-          for (const { tool_use_id } of event.tool_uses) this.#asking.set(tool_use_id, 'waiting_for_confirmation')
+      case 'RequestOpened':
+        if (event.parent_tool_use_id !== undefined) this.#ask(event)
         break
-      case 'UserQuestion':
-        if (event.parent_tool_use_id !== undefined) this.#asking.set(event.tool_use_id, 'waiting_for_input')
+      case 'RequestAnswered':
+      case 'RequestClosed':
+        // The answer to a question is not the end of its call.
+        if (event.kind === 'permission') event.tool_use_ids.forEach((id) => this.#asking.delete(id))
         break
-      case 'PermissionDecision':
       case 'ToolResult':
         this.#asking.delete(event.tool_use_id)
         break
@@ -42,6 +48,11 @@ export class BackgroundWork {
         break
       default:
     }
+  }
+
+  #ask({ kind, tool_use_ids }: AskingEvent): void {
+    const status = STATUS_OF[kind]
+    if (status) for (const id of tool_use_ids) this.#asking.set(id, status)
   }
 
   /** False if there are none, or if one waits for what nobody here answers. */

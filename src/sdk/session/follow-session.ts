@@ -123,7 +123,7 @@ class FollowedSession {
     if (waiting.length === 0) return waiting
     // For what the prompt has already.
     await setImmediate()
-    return this.#pump.hasMessage ? waiting.filter(({ type }) => type === 'ClientToolCall') : waiting
+    return this.#pump.hasMessage ? waiting.filter(({ kind }) => kind === 'client_tool') : waiting
   }
 
   #onPrompted(isEmpty: boolean): void {

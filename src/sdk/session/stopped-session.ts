@@ -5,18 +5,17 @@ import type { BodyOf } from '../../client/operations/operations.ts'
 import type { CallOptions } from '../../client/request/api.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
+import type { OpenRequest } from '../../contract/request.ts'
 import { repeatLost } from '../repeat-lost.ts'
 
-const ASKING_TYPES = ['PermissionRequest', 'UserQuestion', 'NetworkRequest', 'ClientToolCall'] as const
-
-export type AskingEvent = EventOf<(typeof ASKING_TYPES)[number]>
+export type AskingEvent = EventOf<'RequestOpened'>
 
 /** Where a session stopped. */
 export type Stopped = {
   readonly status: Status
   /** Seq of the last event at that time. */
   readonly after: number
-  /** What still waited then, in the order of the log. A `PermissionRequest` has only the calls without a decision. */
+  /** What still waited then, in the order of the log. A permission request has only the calls without a decision. */
   readonly waiting: readonly AskingEvent[]
 }
 
@@ -28,63 +27,28 @@ export async function readStopped(
   { status, last_seq: after }: Place,
   options: CallOptions = {},
 ): Promise<Stopped> {
-  const open = await readOpen(conversation, options)
-  if (open.size === 0) return { status, after, waiting: [] }
+  const { items } = await conversation.requests.list({}, options)
+  // Hooks of clients are not in the log: their streams ask again.
+  const open = new Map(items.filter(({ kind }) => kind !== 'hook').map((request) => [request.request_id, request]))
   const waiting: AskingEvent[] = []
-  const filter = { types: ASKING_TYPES, order: 'desc', before_seq: after + 1, limit: 100 } as const
+  const filter = { types: ['RequestOpened'], order: 'desc', before_seq: after + 1, limit: 100 } as const
+  if (open.size === 0) return { status, after, waiting }
   for await (const event of conversation.listEvents(filter, options)) {
-    const asked = open.get(idOf(event))?.(event)
-    if (asked) waiting.unshift(asked)
-    open.delete(idOf(event))
+    const request = open.get(event.request_id)
+    if (request) waiting.unshift(withoutDecided(event, request))
+    open.delete(event.request_id)
     if (open.size === 0) break
   }
   return { status, after, waiting }
 }
 
-function idOf(event: AskingEvent): string {
-  switch (event.type) {
-    case 'PermissionRequest':
-    case 'NetworkRequest':
-      return event.request_id
-    case 'UserQuestion':
-      return event.question_id
-    case 'ClientToolCall':
-      return event.tool_use_id
-    default:
-      return event satisfies never
-  }
+/** Only the calls that still wait for a decision. */
+function withoutDecided(event: AskingEvent, request: OpenRequest): AskingEvent {
+  if (event.kind !== 'permission' || request.kind !== 'permission') return event
+  const left = request.payload.tool_uses.filter(({ decision }) => !decision).map(({ tool_use_id }) => tool_use_id)
+  const tool_uses = event.payload.tool_uses.filter(({ tool_use_id }) => left.includes(tool_use_id))
+  return { ...event, tool_use_ids: left, payload: { tool_uses } }
 }
-
-type Again = (event: AskingEvent) => AskingEvent
-
-/** By id: how its event is shown again. */
-async function readOpen(conversation: ConversationHandle, options: CallOptions): Promise<Map<string, Again>> {
-  const { permissions, questions, networkRequests, toolCalls } = conversation
-  const [asked, ...others] = await Promise.all([
-    permissions.list(options),
-    questions.list(options),
-    networkRequests.list(options),
-    toolCalls.list(options),
-  ])
-  const [{ items: asking }, { items: connecting }, { items: called }] = others
-  const undecided = asked.items.map(({ request_id, tool_uses }) => {
-    const left = new Set(tool_uses.filter(({ decision }) => !decision).map(({ tool_use_id }) => tool_use_id))
-    return [request_id, onlyCalls(left)] as const
-  })
-  const ids = [
-    ...asking.map(({ question_id }) => question_id),
-    ...connecting.map(({ request_id }) => request_id),
-    ...called.map(({ tool_use_id }) => tool_use_id),
-  ]
-  return new Map<string, Again>([...undecided, ...ids.map((id) => [id, (event: AskingEvent) => event] as const)])
-}
-
-const onlyCalls =
-  (ids: ReadonlySet<string>): Again =>
-  (event) =>
-    event.type === 'PermissionRequest'
-      ? { ...event, tool_uses: event.tool_uses.filter(({ tool_use_id }) => ids.has(tool_use_id)) }
-      : event
 
 const isActive = (status: Status): boolean => status === 'running' || status.startsWith('waiting_')
 
@@ -113,7 +77,7 @@ export async function onlySubagentsAsk(
   { status, waiting }: Pick<Stopped, 'status' | 'waiting'>,
   options: CallOptions = {},
 ): Promise<boolean> {
-  const areAsking = waiting.some((event) => 'parent_tool_use_id' in event && event.parent_tool_use_id !== undefined)
+  const areAsking = waiting.some(({ parent_tool_use_id }) => parent_tool_use_id !== undefined)
   return AT_REST.has(status) && areAsking && !(await hasWork(conversation, { status, waiting: [] }, options))
 }
 

@@ -71,15 +71,20 @@ export function repeatsAfter(repeats: Repeats, event: Event, openCalls: readonly
     case 'AssistantMessage':
       if (event.tool_use_ids.length > 0) return { ...repeats, turn: NEW_TURN, texts: undefined }
       return { texts: (repeats.texts ?? 0) + 1 }
-    case 'PermissionDecision':
+    case 'RequestAnswered':
       // Somebody looks at what the agent does.
-      return event.behavior === 'deny' && event.decided_by === 'user' ? withoutFailures(repeats) : repeats
+      return isDenial(event) ? withoutFailures(repeats) : repeats
     case 'ToolResult':
       return repeatsAfterResult(repeats, event, openCalls)
     default:
       return repeats
   }
 }
+
+const isDenial = (event: EventOf<'RequestAnswered'>) =>
+  event.kind === 'permission' &&
+  event.answered_by === 'user' &&
+  event.answer.decisions.some(({ behavior }) => behavior === 'deny')
 
 const NEW_TURN: Turn = { print: 0, ms: 0, results: [], failed: { calls: [], error: '', kind: '' } }
 

@@ -9,7 +9,7 @@ import { replaceFile } from '../../lib/durable-file.ts'
 import { shareNext } from './shared-calls.ts'
 
 /** The format version of the data directory. Raised when an older server would misread it. */
-export const DATA_FORMAT = 1
+export const DATA_FORMAT = 2
 
 /** The data directory cannot be used by this server; the message says why and what to do. */
 export class DataDirectoryError extends Error {
@@ -139,7 +139,8 @@ async function checkFormat(directory: string): Promise<void> {
     throw error
   })
   // Rename it into place: a half-written number would lock every later start out of the data.
-  if (text === undefined) return await replaceFile(path, `${DATA_FORMAT}\n`, { draft: `${path}.new` })
+  const write = () => replaceFile(path, `${DATA_FORMAT}\n`, { draft: `${path}.new` })
+  if (text === undefined) return await write()
   const format = Number(text)
   if (!Number.isSafeInteger(format) || format < 1) {
     throw new DataDirectoryError(`${path} does not hold a version number. Restore it, or use another data directory.`)
@@ -150,4 +151,6 @@ async function checkFormat(directory: string): Promise<void> {
         'Start that version, or use another data directory.',
     )
   }
+  // What this version writes from now on, an earlier one does not understand.
+  if (format < DATA_FORMAT) await write()
 }

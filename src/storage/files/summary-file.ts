@@ -18,7 +18,7 @@ import type { LogStamp } from './log-stamp.ts'
 export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
 
 /** Raised when summaries are derived differently or have another format. */
-const HEADER = '["agent-server summaries",1]\n'
+const HEADER = '["agent-server summaries",2]\n'
 
 type Entry = readonly [
   id: string,
@@ -33,6 +33,7 @@ type Entry = readonly [
   preview: string,
   key: string | null,
   bodyHash: string | null,
+  waitsSince: number | null,
 ]
 
 const LF = 10
@@ -221,10 +222,11 @@ export class SummaryFile {
 }
 
 function toEntry({ summary, stamp }: NotedSummary): Entry {
-  const { id, status, lastSeq, createdAt, updatedAt, title, userId, preview, idempotency } = summary
+  const { id, status, lastSeq, createdAt, updatedAt, title, userId, preview, idempotency, waitsSince } = summary
   const times = [createdAt, updatedAt] as const
   const keys = [idempotency?.key ?? null, idempotency?.bodyHash ?? null] as const
-  return [id, stamp.size, stamp.mtimeMs, status, lastSeq, ...times, title ?? null, userId ?? null, preview, ...keys]
+  const rest = [title ?? null, userId ?? null, preview, ...keys, waitsSince ?? null] as const
+  return [id, stamp.size, stamp.mtimeMs, status, lastSeq, ...times, ...rest]
 }
 
 /** Parses one value per line, in order. All at once, which takes half the time, unless a line is torn. */
@@ -248,11 +250,12 @@ function parseLine(line: string): unknown {
 /** Returns undefined if it is not a summary. */
 function fromEntry(value: unknown): NotedSummary | undefined {
   if (!isEntry(value)) return undefined
-  const [id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, title, userId, preview, key, bodyHash] = value
+  const [id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, title, userId, preview, key, bodyHash, since] = value
   const idempotency = key !== null && bodyHash !== null ? { key, bodyHash } : undefined
   const times = { createdAt, updatedAt }
   const texts = { title: title ?? undefined, userId: userId ?? undefined, preview }
-  return { summary: { id, status, lastSeq, ...times, ...texts, idempotency }, stamp: { size, mtimeMs } }
+  const waitsSince = since ?? undefined
+  return { summary: { id, status, lastSeq, ...times, ...texts, waitsSince, idempotency }, stamp: { size, mtimeMs } }
 }
 
 /** Checked by hand: a schema takes longer than all other work on an entry, and there may be a hundred thousand. */
@@ -267,12 +270,10 @@ function isEntry(value: unknown): value is Entry {
   return STATUSES.has(value[3])
 }
 
-const [NUMBER, TEXT, OPTIONAL] = [
-  { name: 'number', isNullable: false },
-  { name: 'string', isNullable: false },
-  { name: 'string', isNullable: true },
-]
-const FIELDS = [TEXT, NUMBER, NUMBER, TEXT, NUMBER, NUMBER, NUMBER, OPTIONAL, OPTIONAL, TEXT, OPTIONAL, OPTIONAL]
+const fieldOf = (name: string, isNullable = false) => ({ name, isNullable })
+const [NUMBER, TEXT, OPTIONAL] = [fieldOf('number'), fieldOf('string'), fieldOf('string', true)]
+const MORE = [OPTIONAL, OPTIONAL, TEXT, OPTIONAL, OPTIONAL, fieldOf('number', true)]
+const FIELDS = [TEXT, NUMBER, NUMBER, TEXT, NUMBER, NUMBER, NUMBER, ...MORE]
 const STATUSES: ReadonlySet<unknown> = new Set(Status.options)
 
 const BATCH = 1000

@@ -59,13 +59,26 @@ describe('events', () => {
   test('what others have decided is news while the chat is open, and not when it is read again', () => {
     const call = { tool_use_id: 'c', name: 'Bash', input: {}, input_hash: '', reason: '' }
     const events = [
-      { type: 'PermissionRequest', request_id: 'r', tool_uses: [call] },
-      { type: 'PermissionDecision', request_id: 'r', tool_use_id: 'c', behavior: 'deny', decided_by: 'user' },
+      {
+        type: 'RequestOpened',
+        kind: 'permission',
+        request_id: 'r',
+        tool_use_ids: ['c'],
+        payload: { tool_uses: [call] },
+      },
+      {
+        type: 'RequestAnswered',
+        kind: 'permission',
+        request_id: 'r',
+        tool_use_ids: ['c'],
+        answer: { decisions: [{ tool_use_id: 'c', input_hash: '', behavior: 'deny' }] },
+        answered_by: 'user',
+      },
     ]
     expect(texts(fold(events))).toEqual(['Bash was denied in another client.'])
     expect(texts(fold([events[0]!, { type: 'Answered', id: 'r c' }, events[1]!]))).toEqual([])
     expect(texts(fold(events, EMPTY_STATE))).toEqual([])
-    expect(fold(events).approvals).toEqual([])
+    expect(fold(events).requests).toEqual([])
   })
 
   test('a model that uses the id of a call again makes another call, which is asked about again', () => {
@@ -73,12 +86,14 @@ describe('events', () => {
     const result = { type: 'ToolResult', tool_use_id: 'c', output: 'one', is_error: false, duration_ms: 1 }
     expect(texts(fold([call, result, call]))).toEqual(['Bash', 'Bash'])
     const asked = (request_id: string) => ({
-      type: 'PermissionRequest',
+      type: 'RequestOpened',
+      kind: 'permission',
       request_id,
-      tool_uses: [{ ...call, reason: '' }],
+      tool_use_ids: ['c'],
+      payload: { tool_uses: [{ ...call, reason: '' }] },
     })
-    const { approvals, answeredHere } = fold([asked('one'), { type: 'Answered', id: 'one c' }, asked('two')])
-    expect([approvals.map(({ requestId }) => requestId), [...answeredHere]]).toEqual([['one', 'two'], ['one c']])
+    const { requests, answeredHere } = fold([asked('one'), { type: 'Answered', id: 'one c' }, asked('two')])
+    expect([requests.map(({ request_id }) => request_id), [...answeredHere]]).toEqual([['one', 'two'], ['one c']])
   })
 
   test('a long conversation keeps its end', () => {
@@ -135,7 +150,13 @@ describe('events', () => {
       'The permission mode changed from bypass to plan.',
       'network: refused example.com 2 times (policy)',
     ])
-    const waiting = { type: 'ClientToolCall', tool_use_id: 'c', name: 'look_up', input: {} }
+    const waiting = {
+      type: 'RequestOpened',
+      kind: 'client_tool',
+      request_id: 'r',
+      tool_use_ids: ['c'],
+      payload: { name: 'look_up', input: {} },
+    }
     const call = { type: 'ToolUse', tool_use_id: 'c', name: 'look_up', input: {} }
     const result = { type: 'ToolResult', tool_use_id: 'c', output: 'x', is_error: false, duration_ms: 1 }
     const notes = (events: object[]) => fold(events).items.map((item) => (item.kind === 'call' ? item.note : item.kind))

@@ -5,6 +5,7 @@ import type { Stage } from '../../support/agent.ts'
 import { bash, setStage } from '../../support/agent.ts'
 import { KEY } from '../../support/server.ts'
 import { KEYS, Terminal } from './support/terminal.ts'
+import { approve, requestsOf } from '../../stories/requests.ts'
 
 const AGENT_SERVER = process.env['AGENT_SERVER_BIN']
   ? [process.env['AGENT_SERVER_BIN']]
@@ -105,10 +106,10 @@ function start(id: string, { env = {}, ...size }: Start = {}): Terminal {
 }
 
 const decisionsOf = async (id: string) =>
-  (await stage.events(id, 'types=PermissionDecision')).map(({ behavior, updated_input }) => [
-    behavior,
-    updated_input?.command,
-  ])
+  (await stage.events(id, 'types=RequestAnswered'))
+    .filter(({ kind }) => kind === 'permission')
+    .flatMap(({ answer }) => answer.decisions)
+    .map(({ behavior, updated_input }) => [behavior, updated_input?.command])
 
 // Most of the time is that of starting programs.
 describe.concurrent('the chat', () => {
@@ -186,18 +187,19 @@ describe.concurrent('the chat', () => {
     expect(await decisionsOf(terminal.id)).toEqual([])
     terminal.press(KEYS.enter)
     await terminal.shows('Hello.')
-    expect(await decisionsOf(terminal.id)).toEqual([['deny', undefined]])
+    expect(await decisionsOf(terminal.id)).toEqual([])
+    expect(await stage.events(terminal.id, 'types=RequestClosed')).toMatchObject([
+      { kind: 'permission', tool_use_ids: [expect.any(String)], reason: 'message' },
+    ])
   })
 
   test('an edit is shown as a diff, and an approval that was given elsewhere is said', async () => {
     await using terminal = await open({ permission_mode: 'default' })
     await terminal.say('edit the notes')
     await terminal.shows('[y] yes')
-    const pending = async () =>
-      (await stage.server.call('GET', `/conversations/${terminal.id}/permissions`)).body.items[0]
-    await stage.server.call('POST', `/conversations/${terminal.id}/approve`, {
-      request_id: (await pending()).request_id,
-    })
+    const { call } = stage.server
+    const [pending] = await requestsOf(call, terminal.id, 'permission')
+    await approve(call, terminal.id, pending.request_id)
     await terminal.shows('Bash was approved in another client.')
     await terminal.shows(/Allow FileEditor\?[\s\S]* {2}- old line\n {2}\+ new line[\s\S]*\[y\]/)
     terminal.press('y')
@@ -238,7 +240,8 @@ describe.concurrent('the chat', () => {
     await terminal.shows(/Name \(3 of 3\)[\s\S]*or type/)
     await terminal.say('Three')
     await terminal.shows('Thanks for the answers.')
-    const [answer] = await stage.events(terminal.id, 'types=UserAnswer')
+    const [{ kind, answer }] = await stage.events(terminal.id, 'types=RequestAnswered')
+    expect(kind).toBe('question')
     expect(answer.answers).toEqual({
       'Which database?': ['Postgres'],
       'Which parts?': ['Tests', 'Code'],

@@ -761,6 +761,7 @@ describe('the snapshot', () => {
       ],
       request: {
         id: uuid7(),
+        openedAt: state.createdAt,
         isReleased: true,
         calls: [
           {
@@ -773,6 +774,15 @@ describe('the snapshot', () => {
           },
         ],
       },
+      requests: [
+        {
+          kind: 'network' as const,
+          request_id: uuid7(),
+          opened_at: state.createdAt,
+          tool_use_ids: [],
+          payload: { host: 'example.com', port: 443 },
+        },
+      ],
       tasks: [
         {
           id: uuid7(),

@@ -19,8 +19,8 @@ test('events that older servers would misread have version 2: then those servers
   expect((await eventsOf(conversation)).map(({ version }) => version)).toEqual([1, 1, 1, 2, 2, 1])
   const created = await bench.converse({ permission_rules: RULES })
   expect((await eventsOf(created)).map(({ version }) => version)).toEqual([2])
-  const question = { type: 'UserQuestion', source: 'environment', question_id: uuid7(), tool_use_id: 'a' } as const
-  expect(versionOf({ ...question, questions: [] })).toBe(2)
+  const question = { type: 'RequestOpened', source: 'environment', kind: 'question', request_id: uuid7() } as const
+  expect(versionOf({ ...question, tool_use_ids: ['a'], payload: { questions: [] } })).toBe(3)
 })
 
 test('permission rules survive an older server, whose snapshot does not contain them', async () => {

@@ -23,6 +23,7 @@ function summaryOf(id: string, random: Random): Summary {
     title: random.pick([undefined, 'Report', 'Other']),
     userId: random.pick([undefined, 'a', 'b']),
     preview: random.pick(['', 'write a REPORT', 'hello']),
+    waitsSince: random.pick([undefined, at(1)]),
     idempotency: undefined,
   }
 }

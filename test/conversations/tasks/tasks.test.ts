@@ -16,6 +16,7 @@ import { call, eventsOf, gate, only, openStorage, setBench, tool, until, userTex
 import { mortalStore } from '../mortal-store.ts'
 import { effort } from '../../support/patience.ts'
 import { takeTime } from '../../support/take-time.ts'
+import { approvalsOf } from '../../support/answering.ts'
 
 const agentRun = (text: string): Runnable => ({ type: 'AgentRun', message: { role: 'user', content: text } })
 const ticker = (count = 2, interval = 0.1): Runnable => ({ type: 'Ticker', interval, count })
@@ -220,10 +221,10 @@ describe('cancelling', () => {
     await using bench = await setBench({ script: [{ calls: [call('Act')] }, { text: 'Done.' }], tools: [act] })
     const conversation = await bench.converse({ confirmation_mode: true })
     const id = await ask(conversation, 'one')
-    await until(conversation, 'PermissionRequest')
+    await until(conversation, 'RequestOpened')
     await expect.poll(() => conversation.state.status).toBe('waiting_for_confirmation')
     expect(await conversation.tasks.cancel(id)).toMatchObject({ status: 'cancelled' })
-    expect(conversation.approvals.pending().items).toEqual([])
+    expect(approvalsOf(conversation).pending().items).toEqual([])
     const second = await ask(conversation, 'two')
     expect(await endOf(conversation, second)).toMatchObject({ status: 'completed' })
     expect(ran).toEqual([])

@@ -15,4 +15,4 @@ const { events } = await run({
     answerQuestions: ([first]) => (first ? { [first.question]: first.options[0]?.label ?? 'Yes' } : undefined),
   },
 })
-console.log(events.filter(({ type }) => type === 'PermissionDecision').length)
+console.log(events.filter(({ type }) => type === 'RequestAnswered').length)

@@ -10,7 +10,7 @@ const both = await Promise.all([run({ prompt: 'one', options }), run({ prompt: '
 process.stdout.write(`${both.map(({ finalText }) => finalText).join(' ')}\n`)
 
 for await (const event of query({ prompt: 'call never', options: { ...options, tools: [never] } }))
-  if (event.type === 'ClientToolCall') break
+  if (event.type === 'RequestOpened') break
 
 const abortController = new AbortController()
 const aborted = query({ prompt: 'slow words to say', options: { ...options, abortController } })

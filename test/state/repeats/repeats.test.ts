@@ -7,16 +7,7 @@ import { HABITS, adviceFor, adviceOnTexts, stuckIn } from '../../../src/agent/re
 import type { Repeats } from '../../../src/state/repeats/repeats.ts'
 import { NO_REPEATS, WAIT_MS, repeatsAfter } from '../../../src/state/repeats/repeats.ts'
 import type { EventDraft } from '../../../src/contract/events/event.ts'
-import {
-  answered,
-  folded,
-  requestId,
-  runId,
-  stored,
-  toolResult,
-  toolUse,
-  userMessage,
-} from '../../conversations/events.ts'
+import { answered, folded, decided, stored, toolResult, toolUse, userMessage } from '../../conversations/events.ts'
 
 /** A call with its input and what came of it. */
 type Made = {
@@ -28,7 +19,7 @@ type Made = {
   exit?: number
   ms?: number
   /** Who denied it, unless a rule did. */
-  by?: 'user' | 'callback'
+  by?: 'user' | 'mode'
   path?: string
 }
 
@@ -60,10 +51,8 @@ function resultOf({
   return { ...toolResult(id, output ?? (fails ? says : 'done')), duration_ms: ms, ...truncated, ...error }
 }
 
-function denial(tool_use_id: string, decided_by: 'user' | 'callback'): EventDraft {
-  const fields = { request_id: requestId, tool_use_id, input_hash: '', run_id: runId }
-  return { type: 'PermissionDecision', source: 'environment', behavior: 'deny', decided_by, ...fields }
-}
+const denial = (tool_use_id: string, answered_by: 'user' | 'mode'): EventDraft =>
+  decided(tool_use_id, { behavior: 'deny', answered_by })
 
 const times = <T>(count: number, make: (n: number) => T[]): T[] =>
   Array.from({ length: count }, (_, n) => make(n)).flat()
@@ -168,7 +157,7 @@ describe('the same error of varying calls', () => {
     ['of commands', (n) => [{ input: n, exit: n + 1, output: 'npm: not found' }]],
     ['of several calls in each answer', (n) => [{ input: n }, { input: `${n} too` }]],
     ['of what rules deny', (n) => [{ input: n, why: 'denied', says: 'Denied by the rule Bash(rm:*).' }]],
-    ['of what a function of the client denies', (n) => [{ input: n, why: 'denied', by: 'callback' }]],
+    ['of what a function of the client denies', (n) => [{ input: n, why: 'denied', by: 'mode' }]],
   ])('%s ends the run', (_, make) => {
     expect(endOf((n) => turn(...make(n)))).toEqual(['error', HABITS.error.stuckAt])
   })

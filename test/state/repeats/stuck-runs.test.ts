@@ -4,6 +4,7 @@ import type { Habit } from '../../../src/agent/repeats/habits.ts'
 import { HABITS } from '../../../src/agent/repeats/habits.ts'
 import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import { call, endOf, eventsOf, only, say, setBench, tool, until, userText } from '../../conversations/fixtures.ts'
+import { approvalsOf } from '../../support/answering.ts'
 
 const { adviceAt: ADVICE_AT, stuckAt: STUCK_AT } = HABITS.same
 
@@ -94,7 +95,7 @@ test('a run whose calls needed approval is counted over its waits and over resta
       return status === 'waiting_for_confirmation' && seq === conversation.log.head
     })
     if (step === 3) await bench.restart()
-    const { approvals } = await bench.manager.open(first.id)
+    const approvals = approvalsOf(await bench.manager.open(first.id))
     await approvals.approve(approvals.pending().items[0]!.request_id)
   }
   expect(await endOf(await bench.manager.open(first.id), run_id!)).toMatchObject({ stop_reason: 'stuck' })

@@ -124,7 +124,13 @@ test('nothing of a forgotten summary is in the file, also in the process that ma
     await storage.conversation(id).reserve()
     await (await storage.conversation(id).createLog({})).close()
     const times = { createdAt: 1, updatedAt: 2 }
-    const texts = { title: `title of ${id}`, userId: undefined, preview: '', idempotency: undefined }
+    const texts = {
+      title: `title of ${id}`,
+      userId: undefined,
+      preview: '',
+      waitsSince: undefined,
+      idempotency: undefined,
+    }
     storage.summaries.noteFor(id)({ id, status: 'idle', lastSeq: 0, ...times, ...texts })
   }
   await storage.summaries.forget(ids[0]!)

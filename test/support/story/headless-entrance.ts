@@ -32,13 +32,16 @@ export class HeadlessEntrance implements Entrance {
     this.#id = conversation_id
   }
 
-  asks = () => this.#running.has(({ type }) => type === 'PermissionRequest')
+  asks = () => this.#running.has(({ type, kind }) => type === 'RequestOpened' && kind === 'permission')
   approve = (command: string) => this.#decide(command, { behavior: 'allow' })
   reject = (command: string, message: string) => this.#decide(command, { behavior: 'deny', message })
 
   async answer(label: string): Promise<void> {
-    const { question_id, questions } = await this.#running.next(({ type }) => type === 'UserQuestion')
-    await this.#send({ type: 'answer', question_id, answers: { [questions[0].question]: label } })
+    const { request_id, payload } = await this.#running.next(
+      ({ type, kind }) => type === 'RequestOpened' && kind === 'question',
+    )
+    const answers = { [payload.questions[0].question]: label }
+    await this.#send({ type: 'answer', request_id, answer: { kind: 'question', answers } })
   }
 
   /** What is written is not in its output. */
@@ -79,10 +82,13 @@ export class HeadlessEntrance implements Entrance {
   }
 
   async #decide(command: string, decision: object): Promise<void> {
-    const { request_id, tool_uses } = await this.#running.next(({ type }) => type === 'PermissionRequest')
-    const { tool_use_id, input_hash, input } = tool_uses[0]
+    const { request_id, payload } = await this.#running.next(
+      ({ type, kind }) => type === 'RequestOpened' && kind === 'permission',
+    )
+    const { tool_use_id, input_hash, input } = payload.tool_uses[0]
     expect(input).toEqual({ command })
-    await this.#send({ type: 'permission', request_id, decisions: [{ tool_use_id, input_hash, ...decision }] })
+    const answer = { kind: 'permission', decisions: [{ tool_use_id, input_hash, ...decision }] }
+    await this.#send({ type: 'answer', request_id, answer })
   }
 
   async #send(frame: { readonly type: string; readonly [name: string]: unknown }): Promise<void> {

@@ -52,12 +52,12 @@ export class QueryEntrance implements Entrance {
     this.#id = conversation_id
   }
 
-  asks = () => this.#running.has(({ type }) => type === 'PermissionRequest')
+  asks = () => this.#running.has(({ type, kind }) => type === 'RequestOpened' && kind === 'permission')
   approve = (command: string) => this.#decide(command, { behavior: 'allow' })
   reject = (command: string, message: string) => this.#decide(command, { behavior: 'deny', message })
 
   async answer(label: string): Promise<void> {
-    await this.#running.next(({ type }) => type === 'UserQuestion')
+    await this.#running.next(({ type, kind }) => type === 'RequestOpened' && kind === 'question')
     this.#running.write({ label })
   }
 
@@ -112,8 +112,8 @@ export class QueryEntrance implements Entrance {
   }
 
   async #decide(command: string, verdict: object): Promise<void> {
-    const { tool_uses } = await this.#running.next(({ type }) => type === 'PermissionRequest')
-    expect(tool_uses).toMatchObject([{ input: { command } }])
+    const { payload } = await this.#running.next(({ type, kind }) => type === 'RequestOpened' && kind === 'permission')
+    expect(payload.tool_uses).toMatchObject([{ input: { command } }])
     this.#running.write({ verdict })
   }
 }

@@ -39,13 +39,14 @@ export class RestEntrance implements Entrance {
     await this.#post('/messages', { message: { role: 'user', content }, run: true }, 202)
   }
 
-  asks = async () => void (await this.#first('/permissions'))
+  asks = async () => void (await this.#first('permission'))
   approve = (command: string) => this.#decide(command, { behavior: 'allow' })
   reject = (command: string, message: string) => this.#decide(command, { behavior: 'deny', message })
 
   async answer(label: string): Promise<void> {
-    const { question_id, questions } = await this.#first('/questions')
-    await this.#post(`/questions/${question_id}`, { answers: { [questions[0].question]: label } })
+    const { request_id, payload } = await this.#first('question')
+    const answers = { [payload.questions[0].question]: label }
+    await this.#post(`/requests/${request_id}`, { kind: 'question', answers })
   }
 
   /** What is written is in streams only. */
@@ -69,14 +70,15 @@ export class RestEntrance implements Entrance {
   [Symbol.asyncDispose] = () => this.#server[Symbol.asyncDispose]()
 
   async #decide(command: string, decision: object): Promise<void> {
-    const { request_id, tool_uses } = await this.#first('/permissions')
-    const { tool_use_id, input_hash, input } = tool_uses[0]
+    const { request_id, payload } = await this.#first('permission')
+    const { tool_use_id, input_hash, input } = payload.tool_uses[0]
     expect(input).toEqual({ command })
-    await this.#post(`/permissions/${request_id}`, { decisions: [{ tool_use_id, input_hash, ...decision }] })
+    const decisions = [{ tool_use_id, input_hash, ...decision }]
+    await this.#post(`/requests/${request_id}`, { kind: 'permission', decisions })
   }
 
-  async #first(path: string) {
-    return await until(`${path} has an item`, async () => (await this.#get(path)).items[0])
+  async #first(kind: string) {
+    return await until(`a ${kind} waits`, async () => (await this.#get(`/requests?kinds=${kind}`)).items[0])
   }
 
   async #get(path: string) {

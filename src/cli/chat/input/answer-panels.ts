@@ -1,9 +1,10 @@
 /** Makes the panel for what waits for the user, and sends the answer. The first answer counts, from whichever client it comes. */
 import { AgentServerError } from '../../../client/agent-server-error.ts'
 import type { ToolDecision } from '../../../contract/permission.ts'
-import type { Approval, NetworkApproval, AskedByCall } from '../state/chat-state.ts'
+import type { OpenRequestOf } from '../../../contract/request.ts'
+import type { Approval, ChatState, ShownRequest } from '../state/chat-state.ts'
 import { cleanLine, cleanText, revealLine } from '../state/clean-text.ts'
-import { approvalId } from '../state/pending.ts'
+import { approvalId, approvalsIn } from '../state/pending.ts'
 import type { DecisionKey } from '../render/decision-panel.ts'
 import { DecisionPanel } from '../render/decision-panel.ts'
 import { ChoicePanel } from '../render/choice-panel.ts'
@@ -52,14 +53,24 @@ export class AnswerPanels {
   }
 
   #next(): NamedPanel | undefined {
-    const { approvals, networkApprovals, questions, answeredHere } = this.#asking.session.state
-    const waiting = approvals.filter((each) => !answeredHere.has(approvalId(each)))
+    const { requests, answeredHere } = this.#asking.session.state
+    const waiting = requests
+      .flatMap((request) => (request.kind === 'permission' ? approvalsIn(request) : []))
+      .filter((each) => !answeredHere.has(approvalId(each)))
     const [approval] = waiting
     if (approval) return this.#approval(approval, waiting.length)
-    const network = networkApprovals.find(({ request_id }) => !answeredHere.has(request_id))
-    if (network) return this.#network(network)
-    const question = questions.find(({ question_id }) => !answeredHere.has(question_id))
-    return question && this.#question(question)
+    const others = requests.filter(({ request_id }) => !answeredHere.has(request_id))
+    // A command waits for a host only for a short time.
+    const request = others.find(({ kind }) => kind === 'network') ?? others.find(({ kind }) => kind === 'question')
+    return request && this.#panelOf(request)
+  }
+
+  #panelOf(request: ShownRequest): NamedPanel | undefined {
+    return request.kind === 'network'
+      ? this.#network(request)
+      : request.kind === 'question'
+        ? this.#question(request)
+        : undefined
   }
 
   #approval(approval: Approval, waiting: number): NamedPanel {
@@ -84,30 +95,31 @@ export class AnswerPanels {
     }
   }
 
-  #network(request: NetworkApproval): NamedPanel {
+  #network({ request_id, payload }: OpenRequestOf<'network'>): NamedPanel {
     const { theme } = this.#asking
     const decide = (behavior: 'allow' | 'deny', remember: boolean) => () =>
-      this.#answer(request.request_id, (session) =>
-        session.conversation.networkRequests.decide(request.request_id, { behavior, remember }),
+      this.#answer(request_id, (session) =>
+        session.conversation.requests.answer(request_id, { kind: 'network', behavior, remember }),
       )
     const keys: DecisionKey[] = [
       { key: 'y', label: 'yes', run: decide('allow', false) },
       { key: 'n', label: 'no', run: decide('deny', false) },
       { key: 'a', label: 'always', run: decide('allow', true) },
     ]
-    const body = (width: number) => exactLines(revealLine(`${request.host}:${request.port}`), width, '  ', '    ')
+    const body = (width: number) => exactLines(revealLine(`${payload.host}:${payload.port}`), width, '  ', '    ')
     const title = 'Allow a command to connect?'
-    return { key: `host ${request.request_id}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
+    return { key: `host ${request_id}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
   }
 
-  #question(asked: AskedByCall): NamedPanel | undefined {
-    const given = this.#given.get(asked.question_id) ?? {}
+  #question(asked: OpenRequestOf<'question'>): NamedPanel | undefined {
+    const { questions } = asked.payload
+    const given = this.#given.get(asked.request_id) ?? {}
     const at = Object.keys(given).length
-    const question = asked.questions[at]
+    const question = questions[at]
     if (!question) return undefined
     const answer = (answers: string[]) => this.#give(asked, { ...given, [at]: answers })
     const labels = question.options.map(({ label }) => label)
-    const count = asked.questions.length > 1 ? ` (${at + 1} of ${asked.questions.length})` : ''
+    const count = questions.length > 1 ? ` (${at + 1} of ${questions.length})` : ''
     const options = question.options.map(({ label, description }) => ({
       label: cleanLine(label),
       description: cleanText(description).replaceAll('\n', ' '),
@@ -122,16 +134,16 @@ export class AnswerPanels {
       onChoose: (chosen: readonly number[]) => answer(chosen.map((each) => labels[each] ?? '')),
       onText: (text: string) => answer([text]),
     }
-    return { key: `question ${asked.question_id} ${at}`, create: () => new ChoicePanel(choice, this.#asking.theme) }
+    return { key: `question ${asked.request_id} ${at}`, create: () => new ChoicePanel(choice, this.#asking.theme) }
   }
 
   /** Sends the answers when there is one for each question. */
-  #give(asked: AskedByCall, given: Record<string, string[]>): void {
-    this.#given.set(asked.question_id, given)
-    if (Object.keys(given).length < asked.questions.length) return this.#asking.session.dispatch(REDRAW)
-    this.#given.delete(asked.question_id)
-    this.#answer(asked.question_id, (session) =>
-      session.conversation.questions.answer(asked.question_id, { answers: given }),
+  #give({ request_id, payload }: OpenRequestOf<'question'>, answers: Record<string, string[]>): void {
+    this.#given.set(request_id, answers)
+    if (Object.keys(answers).length < payload.questions.length) return this.#asking.session.dispatch(REDRAW)
+    this.#given.delete(request_id)
+    this.#answer(request_id, (session) =>
+      session.conversation.requests.answer(request_id, { kind: 'question', answers }),
     )
   }
 
@@ -139,7 +151,10 @@ export class AnswerPanels {
     const { requestId, call } = approval
     const { tool_use_id, input_hash } = call
     this.#answer(approvalId(approval), ({ conversation }) =>
-      conversation.permissions.decide(requestId, { decisions: [{ tool_use_id, input_hash, ...decision }] }),
+      conversation.requests.answer(requestId, {
+        kind: 'permission',
+        decisions: [{ tool_use_id, input_hash, ...decision }],
+      }),
     )
   }
 
@@ -150,7 +165,7 @@ export class AnswerPanels {
     send(session).catch((error: unknown) => {
       if (!(error instanceof AgentServerError) || error.status !== CONFLICT) session.fail(error)
       // The event of the other answer says what it was, unless it is here already.
-      else if (!isWaiting(session, id)) session.say('Another client answered first.')
+      else if (!isWaiting(session.state, id)) session.say('Another client answered first.')
       session.dispatch({ type: 'Unanswered', id })
     })
   }
@@ -159,13 +174,13 @@ export class AnswerPanels {
 /** Changes only what is drawn. */
 const REDRAW = { type: 'Unanswered', id: '' } as const
 
-function isWaiting({ state }: ChatSession, id: string): boolean {
-  return (
-    state.approvals.some((approval) => approvalId(approval) === id) ||
-    state.questions.some(({ question_id }) => question_id === id) ||
-    state.networkApprovals.some(({ request_id }) => request_id === id)
+/** `id`: of a request, or of one call of a permission request. */
+export const isWaiting = ({ requests }: ChatState, id: string | undefined): boolean =>
+  requests.some((request) =>
+    request.kind === 'permission'
+      ? approvalsIn(request).some((approval) => approvalId(approval) === id)
+      : request.request_id === id,
   )
-}
 
 /** The input of a call can be megabytes, and is drawn with every frame. */
 export function cached(draw: (width: number) => string[]): (width: number) => string[] {

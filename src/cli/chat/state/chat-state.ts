@@ -1,7 +1,7 @@
 /** What the chat shows, as plain data: `reduce.ts` makes it from events, and `render/` draws it. */
-import type { EventOf } from '../../../contract/events/event.ts'
 import type { Status } from '../../../contract/events/status.ts'
 import type { UsageByModel } from '../../../contract/message.ts'
+import type { OpenRequestOf } from '../../../contract/request.ts'
 
 export type Tone = 'info' | 'warning' | 'error'
 
@@ -49,19 +49,19 @@ export type Item = UserItem | AnswerItem | CallItem | NoticeItem
 /** One call that waits for a decision. */
 export type Approval = {
   readonly requestId: string
-  readonly call: EventOf<'PermissionRequest'>['tool_uses'][number]
+  readonly call: OpenRequestOf<'permission'>['payload']['tool_uses'][number]
   /** The subagent that calls. */
   readonly agent: string | undefined
 }
-export type AskedByCall = Pick<EventOf<'UserQuestion'>, 'question_id' | 'tool_use_id' | 'questions'>
-export type NetworkApproval = Pick<EventOf<'NetworkRequest'>, 'request_id' | 'host' | 'port'>
+
+/** What the person at the terminal can answer. */
+export type ShownRequest = OpenRequestOf<'permission' | 'question' | 'network'>
 
 export type ChatState = {
   readonly items: readonly Item[]
-  readonly approvals: readonly Approval[]
-  readonly questions: readonly AskedByCall[]
-  readonly networkApprovals: readonly NetworkApproval[]
-  /** Ids of the calls, questions and network requests that this client has answered. */
+  /** The oldest first. */
+  readonly requests: readonly ShownRequest[]
+  /** Ids of the calls and requests that this client has answered. */
   readonly answeredHere: ReadonlySet<string>
   readonly status: Status
   readonly isQueued: boolean
@@ -88,7 +88,7 @@ export type LocalEvent =
   | { readonly type: 'Answered'; readonly id: string }
   | { readonly type: 'Unanswered'; readonly id: string }
   | { readonly type: 'Connection'; readonly isConnected: boolean; readonly reason?: string }
-  | { readonly type: 'Pending'; readonly pending: Pick<ChatState, 'approvals' | 'questions' | 'networkApprovals'> }
+  | { readonly type: 'Pending'; readonly requests: ChatState['requests'] }
   | {
       readonly type: 'Viewed'
       readonly view: Partial<Pick<ChatState, 'status' | 'model' | 'mode' | 'usage' | 'costUsd'>>
@@ -99,9 +99,7 @@ export type LocalEvent =
 
 export const EMPTY_STATE: ChatState = {
   items: [],
-  approvals: [],
-  questions: [],
-  networkApprovals: [],
+  requests: [],
   answeredHere: new Set(),
   status: 'idle',
   isQueued: false,

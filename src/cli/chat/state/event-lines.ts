@@ -16,7 +16,6 @@ type LinedEvent = EventOf<
   | 'OutputRequest'
   | 'HookEvent'
   | 'McpServerUpdate'
-  | 'ClientToolResult'
   | 'ClientEvent'
   | 'ErrorEvent'
 >
@@ -45,7 +44,6 @@ export function addLine(state: ChatState, event: LinedEvent): ChatState {
     case 'ErrorEvent':
       return addNotice(state, 'error', event.message)
     case 'SystemInit': // the first lines of the chat say what is in it
-    case 'ClientToolResult': // the result of the call follows
     case 'ClientEvent': // for programs; the agent does not read it either
       return state
     default:

@@ -1,71 +1,105 @@
 /** What waits for the user: a list that grows with requests and shrinks with answers, from whichever client they come. */
 import type { EventOf } from '../../../contract/events/event.ts'
-import type { Approval, ChatState, AskedByCall } from './chat-state.ts'
+import { requestOf } from '../../../contract/events/opened-request.ts'
+import type { OpenRequestOf } from '../../../contract/request.ts'
+import type { Approval, ChatState, ShownRequest } from './chat-state.ts'
 import { addNotice, changeCall, hasCall } from './items.ts'
 
 /** Models use ids of calls again. */
 export const approvalId = ({ requestId, call }: Pick<Approval, 'requestId' | 'call'>): string =>
   `${requestId} ${call.tool_use_id}`
 
-export function ask(
-  state: ChatState,
-  { request_id, tool_uses, agent_name: agent }: EventOf<'PermissionRequest'>,
-): ChatState {
-  const known = new Set(state.approvals.map(approvalId))
-  const added = tool_uses.filter((call) => !known.has(approvalId({ requestId: request_id, call })))
-  return {
-    ...state,
-    approvals: [...state.approvals, ...added.map((call): Approval => ({ requestId: request_id, call, agent }))],
+/** The calls of a permission request that wait for a decision, each with what its panel needs. */
+export const approvalsIn = ({ request_id, agent_name, payload }: OpenRequestOf<'permission'>): Approval[] =>
+  payload.tool_uses
+    .filter(({ decision }) => decision === undefined)
+    .map((call) => ({ requestId: request_id, call, agent: agent_name }))
+
+export function addRequest(state: ChatState, event: EventOf<'RequestOpened'>): ChatState {
+  const request = requestOf(event)
+  if (request.kind === 'client_tool') return waitForClient(state, request)
+  if (state.requests.some(({ request_id }) => request_id === request.request_id)) return state
+  return { ...state, requests: [...state.requests, request] }
+}
+
+export function afterAnswer(state: ChatState, event: EventOf<'RequestAnswered'>): ChatState {
+  const waited = state.requests.find(({ request_id }) => request_id === event.request_id)
+  switch (event.kind) {
+    case 'permission':
+      return event.answer.decisions.reduce((before, decision) => afterDecision(before, event, decision), state)
+    case 'question': {
+      const answer = Object.values(event.answer.answers).flat().join(', ')
+      return closed(state, waited, `The question was answered in another client: ${answer}`)
+    }
+    case 'network': {
+      if (waited?.kind !== 'network') return state
+      const { host, port } = waited.payload
+      const verb = event.answer.behavior === 'allow' ? 'allowed' : 'refused'
+      const by = event.answered_by === 'user' ? 'in another client' : 'by the server (policy)'
+      return closed(state, waited, `${host}:${port} was ${verb} ${by}.`)
+    }
+    case 'client_tool': // the result of the call follows
+      return state
   }
 }
 
-export function afterDecision(state: ChatState, event: EventOf<'PermissionDecision'>): ChatState {
-  const { tool_use_id: id, behavior, decided_by, updated_input } = event
-  const isDecided = ({ requestId, call }: Approval) => requestId === event.request_id && call.tool_use_id === id
-  const waited = state.approvals.find(isDecided)
-  const approvals = state.approvals.filter((approval) => !isDecided(approval))
+export function afterClosing(state: ChatState, event: EventOf<'RequestClosed'>): ChatState {
+  const waited = state.requests.find(({ request_id }) => request_id === event.request_id)
+  if (waited?.kind !== 'network') return closed(state, waited)
+  const { host, port } = waited.payload
+  return closed(state, waited, `${host}:${port} was refused by the server (${event.reason}).`)
+}
+
+/** A call that has its result asks nothing any more. */
+export const afterCallResult = (state: ChatState, { tool_use_id }: EventOf<'ToolResult'>): ChatState => {
+  const isOf = ({ kind, tool_use_ids }: ShownRequest) => kind === 'question' && tool_use_ids.includes(tool_use_id)
+  return closed(state, state.requests.find(isOf))
+}
+
+function afterDecision(
+  state: ChatState,
+  { request_id, answered_by }: EventOf<'RequestAnswered'>,
+  { tool_use_id: id, behavior, updated_input }: Decided,
+): ChatState {
+  const isAsked = (request: ShownRequest) => request.kind === 'permission' && request.request_id === request_id
+  const waited = state.requests.find(isAsked)
+  const approval =
+    waited?.kind === 'permission' ? approvalsIn(waited).find(({ call }) => call.tool_use_id === id) : undefined
+  const requests = state.requests.flatMap((request) =>
+    request === waited ? withDecision(waited, id, behavior) : [request],
+  )
   const decided = hasCall(state, id)
-    ? changeCall({ ...state, approvals }, id, (call) => ({
+    ? changeCall({ ...state, requests }, id, (call) => ({
         ...call,
         decision: behavior,
         ...(updated_input !== undefined && { input: updated_input }),
       }))
-    : { ...state, approvals }
-  if (!waited || !state.isLive || decided_by !== 'user' || state.answeredHere.has(approvalId(waited))) return decided
+    : { ...state, requests }
+  const isElsewhere = state.isLive && answered_by === 'user'
+  if (!approval || !isElsewhere || state.answeredHere.has(approvalId(approval))) return decided
   const verb = behavior === 'allow' ? 'approved' : 'denied'
-  return addNotice(decided, 'info', `${waited.call.name} was ${verb} in another client.`)
+  return addNotice(decided, 'info', `${approval.call.name} was ${verb} in another client.`)
 }
 
-export function askQuestion(state: ChatState, event: AskedByCall): ChatState {
-  if (state.questions.some(({ question_id }) => question_id === event.question_id)) return state
-  return { ...state, questions: [...state.questions, event] }
+type Decided = Extract<EventOf<'RequestAnswered'>, { kind: 'permission' }>['answer']['decisions'][number]
+
+/** Nothing when no call of it waits any more. */
+function withDecision(request: ShownRequest, id: string, decision: Decided['behavior']): ShownRequest[] {
+  if (request.kind !== 'permission') return [request]
+  const tool_uses = request.payload.tool_uses.map((use) => (use.tool_use_id === id ? { ...use, decision } : use))
+  const next = { ...request, payload: { tool_uses } }
+  return approvalsIn(next).length > 0 ? [next] : []
 }
 
-/** By its answer, or by the result of the call that asked. */
-export function closeQuestion(state: ChatState, event: EventOf<'UserAnswer' | 'ToolResult'>): ChatState {
-  const closed = state.questions.find(({ question_id, tool_use_id }) =>
-    event.type === 'UserAnswer' ? question_id === event.question_id : tool_use_id === event.tool_use_id,
-  )
-  if (!closed) return state
-  const questions = state.questions.filter((question) => question !== closed)
-  if (!state.isLive || event.type === 'ToolResult' || state.answeredHere.has(closed.question_id))
-    return { ...state, questions }
-  const answer = Object.values(event.answers).flat().join(', ')
-  return addNotice({ ...state, questions }, 'info', `The question was answered in another client: ${answer}`)
+/** Says what happened, unless this client did it. */
+function closed(state: ChatState, waited: ShownRequest | undefined, text?: string): ChatState {
+  if (!waited) return state
+  const next = { ...state, requests: state.requests.filter((request) => request !== waited) }
+  const isSilent = text === undefined || !state.isLive || state.answeredHere.has(waited.request_id)
+  return isSilent ? next : addNotice(next, 'info', text)
 }
 
-export function askNetwork(state: ChatState, event: EventOf<'NetworkRequest'>): ChatState {
-  if (state.networkApprovals.some(({ request_id }) => request_id === event.request_id)) return state
-  return { ...state, networkApprovals: [...state.networkApprovals, event] }
-}
-
-export function afterNetworkDecision(state: ChatState, event: EventOf<'NetworkDecision'>): ChatState {
-  const { request_id, behavior, decided_by, host, port } = event
-  const waited = state.networkApprovals.some((request) => request.request_id === request_id)
-  const networkApprovals = state.networkApprovals.filter((request) => request.request_id !== request_id)
-  const decided = { ...state, networkApprovals }
-  if (!waited || !state.isLive || state.answeredHere.has(request_id)) return decided
-  const verb = behavior === 'allow' ? 'allowed' : 'refused'
-  const by = decided_by === 'user' ? 'in another client' : `by the server (${decided_by})`
-  return addNotice(decided, 'info', `${host}:${port} was ${verb} ${by}.`)
+function waitForClient(state: ChatState, { tool_use_ids, payload }: OpenRequestOf<'client_tool'>): ChatState {
+  const [id = ''] = tool_use_ids
+  return changeCall(state, id, (call) => ({ ...call, name: payload.name, note: 'waits for a client that executes it' }))
 }

@@ -3,8 +3,6 @@ import type { ChatState, Item, LocalEvent } from './chat-state.ts'
 import { addSending, changeDelivery } from './delivery.ts'
 import { addNotice } from './items.ts'
 
-const NOTHING_WAITS = { approvals: [], questions: [], networkApprovals: [] }
-
 export function reduceLocal(state: ChatState, event: LocalEvent, now: number): ChatState {
   switch (event.type) {
     case 'Notice':
@@ -21,13 +19,13 @@ export function reduceLocal(state: ChatState, event: LocalEvent, now: number): C
     case 'Connection':
       return changeConnection(state, event)
     case 'Pending':
-      return { ...state, ...event.pending, isLive: true }
+      return { ...state, requests: event.requests, isLive: true }
     case 'Viewed':
       return { ...state, ...event.view, runningSince: event.view.status === 'running' ? now : state.runningSince }
     case 'Cleared':
       return { ...state, items: [] }
     case 'Ended':
-      return { ...state, ...NOTHING_WAITS, isConnected: false, status: 'idle', runningSince: undefined }
+      return { ...state, requests: [], isConnected: false, status: 'idle', runningSince: undefined }
     default:
       return event satisfies never
   }

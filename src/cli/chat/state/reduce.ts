@@ -9,7 +9,7 @@ import { withoutSending } from './delivery.ts'
 import { addLine } from './event-lines.ts'
 import { add, addNotice, changeAnswer, changeCall, dropAnswer, hasAnswer, hasCall } from './items.ts'
 import { addDelta, addToolOutput } from './live.ts'
-import { afterDecision, afterNetworkDecision, ask, askNetwork, askQuestion, closeQuestion } from './pending.ts'
+import { addRequest, afterAnswer, afterCallResult, afterClosing } from './pending.ts'
 import { reduceLocal } from './reduce-local.ts'
 import { resultOf } from './tool-text.ts'
 import { withUsage } from './usage.ts'
@@ -31,19 +31,13 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
     case 'ToolOutputDelta':
       return addToolOutput(state, event)
     case 'ToolResult':
-      return closeQuestion(addResult(state, event), event)
-    case 'PermissionRequest':
-      return ask(state, event)
-    case 'PermissionDecision':
-      return afterDecision(state, event)
-    case 'UserQuestion':
-      return askQuestion(state, event)
-    case 'UserAnswer':
-      return closeQuestion(state, event)
-    case 'NetworkRequest':
-      return askNetwork(state, event)
-    case 'NetworkDecision':
-      return afterNetworkDecision(state, event)
+      return afterCallResult(addResult(state, event), event)
+    case 'RequestOpened':
+      return addRequest(state, event)
+    case 'RequestAnswered':
+      return afterAnswer(state, event)
+    case 'RequestClosed':
+      return afterClosing(state, event)
     case 'StatusUpdate':
       return changeStatus(state, event, now)
     case 'ConfigUpdate':
@@ -54,8 +48,6 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
       return endRun(state, event)
     case 'Condensation':
       return addNotice(withUsage(state, event.model, event.usage, event.cost_usd), 'info', describeEvent(event))
-    case 'ClientToolCall':
-      return waitForClient(state, event)
     case 'Notice':
     case 'Sending':
     case 'Sent':
@@ -101,10 +93,6 @@ function addCall(state: ChatState, { tool_use_id, name, input, agent_name }: Eve
   const agent = agent_name === undefined ? {} : { agent: agent_name }
   const shown = boundedInput(input ?? null)
   return changeCall(state, tool_use_id, (call) => ({ ...call, name, input: shown, ...agent }), name)
-}
-
-function waitForClient(state: ChatState, { tool_use_id, name }: EventOf<'ClientToolCall'>): ChatState {
-  return changeCall(state, tool_use_id, (call) => ({ ...call, name, note: 'waits for a client that executes it' }))
 }
 
 function addResult(state: ChatState, event: EventOf<'ToolResult'>): ChatState {

@@ -18,6 +18,7 @@ import { ComplexJson, parseUntrustedJson } from '../../../lib/json/untrusted-jso
 import { uuid7 } from '../../../lib/uuid7.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
 import { HEADER_CHARS, parseHeader } from '../../../events/event-header.ts'
+import { currentEvent, isEarlier } from '../../../events/earlier-events.ts'
 import type { StoredEvent } from '../../../events/event-store.ts'
 
 /**
@@ -123,8 +124,12 @@ export function verifyLine(bytes: Buffer, start: number, end: number): EventHead
   }
 }
 
-export function storedFromLine(header: EventHeader, bytes: Buffer, start: number, end: number): StoredEvent {
-  return new StoredLine(header.seq, header.type, bytes.toString('utf8', start, goesOn(bytes, end) ? end - 1 : end))
+/** Events of earlier versions are read as those of this one. */
+export function storedFromLine({ seq, type }: EventHeader, bytes: Buffer, start: number, end: number): StoredEvent {
+  const json = bytes.toString('utf8', start, goesOn(bytes, end) ? end - 1 : end)
+  if (!isEarlier(type)) return new StoredLine(seq, type, json)
+  const event = currentEvent({ ...parse(seq, json) })
+  return new StoredLine(seq, String(event['type']), JSON.stringify(event))
 }
 
 class StoredLine implements StoredEvent {

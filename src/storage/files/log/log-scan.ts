@@ -1,6 +1,7 @@
 /** Scans a range of a log line by line, in either order, for pages, counts and lookups. */
 /* oxlint-disable typescript/no-non-null-assertion -- a block has a start and an end for each of its lines */
 import { uuid7Time } from '../../../lib/uuid7.ts'
+import { earlierTypes } from '../../../events/earlier-events.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
 import type { LineGlance } from './event-line.ts'
 import { damagedAt, endsWhole, glance, matchTypes, readHeader, storedFromLine } from './event-line.ts'
@@ -177,9 +178,17 @@ function createMatch(filter: EventFilter): (line: Line) => StoredEvent | undefin
 }
 
 function createFieldsMatch({ types, source }: EventFilter): (line: Line) => boolean {
-  const hasType = types && matchTypes(types)
-  return (line) =>
-    (!hasType || hasType(line.block.bytes, line)) && (source === undefined || line.header.source === source)
+  const isWanted = types === undefined ? () => true : createTypeMatch(types)
+  return (line) => isWanted(line) && (source === undefined || line.header.source === source)
+}
+
+/** What an event of an earlier version becomes depends on its content: it is parsed. */
+function createTypeMatch(types: ReadonlySet<string>): (line: Line) => boolean {
+  const earlier = earlierTypes(types)
+  const hasType = matchTypes(types)
+  if (earlier.size === 0) return (line) => hasType(line.block.bytes, line)
+  const wasType = matchTypes(earlier)
+  return (line) => hasType(line.block.bytes, line) || (wasType(line.block.bytes, line) && types.has(line.stored().type))
 }
 
 /** Returns the event of a line if it contains the text. */

@@ -1,0 +1,46 @@
+/** Finds the questions that given answers belong to. Pure. */
+import type { AnswerQuestion, Answers, AskedQuestion } from '../../contract/question.ts'
+import { Problem } from '../../contract/problem.ts'
+
+/** Characters of a question that an error message repeats. */
+const MAX_TOLD_CHARS = 100
+
+/** Returns the answers by the texts of the questions, or a `Problem` that names what fits no question. */
+export function matchAnswers(questions: readonly AskedQuestion[], given: AnswerQuestion['answers']): Answers | Problem {
+  const found = new Map<string, string[]>()
+  for (const [key, value] of Object.entries(given)) {
+    const asked = questions.find(({ question }) => question === key) ?? questions[indexIn(key)]
+    if (!asked) return refuse(questions, `${nameOf(key, given)} is neither the text nor the index of a question`)
+    const texts = [...new Set([value].flat())]
+    const index = questions.indexOf(asked)
+    if (found.has(asked.question)) return refuse(questions, `question ${index} is answered twice`)
+    if (texts.length > 1 && !asked.multi_select) return refuse(questions, `question ${index} takes one answer`)
+    found.set(asked.question, texts)
+  }
+  return Object.fromEntries(questions.flatMap(({ question }) => entryOf(question, found)))
+}
+
+/** -1 if the key is not an index. */
+const indexIn = (key: string) => (/^\d{1,3}$/.test(key) ? Number(key) : -1)
+
+const entryOf = (question: string, found: ReadonlyMap<string, string[]>): [string, string[]][] => {
+  const texts = found.get(question)
+  return texts ? [[question, texts]] : []
+}
+
+/** A number is repeated, as it can be no secret; another key is named by its position. */
+function nameOf(key: string, given: AnswerQuestion['answers']): string {
+  if (indexIn(key) >= 0) return `key "${key}"`
+  const texts = Object.keys(given).filter((each) => indexIn(each) < 0)
+  return `key ${texts.indexOf(key) + 1} (numbers not counted)`
+}
+
+function refuse(questions: readonly AskedQuestion[], message: string): Problem {
+  const known = questions.map(({ question }, index) => `${index}: ${JSON.stringify(question.slice(0, MAX_TOLD_CHARS))}`)
+  return new Problem('invalid_request', `answers: ${message}; the questions are ${known.join(', ')}.`, {
+    details: {
+      issues: [{ path: 'body.answers', message }],
+      questions: questions.map(({ question }, index) => ({ index, question })),
+    },
+  })
+}

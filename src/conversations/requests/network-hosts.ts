@@ -1,0 +1,47 @@
+/** Hosts that commands want to reach and a user must allow. */
+import type { AnswerOf } from '../../contract/request.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { ConversationNetwork } from '../../workspace/network.ts'
+import type { ConversationActor } from '../actor.ts'
+import { findClosed } from './closed-requests.ts'
+import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
+
+export type NetworkHostsDeps = {
+  readonly log: EventLog
+  readonly network: ConversationNetwork
+  readonly actor: Pick<ConversationActor, 'configure'>
+}
+
+type Answer = AnswerOf<'network'>
+
+export class NetworkHosts implements RequestHandler<'network'> {
+  readonly #deps: NetworkHostsDeps
+
+  constructor(deps: NetworkHostsDeps) {
+    this.#deps = deps
+  }
+
+  open() {
+    return this.#deps.network.pending()
+  }
+
+  redact(answer: Answer): Answer {
+    return answer
+  }
+
+  /** See `ConversationNetwork.decide`. A decision to be remembered changes the configuration. */
+  async answer(requestId: string, decision: Answer, keyName: string | undefined): Promise<boolean> {
+    const { network, actor } = this.#deps
+    return await network.decide(requestId, { ...decision, keyName }, (change) =>
+      actor.configure(async ({ settings }) => ({ changes: { network: change(settings.network) } })),
+    )
+  }
+
+  async compare(requestId: string, { behavior }: Answer): Promise<EarlierAnswer> {
+    const closed = await findClosed(this.#deps.log, 'network', requestId)
+    if (!closed) return 'unknown'
+    const [decided] = closed.answers
+    if (decided?.answered_by !== 'user') return 'none'
+    return decided.answer.behavior === behavior ? 'same' : 'other'
+  }
+}

@@ -1,0 +1,90 @@
+/** Permission requests: which tool calls wait for a user, and how the user decides them. */
+import type { ToolDecision } from '../../contract/permission.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { AnswerOf, RequestAccepted } from '../../contract/request.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import type { DecideIntent, RejectIntent } from '../../state/approval-intents.ts'
+import type { OpenPermission } from '../../state/open-permission.ts'
+import { repeats } from '../../state/open-permission.ts'
+import { permissionRequests } from '../../state/open-requests.ts'
+import type { State } from '../../state/state.ts'
+import type { LiveState } from '../live-state.ts'
+import { findClosed } from './closed-requests.ts'
+import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
+
+/** What permissions need from the conversation's actor. */
+export type PermissionActor = {
+  /** Queues the work and runs it in turn. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
+  /** Decides and stores the events; call it only in turn. */
+  apply(intent: DecideIntent | RejectIntent): Promise<unknown>
+}
+
+export type PermissionsDeps = {
+  readonly log: EventLog
+  readonly state: LiveState
+  readonly toolCalls: Pick<ToolCalls, 'findFault'>
+  readonly redact: (text: string) => string
+  readonly actor: PermissionActor
+}
+
+type Answer = AnswerOf<'permission'>
+
+export class Permissions implements RequestHandler<'permission'> {
+  readonly #deps: PermissionsDeps
+
+  constructor(deps: PermissionsDeps) {
+    this.#deps = deps
+  }
+
+  open() {
+    return permissionRequests(this.#deps.state.current)
+  }
+
+  redact({ kind, decisions }: Answer): Answer {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
+    return { kind, decisions: mapStrings(decisions, this.#deps.redact) as ToolDecision[] }
+  }
+
+  /** Decides calls by id and content. The same decision again changes nothing. */
+  async answer(requestId: string, { decisions }: Answer, keyName: string | undefined): Promise<boolean> {
+    const { state, actor } = this.#deps
+    return await actor.inTurn(async () => {
+      const request = requestsIn(state.current).find(({ id }) => id === requestId)
+      if (!request) return false
+      for (const { tool_use_id, updated_input } of decisions) this.#checkUpdate(request, tool_use_id, updated_input)
+      await actor.apply({ kind: 'decide', requestId, decisions, keyName })
+      return true
+    })
+  }
+
+  async compare(requestId: string, { decisions }: Answer): Promise<EarlierAnswer> {
+    const closed = await findClosed(this.#deps.log, 'permission', requestId)
+    if (!closed) return 'unknown'
+    const compared = repeats(closed.opened, closed.answers, decisions)
+    if (compared instanceof Problem) throw compared
+    return compared
+  }
+
+  /** Rejects every pending call. The model is not called, unless a queued message asked for a run. */
+  async reject(reason = '', keyName?: string): Promise<RequestAccepted> {
+    const { state, redact, actor } = this.#deps
+    await actor.inTurn(() =>
+      actor.apply({ kind: 'reject', reason: redact(reason), newRunId: uuid7(), now: Date.now(), keyName }),
+    )
+    return { status: state.current.status, pending: this.open().length }
+  }
+
+  #checkUpdate(request: OpenPermission, toolUseId: string, input: unknown): void {
+    const call = request.calls.find((asked) => asked.toolUseId === toolUseId)
+    const fault = call && input !== undefined ? this.#deps.toolCalls.findFault(call.name, input) : undefined
+    if (fault !== undefined) throw new Problem('invalid_request', `updated_input: ${fault}`)
+  }
+}
+
+/** Of all agents: the pending ones and those that are decided, while their calls have no results. */
+const requestsIn = ({ request, subagents }: State): OpenPermission[] =>
+  [request, ...subagents.map(({ agent }) => agent.request)].filter((each) => each !== undefined)

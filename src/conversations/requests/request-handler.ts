@@ -1,0 +1,22 @@
+/** What each kind of request provides. */
+import type { RequestKind } from '../../contract/request-kinds.ts'
+import type { AnswerOf, OpenRequestOf } from '../../contract/request.ts'
+
+/** How an answer compares with what the log, or the memory, has of a request that is not open any more. */
+export type EarlierAnswer = 'same' | 'other' | 'none' | 'unknown'
+
+export interface RequestHandler<K extends RequestKind> {
+  /** The open requests, in the order in which they were opened. */
+  open(): OpenRequestOf<K>[]
+  /** Returns the answer without secrets, as it is stored and compared. */
+  redact(answer: AnswerOf<K>): AnswerOf<K>
+  /**
+   * Returns false if no request with this id is open. Throws a `Problem` for an answer that is not possible; the
+   * request still waits then. `keyName`: the API key of the client.
+   */
+  answer(requestId: string, answer: AnswerOf<K>, keyName: string | undefined): Promise<boolean>
+  /** For a request that is not open. Throws a `Problem` for an answer that cannot be compared. */
+  compare(requestId: string, answer: AnswerOf<K>): Promise<EarlierAnswer>
+}
+
+export type RequestHandlers = { readonly [K in RequestKind]: RequestHandler<K> }

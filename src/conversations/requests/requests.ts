@@ -1,0 +1,89 @@
+/**
+ * The requests of one conversation to the outside: which wait for a user or a program, and how they are answered. The
+ * first answer counts; the same one again changes nothing, even long afterwards.
+ */
+import type { RequestKind } from '../../contract/request-kinds.ts'
+import { REQUEST_KINDS } from '../../contract/request-kinds.ts'
+import type { AnswerOf, AnswerRequest, ListOpenRequests, OpenRequest, RequestAccepted } from '../../contract/request.ts'
+import { answeredBefore, isOfAnotherKind, requestClosed, requestNotFound } from '../../state/request-problems.ts'
+import type { LiveState } from '../live-state.ts'
+import type { RequestHandler, RequestHandlers } from './request-handler.ts'
+
+export class Requests {
+  readonly #kinds: RequestHandlers
+  readonly #state: LiveState
+
+  constructor(kinds: RequestHandlers, state: LiveState) {
+    this.#kinds = kinds
+    this.#state = state
+  }
+
+  /** The oldest first. The input of a hook is shown to its client only. */
+  list({ kinds, client }: ListOpenRequests = {}): OpenRequest[] {
+    const isWanted = (kind: RequestKind) => kinds === undefined || kinds.has(kind)
+    const isTo = (request: OpenRequest) =>
+      client === undefined || request.kind !== 'hook' || request.payload.client === client
+    return REQUEST_KINDS.filter(isWanted)
+      .flatMap((kind): OpenRequest[] => this.#kinds[kind].open())
+      .filter(isTo)
+      .map((request) => (client === undefined ? withoutHookInput(request) : request))
+      .sort(compareRequests)
+  }
+
+  /** Throws `request_not_found` for a request that does not wait. */
+  get(requestId: string, client?: string): OpenRequest {
+    const request = this.#find(requestId)
+    if (!request) throw requestNotFound()
+    const isTo = request.kind === 'hook' && request.payload.client === client
+    return isTo ? request : withoutHookInput(request)
+  }
+
+  /** `keyName`: the API key of the client. */
+  async answer(requestId: string, given: AnswerRequest, keyName?: string): Promise<RequestAccepted> {
+    const open = this.#find(requestId)
+    if (open && open.kind !== given.kind) throw isOfAnotherKind(open.kind)
+    await answerKind(this.#kinds, given.kind, { requestId, given, keyName })
+    return { status: this.#state.current.status, pending: this.list().length }
+  }
+
+  #find(requestId: string): OpenRequest | undefined {
+    for (const kind of REQUEST_KINDS) {
+      const found = this.#kinds[kind].open().find(({ request_id }) => request_id === requestId)
+      if (found) return found
+    }
+    return undefined
+  }
+}
+
+type Position = Pick<OpenRequest, 'opened_at' | 'request_id'>
+
+export const compareRequests = (a: Position, b: Position): number =>
+  compareTexts(a.opened_at, b.opened_at) || compareTexts(a.request_id, b.request_id)
+
+const compareTexts = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+async function answerKind<K extends RequestKind>(
+  kinds: { readonly [Each in K]: RequestHandler<Each> },
+  name: K,
+  { requestId, given, keyName }: { requestId: string; given: AnswerOf<K>; keyName: string | undefined },
+): Promise<void> {
+  const kind: RequestHandler<K> = kinds[name]
+  const answer = kind.redact(given)
+  if (await kind.answer(requestId, answer, keyName)) return
+  switch (await kind.compare(requestId, answer)) {
+    case 'same':
+      return
+    case 'other':
+      throw answeredBefore()
+    case 'none':
+      throw requestClosed()
+    case 'unknown':
+      throw requestNotFound()
+  }
+}
+
+function withoutHookInput(request: OpenRequest): OpenRequest {
+  if (request.kind !== 'hook') return request
+  const { input: _, ...payload } = request.payload
+  return { ...request, payload }
+}

@@ -1,0 +1,64 @@
+/** The requests of a conversation that wait, as a pure fold of its log, in the form that clients see. */
+import type { EventOf } from '../contract/events/event.ts'
+import { requestOf } from '../contract/events/opened-request.ts'
+import type { OpenRequestOf } from '../contract/request.ts'
+import type { OpenPermission } from './open-permission.ts'
+import type { State, StoredRequest } from './state-shape.ts'
+import { openPermissions } from './subagents.ts'
+
+export type OpenQuestion = OpenRequestOf<'question'>
+
+type Requests = readonly StoredRequest[]
+type Ending = EventOf<'RequestAnswered' | 'RequestClosed'>
+
+export function requestsAfter(requests: Requests, event: EventOf<'RequestOpened'> | Ending): Requests {
+  const others = requests.filter(({ request_id }) => request_id !== event.request_id)
+  if (event.type !== 'RequestOpened') return others
+  const request = requestOf(event)
+  return request.kind === 'permission' ? others : [...others, request]
+}
+
+/** A call that has its result waits for nothing any more. */
+export const requestsAfterResult = (requests: Requests, toolUseId: string): Requests =>
+  requests.length > 0 ? requests.filter(({ tool_use_ids }) => !tool_use_ids.includes(toolUseId)) : requests
+
+export const isAsking = (requests: Requests, toolUseId: string): boolean =>
+  requests.some(({ kind, tool_use_ids }) => kind === 'question' && tool_use_ids.includes(toolUseId))
+
+/** Questions that wait for the user, each of an open call: before it begins, or while it runs. */
+export const questionsOf = ({ requests }: Pick<State, 'requests'>): OpenQuestion[] =>
+  requests.filter((request) => request.kind === 'question')
+
+type Waiting = Pick<State, 'request' | 'requests' | 'subagents'>
+
+/** All that the log has. */
+export const storedRequests = (state: Waiting) => [...permissionRequests(state), ...state.requests]
+
+/** When the oldest of them was opened, in milliseconds since 1970; undefined if none waits. */
+export function waitsSince(state: Waiting): number | undefined {
+  const times = storedRequests(state).map(({ opened_at }) => Date.parse(opened_at))
+  return times.length > 0 ? Math.min(...times) : undefined
+}
+
+export function permissionRequests(state: Pick<State, 'request' | 'subagents'>): OpenRequestOf<'permission'>[] {
+  return openPermissions(state).map((request) => {
+    const subagent = state.subagents.find(({ agent }) => agent.request === request)
+    const agent = subagent && { parent_tool_use_id: subagent.toolUseId, agent_name: subagent.name }
+    return { ...permissionView(request), ...agent }
+  })
+}
+
+function permissionView({ id, openedAt, calls }: OpenPermission): OpenRequestOf<'permission'> {
+  const tool_uses = calls.map(({ toolUseId, name, input, inputHash, definitionHash, reason, rules, decision }) => ({
+    tool_use_id: toolUseId,
+    name,
+    input,
+    input_hash: inputHash,
+    ...(definitionHash !== undefined && { definition_hash: definitionHash }),
+    reason,
+    ...(rules && { rules: [...rules] }),
+    ...(decision && { decision: decision.behavior }),
+  }))
+  const tool_use_ids = calls.map(({ toolUseId }) => toolUseId)
+  return { kind: 'permission', request_id: id, opened_at: openedAt, tool_use_ids, payload: { tool_uses } }
+}
