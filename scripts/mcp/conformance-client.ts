@@ -63,10 +63,10 @@ async function say(content: string): Promise<void> {
   for (;;) {
     const { status } = z.object({ status: z.string() }).parse(await call('GET', `/conversations/${id}`))
     if (status !== 'running' && status !== 'queued') return
-    const { items } = Questions.parse(await call('GET', `/conversations/${id}/requests?kinds=question`))
+    const { items } = Questions.parse(await call('GET', `/conversations/${id}/requests?kinds=elicitation`))
     for (const { request_id, payload } of items)
       await call('POST', `/conversations/${id}/requests/${request_id}`, {
-        kind: 'question',
+        kind: 'elicitation',
         answers: Object.fromEntries(
           payload.questions.map(({ options }, at) => [
             String(at),

@@ -38,7 +38,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   listRequests: 'Returns what waits for a user or a program. The input of a hook is shown to its client only.',
   getRequest: 'Returns one request as the list has it.',
   answerRequest:
-    'The key needs the scope `approve` for the kinds permission, network and hook, and `write` for question and client_tool. The same answer again changes nothing; another one is refused. After the last answer that a run waits for, it continues.',
+    'The key needs the scope `approve` for the kinds permission, network and hook, and `write` for question, elicitation and client_tool. The same answer again changes nothing; another one is refused. After the last answer that a run waits for, it continues.',
   listPermissionRules: 'Returns the rules that decide about tool calls, by what they do.',
   replacePermissionRules:
     'Replaces all three lists. The rules apply to calls that have not begun; calls that wait still need a decision.',

@@ -85,7 +85,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       write(
         `${style('bold', 'Waits for a decision:')} ${plainText(payload.tool_uses.map((use) => inputText(use.input)).join('; '))}\n`,
       )
-    if (kind === 'question')
+    if (kind === 'question' || kind === 'elicitation')
       write(
         `${style('bold', 'Waits for an answer:')} ${plainText(payload.questions.map(({ question }) => question).join('; '))}\n`,
       )

@@ -5,6 +5,7 @@ import { z } from 'zod'
 export const ANSWER_SCOPES = {
   permission: 'approve',
   question: 'write',
+  elicitation: 'write',
   client_tool: 'write',
   network: 'approve',
   hook: 'approve',
@@ -19,5 +20,5 @@ export const RequestKindName = z
   .enum(REQUEST_KINDS)
   .meta({ id: 'RequestKind' })
   .describe(
-    '`permission`: calls need a decision. `question`: the agent asks the user. `client_tool`: a client executes a call. `network`: a command wants to reach a host. `hook`: a client answers a hook.',
+    '`permission`: calls need a decision. `question`: the agent asks the user. `elicitation`: an MCP server asks the user while a call runs. `client_tool`: a client executes a call. `network`: a command wants to reach a host. `hook`: a client answers a hook.',
   )

@@ -10,6 +10,11 @@ export const PermissionPayload = z.object({ tool_uses: z.array(AskedToolUse) })
 
 export const QuestionPayload = z.object({ questions: z.array(AskedQuestion) })
 
+export const ElicitationPayload = z.object({
+  server: z.string().describe('The name of the MCP server that asks.'),
+  questions: z.array(AskedQuestion),
+})
+
 export const ClientToolPayload = z.object({
   name: z.string(),
   input: Json.describe('The input to execute, as hooks and decisions left it.'),

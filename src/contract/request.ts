@@ -10,7 +10,14 @@ import { listOf, PageLimit } from './page.ts'
 import { AskedToolUse, Behavior, DecidePermission } from './permission.ts'
 import type { RequestKind } from './request-kinds.ts'
 import { REQUEST_KINDS, RequestKindName } from './request-kinds.ts'
-import { ClientToolPayload, Json, NetworkPayload, OfRequest, QuestionPayload } from './request-payloads.ts'
+import {
+  ClientToolPayload,
+  ElicitationPayload,
+  Json,
+  NetworkPayload,
+  OfRequest,
+  QuestionPayload,
+} from './request-payloads.ts'
 import { AnswerQuestion } from './question.ts'
 
 /** What each kind shows. */
@@ -19,6 +26,7 @@ const PAYLOADS = {
     tool_uses: z.array(AskedToolUse.extend({ decision: Behavior.optional().describe('Absent while it waits.') })),
   }),
   question: QuestionPayload,
+  elicitation: ElicitationPayload,
   client_tool: ClientToolPayload,
   network: NetworkPayload,
   hook: z.object({
@@ -43,13 +51,21 @@ const openOf = <K extends RequestKind>(kind: K) =>
 const Open = {
   permission: openOf('permission').meta({ id: 'OpenPermission' }),
   question: openOf('question').meta({ id: 'OpenQuestion' }),
+  elicitation: openOf('elicitation').meta({ id: 'OpenElicitation' }),
   client_tool: openOf('client_tool').meta({ id: 'OpenClientTool' }),
   network: openOf('network').meta({ id: 'OpenNetworkRequest' }),
   hook: openOf('hook').meta({ id: 'OpenHook' }),
 }
 
 export const OpenRequest = z
-  .discriminatedUnion('kind', [Open.permission, Open.question, Open.client_tool, Open.network, Open.hook])
+  .discriminatedUnion('kind', [
+    Open.permission,
+    Open.question,
+    Open.elicitation,
+    Open.client_tool,
+    Open.network,
+    Open.hook,
+  ])
   .meta({ id: 'OpenRequest' })
 export type OpenRequest = z.infer<typeof OpenRequest>
 export type OpenRequestOf<K extends RequestKind> = Extract<OpenRequest, { kind: K }>
@@ -102,6 +118,7 @@ export const AnswerRequest = z
   .discriminatedUnion('kind', [
     answerOf('permission', DecidePermission.shape).meta({ id: 'AnswerPermission' }),
     answerOf('question', AnswerQuestion.shape).meta({ id: 'AnswerQuestion' }),
+    answerOf('elicitation', AnswerQuestion.shape).meta({ id: 'AnswerElicitation' }),
     answerOf('client_tool', PostToolResult.shape).meta({ id: 'AnswerClientTool' }),
     answerOf('network', DecideNetworkRequest.shape).meta({ id: 'AnswerNetworkRequest' }),
     answerOf('hook', PostHookAnswer.shape).meta({ id: 'AnswerHook' }),

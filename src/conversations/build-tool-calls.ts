@@ -17,7 +17,7 @@ import type { TaskAccess } from '../tools/task/task-access.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ShellsOfAgent } from '../workspace/exec/conversation-shells.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
-import { createAskUser } from './requests/ask-user.ts'
+import { createElicit } from './requests/elicit.ts'
 import type { AgentView } from './live-state.ts'
 
 export type ToolParts = {
@@ -43,7 +43,7 @@ export type ToolParts = {
 export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
   const { id, own, directory, logger, log, state, rules, limits, workdir, redactor } = parts
   const { shells, network, project, changing, hooks } = parts
-  const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
+  const elicit = createElicit({ log, runId: () => state.current.run?.id, redact: redactor.redact })
   return createToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
       shells,
@@ -63,7 +63,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
       redact: redactor.redactInSlices,
     }),
     changing,
-    context: () => ({ conversationId: id, workdir: workdir(), ask }),
+    context: () => ({ conversationId: id, workdir: workdir(), elicit }),
     redactor,
     emit: async (drafts) => void (await log.append(drafts)),
     adviceFor: (result) => adviceFor(state.current.repeats, result, state.current.openCalls),

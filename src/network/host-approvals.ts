@@ -2,6 +2,7 @@
  * The hosts of one conversation that wait for a user's approval: one request per host, whatever number of connections
  * wait for it.
  */
+import { Queue } from '../lib/queue.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Host } from './host.ts'
 import { formatTarget } from './host.ts'
@@ -26,7 +27,7 @@ export type ApprovalDecision = {
 export type HostApprovalsDeps = {
   /** Resolves when the request is stored, so that it can be shown; if that fails, the user is not asked. */
   readonly onAsked: (ask: ApprovalRequest) => Promise<void>
-  /** Must not throw. */
+  /** Called when a request ends without a user's answer. Must not throw. */
   readonly onAnswered: (ask: ApprovalRequest, answer: ApprovalDecision) => void
   readonly deadlineMs?: number
 }
@@ -35,6 +36,10 @@ type Waiting = {
   readonly ask: ApprovalRequest
   readonly answer: PromiseWithResolvers<ApprovalDecision>
   readonly timer: NodeJS.Timeout
+  /** While a user's answer is being stored. */
+  isAnswering: boolean
+  /** Another end that came meanwhile. */
+  late?: ApprovalDecision
 }
 
 const DEADLINE_MS = 60_000
@@ -44,6 +49,8 @@ const MAX_PENDING = 20
 export class HostApprovals {
   readonly #deps: HostApprovalsDeps
   readonly #byTarget = new Map<string, Waiting>()
+  /** One answer at a time: the first counts. */
+  readonly #answers = new Queue({ limit: 1 })
 
   constructor(deps: HostApprovalsDeps) {
     this.#deps = deps
@@ -51,10 +58,6 @@ export class HostApprovals {
 
   get pending(): readonly ApprovalRequest[] {
     return [...this.#byTarget.values()].map(({ ask }) => ask)
-  }
-
-  find(id: string): ApprovalRequest | undefined {
-    return this.pending.find((ask) => ask.id === id)
   }
 
   /** Resolves when it is decided, at the latest after the deadline; undefined if too many wait already. */
@@ -68,7 +71,7 @@ export class HostApprovals {
     const ask: ApprovalRequest = { id: uuid7(), host, port, ...times }
     const expire = () => this.#settle(ask, { behavior: 'deny', by: 'timeout' })
     const timer = setTimeout(expire, deadlineMs)
-    const waiting: Waiting = { ask, answer: Promise.withResolvers<ApprovalDecision>(), timer }
+    const waiting: Waiting = { ask, answer: Promise.withResolvers<ApprovalDecision>(), timer, isAnswering: false }
     this.#byTarget.set(formatTarget(host, port), waiting)
     try {
       await this.#deps.onAsked(ask)
@@ -78,8 +81,28 @@ export class HostApprovals {
     return await waiting.answer.promise
   }
 
-  answer(ask: ApprovalRequest, behavior: ApprovalDecision['behavior'], keyName?: string): void {
-    this.#settle(ask, { behavior, by: 'user', keyName })
+  /**
+   * Lets the connections continue when `store` has stored the user's answer, which counts even if the deadline passes
+   * meanwhile. Returns false if no request with this id waits. Rejects as `store` does; the request then still waits.
+   */
+  async answer(
+    id: string,
+    decision: ApprovalDecision,
+    store: (ask: ApprovalRequest) => Promise<void>,
+  ): Promise<boolean> {
+    return await this.#answers.run(async () => {
+      const waiting = [...this.#byTarget.values()].find(({ ask }) => ask.id === id)
+      if (!waiting) return false
+      waiting.isAnswering = true
+      try {
+        await store(waiting.ask)
+        this.#end(waiting, decision)
+      } finally {
+        waiting.isAnswering = false
+        if (waiting.late) this.#settle(waiting.ask, waiting.late)
+      }
+      return true
+    })
   }
 
   /** `decide` applies a changed policy to a host; undefined leaves it waiting. */
@@ -98,9 +121,20 @@ export class HostApprovals {
     const key = formatTarget(ask.host, ask.port)
     const waiting = this.#byTarget.get(key)
     if (waiting?.ask.id !== ask.id) return
+    if (waiting.isAnswering && answer.by !== 'closing') {
+      waiting.late ??= answer
+      return
+    }
+    if (this.#end(waiting, answer)) this.#deps.onAnswered(ask, answer)
+  }
+
+  /** Returns false if it has ended before. */
+  #end({ ask, timer, answer }: Waiting, decision: ApprovalDecision): boolean {
+    const key = formatTarget(ask.host, ask.port)
+    if (this.#byTarget.get(key)?.ask.id !== ask.id) return false
     this.#byTarget.delete(key)
-    clearTimeout(waiting.timer)
-    this.#deps.onAnswered(ask, answer)
-    waiting.answer.resolve(answer)
+    clearTimeout(timer)
+    answer.resolve(decision)
+    return true
   }
 }

@@ -6,8 +6,8 @@ import type { EventDraft } from '../contract/events/event.ts'
 import type { Status } from '../contract/events/status.ts'
 import type { UserPart } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
-import type { ToolResultIntent } from './client-tool-intents.ts'
-import { decideToolResult } from './client-tool-intents.ts'
+import type { AnswerHeldIntent } from './held-intents.ts'
+import { decideAnswerHeld } from './held-intents.ts'
 import type { AskIntent, AwaitSubagentsIntent, DecideIntent, RejectIntent } from './approval-intents.ts'
 import {
   decideAsk,
@@ -96,7 +96,7 @@ export type Intent =
   | TickTaskIntent
   | EndTaskIntent
   | CancelTaskIntent
-  | ToolResultIntent
+  | AnswerHeldIntent
   | { kind: 'client_event'; name: string; data?: unknown; idempotency?: Idempotency }
   | RecoverIntent
 
@@ -129,8 +129,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return decideAskUser(state, intent)
     case 'answer':
       return refuseNewer(state) ?? decideAnswer(state, intent)
-    case 'tool_result':
-      return refuseNewer(state) ?? decideToolResult(state, intent)
+    case 'answer_held':
+      return refuseNewer(state) ?? decideAnswerHeld(state, intent)
     case 'reject':
       return decideReject(state, intent)
     case 'post_task':

@@ -6,9 +6,8 @@ import type { ToolCall } from './tool-call.ts'
 import type { EventDraft } from '../contract/events/event.ts'
 import type { Answers, AskedQuestion } from '../contract/question.ts'
 import { Problem } from '../contract/problem.ts'
-import { inRun, inSubagent, toStatus } from './drafts.ts'
+import { inRun, toStatus } from './drafts.ts'
 import type { State } from './state.ts'
-import { callerOf } from './subagents.ts'
 import type { OpenQuestion } from './open-requests.ts'
 import { questionsOf } from './open-requests.ts'
 import { byKey } from './request-drafts.ts'
@@ -23,12 +22,11 @@ export type AskUserIntent = {
   runId: string
   asking: readonly (AskingCall & { readonly questionId: string })[]
 }
-/** `answers` fit the question. `begun` are the ids of the open calls whose tool writes the result. */
+/** `answers` fit the question. */
 export type AnswerIntent = {
   kind: 'answer'
   questionId: string
   answers: Answers
-  begun: readonly string[]
   /** The name of the API key of the client. */
   keyName?: string | undefined
 }
@@ -40,7 +38,7 @@ export function decideAskUser(state: State, { runId, asking }: AskUserIntent): E
   return [...asked, toStatus(state, 'waiting_for_input', 'user_question')]
 }
 
-export function userQuestion(
+function userQuestion(
   request_id: string,
   { toolUseId, questions }: AskingCall,
   run_id: string | undefined,
@@ -57,34 +55,25 @@ export function userQuestion(
 }
 
 /**
- * A tool that asks while it runs gets the answer, and writes the result itself. Otherwise the answer is the result, and the
- * run continues after the last one. One batch: after a crash the log has the answer and the result, or neither.
+ * The answer is the result, and the run continues after the last one. One batch: after a crash the log has the answer and
+ * the result, or neither.
  */
-export function decideAnswer(
-  state: State,
-  { questionId, answers, begun, keyName }: AnswerIntent,
-): EventDraft[] | Problem {
+export function decideAnswer(state: State, { questionId, answers, keyName }: AnswerIntent): EventDraft[] | Problem {
   const questions = questionsOf(state)
   const question = questions.find(({ request_id }) => request_id === questionId)
-  const [asking = ''] = question?.tool_use_ids ?? []
-  const caller = callerOf(state, asking)
-  const { openCalls, run } = caller?.agent ?? state
-  const call = openCalls.find(({ toolUseId }) => toolUseId === asking)
+  const call = state.openCalls.find(({ toolUseId }) => question?.tool_use_ids.includes(toolUseId))
   if (!question || !call) return requestNotFound()
   const isLast = questions.length === 1
   const answer: EventDraft = {
     type: 'RequestAnswered',
     source: 'user',
-    ...inRun({ run }),
+    ...inRun(state),
     kind: 'question',
     request_id: questionId,
-    tool_use_ids: [asking],
+    tool_use_ids: question.tool_use_ids,
     answer: { answers },
     ...byKey(keyName),
   }
-  // A subagent asks only while its tool runs.
-  if (caller) return inSubagent([answer], caller)
-  if (begun.includes(call.toolUseId)) return [answer]
   return [
     answer,
     answered(call, question, answers),

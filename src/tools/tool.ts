@@ -4,9 +4,10 @@ import type { Answers, AskedQuestion } from '../contract/question.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 
-/** Questions that a call asks while it runs. */
-export type LiveQuestions = {
+/** What an MCP server asks the user while a call of its tool runs. */
+export type Elicitation = {
   readonly toolUseId: string
+  readonly server: string
   /** With different texts. */
   readonly questions: readonly AskedQuestion[]
   readonly signal: AbortSignal
@@ -21,10 +22,10 @@ export type ToolContext = {
   /** Aborted when the call must end now; the tool then ends everything it started and returns `interrupted`. */
   readonly signal: AbortSignal
   /**
-   * Asks the user, for a tool that learns only while it runs what it has to ask. The status stays `running`. Resolves to
+   * Asks the user on behalf of an MCP server. The status stays `running`. Resolves to
    * undefined when nobody will answer any more: the signal was aborted, or the conversation ends.
    */
-  readonly ask: (asked: LiveQuestions) => Promise<Answers | undefined>
+  readonly elicit: (asked: Elicitation) => Promise<Answers | undefined>
   /** Shows output while the tool is still running, piece by piece; transient. */
   readonly onOutput: (stream: 'stdout' | 'stderr', text: string) => void
 }

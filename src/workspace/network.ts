@@ -44,6 +44,7 @@ export class ConversationNetwork {
   readonly #asks: HostApprovals
   readonly #log: AccessLog
   readonly #proxy: NetworkProxy
+  #told: Promise<unknown> = Promise.resolve()
 
   constructor(deps: ConversationNetworkDeps) {
     this.#deps = deps
@@ -125,13 +126,19 @@ export class ConversationNetwork {
     { behavior, remember, keyName }: DecideNetworkRequest & { readonly keyName: string | undefined },
     changePolicy: ChangePolicy,
   ): Promise<boolean> {
-    const ask = this.#asks.find(id)
-    if (!ask) return false
-    // Change the policy first: the answer lets the connection continue.
-    if (remember) await changePolicy((policy) => this.#withTarget(policy, ask, behavior))
-    this.#asks.answer(ask, behavior, keyName)
-    if (remember) this.recheck()
-    return true
+    const decision = { behavior, by: 'user', keyName } as const
+    const isAnswered = await this.#asks.answer(id, decision, async (ask) => {
+      // Change the policy first: the answer lets the connection continue.
+      if (remember) await changePolicy((policy) => this.#withTarget(policy, ask, behavior))
+      await this.#deps.emit([endOf(id, decision)])
+    })
+    if (isAnswered && remember) this.recheck()
+    return isAnswered
+  }
+
+  /** Resolves when the log has the ends of requests that nobody answered, as far as they can be stored. */
+  async stored(): Promise<void> {
+    await this.#told
   }
 
   close(): void {
@@ -178,7 +185,7 @@ export class ConversationNetwork {
   }
 
   #tell(drafts: readonly EventDraft[]): void {
-    this.#deps.emit(drafts).catch(this.#deps.onFault)
+    this.#told = this.#deps.emit(drafts).catch(this.#deps.onFault)
   }
 }
 

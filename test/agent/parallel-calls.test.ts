@@ -132,7 +132,7 @@ test('when a result cannot be stored, those behind it wait, and none runs a seco
   const [a, b] = [reading('A'), reading('B')]
   const toolCalls = createToolCalls({
     tools: [a.tool, b.tool] satisfies Tool[],
-    context: () => ({ conversationId: 'c', workdir: '/work', ask: async () => undefined }),
+    context: () => ({ conversationId: 'c', workdir: '/work', elicit: async () => undefined }),
     redactor: createRedactor(),
     emit: async (drafts) => {
       if (fails) throw new Error('there is no room')

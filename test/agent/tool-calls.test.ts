@@ -19,7 +19,7 @@ function setUp(...tools: Tool[]) {
   const storage = { fails: false }
   const toolCalls = createToolCalls({
     tools,
-    context: () => ({ conversationId: 'c', workdir: '/work', ask: async () => undefined }),
+    context: () => ({ conversationId: 'c', workdir: '/work', elicit: async () => undefined }),
     redactor,
     emit: async (drafts) => {
       if (storage.fails) throw new Error('there is no room')

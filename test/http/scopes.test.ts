@@ -337,6 +337,7 @@ describe('an answer needs the scope of its kind, over HTTP and sockets, and chan
   const ANSWERS: Readonly<Record<RequestKind, object>> = {
     permission: { decisions: [{ tool_use_id: 'a', input_hash: '0'.repeat(64), behavior: 'allow' }] },
     question: { answers: { '0': 'Yes' } },
+    elicitation: { answers: { '0': 'Yes' } },
     client_tool: { output: 'done' },
     network: { behavior: 'allow' },
     hook: { output: {} },

@@ -9,7 +9,7 @@ const never = new AbortController().signal
 /** Answers each question by its field, or gives up. */
 async function fill(requestedSchema: unknown, answers: Record<string, string[]> | undefined) {
   const asked: AskedQuestion[] = []
-  const ask = async (questions: readonly AskedQuestion[]) => {
+  const elicit = async ({ questions }: { readonly questions: readonly AskedQuestion[] }) => {
     asked.push(...questions)
     if (!answers) return undefined
     const given = questions.map(({ question }) => [question, answers[/\[(\w+)\]$/.exec(question)?.[1] ?? '']] as const)
@@ -18,7 +18,7 @@ async function fill(requestedSchema: unknown, answers: Record<string, string[]> 
   const answer = await answerElicitation(
     { name: 's', show: tidy },
     { message: 'Please.', requestedSchema },
-    { ask },
+    { elicit },
     never,
   )
   return { answer, asked }

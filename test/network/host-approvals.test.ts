@@ -21,15 +21,19 @@ function setUp(deadlineMs = 60_000, onAsked = async (): Promise<void> => {}) {
   return { asks, asked, answered }
 }
 
+const ALLOW: ApprovalDecision = { behavior: 'allow', by: 'user' }
+const DENY: ApprovalDecision = { behavior: 'deny', by: 'user' }
+
 describe('a host that is asked about', () => {
   test('is one request, whatever number of connections wait for it', async () => {
     const { asks, asked, answered } = setUp()
     const waiting = [1, 2, 3].map(() => asks.ask(host('a.example'), 443))
     await expect.poll(() => asks.pending.length).toBe(1)
-    asks.answer(asked[0]!, 'allow')
-    for (const answer of waiting) expect(await answer).toEqual({ behavior: 'allow', by: 'user' })
-    expect(asked).toHaveLength(1)
-    expect(answered).toHaveLength(1)
+    const stored: ApprovalRequest[] = []
+    expect(await asks.answer(asked[0]!.id, ALLOW, async (ask) => void stored.push(ask))).toBe(true)
+    for (const answer of waiting) expect(await answer).toEqual(ALLOW)
+    expect([asked, stored]).toEqual([[asked[0]], [asked[0]]])
+    expect(answered, 'its answer is stored by the caller').toEqual([])
     // An answer is for the connections that waited.
     void asks.ask(host('a.example'), 443)
     await expect.poll(() => asked.length).toBe(2)
@@ -44,6 +48,55 @@ describe('a host that is asked about', () => {
     expect(await waiting).toEqual({ behavior: 'deny', by: 'closing' })
     const full = setUp(60_000, () => Promise.reject(new Error('no room')))
     expect(await full.asks.ask(host('a.example'), 443)).toEqual({ behavior: 'deny', by: 'closing' })
+  })
+
+  test('is decided by the first of many answers, when that is stored; the others find nothing to decide', async () => {
+    const { asks, asked } = setUp()
+    const waiting = asks.ask(host('a.example'), 443)
+    await expect.poll(() => asked.length).toBe(1)
+    const [{ id }] = asked as [ApprovalRequest]
+    const storing = Promise.withResolvers<void>()
+    const stored: ApprovalDecision[] = []
+    const answers = [ALLOW, DENY, DENY].map((decision) =>
+      asks.answer(id, decision, async () => {
+        await storing.promise
+        stored.push(decision)
+      }),
+    )
+    let isOver = false
+    void waiting.then(() => (isOver = true))
+    await Promise.resolve()
+    expect([isOver, asks.pending.length]).toEqual([false, 1])
+    storing.resolve()
+    expect(await Promise.all(answers)).toEqual([true, false, false])
+    expect([await waiting, stored]).toEqual([ALLOW, [ALLOW]])
+  })
+
+  test('still waits after an answer that cannot be stored', async () => {
+    const { asks, asked } = setUp()
+    const waiting = asks.ask(host('a.example'), 443)
+    await expect.poll(() => asked.length).toBe(1)
+    const { id } = asked[0]!
+    await expect(asks.answer(id, ALLOW, () => Promise.reject(new Error('no room')))).rejects.toThrow('no room')
+    expect(asks.pending).toHaveLength(1)
+    expect(await asks.answer(id, DENY, async () => {})).toBe(true)
+    expect(await waiting).toEqual(DENY)
+  })
+
+  test('is decided by an answer that is being stored, even if the policy changes meanwhile', async () => {
+    const { asks, asked, answered } = setUp()
+    const waiting = [asks.ask(host('a.example'), 443), asks.ask(host('b.example'), 443)]
+    await expect.poll(() => asked.length).toBe(2)
+    const deny = () => asks.recheck(() => 'deny')
+    expect(await asks.answer(asked[0]!.id, ALLOW, async () => deny())).toBe(true)
+    const failing = asks.answer(asked[1]!.id, ALLOW, async () => {
+      deny()
+      throw new Error('no room')
+    })
+    // The second one was decided by the first change of the policy.
+    expect(await failing).toBe(false)
+    expect(await Promise.all(waiting)).toEqual([ALLOW, { behavior: 'deny', by: 'policy' }])
+    expect(answered).toMatchObject([{ id: asked[1]!.id, by: 'policy' }])
   })
 
   test('is decided by a policy that lists it', async () => {

@@ -114,8 +114,8 @@ const intentOf = {
   'deny all': { kind: 'decide', requestId, decisions: [decision('a', 'deny'), decision('b', 'deny')] },
   'decide another request': { kind: 'decide', requestId: newRunId, decisions: [decision('a')] },
   'ask the user': { kind: 'ask_user', runId, asking: [{ questionId, toolUseId: 'a', questions: [] }] },
-  answer: { kind: 'answer', questionId, answers: { 'Go on?': ['Yes'] }, begun: [] },
-  'answer another question': { kind: 'answer', questionId: requestId, answers: {}, begun: [] },
+  answer: { kind: 'answer', questionId, answers: { 'Go on?': ['Yes'] } },
+  'answer another question': { kind: 'answer', questionId: requestId, answers: {} },
   reject: { kind: 'reject', reason: '', newRunId, now },
   recover: { kind: 'recover', why: 'server_restart', newRunId, now },
 } as const satisfies Record<string, Intent>

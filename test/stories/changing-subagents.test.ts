@@ -62,18 +62,18 @@ test('a question of an MCP server to a subagent in the background names the agen
   const odd = { command: process.execPath, args: [join(CHILDREN, 'odd-server.ts')] }
   const id = await create({ mcp: { mcpServers: { odd } } })
   await stage.say(id, 'ask behind')
-  const pending = () => requestsOf(call, id, 'question')
+  const pending = () => requestsOf(call, id, 'elicitation')
   await poll(pending).toHaveLength(1)
   const [{ request_id, payload, ...asked }] = await pending()
   const start = (await stage.events(id)).find(({ type }) => type === 'SubagentStart')
   expect(asked).toMatchObject({ agent_name: 'worker', parent_tool_use_id: start.parent_tool_use_id })
   const answers = { [payload.questions[0].question]: 'red' }
-  expect((await answer(call, id, request_id, { kind: 'question', answers })).status).toBe(200)
+  expect((await answer(call, id, request_id, { kind: 'elicitation', answers })).status).toBe(200)
   await poll(() => lastEnd(id)).toBe('Red it is.')
   const all = await stage.events(id)
   expectWhole(all)
   expect(JSON.stringify(ofSubagents(all, 'ToolResult')[0].output)).toContain('red')
-  expect(ofSubagents(all, 'RequestAnswered')).toMatchObject([{ kind: 'question' }])
+  expect(ofSubagents(all, 'RequestAnswered')).toMatchObject([{ kind: 'elicitation' }])
 })
 
 test('of a very long message the agent reads the beginning and the end; the log has all of it', async () => {

@@ -134,7 +134,7 @@ test('a secret that a server sends back is redacted in its errors, however it is
 test('a server shows one form at a time, and the others are declined', async () => {
   const id = await program('plain')
   expect((await resultOf(id, 'mcp__odd__asks')).output).toContain('39 were declined')
-  expect(await stage.events(id, 'types=RequestOpened')).toMatchObject([{ kind: 'question' }])
+  expect(await stage.events(id, 'types=RequestOpened')).toMatchObject([{ kind: 'elicitation' }])
 })
 
 test('any number of reconnects at the same time is one connection', async () => {

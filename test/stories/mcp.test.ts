@@ -275,7 +275,7 @@ test('a server asks the user while its tool runs', async () => {
     message: { role: 'user', content: 'mcp__odd__ask' },
     run: true,
   })
-  const pending = () => requestsOf(server.call, id, 'question')
+  const pending = () => requestsOf(server.call, id, 'elicitation')
   await expect.poll(async () => (await pending()).length).toBe(1)
   const [{ request_id, payload }] = await pending()
   const { questions } = payload
@@ -287,7 +287,7 @@ test('a server asks the user while its tool runs', async () => {
   const other = await withServers({ odd: { ...odd(), timeout: 1 } })
   expect(await resultOf(other, 'mcp__odd__hang')).toMatchObject({ error_type: 'timeout' })
   const answers = { '0': 'green', '1': '7', '2': 'Yes' }
-  expect(await answer(server.call, id, request_id, { kind: 'question', answers })).toMatchObject({ status: 200 })
+  expect(await answer(server.call, id, request_id, { kind: 'elicitation', answers })).toMatchObject({ status: 200 })
   await expect.poll(async () => (await stage.events(id, 'types=ToolResult')).length).toBe(1)
   const [{ output }] = await stage.events(id, 'types=ToolResult')
   expect(output).toContain('{"action":"accept","content":{"colour":"green","count":7,"sure":true}}')

@@ -75,6 +75,23 @@ describe('a host that no entry lists', () => {
     expect(body.network).toEqual({ ...ASKING, allow: [at('a.test')], deny: [at('b.test')] })
   })
 
+  test('has one answer, however many come at once, and only that one is remembered', async () => {
+    const id = await scene.create({ network: ASKING })
+    const fetching = scene.run(id, fetched('a.test'))
+    const { request_id } = await waiting(id)
+    const bodies = Array.from({ length: 12 }, (_, at) => ({ behavior: at % 2 ? 'deny' : 'allow', remember: true }))
+    const answers = await Promise.all(bodies.map((body) => decide(id, request_id, body)))
+    const [stored, ...others] = await scene.events(id, 'types=RequestAnswered')
+    expect(others).toEqual([])
+    const { behavior } = stored.answer
+    expect(answers.map(({ status, body }) => body.error ?? status)).toEqual(
+      bodies.map((body) => (body.behavior === behavior ? 200 : 'already_answered')),
+    )
+    const { network } = (await scene.server.call('GET', `/conversations/${id}`)).body
+    expect(network).toEqual({ ...ASKING, [behavior]: [at('a.test')] })
+    expect((await fetching) === HELLO).toBe(behavior === 'allow')
+  })
+
   test('is decided by a change of the policy', async () => {
     const id = await scene.create({ network: ASKING })
     const answer = scene.run(id, fetched('a.test'))

@@ -47,17 +47,17 @@ const NO_SUCH_CALL: OpenRequestOf<'permission'>['payload'] = {
   tool_uses: [{ tool_use_id: 'none', name: 'Act', input: {}, input_hash: '0'.repeat(64), reason: '' }],
 }
 
-export function questionsOf(conversation: Answering) {
+export function questionsOf(conversation: Answering, kind: 'question' | 'elicitation' = 'question') {
   return {
     pending: () => ({
-      items: openOf(conversation, 'question').map(({ request_id, payload, tool_use_ids: [tool_use_id] }) => ({
+      items: openOf(conversation, kind).map(({ request_id, payload, tool_use_ids: [tool_use_id] }) => ({
         question_id: request_id,
         tool_use_id,
         questions: payload.questions,
       })),
     }),
     answer: (questionId: string, answers: AnswerOf<'question'>['answers']) =>
-      conversation.requests.answer(questionId, { kind: 'question', answers }),
+      conversation.requests.answer(questionId, { kind, answers }),
   }
 }
 

@@ -20,7 +20,7 @@ async function openTool(overrides: Partial<ShellsOptions> = {}) {
     toolUseId: randomUUID(),
     workdir,
     signal: new AbortController().signal,
-    ask: async () => undefined,
+    elicit: async () => undefined,
     onOutput: () => {},
   }
   const call = (input: z.input<typeof tool.input>, more: Partial<ToolContext> = {}): Promise<ToolOutcome> =>

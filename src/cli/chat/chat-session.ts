@@ -139,7 +139,9 @@ export class ChatSession {
 
   /** What waits may have been asked long ago. */
   async #readRequests(): Promise<ShownRequest[]> {
-    const { items } = await this.conversation.requests.list({ kinds: ['permission', 'question', 'network'] })
+    const { items } = await this.conversation.requests.list({
+      kinds: ['permission', 'question', 'elicitation', 'network'],
+    })
     return items.filter((request) => request.kind !== 'client_tool' && request.kind !== 'hook')
   }
 

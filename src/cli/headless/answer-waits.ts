@@ -21,7 +21,7 @@ const NO_ANSWER =
 const NOT_PENDING: ReadonlySet<string> = new Set(['already_answered', 'request_not_found', 'request_closed'])
 
 /** What nobody else answers. */
-export type Wait = EventOf<'RequestOpened'> & { readonly kind: 'permission' | 'question' | 'network' }
+export type Wait = EventOf<'RequestOpened'> & { readonly kind: 'permission' | 'question' | 'elicitation' | 'network' }
 
 export const isWait = (event: Event): event is Wait => event.type === 'RequestOpened' && event.kind !== 'client_tool'
 
@@ -37,7 +37,8 @@ export async function answerWait({ requests }: ConversationHandle, event: Wait):
       return (await wasFirst(requests.answer(id, { kind, behavior: 'deny' })))
         ? [{ tool: 'network', input: `${payload.host}:${payload.port}`, reason: 'The host is not listed.', rules: [] }]
         : []
-    case 'question': {
+    case 'question':
+    case 'elicitation': {
       const answers = Object.fromEntries(payload.questions.map((_, at) => [String(at), NO_ANSWER]))
       await wasFirst(requests.answer(id, { kind, answers }))
       return []

@@ -72,6 +72,7 @@ function describeRequest({ kind, payload }: EventOf<'RequestOpened'>): string {
     case 'permission':
       return `waits for a decision: ${short(payload.tool_uses.map((use) => `${use.name}: ${inputText(use.input)}`).join('; '))}`
     case 'question':
+    case 'elicitation':
       return `asks the user: ${short(payload.questions.map(({ question }) => question).join('; '))}`
     case 'client_tool':
       return `waits for a client: ${payload.name}: ${short(inputText(payload.input))}`
@@ -85,6 +86,7 @@ function describeAnswer({ kind, answer }: EventOf<'RequestAnswered'>): string {
     case 'permission':
       return answer.decisions.map(({ behavior, tool_use_id }) => `${behavior} ${tool_use_id}`).join(', ')
     case 'question':
+    case 'elicitation':
       return `answered: ${short(Object.values(answer.answers).flat().join('; '))}`
     case 'client_tool':
       return `a client ${answer.is_error ? 'reported an error' : 'answered'}: ${short(asText(answer.output))}`

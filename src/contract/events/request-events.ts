@@ -4,6 +4,7 @@ import { Decision, Hash } from '../permission.ts'
 import type { RequestKind } from '../request-kinds.ts'
 import {
   ClientToolPayload,
+  ElicitationPayload,
   NetworkPayload,
   OfRequest,
   PermissionPayload,
@@ -30,6 +31,7 @@ export const RequestOpened = z
   .discriminatedUnion('kind', [
     openedOf('permission', PermissionPayload).meta({ id: 'PermissionOpened' }),
     openedOf('question', QuestionPayload).meta({ id: 'QuestionOpened' }),
+    openedOf('elicitation', ElicitationPayload).meta({ id: 'ElicitationOpened' }),
     openedOf('client_tool', ClientToolPayload).meta({ id: 'ClientToolOpened' }),
     openedOf('network', NetworkPayload).meta({ id: 'NetworkOpened' }),
   ])
@@ -69,6 +71,7 @@ export const RequestAnswered = z
       }),
     ).meta({ id: 'PermissionAnswered' }),
     answeredOf('question', z.object({ answers: Answers })).meta({ id: 'QuestionAnswered' }),
+    answeredOf('elicitation', z.object({ answers: Answers })).meta({ id: 'ElicitationAnswered' }),
     answeredOf(
       'client_tool',
       z.object({ output: z.unknown().describe('As the client sent it, without secrets.'), is_error: z.boolean() }),
@@ -90,7 +93,7 @@ export const RequestClosed = Envelope.extend({
   ...InRun,
   ...InSubagent,
   type: z.literal('RequestClosed'),
-  kind: z.enum(['permission', 'question', 'client_tool', 'network']),
+  kind: z.enum(['permission', 'question', 'elicitation', 'client_tool', 'network']),
   request_id,
   tool_use_ids,
   reason: CloseReason,

@@ -2,6 +2,8 @@
 import type { WaitingHooks } from '../client-hooks/waiting-hooks.ts'
 import { ClientCalls } from './client-calls.ts'
 import type { ClientCallsDeps } from './client-calls.ts'
+import type { ElicitationsDeps } from './elicitations.ts'
+import { Elicitations } from './elicitations.ts'
 import { HookRequests } from './hooks.ts'
 import type { NetworkHostsDeps } from './network-hosts.ts'
 import { NetworkHosts } from './network-hosts.ts'
@@ -14,6 +16,7 @@ import { Requests } from './requests.ts'
 type Parts = PermissionsDeps &
   QuestionsDeps &
   ClientCallsDeps &
+  ElicitationsDeps &
   NetworkHostsDeps & { readonly waitingHooks: WaitingHooks }
 
 export function buildRequests(parts: Parts): { readonly permissions: Permissions; readonly requests: Requests } {
@@ -21,6 +24,7 @@ export function buildRequests(parts: Parts): { readonly permissions: Permissions
   const kinds = {
     permission: permissions,
     question: new Questions(parts),
+    elicitation: new Elicitations(parts),
     client_tool: new ClientCalls(parts),
     network: new NetworkHosts(parts),
     hook: new HookRequests(parts.waitingHooks),

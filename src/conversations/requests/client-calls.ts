@@ -4,24 +4,16 @@ import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { outcomeOf } from '../../state/client-outcome.ts'
-import type { ToolResultIntent } from '../../state/client-tool-intents.ts'
 import type { WaitingCalls } from '../client-tools/waiting-calls.ts'
+import type { HeldActor } from './elicitations.ts'
 import { findClosed } from './closed-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
-
-/** What client tools need from the conversation's actor. */
-export type ClientCallActor = {
-  /** Queues the work and runs it in turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores the events; call it only in turn. */
-  apply(intent: ToolResultIntent): Promise<unknown>
-}
 
 export type ClientCallsDeps = {
   readonly log: EventLog
   readonly waiting: WaitingCalls
   readonly redact: (text: string) => string
-  readonly actor: ClientCallActor
+  readonly actor: HeldActor
 }
 
 type Answer = AnswerOf<'client_tool'>
@@ -51,7 +43,8 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
     return await actor.inTurn(async () => {
       const call = waiting.get(requestId)
       await call?.answer(async () => {
-        await actor.apply({ kind: 'tool_result', requestId, toolUseId: call.toolUseId, output, isError, keyName })
+        const answer = { kind: 'client_tool', answer: { output, is_error: isError } } as const
+        await actor.apply({ kind: 'answer_held', requestId, answer, keyName })
         return outcomeOf({ output, isError })
       })
       return call !== undefined

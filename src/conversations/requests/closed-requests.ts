@@ -3,6 +3,7 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { StoredKind } from '../../contract/events/request-events.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
+import { isOfAnotherKind } from '../../state/request-problems.ts'
 
 export type ClosedRequest<K extends StoredKind> = {
   readonly opened: Extract<EventOf<'RequestOpened'>, { kind: K }>
@@ -13,7 +14,7 @@ export type ClosedRequest<K extends StoredKind> = {
 const TYPES: ReadonlySet<string> = new Set(['RequestOpened', 'RequestAnswered'])
 const PAGE = 1000
 
-/** Reads backwards from the newest event to the one that opened the request; undefined if there is none. */
+/** Reads backwards from the newest event to the one that opened the request; undefined if there is none. Throws a `Problem` if it is of another kind. */
 export async function findClosed<K extends StoredKind>(
   log: Pick<EventLog, 'read'>,
   kind: K,
@@ -22,7 +23,8 @@ export async function findClosed<K extends StoredKind>(
   const answers: Event[] = []
   for await (const { events } of readPages(log, { types: TYPES, order: 'desc', limit: PAGE })) {
     for (const { event } of events) {
-      if (!isOf(event, requestId) || event.kind !== kind) continue
+      if (!isOf(event, requestId)) continue
+      if (event.kind !== kind) throw isOfAnotherKind(event.kind)
       if (event.type === 'RequestAnswered') answers.unshift(event)
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both are of this kind
       else return { opened: event, answers } as unknown as ClosedRequest<K>

@@ -1,6 +1,7 @@
 /** Finds the questions that given answers belong to. Pure. */
 import type { AnswerQuestion, Answers, AskedQuestion } from '../../contract/question.ts'
 import { Problem } from '../../contract/problem.ts'
+import { canonicalJson } from '../../lib/json/canonical-json.ts'
 
 /** Characters of a question that an error message repeats. */
 const MAX_TOLD_CHARS = 100
@@ -18,6 +19,35 @@ export function matchAnswers(questions: readonly AskedQuestion[], given: AnswerQ
     found.set(asked.question, texts)
   }
   return Object.fromEntries(questions.flatMap(({ question }) => entryOf(question, found)))
+}
+
+/** The same; throws the `Problem`. */
+export function matched(questions: readonly AskedQuestion[], given: AnswerQuestion['answers']): Answers {
+  const answers = matchAnswers(questions, given)
+  if (answers instanceof Problem) throw answers
+  return answers
+}
+
+/** How given answers compare with those that were stored. */
+export function sameAnswers(
+  questions: readonly AskedQuestion[],
+  given: AnswerQuestion['answers'],
+  stored: Answers,
+): 'same' | 'other' {
+  const answers = matchAnswers(questions, given)
+  return !(answers instanceof Problem) && canonicalJson(answers) === canonicalJson(stored) ? 'same' : 'other'
+}
+
+/** Secrets are replaced in what the user wrote; the questions are named as they are stored. */
+export function redactAnswers(
+  answers: AnswerQuestion['answers'],
+  redact: (text: string) => string,
+): AnswerQuestion['answers'] {
+  const redacted = Object.entries(answers).map(([question, given]): [string, string | string[]] => [
+    question,
+    typeof given === 'string' ? redact(given) : given.map(redact),
+  ])
+  return Object.fromEntries(redacted)
 }
 
 /** -1 if the key is not an index. */

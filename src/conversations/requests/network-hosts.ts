@@ -38,10 +38,12 @@ export class NetworkHosts implements RequestHandler<'network'> {
   }
 
   async compare(requestId: string, { behavior }: Answer): Promise<EarlierAnswer> {
-    const closed = await findClosed(this.#deps.log, 'network', requestId)
+    const { log, network } = this.#deps
+    await network.stored()
+    const closed = await findClosed(log, 'network', requestId)
     if (!closed) return 'unknown'
     const [decided] = closed.answers
-    if (decided?.answered_by !== 'user') return 'none'
+    if (!decided) return 'none'
     return decided.answer.behavior === behavior ? 'same' : 'other'
   }
 }

@@ -23,7 +23,7 @@ export type ElicitationAnswer =
 export async function answerElicitation(
   { name: server, show }: { readonly name: string; readonly show: ShowText },
   params: { readonly message: string; readonly requestedSchema?: unknown },
-  call: Pick<LiveCall, 'ask'>,
+  call: Pick<LiveCall, 'elicit'>,
   signal: AbortSignal,
 ): Promise<ElicitationAnswer> {
   const fields = readFields(params.requestedSchema, show)
@@ -37,7 +37,7 @@ export async function answerElicitation(
       asked.length > 0
         ? asked.map((field, index) => questionOf(field, at + index === 0 ? intro : undefined, { server, show }))
         : [confirmation(intro, server)]
-    const answers = await call.ask(questions, signal)
+    const answers = await call.elicit({ server, questions }, signal)
     if (!answers) return { action: 'cancel' }
     const given = questions.map(({ question }) => answers[question])
     if (given.some((texts) => texts?.length === 1 && texts[0] === DECLINE)) return { action: 'decline' }

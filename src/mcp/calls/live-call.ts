@@ -1,6 +1,6 @@
 /** A call to an MCP server while it runs: its time limit, which questions to the user suspend, and its progress. */
 import type { Progress } from '@modelcontextprotocol/client'
-import type { LiveQuestions, ToolContext } from '../../tools/tool.ts'
+import type { Elicitation, ToolContext } from '../../tools/tool.ts'
 import type { ShowText } from '../shown-text.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 
@@ -12,7 +12,7 @@ const MAX_LINE_CHARS = 500
 /** Forms that one call may show to the user; each is an event in the log. */
 const MAX_FORMS = 20
 
-export type LiveCallContext = Pick<ToolContext, 'toolUseId' | 'signal' | 'ask' | 'onOutput'>
+export type LiveCallContext = Pick<ToolContext, 'toolUseId' | 'signal' | 'elicit' | 'onOutput'>
 
 export class LiveCall implements Disposable {
   readonly #context: LiveCallContext
@@ -59,12 +59,15 @@ export class LiveCall implements Disposable {
   }
 
   /** The time of the call does not run meanwhile. */
-  async ask(questions: LiveQuestions['questions'], signal: AbortSignal): Promise<Record<string, string[]> | undefined> {
+  async elicit(
+    asked: Pick<Elicitation, 'server' | 'questions'>,
+    signal: AbortSignal,
+  ): Promise<Record<string, string[]> | undefined> {
     clearTimeout(this.#timer)
     this.#leftMs -= performance.now() - this.#since
     const either = AbortSignal.any([this.signal, signal])
     try {
-      return await this.#context.ask({ toolUseId: this.#context.toolUseId, questions, signal: either })
+      return await this.#context.elicit({ toolUseId: this.#context.toolUseId, ...asked, signal: either })
     } finally {
       if (!this.#isOver) this.#watch()
     }

@@ -7,7 +7,7 @@ import { repeatLost } from '../repeat-lost.ts'
 import type { Responder, ResponderDeps } from './responder.ts'
 import { OpenWork } from './responder.ts'
 
-type QuestionOpened = Extract<EventOf<'RequestOpened'>, { kind: 'question' }>
+type QuestionOpened = Extract<EventOf<'RequestOpened'>, { kind: 'question' | 'elicitation' }>
 
 export class QuestionResponder implements Responder {
   readonly #deps: ResponderDeps
@@ -23,7 +23,7 @@ export class QuestionResponder implements Responder {
 
   take(event: Event): void {
     if (event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
-    if (event.type !== 'RequestOpened' || event.kind !== 'question') return
+    if (event.type !== 'RequestOpened' || (event.kind !== 'question' && event.kind !== 'elicitation')) return
     const [toolUseId = event.request_id] = event.tool_use_ids
     this.#work.start(toolUseId, (signal) => this.#ask(event, toolUseId, signal))
   }
@@ -38,13 +38,13 @@ export class QuestionResponder implements Responder {
 
   /** An error of the program ends the query with it. */
   async #ask(event: QuestionOpened, toolUseId: string, signal: AbortSignal): Promise<void> {
-    const { request_id, payload, conversation_id: sessionId } = event
+    const { kind, request_id, payload, conversation_id: sessionId } = event
     const { requests } = this.#deps.conversation
     const asking = async () => this.#answer(payload.questions, { signal, sessionId, toolUseId })
     const answers = await orAborted(asking(), signal)
     if (answers !== undefined)
       return void (await repeatLost(
-        () => requests.answer(request_id, { kind: 'question', answers: { ...answers } }, { signal }),
+        () => requests.answer(request_id, { kind, answers: { ...answers } }, { signal }),
         signal,
       ))
     this.#hasDeclined = true

@@ -10,6 +10,7 @@ import type { AskingEvent } from './stopped-session.ts'
 const STATUS_OF: Readonly<Partial<Record<AskingEvent['kind'], Status>>> = {
   permission: 'waiting_for_confirmation',
   question: 'waiting_for_input',
+  elicitation: 'waiting_for_input',
 }
 
 export class BackgroundWork {

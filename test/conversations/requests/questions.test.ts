@@ -151,8 +151,8 @@ describe('a tool that asks while it runs', () => {
     options: [],
     multi_select: false,
   }))
-  const asker = tool('Asker', async (_, { ask, toolUseId, signal }) => {
-    const answers = await ask({ toolUseId, questions, signal })
+  const asker = tool('Asker', async (_, { elicit, toolUseId, signal }) => {
+    const answers = await elicit({ toolUseId, server: 'forms', questions, signal })
     if (!answers) return { output: 'nobody', error: { type: 'interrupted', message: 'Nobody answered.' } }
     return { output: `It was: ${JSON.stringify(answers)}` }
   })
@@ -161,8 +161,12 @@ describe('a tool that asks while it runs', () => {
     const scene = await setScene([{ calls: [call('Asker'), call('Act')] }, DONE], {}, [asker])
     const conversation = await scene.conversation()
     await conversation.post(userText('go', true))
-    await expect.poll(() => questionsOf(conversation).pending().items).toHaveLength(1)
-    return { scene, conversation, question_id: questionsOf(conversation).pending().items[0]!.question_id }
+    await expect.poll(() => questionsOf(conversation, 'elicitation').pending().items).toHaveLength(1)
+    return {
+      scene,
+      conversation,
+      question_id: questionsOf(conversation, 'elicitation').pending().items[0]!.question_id,
+    }
   }
 
   const resultsOf = async (conversation: Conversation) => only(await eventsOf(conversation), 'ToolResult')
@@ -173,7 +177,7 @@ describe('a tool that asks while it runs', () => {
     expect(conversation.state.status).toBe('running')
     await expect(conversation.run()).rejects.toMatchObject({ code: 'already_running' })
     await expect(approvalsOf(conversation).reject()).rejects.toMatchObject({ code: 'nothing_pending' })
-    expect(await questionsOf(conversation).answer(question_id, { '1': 'yes' })).toEqual({
+    expect(await questionsOf(conversation, 'elicitation').answer(question_id, { '1': 'yes' })).toEqual({
       status: 'running',
       pending: 0,
     })
@@ -182,7 +186,7 @@ describe('a tool that asks while it runs', () => {
       { is_error: false, output: 'It was: {"And now?":["yes"]}' },
       { output: 'acted' },
     ])
-    await expect(questionsOf(conversation).answer(question_id, { '1': 'no' })).rejects.toMatchObject({
+    await expect(questionsOf(conversation, 'elicitation').answer(question_id, { '1': 'no' })).rejects.toMatchObject({
       code: 'already_answered',
     })
   })
@@ -194,7 +198,7 @@ describe('a tool that asks while it runs', () => {
     await conversation.run()
     expect(conversation.state.status).toBe('running')
     await conversation.pause({ interrupt: false })
-    expect(await questionsOf(conversation).answer(question_id, { '0': 'yes' })).toEqual({
+    expect(await questionsOf(conversation, 'elicitation').answer(question_id, { '0': 'yes' })).toEqual({
       status: 'paused',
       pending: 0,
     })
@@ -217,7 +221,7 @@ describe('a tool that asks while it runs', () => {
         'interrupted',
         'interrupted',
       ])
-      await expect(questionsOf(conversation).answer(question_id, { '0': 'yes' })).rejects.toMatchObject({
+      await expect(questionsOf(conversation, 'elicitation').answer(question_id, { '0': 'yes' })).rejects.toMatchObject({
         code: 'request_closed',
       })
     },

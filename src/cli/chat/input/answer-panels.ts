@@ -2,7 +2,7 @@
 import { AgentServerError } from '../../../client/agent-server-error.ts'
 import type { ToolDecision } from '../../../contract/permission.ts'
 import type { OpenRequestOf } from '../../../contract/request.ts'
-import type { Approval, ChatState, ShownRequest } from '../state/chat-state.ts'
+import type { Approval, ChatState } from '../state/chat-state.ts'
 import { cleanLine, cleanText, revealLine } from '../state/clean-text.ts'
 import { approvalId, approvalsIn } from '../state/pending.ts'
 import type { DecisionKey } from '../render/decision-panel.ts'
@@ -21,6 +21,7 @@ type Asking = {
   readonly onReason: (approval: Approval) => void
 }
 type Decided = Pick<ToolDecision, 'behavior' | 'remember' | 'updated_input' | 'message'>
+type Asked = OpenRequestOf<'question' | 'elicitation'>
 type NamedPanel = { readonly key: string; readonly create: () => Panel }
 
 const CONFLICT = 409
@@ -61,16 +62,10 @@ export class AnswerPanels {
     if (approval) return this.#approval(approval, waiting.length)
     const others = requests.filter(({ request_id }) => !answeredHere.has(request_id))
     // A command waits for a host only for a short time.
-    const request = others.find(({ kind }) => kind === 'network') ?? others.find(({ kind }) => kind === 'question')
-    return request && this.#panelOf(request)
-  }
-
-  #panelOf(request: ShownRequest): NamedPanel | undefined {
-    return request.kind === 'network'
-      ? this.#network(request)
-      : request.kind === 'question'
-        ? this.#question(request)
-        : undefined
+    const network = others.find((request) => request.kind === 'network')
+    if (network) return this.#network(network)
+    const question = others.find((request) => request.kind === 'question' || request.kind === 'elicitation')
+    return question && this.#question(question)
   }
 
   #approval(approval: Approval, waiting: number): NamedPanel {
@@ -111,7 +106,7 @@ export class AnswerPanels {
     return { key: `host ${request_id}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
   }
 
-  #question(asked: OpenRequestOf<'question'>): NamedPanel | undefined {
+  #question(asked: Asked): NamedPanel | undefined {
     const { questions } = asked.payload
     const given = this.#given.get(asked.request_id) ?? {}
     const at = Object.keys(given).length
@@ -138,13 +133,11 @@ export class AnswerPanels {
   }
 
   /** Sends the answers when there is one for each question. */
-  #give({ request_id, payload }: OpenRequestOf<'question'>, answers: Record<string, string[]>): void {
+  #give({ kind, request_id, payload }: Asked, answers: Record<string, string[]>): void {
     this.#given.set(request_id, answers)
     if (Object.keys(answers).length < payload.questions.length) return this.#asking.session.dispatch(REDRAW)
     this.#given.delete(request_id)
-    this.#answer(request_id, (session) =>
-      session.conversation.requests.answer(request_id, { kind: 'question', answers }),
-    )
+    this.#answer(request_id, (session) => session.conversation.requests.answer(request_id, { kind, answers }))
   }
 
   #decide(approval: Approval, decision: Decided): void {

@@ -55,7 +55,7 @@ export type Approval = {
 }
 
 /** What the person at the terminal can answer. */
-export type ShownRequest = OpenRequestOf<'permission' | 'question' | 'network'>
+export type ShownRequest = OpenRequestOf<'permission' | 'question' | 'elicitation' | 'network'>
 
 export type ChatState = {
   readonly items: readonly Item[]

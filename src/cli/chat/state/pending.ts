@@ -27,7 +27,8 @@ export function afterAnswer(state: ChatState, event: EventOf<'RequestAnswered'>)
   switch (event.kind) {
     case 'permission':
       return event.answer.decisions.reduce((before, decision) => afterDecision(before, event, decision), state)
-    case 'question': {
+    case 'question':
+    case 'elicitation': {
       const answer = Object.values(event.answer.answers).flat().join(', ')
       return closed(state, waited, `The question was answered in another client: ${answer}`)
     }
@@ -52,7 +53,7 @@ export function afterClosing(state: ChatState, event: EventOf<'RequestClosed'>):
 
 /** A call that has its result asks nothing any more. */
 export const afterCallResult = (state: ChatState, { tool_use_id }: EventOf<'ToolResult'>): ChatState => {
-  const isOf = ({ kind, tool_use_ids }: ShownRequest) => kind === 'question' && tool_use_ids.includes(tool_use_id)
+  const isOf = ({ kind, tool_use_ids }: ShownRequest) => kind !== 'permission' && tool_use_ids.includes(tool_use_id)
   return closed(state, state.requests.find(isOf))
 }
 

@@ -7,19 +7,18 @@ import type { Answers, AskedQuestion } from '../../contract/question.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
-import type { LiveQuestions, ToolContext } from '../../tools/tool.ts'
+import type { Elicitation, ToolContext } from '../../tools/tool.ts'
 import { closing } from '../../state/request-drafts.ts'
-import { userQuestion } from '../../state/question-intents.ts'
 
-export type AskUserDeps = {
+export type ElicitDeps = {
   readonly log: Pick<EventLog, 'append' | 'subscribe'>
   readonly runId: () => string | undefined
   readonly redact: (text: string) => string
 }
 
 /** The returned function rejects if the question could not be stored. */
-export function createAskUser({ log, runId, redact }: AskUserDeps): ToolContext['ask'] {
-  return async ({ toolUseId, questions, signal }: LiveQuestions): Promise<Answers | undefined> => {
+export function createElicit({ log, runId, redact }: ElicitDeps): ToolContext['elicit'] {
+  return async ({ toolUseId, server, questions, signal }: Elicitation): Promise<Answers | undefined> => {
     const id = uuid7()
     const { promise, resolve } = Promise.withResolvers<Answers | undefined>()
     const giveUp = () => resolve(undefined)
@@ -27,7 +26,7 @@ export function createAskUser({ log, runId, redact }: AskUserDeps): ToolContext[
     const unsubscribe = log.subscribe({
       onEvents: (events) => {
         for (const { event } of events)
-          if (event.type === 'RequestAnswered' && event.kind === 'question' && event.request_id === id)
+          if (event.type === 'RequestAnswered' && event.kind === 'elicitation' && event.request_id === id)
             resolve(event.answer.answers)
       },
       onClose: giveUp,
@@ -37,10 +36,10 @@ export function createAskUser({ log, runId, redact }: AskUserDeps): ToolContext[
       if (signal.aborted) return undefined
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
       const shown = mapStrings(questions, redact) as readonly AskedQuestion[]
-      await log.append([userQuestion(id, { toolUseId, questions: shown }, runId())])
+      await log.append([opened(id, { toolUseId, server, questions: shown }, runId())])
       const answers = await promise
       // Without it, the result of the call ends the request: the log may be closed already.
-      if (!answers) await log.append([closedQuestion(id, toolUseId, runId())]).catch(() => {})
+      if (!answers) await log.append([closed(id, toolUseId, runId())]).catch(() => {})
       return answers
     } finally {
       signal.removeEventListener('abort', giveUp)
@@ -49,7 +48,21 @@ export function createAskUser({ log, runId, redact }: AskUserDeps): ToolContext[
   }
 }
 
-const closedQuestion = (id: string, toolUseId: string, run_id: string | undefined): EventDraft => ({
-  ...closing({ kind: 'question', request_id: id, tool_use_ids: [toolUseId] }, 'interrupted'),
+const opened = (
+  request_id: string,
+  { toolUseId, server, questions }: Omit<Elicitation, 'signal'>,
+  run_id: string | undefined,
+): EventDraft => ({
+  type: 'RequestOpened',
+  source: 'environment',
+  ...(run_id !== undefined && { run_id }),
+  kind: 'elicitation',
+  request_id,
+  tool_use_ids: [toolUseId],
+  payload: { server, questions: [...questions] },
+})
+
+const closed = (id: string, toolUseId: string, run_id: string | undefined): EventDraft => ({
+  ...closing({ kind: 'elicitation', request_id: id, tool_use_ids: [toolUseId] }, 'interrupted'),
   ...(run_id !== undefined && { run_id }),
 })
