@@ -17,7 +17,8 @@ import type { TaskAccess } from '../tools/task/task-access.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ShellsOfAgent } from '../workspace/exec/conversation-shells.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
-import { createElicit } from './requests/elicit.ts'
+import { createElicit } from './requests/elicitations.ts'
+import type { HeldRequests } from './requests/held-requests.ts'
 import type { AgentView } from './live-state.ts'
 
 export type ToolParts = {
@@ -37,13 +38,14 @@ export type ToolParts = {
   readonly project: ProjectAccess
   readonly changing: ChangingTools
   readonly subagents: TaskAccess
+  readonly elicitations: HeldRequests<'elicitation'>
   readonly hooks: CallHooks
 }
 
 export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
   const { id, own, directory, logger, log, state, rules, limits, workdir, redactor } = parts
   const { shells, network, project, changing, hooks } = parts
-  const elicit = createElicit({ log, runId: () => state.current.run?.id, redact: redactor.redact })
+  const elicit = createElicit(parts.elicitations, redactor.redact)
   return createToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
       shells,

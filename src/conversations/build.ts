@@ -15,7 +15,6 @@ import { ClientEvents } from './client-events.ts'
 import { ClientHooks } from './client-hooks/client-hooks.ts'
 import { WaitingHooks } from './client-hooks/waiting-hooks.ts'
 import { DeclaredTools, joinTools } from './client-tools/declared-tools.ts'
-import { WaitingCalls } from './client-tools/waiting-calls.ts'
 import { ClientSecrets } from './config/client-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import { Conversation } from './conversation.ts'
@@ -38,6 +37,7 @@ import { createLlmFactory, createTitleLlmFactory } from './runs/llm-factory.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
 import { Titles } from './runs/titles.ts'
 import { buildRequests } from './requests/build-requests.ts'
+import { HeldRequests } from './requests/held-requests.ts'
 import { LiveState } from './live-state.ts'
 import { ConversationRules } from './permission-rules.ts'
 import type { State } from '../state/state.ts'
@@ -80,11 +80,12 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a hook could not be called'),
   })
   const mcp = buildMcp(deps, { ...base, ...execution, secrets, redactor })
-  const waiting = new WaitingCalls(base)
-  const changing = joinTools(mcp, new DeclaredTools(state, waiting))
+  const clientCalls = new HeldRequests('client_tool', base)
+  const elicitations = new HeldRequests('elicitation', base)
+  const changing = joinTools(mcp, new DeclaredTools(state, clientCalls))
   const agents = buildAgents(
     deps,
-    { ...base, ...execution, redactor, project, changing, hooks, homes },
+    { ...base, ...execution, redactor, project, changing, hooks, homes, elicitations },
     { secrets, actor: () => actor },
   )
   const { toolCalls, createLlm } = agents
@@ -112,7 +113,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       files: buildFiles(deps, base, redact),
       exec: execution,
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
-      ...buildRequests({ ...parts, toolCalls, waiting, network: execution.network, waitingHooks: base.waitingHooks }),
+      ...buildRequests({ ...parts, ...base, ...execution, toolCalls, clientCalls, elicitations }),
       clientHooks: new ClientHooks({ ...parts, waiting: base.waitingHooks }),
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),

@@ -117,15 +117,15 @@ export function repeats(
   answers: readonly PermissionAnswered[],
   decisions: readonly ToolDecision[],
 ): 'same' | 'other' | 'none' | Problem {
-  const logged = answers.flatMap(({ answer, answered_by }) => answer.decisions.map((made) => ({ made, answered_by })))
+  const logged = answers.flatMap(({ answer }) => answer.decisions)
   for (const given of decisions) {
     const asked = opened.payload.tool_uses.find(({ tool_use_id }) => tool_use_id === given.tool_use_id)
     if (!asked) return notOfThisRequest()
     if (asked.input_hash !== given.input_hash) return inputChanged()
-    const found = logged.find(({ made }) => made.tool_use_id === given.tool_use_id)
+    const found = logged.find(({ tool_use_id }) => tool_use_id === given.tool_use_id)
     // It was closed before this call was decided.
     if (!found) return 'none'
-    if (found.answered_by !== 'user' || !isSame(found.made, given)) return 'other'
+    if (!isSame(found, given)) return 'other'
   }
   return 'same'
 }

@@ -16,6 +16,13 @@ beforeAll(async () => {
   const replies = [
     { when: 'add', turns: [bash('echo $((6*7))'), { text: 'It is 42.' }] },
     { when: 'remove', turns: [bash('rm -f old.txt'), bash('rm -f older.txt'), { text: 'Removed one.' }] },
+    {
+      when: 'both',
+      turns: [
+        { calls: ['one', 'two', 'three'].map((name) => bash(`touch ${name}`).calls[0]!) },
+        { text: 'Made some.' },
+      ],
+    },
     { turns: [{ text: 'Hello.' }] },
   ]
   stage = await setStage({ replies })
@@ -64,6 +71,22 @@ test('allows a call, denies the next one, and waits after each decision', async 
     ['allow', undefined],
     ['deny', 'Keep it.'],
   ])
+})
+
+test('allows what others have not decided, although they were faster with a part of it', async () => {
+  const conversation = await create({ confirmation_mode: true })
+  await conversation.sendAndWait('make both')
+  const [shown] = await conversation.requests.list().all()
+  const asked = shown as OpenRequestOf<'permission'>
+  const [first] = asked.payload.tool_uses
+  const denial = { tool_use_id: first!.tool_use_id, input_hash: first!.input_hash, behavior: 'deny' } as const
+  await conversation.requests.answer(asked.request_id, { kind: 'permission', decisions: [denial] })
+  // As it was shown before.
+  expect(await conversation.requests.allow(asked)).toMatchObject({ pending: 0 })
+  expect(await conversation.wait()).toMatchObject({ result: { final_text: 'Made some.' } })
+  const decisions = decisionsIn(await conversation.listEvents({ types: ['RequestAnswered'] }).all())
+  expect(decisions.map(({ behavior }) => behavior)).toEqual(['deny', 'allow', 'allow'])
+  await expect(conversation.requests.deny(asked)).rejects.toMatchObject({ code: 'already_answered' })
 })
 
 test('lists all items page by page, or one page', async () => {

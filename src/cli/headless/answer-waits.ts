@@ -30,9 +30,7 @@ export async function answerWait({ requests }: ConversationHandle, event: Wait):
   const { request_id: id, kind, payload } = event
   switch (kind) {
     case 'permission':
-      return (await wasFirst(requests.deny({ request_id: id, payload }, { message: DENIAL })))
-        ? payload.tool_uses.map(({ name, input, reason, rules = [] }) => ({ tool: name, input, reason, rules }))
-        : []
+      return await denyLeft(requests, id)
     case 'network':
       return (await wasFirst(requests.answer(id, { kind, behavior: 'deny' })))
         ? [{ tool: 'network', input: `${payload.host}:${payload.port}`, reason: 'The host is not listed.', rules: [] }]
@@ -46,13 +44,27 @@ export async function answerWait({ requests }: ConversationHandle, event: Wait):
   }
 }
 
+/** Hooks, or another client, may have decided some of the calls. */
+async function denyLeft(requests: ConversationHandle['requests'], id: string): Promise<readonly Denied[]> {
+  const open = await requests.get(id).catch((error: unknown) => {
+    if (isNotPending(error)) return undefined
+    throw error
+  })
+  if (open?.kind !== 'permission' || !(await wasFirst(requests.deny(open, { message: DENIAL })))) return []
+  return open.payload.tool_uses
+    .filter(({ decision }) => decision === undefined)
+    .map(({ name, input, reason, rules = [] }) => ({ tool: name, input, reason, rules }))
+}
+
+const isNotPending = (error: unknown) => error instanceof AgentServerError && NOT_PENDING.has(error.code)
+
 /** False if another client has answered, or the run has ended. */
 async function wasFirst(request: Promise<unknown>): Promise<boolean> {
   try {
     await request
     return true
   } catch (error) {
-    if (error instanceof AgentServerError && NOT_PENDING.has(error.code)) return false
+    if (isNotPending(error)) return false
     throw error
   }
 }

@@ -1,4 +1,5 @@
 /** What a conversation waits for from a user or a program: permissions, questions, client tools, hosts and hooks. */
+import { AgentServerError } from '../agent-server-error.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import type { ToolDecision } from '../../contract/permission.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
@@ -35,22 +36,47 @@ export class RequestsClient {
     return this.#api.call('answerRequest', { params: { id: this.#id, request_id }, body }, options)
   }
 
-  /** Allows every call of a permission request. With `remember` also the same calls in the future. */
+  /** Allows every call of a permission request that waits. With `remember` also the same calls in the future. */
   allow(asked: AskedPermission, { remember, ...options }: CallOptions & { readonly remember?: boolean } = {}) {
     return this.#decideAll(asked, { behavior: 'allow', remember }, options)
   }
 
-  /** Denies every call of a permission request. The agent reads `message`. */
+  /** Denies every call of a permission request that waits. The agent reads `message`. */
   deny(asked: AskedPermission, { message, ...options }: CallOptions & { readonly message?: string } = {}) {
     return this.#decideAll(asked, { behavior: 'deny', message }, options)
   }
 
-  #decideAll(
-    { request_id, payload }: AskedPermission,
+  /** Others, such as hooks, may have decided some of the calls, also while this is on its way. */
+  async #decideAll(
+    asked: AskedPermission,
     decision: Pick<ToolDecision, 'behavior' | 'message' | 'remember'>,
     options: CallOptions,
   ): Promise<ReplyOf<'answerRequest'>> {
-    const decisions = payload.tool_uses.map(({ tool_use_id, input_hash }) => ({ tool_use_id, input_hash, ...decision }))
-    return this.answer(request_id, { kind: 'permission', decisions }, options)
+    const calls = asked.payload.tool_uses.filter((call) => !('decision' in call && call.decision))
+    const decisions = calls.map(({ tool_use_id, input_hash }) => ({ tool_use_id, input_hash, ...decision }))
+    try {
+      return await this.answer(asked.request_id, { kind: 'permission', decisions }, options)
+    } catch (error) {
+      const left = isAnswered(error) ? await this.#left(asked.request_id, calls, options) : undefined
+      if (!left) throw error
+      return await this.#decideAll(left, decision, options)
+    }
+  }
+
+  /** The request with those of the calls that still wait; undefined if there are none, or as many as before. */
+  async #left(
+    request_id: string,
+    before: AskedPermission['payload']['tool_uses'],
+    options: CallOptions,
+  ): Promise<AskedPermission | undefined> {
+    const open = await this.get(request_id, {}, options).catch(() => undefined)
+    if (open?.kind !== 'permission') return undefined
+    const hashes = new Map(before.map(({ tool_use_id, input_hash }) => [tool_use_id, input_hash]))
+    const tool_uses = open.payload.tool_uses.filter(
+      ({ decision, tool_use_id, input_hash }) => !decision && hashes.get(tool_use_id) === input_hash,
+    )
+    return tool_uses.length > 0 && tool_uses.length < before.length ? { request_id, payload: { tool_uses } } : undefined
   }
 }
+
+const isAnswered = (error: unknown) => error instanceof AgentServerError && error.code === 'already_answered'

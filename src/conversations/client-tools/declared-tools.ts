@@ -2,23 +2,26 @@
 import { z } from 'zod'
 import type { ChangingTools } from '../../agent/describe-tool.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import type { Tool } from '../../tools/tool.ts'
+import { DEFAULT_CLIENT_TOOL_TIMEOUT_S } from '../../contract/client-tools/client-tool.ts'
+import { outcomeOf } from '../../state/client-outcome.ts'
+import type { ToolOutcome } from '../../state/tool-call.ts'
+import type { Tool, ToolContext } from '../../tools/tool.ts'
 import { hashDefinition, refuseChanged } from '../../tools/tool-definition.ts'
 import type { LiveState } from '../live-state.ts'
-import type { WaitingCalls } from './waiting-calls.ts'
+import type { HeldRequests } from '../requests/held-requests.ts'
 
 /** The client checks the input: its schema is not evaluated here. */
 const AnyInput = z.record(z.string(), z.unknown())
 
 export class DeclaredTools implements ChangingTools {
   readonly #state: LiveState
-  readonly #waiting: Pick<WaitingCalls, 'handOver'>
+  readonly #calls: Pick<HeldRequests<'client_tool'>, 'hold'>
   #made: readonly ClientTool[] | undefined
   #tools: readonly Tool[] = []
 
-  constructor(state: LiveState, waiting: Pick<WaitingCalls, 'handOver'>) {
+  constructor(state: LiveState, calls: Pick<HeldRequests<'client_tool'>, 'hold'>) {
     this.#state = state
-    this.#waiting = waiting
+    this.#calls = calls
   }
 
   get listed(): readonly Tool[] {
@@ -45,10 +48,24 @@ export class DeclaredTools implements ChangingTools {
       get definitionHash() {
         return (hash ??= hashDefinition({ name, description, inputSchema }))
       },
-      run: async (input, context) =>
-        refuseChanged(made, context) ?? (await this.#waiting.handOver(tool, input, context)),
+      run: async (input, context) => refuseChanged(made, context) ?? (await this.#handOver(tool, input, context)),
     }
     return made
+  }
+
+  /** A client executes the call. Rejects if the call could not be stored. */
+  async #handOver(
+    { name, timeout = DEFAULT_CLIENT_TOOL_TIMEOUT_S }: ClientTool,
+    input: Record<string, unknown>,
+    { toolUseId, signal }: ToolContext,
+  ): Promise<ToolOutcome> {
+    const end = await this.#calls.hold({ toolUseId, payload: { name, input }, timeoutMs: timeout * 1000, signal })
+    if (end.by === 'answer') return outcomeOf({ output: end.answer.output, isError: end.answer.is_error })
+    const message =
+      end.by === 'timeout'
+        ? `No client sent a result of ${name} within ${timeout} s. It is not known what it did.`
+        : 'The call was interrupted. The client may have executed it.'
+    return { output: message, error: { type: end.by, message } }
   }
 }
 

@@ -35,7 +35,7 @@ import { removeData, stateOnDisk } from './removal.ts'
 import { damaged } from './resting-views.ts'
 import { readSnapshot } from '../../state/snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
-import { pageOfRequests } from './waiting-requests.ts'
+import { WaitingRequestPages } from './waiting-requests.ts'
 import { reportLeftProcesses, reportUnclosed } from './stop-report.ts'
 
 /** Conversations viewed concurrently. */
@@ -66,6 +66,7 @@ export type ManagerDeps = OpenConversationsDeps &
 export class ConversationManager {
   readonly #deps: ManagerDeps
   readonly #open: OpenConversations
+  readonly #waiting: WaitingRequestPages
   readonly #created = new CreatedKeys()
   readonly #inFlight = createInFlight()
   #starting: Promise<void> | undefined
@@ -73,6 +74,7 @@ export class ConversationManager {
   constructor(deps: ManagerDeps) {
     this.#deps = deps
     this.#open = new OpenConversations(deps)
+    this.#waiting = new WaitingRequestPages({ known: deps.known, open: this.#open })
   }
 
   /**
@@ -158,7 +160,7 @@ export class ConversationManager {
 
   /** Returns one page of what waits in all conversations, the oldest first. */
   async requests(query: ListAllRequests, isVisible?: IsVisible): Promise<WaitingRequests> {
-    return await pageOfRequests({ known: this.#deps.known, open: this.#open }, query, isVisible)
+    return await this.#waiting.page(query, isVisible)
   }
 
   count(filter: CountConversations, isVisible?: IsVisible): number {

@@ -16,57 +16,79 @@ type Sources = {
 
 type Position = Pick<OpenRequest, 'opened_at' | 'request_id'>
 
-/** Throws a `Problem` for an invalid `page_id`. */
-export async function pageOfRequests(
-  sources: Sources,
-  { kinds, limit, page_id }: ListAllRequests,
-  isVisible: IsVisible = () => true,
-): Promise<WaitingRequests> {
-  const after = page_id === undefined ? undefined : positionOf(page_id)
-  const found: WaitingRequest[] = []
-  const add = (summary: Summary, requests: readonly OpenRequest[]) => {
-    for (const request of requests)
-      if ((!kinds || kinds.has(request.kind)) && (!after || compareRequests(after, request) < 0))
-        found.push(rowOf(summary, request))
-  }
-  const resting = await addOpen(sources, isVisible, add)
-  for (const summary of resting) {
-    // What follows is newer than the whole page.
-    if (found.length > limit && summary.waitsSince > Date.parse(nth(found, limit).request.opened_at)) break
-    add(summary, await requestsAtRest(sources, summary.id))
-  }
-  const sorted = found.sort((a, b) => compareRequests(a.request, b.request))
-  const items = sorted.slice(0, limit)
-  const last = items.at(-1)?.request
-  const isMore = last && sorted.length > items.length
-  return { items, next_page_id: isMore ? encodePageId([last.opened_at, last.request_id]) : null }
-}
-
 type Resting = Summary & { readonly waitsSince: number }
 
-/** Adds the requests of open conversations. Returns the others that wait, by the time of their oldest request. */
-async function addOpen(
-  { known, open }: Sources,
-  isVisible: IsVisible,
-  add: (summary: Summary, requests: readonly OpenRequest[]) => void,
-): Promise<Resting[]> {
-  const openIds = new Set(open.openIds())
-  const resting: Resting[] = []
-  for (const summary of known.all()) {
-    if (!isVisible(summary)) continue
-    const conversation = openIds.has(summary.id) ? await open.ifOpen(summary.id) : undefined
-    if (conversation) add(summary, conversation.requests.list())
-    else if (summary.waitsSince !== undefined) resting.push({ ...summary, waitsSince: summary.waitsSince })
-  }
-  return resting.sort((a, b) => a.waitsSince - b.waitsSince)
-}
+export class WaitingRequestPages {
+  readonly #sources: Sources
+  /** When the newest request of a conversation at rest was opened, by its id; valid while its log is as long. */
+  #newest = new Map<string, { readonly lastSeq: number; readonly openedAt: string }>()
 
-async function requestsAtRest({ known, open }: Sources, id: string): Promise<readonly OpenRequest[]> {
-  const state = await known.stateAtRest(id)
-  if (state) return storedRequests(state)
-  // `meta.json` was removed or could not be written; or the conversation was deleted or damaged meanwhile.
-  const conversation = await open.open(id).catch(() => undefined)
-  return conversation?.requests.list() ?? []
+  constructor(sources: Sources) {
+    this.#sources = sources
+  }
+
+  /** Throws a `Problem` for an invalid `page_id`. */
+  async page({ kinds, limit, page_id }: ListAllRequests, isVisible: IsVisible = () => true): Promise<WaitingRequests> {
+    const after = page_id === undefined ? undefined : positionOf(page_id)
+    const found: WaitingRequest[] = []
+    const add = (summary: Summary, requests: readonly OpenRequest[]) => {
+      for (const request of requests)
+        if ((!kinds || kinds.has(request.kind)) && (!after || compareRequests(after, request) < 0))
+          found.push(rowOf(summary, request))
+    }
+    for (const summary of await this.#addOpen(isVisible, add)) {
+      // What follows is newer than the whole page.
+      if (found.length > limit && summary.waitsSince > Date.parse(nth(found, limit).request.opened_at)) break
+      if (!after || this.#mayFollow(summary, after)) add(summary, await this.#requestsAtRest(summary))
+    }
+    const sorted = found.sort((a, b) => compareRequests(a.request, b.request))
+    const items = sorted.slice(0, limit)
+    const last = items.at(-1)?.request
+    const isMore = last && sorted.length > items.length
+    return { items, next_page_id: isMore ? encodePageId([last.opened_at, last.request_id]) : null }
+  }
+
+  /** Adds the requests of open conversations. Returns the others that wait, by the time of their oldest request. */
+  async #addOpen(
+    isVisible: IsVisible,
+    add: (summary: Summary, requests: readonly OpenRequest[]) => void,
+  ): Promise<Resting[]> {
+    const { known, open } = this.#sources
+    const openIds = new Set(open.openIds())
+    const resting: Resting[] = []
+    const newest = new Map<string, { readonly lastSeq: number; readonly openedAt: string }>()
+    for (const summary of known.all()) {
+      const { id, waitsSince } = summary
+      const noted = this.#newest.get(id)
+      if (noted && waitsSince !== undefined) newest.set(id, noted)
+      if (!isVisible(summary)) continue
+      const conversation = openIds.has(id) ? await open.ifOpen(id) : undefined
+      if (conversation) add(summary, conversation.requests.list())
+      else if (waitsSince !== undefined) resting.push({ ...summary, waitsSince })
+    }
+    this.#newest = newest
+    return resting.sort((a, b) => a.waitsSince - b.waitsSince)
+  }
+
+  /** False if an earlier page has shown that all of its requests come before this position. */
+  #mayFollow({ id, lastSeq }: Summary, after: Position): boolean {
+    const noted = this.#newest.get(id)
+    return noted?.lastSeq !== lastSeq || noted.openedAt >= after.opened_at
+  }
+
+  async #requestsAtRest({ id, lastSeq }: Summary): Promise<readonly OpenRequest[]> {
+    const { known, open } = this.#sources
+    const state = await known.stateAtRest(id)
+    if (!state) {
+      // `meta.json` was removed or could not be written; or the conversation was deleted or damaged meanwhile.
+      const conversation = await open.open(id).catch(() => undefined)
+      return conversation?.requests.list() ?? []
+    }
+    const requests = storedRequests(state)
+    const openedAt = requests.reduce((latest, { opened_at }) => (opened_at > latest ? opened_at : latest), '')
+    this.#newest.set(id, { lastSeq, openedAt })
+    return requests
+  }
 }
 
 function nth(found: WaitingRequest[], place: number): WaitingRequest {

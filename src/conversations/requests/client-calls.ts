@@ -3,15 +3,22 @@ import { redactOutput } from '../../agent/redact-output.ts'
 import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
-import { outcomeOf } from '../../state/client-outcome.ts'
-import type { WaitingCalls } from '../client-tools/waiting-calls.ts'
-import type { HeldActor } from './elicitations.ts'
+import type { AnswerHeldIntent } from '../../state/held-intents.ts'
 import { findClosed } from './closed-requests.ts'
+import type { HeldRequests } from './held-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
+
+/** What requests that a call holds open need from the conversation's actor. */
+export type HeldActor = {
+  /** Queues the work and runs it in turn. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
+  /** Decides and stores the events; call it only in turn. */
+  apply(intent: AnswerHeldIntent): Promise<unknown>
+}
 
 export type ClientCallsDeps = {
   readonly log: EventLog
-  readonly waiting: WaitingCalls
+  readonly clientCalls: HeldRequests<'client_tool'>
   readonly redact: (text: string) => string
   readonly actor: HeldActor
 }
@@ -26,7 +33,7 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
   }
 
   open() {
-    return this.#deps.waiting.views()
+    return this.#deps.clientCalls.views()
   }
 
   redact(answer: Answer): Answer {
@@ -34,20 +41,15 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
     return { kind, output: redactOutput(answer.output, this.#deps.redact) ?? null, is_error }
   }
 
-  async answer(
-    requestId: string,
-    { output, is_error: isError }: Answer,
-    keyName: string | undefined,
-  ): Promise<boolean> {
-    const { waiting, actor } = this.#deps
+  async answer(requestId: string, { kind, output, is_error }: Answer, keyName: string | undefined): Promise<boolean> {
+    const { clientCalls, actor } = this.#deps
     return await actor.inTurn(async () => {
-      const call = waiting.get(requestId)
-      await call?.answer(async () => {
-        const answer = { kind: 'client_tool', answer: { output, is_error: isError } } as const
-        await actor.apply({ kind: 'answer_held', requestId, answer, keyName })
-        return outcomeOf({ output, isError })
-      })
-      return call !== undefined
+      const request = clientCalls.get(requestId)
+      if (!request) return false
+      const answer = { output, is_error }
+      const intent = { kind: 'answer_held', requestId, answer: { kind, answer }, keyName } as const
+      await request.answer(answer, () => actor.apply(intent))
+      return true
     })
   }
 

@@ -1,23 +1,18 @@
 /** What MCP servers ask the user while a call of their tools runs. */
-import type { AnswerOf, OpenRequestOf } from '../../contract/request.ts'
+import type { AskedQuestion } from '../../contract/question.ts'
+import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { AnswerHeldIntent } from '../../state/held-intents.ts'
-import type { LiveState } from '../live-state.ts'
-import { matched, redactAnswers, sameAnswers } from './match-answers.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
+import type { ToolContext } from '../../tools/tool.ts'
+import type { HeldActor } from './client-calls.ts'
 import { findClosed } from './closed-requests.ts'
+import type { HeldRequests } from './held-requests.ts'
+import { matched, redactAnswers, sameAnswers } from './match-answers.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
-
-/** What requests that are held open by a call need from the conversation's actor. */
-export type HeldActor = {
-  /** Queues the work and runs it in turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores the events; call it only in turn. */
-  apply(intent: AnswerHeldIntent): Promise<unknown>
-}
 
 export type ElicitationsDeps = {
   readonly log: EventLog
-  readonly state: LiveState
+  readonly elicitations: HeldRequests<'elicitation'>
   readonly redact: (text: string) => string
   readonly actor: HeldActor
 }
@@ -31,8 +26,8 @@ export class Elicitations implements RequestHandler<'elicitation'> {
     this.#deps = deps
   }
 
-  open(): OpenRequestOf<'elicitation'>[] {
-    return this.#deps.state.current.requests.filter((request) => request.kind === 'elicitation')
+  open() {
+    return this.#deps.elicitations.views()
   }
 
   redact({ kind, answers }: Answer): Answer {
@@ -40,12 +35,13 @@ export class Elicitations implements RequestHandler<'elicitation'> {
   }
 
   async answer(requestId: string, { kind, answers: given }: Answer, keyName: string | undefined): Promise<boolean> {
-    const { actor } = this.#deps
+    const { elicitations, actor } = this.#deps
     return await actor.inTurn(async () => {
-      const open = this.open().find(({ request_id }) => request_id === requestId)
-      if (!open) return false
-      const answers = matched(open.payload.questions, given)
-      await actor.apply({ kind: 'answer_held', requestId, answer: { kind, answer: { answers } }, keyName })
+      const request = elicitations.get(requestId)
+      if (!request) return false
+      const answer = { answers: matched(request.view.payload.questions, given) }
+      const intent = { kind: 'answer_held', requestId, answer: { kind, answer }, keyName } as const
+      await request.answer(answer, () => actor.apply(intent))
       return true
     })
   }
@@ -57,3 +53,13 @@ export class Elicitations implements RequestHandler<'elicitation'> {
     return earlier ? sameAnswers(closed.opened.payload.questions, answers, earlier.answer.answers) : 'none'
   }
 }
+
+/** How tools ask. The returned function rejects if the request could not be stored. */
+export const createElicit =
+  (elicitations: HeldRequests<'elicitation'>, redact: (text: string) => string): ToolContext['elicit'] =>
+  async ({ toolUseId, server, questions, signal }) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
+    const shown = mapStrings(questions, redact) as AskedQuestion[]
+    const end = await elicitations.hold({ toolUseId, payload: { server, questions: shown }, signal })
+    return end.by === 'answer' ? end.answer.answers : undefined
+  }

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { EventDraft } from '../../../src/contract/events/event.ts'
 import { Problem } from '../../../src/contract/problem.ts'
 import { outcomeOf } from '../../../src/state/client-outcome.ts'
-import { WaitingCall, WaitingCalls } from '../../../src/conversations/client-tools/waiting-calls.ts'
+import { HeldRequest, HeldRequests } from '../../../src/conversations/requests/held-requests.ts'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
-import type { ToolContext } from '../../../src/tools/tool.ts'
 import { call, eventsOf, only, setBench, userText } from '../fixtures.ts'
 import { openOf, untilOpen } from '../../support/answering.ts'
 import { mortalStore } from '../mortal-store.ts'
@@ -63,47 +63,73 @@ const VIEW = {
   payload: { name: 'look_up', input: {} },
 }
 
+const FOUND = { output: 'found', is_error: false }
+
 test('an answer that is being stored counts, although the deadline passes meanwhile', async () => {
-  const waiting = new WaitingCall('a', VIEW)
+  const waiting = new HeldRequest<'client_tool'>(VIEW)
   const stored = Promise.withResolvers<void>()
-  const answered = waiting.answer(() => stored.promise.then(() => ({ output: 'found' })))
-  waiting.giveUp('timeout', 'too late')
+  const answered = waiting.answer(FOUND, () => stored.promise)
+  waiting.giveUp('timeout')
   expect(waiting.isOver).toBe(true)
   stored.resolve()
   await answered
-  expect(await waiting.outcome).toEqual({ output: 'found' })
+  expect(await waiting.end).toEqual({ by: 'answer', answer: FOUND })
 })
 
 test('a call whose deadline passes while an answer fails to be stored ends by its deadline', async () => {
-  const waiting = new WaitingCall('a', VIEW)
+  const waiting = new HeldRequest<'client_tool'>(VIEW)
   const stored = Promise.withResolvers<never>()
-  const answered = waiting.answer(() => stored.promise)
-  waiting.giveUp('timeout', 'too late')
+  const answered = waiting.answer(FOUND, () => stored.promise)
+  waiting.giveUp('timeout')
   stored.reject(new Problem('storage_full', 'The disk is full.'))
   await expect(answered).rejects.toThrow('The disk is full.')
-  expect(await waiting.outcome).toMatchObject({ error: { type: 'timeout' } })
+  expect(await waiting.end).toEqual({ by: 'timeout' })
 })
 
-test('an answer is stored after its call, however early it comes', async () => {
+/** Requests whose log stores when it is told to. */
+function setHeld() {
   const stored = Promise.withResolvers<void>()
-  const calls = new WaitingCalls({
-    log: { append: () => stored.promise.then(() => []) },
+  const appended: EventDraft[] = []
+  const held = new HeldRequests('client_tool', {
+    log: {
+      append: (drafts) => (appended.push(...drafts), stored.promise.then(() => [])),
+      subscribe: () => () => {},
+    },
     state: { current: { run: undefined, subagents: [] } },
   })
-  const context = { toolUseId: 'a', signal: new AbortController().signal } as ToolContext
-  const outcome = calls.handOver(TOOL, {}, context)
+  const { signal, abort } = abortable()
+  const end = held.hold({ toolUseId: 'a', payload: { name: 'look_up', input: {} }, timeoutMs: 60_000, signal })
+  return { stored, appended, held, end, abort, request: held.get(held.views()[0]!.request_id)! }
+}
+
+function abortable() {
+  const controller = new AbortController()
+  return { signal: controller.signal, abort: () => controller.abort() }
+}
+
+test('an answer is stored after its request, however early it comes', async () => {
+  const { stored, held, end, request } = setHeld()
   let isAnswered = false
-  const { request_id } = calls.views()[0]!
-  const answered = calls.get(request_id)!.answer(async () => {
+  const answered = request.answer(FOUND, async () => {
     isAnswered = true
-    return { output: 'early' }
   })
   await Promise.resolve()
   expect(isAnswered).toBe(false)
   stored.resolve()
   await answered
-  expect(await outcome).toEqual({ output: 'early' })
-  expect(calls.get(request_id)).toBeUndefined()
+  expect(await end).toEqual({ by: 'answer', answer: FOUND })
+  expect(held.views()).toEqual([])
+})
+
+test('a request has one end in the log, although it is interrupted while its answer is being stored', async () => {
+  for (const isAnswered of [true, false]) {
+    const { stored, appended, end, abort, request } = setHeld()
+    stored.resolve()
+    const answer = isAnswered ? request.answer(FOUND, async () => abort()) : abort()
+    await answer
+    expect((await end).by).toBe(isAnswered ? 'answer' : 'interrupted')
+    expect(appended.map(({ type }) => type)).toEqual(['RequestOpened', ...(isAnswered ? [] : ['RequestClosed'])])
+  }
 })
 
 test('what a client sends is bounded for the model, in each form', () => {

@@ -128,8 +128,16 @@ export function verifyLine(bytes: Buffer, start: number, end: number): EventHead
 export function storedFromLine({ seq, type }: EventHeader, bytes: Buffer, start: number, end: number): StoredEvent {
   const json = bytes.toString('utf8', start, goesOn(bytes, end) ? end - 1 : end)
   if (!isEarlier(type)) return new StoredLine(seq, type, json)
-  const event = currentEvent({ ...parse(seq, json) })
+  const event = currentOf(seq, parse(seq, json))
   return new StoredLine(seq, String(event['type']), JSON.stringify(event))
+}
+
+function currentOf(seq: number, event: Event): Readonly<Record<string, unknown>> {
+  try {
+    return currentEvent({ ...event })
+  } catch (cause) {
+    throw damagedAt(seq, 'is not an event of an earlier version', cause)
+  }
 }
 
 class StoredLine implements StoredEvent {

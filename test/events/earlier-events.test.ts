@@ -1,0 +1,117 @@
+import { appendFile, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { Event } from '../../src/contract/events/event.ts'
+import { currentEvent, currentTypes, earlierTypes, isEarlier } from '../../src/events/earlier-events.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
+import { tempDirectory } from './fixtures.ts'
+
+const ID = '018f0000-0000-7000-8000-000000000001'
+const REQUEST = '018f0000-0000-7000-8000-00000000000b'
+const HASH = 'a'.repeat(64)
+const ENVELOPE = {
+  seq: 1,
+  id: '018f0000-0000-7000-8000-00000000000c',
+  timestamp: '2026-01-01T00:00:00.000Z',
+  version: 1,
+  conversation_id: ID,
+}
+
+const current = (event: object) => Event.parse(currentEvent({ ...ENVELOPE, source: 'environment', ...event }))
+
+describe('an event of an earlier version', () => {
+  test.each([
+    ['superseded: the user wrote a message instead of deciding', 'message'],
+    ['interrupted: the user wrote a message before this call began; it did not run', 'message'],
+    ['This conversation was forked while the call was open; its result belongs to the original only.', 'forked'],
+    ['interrupted: the run was paused', 'interrupted'],
+    [undefined, 'interrupted'],
+  ])('that gives up a decision with %j closes the request: %s', (message, reason) => {
+    const fields = { request_id: REQUEST, tool_use_id: 'a', input_hash: HASH, behavior: 'deny', message }
+    expect(current({ type: 'PermissionDecision', ...fields, decided_by: 'superseded' })).toMatchObject({
+      ...ENVELOPE,
+      version: 3,
+      type: 'RequestClosed',
+      kind: 'permission',
+      tool_use_ids: ['a'],
+      reason,
+    })
+  })
+
+  test.each([
+    ['user', 'user'],
+    ['hook', 'hook'],
+    ['callback', 'mode'],
+  ])('with a decision by %s is an answer by %s', (decided_by, answered_by) => {
+    const decision = { tool_use_id: 'a', input_hash: HASH, behavior: 'allow', updated_input: { command: 'ls' } }
+    const event = { type: 'PermissionDecision', source: 'user', request_id: REQUEST, ...decision, decided_by }
+    expect(current(event)).toMatchObject({
+      type: 'RequestAnswered',
+      source: 'user',
+      answer: { decisions: [decision] },
+      answered_by,
+    })
+  })
+
+  test.each([
+    ['user', { type: 'RequestAnswered', answer: { behavior: 'deny' }, answered_by: 'user' }],
+    ['policy', { type: 'RequestAnswered', answer: { behavior: 'deny' }, answered_by: 'policy' }],
+    ['timeout', { type: 'RequestClosed', reason: 'timeout' }],
+    ['server_restart', { type: 'RequestClosed', reason: 'server_restart' }],
+  ])('about a host, decided by %s', (decided_by, expected) => {
+    const event = {
+      type: 'NetworkDecision',
+      request_id: REQUEST,
+      host: 'a.test',
+      port: 1,
+      behavior: 'deny',
+      decided_by,
+    }
+    expect(current(event)).toMatchObject({ kind: 'network', request_id: REQUEST, ...expected })
+  })
+
+  test('keeps its run and its subagent', () => {
+    const of = { run_id: REQUEST, parent_tool_use_id: 'task', agent_name: 'helper' }
+    const event = {
+      type: 'ClientToolCall',
+      ...of,
+      tool_use_id: 'a',
+      name: 'n',
+      input: {},
+      deadline: ENVELOPE.timestamp,
+    }
+    expect(current(event)).toMatchObject({ type: 'RequestOpened', kind: 'client_tool', ...of })
+  })
+
+  test('of a client tool has the request id of its result, and of no other call', () => {
+    const idOf = (type: string, tool_use_id: string, conversation_id = ID) =>
+      currentEvent({ ...ENVELOPE, conversation_id, type, tool_use_id })['request_id']
+    expect(idOf('ClientToolResult', 'a')).toBe(idOf('ClientToolCall', 'a'))
+    const others = [idOf('ClientToolCall', 'b'), idOf('ClientToolCall', 'a', REQUEST)]
+    expect(new Set([...others, idOf('ClientToolCall', 'a')]).size).toBe(3)
+  })
+})
+
+test('lists of types name the events of today', () => {
+  expect(currentTypes(['Result', 'PermissionRequest', 'UserQuestion', 'NetworkDecision'])).toEqual([
+    'Result',
+    'RequestOpened',
+    'RequestAnswered',
+    'RequestClosed',
+  ])
+  expect([...earlierTypes(new Set(['RequestClosed', 'Result']))]).toEqual(['PermissionDecision', 'NetworkDecision'])
+  expect(earlierTypes(new Set(['Result'])).size).toBe(0)
+  expect([isEarlier('UserAnswer'), isEarlier('RequestAnswered'), isEarlier('toString')]).toEqual([true, false, false])
+})
+
+test('an earlier event that is not one is damage, which names its line', async () => {
+  await using directory = await tempDirectory()
+  const store = createJsonlStore({ directory: directory.path })
+  await mkdir(join(directory.path, ID))
+  const { seq, id, timestamp, ...rest } = ENVELOPE
+  const event = { seq, type: 'PermissionRequest', id, timestamp, source: 'environment', ...rest, tool_uses: [null] }
+  await appendFile(join(directory.path, ID, 'events.jsonl'), `${JSON.stringify(event)}\n`)
+  const { log } = await store.open(ID)
+  await expect(log.read({ limit: 10 })).rejects.toMatchObject({ code: 'conversation_damaged', details: { line: 1 } })
+  await log.close()
+})
