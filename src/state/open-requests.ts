@@ -31,12 +31,12 @@ export const questionsOf = ({ requests }: Pick<State, 'requests'>): OpenQuestion
 
 type Waiting = Pick<State, 'request' | 'requests' | 'subagents'>
 
-/** All that the log has. */
-export const storedRequests = (state: Waiting) => [...permissionRequests(state), ...state.requests]
+/** Those that wait although the conversation is not open: the others end with the call that holds them. */
+export const restingRequests = (state: Waiting) => [...permissionRequests(state), ...questionsOf(state)]
 
-/** When the oldest of them was opened, in milliseconds since 1970; undefined if none waits. */
+/** When the oldest of these was opened, in milliseconds since 1970; undefined if none waits. */
 export function waitsSince(state: Waiting): number | undefined {
-  const times = storedRequests(state).map(({ opened_at }) => Date.parse(opened_at))
+  const times = restingRequests(state).map(({ opened_at }) => Date.parse(opened_at))
   return times.length > 0 ? Math.min(...times) : undefined
 }
 

@@ -4,7 +4,7 @@ import type { ListAllRequests, OpenRequest, WaitingRequest, WaitingRequests } fr
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Summary } from '../../storage/storage.ts'
 import { compareRequests } from '../requests/requests.ts'
-import { storedRequests } from '../../state/open-requests.ts'
+import { restingRequests } from '../../state/open-requests.ts'
 import type { KnownConversations } from './known-conversations.ts'
 import type { IsVisible } from './listing.ts'
 import type { OpenConversations } from './open-conversations.ts'
@@ -84,7 +84,7 @@ export class WaitingRequestPages {
       const conversation = await open.open(id).catch(() => undefined)
       return conversation?.requests.list() ?? []
     }
-    const requests = storedRequests(state)
+    const requests = restingRequests(state)
     const openedAt = requests.reduce((latest, { opened_at }) => (opened_at > latest ? opened_at : latest), '')
     this.#newest.set(id, { lastSeq, openedAt })
     return requests

@@ -1,23 +1,6 @@
-/** What answers for the program while its query is open: calls of its tools, permissions, and questions. */
+/** What the parts that answer for the program share: what they need, and the work that is open. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import { AgentServerError } from '../../client/agent-server-error.ts'
-import type { Event, EventOf } from '../../contract/events/event.ts'
-import type { Status } from '../../contract/events/status.ts'
-
-/**
- * `take` gets each event in order, must not throw, and starts the work; the answer is sent in the background. `close`
- * ends all work.
- */
-export type Responder = {
-  readonly take: (event: Event) => void
-  /** False for a status that it does not answer, or no more. */
-  readonly mayAnswer: (status: Status) => boolean
-  readonly close: () => void
-}
-
-/** True for what opens, answers or closes a request. */
-export const isRequest = (event: Event): event is EventOf<'RequestOpened' | 'RequestAnswered' | 'RequestClosed'> =>
-  event.type === 'RequestOpened' || event.type === 'RequestAnswered' || event.type === 'RequestClosed'
 
 export type ResponderDeps = {
   readonly conversation: ConversationHandle

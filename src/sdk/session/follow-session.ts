@@ -8,8 +8,8 @@ import type { UserInput } from '../../contract/message.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { repeatLost } from '../repeat-lost.ts'
-import { createResponders } from '../answers/create-responders.ts'
-import type { Responder } from '../answers/responder.ts'
+import { createResponder } from '../answers/create-responder.ts'
+import type { RequestResponder } from '../answers/request-responder.ts'
 import type { Prompt, QueryOptions } from '../options/query-options.ts'
 import { outputSchemaOf } from '../options/request-bodies.ts'
 import { BackgroundWork } from './background-work.ts'
@@ -60,7 +60,7 @@ class FollowedSession {
   readonly #options: FollowSessionOptions
   readonly #turns: Turns
   readonly #background: BackgroundWork
-  readonly #responders: readonly Responder[]
+  readonly #responder: RequestResponder
   readonly #pump: PromptPump
   /** The end of the query waits for it: a message that arrives after the run was stopped would start another one. */
   #posting: Promise<unknown> = Promise.resolve()
@@ -77,7 +77,7 @@ class FollowedSession {
     this.#turns = new Turns({ status, seq: after })
     this.#background = new BackgroundWork(AT_REST.has(status) ? waiting : [])
     const endIfOver = () => this.#endIfOver()
-    this.#responders = createResponders(options.options, { conversation, fail, executing, onDeclined: endIfOver })
+    this.#responder = createResponder(options.options, { conversation, fail, executing, onDeclined: endIfOver })
     this.#pump = new PromptPump(options.prompt, {
       post: (content, isFirst) => (this.#posting = this.#post(content, isFirst)),
       onEnd: (isEmpty) => this.#onPrompted(isEmpty),
@@ -90,14 +90,14 @@ class FollowedSession {
     const deltas = options.includePartialMessages ?? false
     this.#pump.start()
     for (const event of await this.#askedAgain()) {
-      for (const responder of this.#responders) responder.take(event)
+      this.#responder.take(event)
       yield event
     }
     for await (const event of this.#conversation.events({ after: this.#session.after, deltas, signal })) {
       if ('seq' in event) {
         this.#turns.take(event)
         this.#background.take(event)
-        for (const responder of this.#responders) responder.take(event)
+        this.#responder.take(event)
         if (event.type === 'StatusUpdate' && this.#mustContinue) this.#continue(event.seq)
       }
       yield event
@@ -107,7 +107,7 @@ class FollowedSession {
 
   async close(): Promise<void> {
     this.#pump.close()
-    for (const responder of this.#responders) responder.close()
+    this.#responder.close()
     const isSent = this.#posting.catch(() => {}) // the pump has its error
     await settlesWithin(POST_MS, isSent)
     this.#posts.abort()
@@ -189,7 +189,7 @@ class FollowedSession {
 
   /** After another end than these, the end of a subagent starts no run. */
   get #waitsForSubagents(): boolean {
-    const mayAnswer = (status: Status) => this.#responders.some((responder) => responder.mayAnswer(status))
+    const mayAnswer = (status: Status) => this.#responder.mayAnswer(status)
     return AT_REST.has(this.#turns.status) && this.#background.continues(mayAnswer)
   }
 
@@ -208,7 +208,7 @@ class FollowedSession {
       isSettled &&
       !this.#mustContinue &&
       !this.#waitsForSubagents &&
-      !this.#responders.some((responder) => responder.mayAnswer(status))
+      !this.#responder.mayAnswer(status)
     )
   }
 }

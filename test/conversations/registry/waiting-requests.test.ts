@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { WaitingRequest } from '../../../src/contract/request.ts'
 import type { Bench } from '../fixtures.ts'
-import { call, setBench, tool, userText } from '../fixtures.ts'
+import { call, eventsOf, setBench, tool, userText } from '../fixtures.ts'
+import { uuid7 } from '../../../src/lib/uuid7.ts'
 import { approvalsOf, untilOpen } from '../../support/answering.ts'
 
 const IDLE = { idle: { afterMs: 20, isShort: () => false } }
@@ -85,4 +86,18 @@ test('a page id that this server has not issued is refused', async () => {
   await expect(bench.manager.requests({ limit: 1, page_id: 'made up' })).rejects.toMatchObject({
     code: 'invalid_cursor',
   })
+})
+
+test('a host that a killed server asked about does not wait any more, also before its conversation is opened', async () => {
+  await using bench = await setWaiting()
+  const id = await bench.create()
+  const { log } = await bench.manager.open(id)
+  const request = { kind: 'network' as const, request_id: uuid7(), tool_use_ids: [] }
+  const opened = { type: 'RequestOpened' as const, source: 'environment' as const, ...request }
+  await log.append([{ ...opened, payload: { host: 'a.test', port: 443 } }])
+  await bench.restart({ kill: true })
+  expect(bench.manager.openCount).toBe(0)
+  expect((await bench.manager.requests({ limit: 9 })).items).toEqual([])
+  const events = await eventsOf(await bench.manager.open(id))
+  expect(events.at(-1)).toMatchObject({ type: 'RequestClosed', ...request, reason: 'server_restart' })
 })

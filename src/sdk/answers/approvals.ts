@@ -1,42 +1,36 @@
 /** Has the program decide about the tool calls that wait for a permission. */
 import { AgentServerError } from '../../client/agent-server-error.ts'
-import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ToolDecision } from '../../contract/permission.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import { z } from 'zod'
 import type { CanUseTool, PermissionVerdict } from '../options/query-options.ts'
 import { repeatLost } from '../repeat-lost.ts'
-import type { Responder, ResponderDeps } from './responder.ts'
-import { isRequest, messageOf, OpenWork } from './responder.ts'
+import type { Answerer, Opened, Work } from './request-responder.ts'
+import type { ResponderDeps } from './responder.ts'
+import { messageOf } from './responder.ts'
 
-export class ApprovalResponder implements Responder {
+export class Approvals implements Answerer {
   readonly #deps: ResponderDeps
   readonly #decide: CanUseTool
-  readonly #work: OpenWork
   /** Decisions that end the run, and are not stored yet. */
   #interrupting = 0
 
   constructor(deps: ResponderDeps, decide: CanUseTool) {
     this.#deps = deps
     this.#decide = decide
-    this.#work = new OpenWork(deps.fail)
   }
 
-  take(event: Event): void {
-    if (event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
-    if (!isRequest(event) || event.kind !== 'permission') return
-    if (event.type !== 'RequestOpened') return event.tool_use_ids.forEach((id) => this.#work.end(id))
-    for (const call of event.payload.tool_uses)
-      this.#work.start(call.tool_use_id, (signal) => this.#answer(event, call, signal))
+  workOn(event: Opened): Work[] {
+    if (event.kind !== 'permission') return []
+    return event.payload.tool_uses.map((call) => ({
+      toolUseId: call.tool_use_id,
+      run: (signal) => this.#answer(event, call, signal),
+    }))
   }
 
   mayAnswer(status: Status): boolean {
     return status === 'waiting_for_confirmation' || this.#interrupting > 0
-  }
-
-  close(): void {
-    this.#work.endAll()
   }
 
   async #answer(event: PermissionOpened, call: AskedCall, signal: AbortSignal): Promise<void> {
@@ -98,7 +92,7 @@ const failed = (why: string): PermissionVerdict => ({
   message: `The approver failed: ${why}`.slice(0, MAX_MESSAGE_CHARS),
 })
 
-type PermissionOpened = Extract<EventOf<'RequestOpened'>, { kind: 'permission' }>
+type PermissionOpened = Extract<Opened, { kind: 'permission' }>
 
 type Deciding = [PermissionOpened, AskedCall, PermissionVerdict, AbortSignal]
 

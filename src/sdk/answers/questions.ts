@@ -1,39 +1,31 @@
 /** Has the program answer the questions that the agent asks. */
-import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import type { AnswerQuestions } from '../options/query-options.ts'
 import { repeatLost } from '../repeat-lost.ts'
-import type { Responder, ResponderDeps } from './responder.ts'
-import { OpenWork } from './responder.ts'
+import type { Answerer, Opened, Work } from './request-responder.ts'
+import type { ResponderDeps } from './responder.ts'
 
-type QuestionOpened = Extract<EventOf<'RequestOpened'>, { kind: 'question' | 'elicitation' }>
+type QuestionOpened = Extract<Opened, { kind: 'question' | 'elicitation' }>
 
-export class QuestionResponder implements Responder {
+export class Questions implements Answerer {
   readonly #deps: ResponderDeps
   readonly #answer: AnswerQuestions
-  readonly #work: OpenWork
   #hasDeclined = false
 
   constructor(deps: ResponderDeps, answer: AnswerQuestions) {
     this.#deps = deps
     this.#answer = answer
-    this.#work = new OpenWork(deps.fail)
   }
 
-  take(event: Event): void {
-    if (event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
-    if (event.type !== 'RequestOpened' || (event.kind !== 'question' && event.kind !== 'elicitation')) return
-    const [toolUseId = event.request_id] = event.tool_use_ids
-    this.#work.start(toolUseId, (signal) => this.#ask(event, toolUseId, signal))
+  workOn(event: Opened): Work[] {
+    if (event.kind !== 'question' && event.kind !== 'elicitation') return []
+    const [toolUseId = ''] = event.tool_use_ids
+    return [{ toolUseId, run: (signal) => this.#ask(event, toolUseId, signal) }]
   }
 
   mayAnswer(status: Status): boolean {
     return status === 'waiting_for_input' && !this.#hasDeclined
-  }
-
-  close(): void {
-    this.#work.endAll()
   }
 
   /** An error of the program ends the query with it. */

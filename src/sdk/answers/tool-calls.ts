@@ -1,52 +1,44 @@
 /** Executes the calls of the tools that this program has, and sends their results. */
 import { AgentServerError } from '../../client/agent-server-error.ts'
-import type { Event, EventOf } from '../../contract/events/event.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import { z } from 'zod'
 import { failedOutput, readOutput } from '../tools/tool-output.ts'
 import type { ToolOutput } from '../tools/tool-output.ts'
 import type { AnySdkTool } from '../tools/tool.ts'
 import { repeatLost } from '../repeat-lost.ts'
-import type { Responder, ResponderDeps } from './responder.ts'
-import { messageOf, OpenWork } from './responder.ts'
+import type { Answerer, Opened, Work } from './request-responder.ts'
+import type { ResponderDeps } from './responder.ts'
+import { messageOf } from './responder.ts'
 
-export type ToolResponderDeps = ResponderDeps & {
+export type ToolCallsDeps = ResponderDeps & {
   readonly tools: readonly AnySdkTool[]
   /** See `ServerLink`. */
   readonly executing: Set<string>
 }
 
-type ToolOpened = Extract<EventOf<'RequestOpened'>, { kind: 'client_tool' }>
+type ToolOpened = Extract<Opened, { kind: 'client_tool' }>
 
-export class ToolResponder implements Responder {
-  readonly #deps: ToolResponderDeps
+export class ToolCalls implements Answerer {
+  readonly #deps: ToolCallsDeps
   readonly #tools: ReadonlyMap<string, AnySdkTool>
-  readonly #work: OpenWork
 
-  constructor(deps: ToolResponderDeps) {
+  constructor(deps: ToolCallsDeps) {
     this.#deps = deps
     this.#tools = new Map(deps.tools.map((tool) => [tool.declaration.name, tool]))
-    this.#work = new OpenWork(deps.fail)
   }
 
-  take(event: Event): void {
-    if (event.type === 'ToolResult') return this.#work.end(event.tool_use_id)
-    if (event.type !== 'RequestOpened' || event.kind !== 'client_tool') return
-    const tool = this.#tools.get(event.payload.name)
-    const [toolUseId = event.request_id] = event.tool_use_ids
-    const key = `${event.conversation_id} ${event.request_id}`
+  workOn(event: Opened): Work[] {
+    const tool = event.kind === 'client_tool' ? this.#tools.get(event.payload.name) : undefined
     const { executing } = this.#deps
-    if (!tool || executing.has(key)) return
+    const key = `${event.conversation_id} ${event.request_id}`
+    if (event.kind !== 'client_tool' || !tool || executing.has(key)) return []
+    const [toolUseId = ''] = event.tool_use_ids
     executing.add(key)
-    this.#work.start(toolUseId, (signal) => this.#execute(tool, event, signal).finally(() => executing.delete(key)))
+    return [{ toolUseId, run: (signal) => this.#execute(tool, event, signal).finally(() => executing.delete(key)) }]
   }
 
   mayAnswer(): boolean {
     return false
-  }
-
-  close(): void {
-    this.#work.endAll()
   }
 
   async #execute(tool: AnySdkTool, call: ToolOpened, signal: AbortSignal): Promise<void> {
