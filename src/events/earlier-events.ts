@@ -82,6 +82,7 @@ function decision({ request_id, decided_by, ...made }: Fields): readonly [string
 function reasonIn(message: unknown): string {
   const text = String(message)
   if (text.startsWith('superseded: ') || text.startsWith('interrupted: the user wrote')) return 'message'
+  if (text.startsWith('The server stopped ')) return 'server_restart'
   return text.startsWith('This conversation was forked') ? 'forked' : 'interrupted'
 }
 

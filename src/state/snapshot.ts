@@ -23,6 +23,7 @@ import type { State } from './state.ts'
 import type { OpenTask as TaskState } from './task-state.ts'
 import { Settings } from './settings.ts'
 import { EMPTY_STATE } from './state.ts'
+import { NO_AGENT } from './state-shape.ts'
 
 /** Where the snapshots of conversations are. */
 type Snapshots = {
@@ -219,7 +220,9 @@ export async function readSnapshot(storage: Snapshots, id: string): Promise<Stat
   // An older server wrote it, without what newer events say: a permission rule would be lost.
   if (parsed.data.format < Math.min(parsed.data.version, EVENT_VERSION)) return undefined
   const { format: _, ...noted } = parsed.data
-  const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }
+  // JSON has no `undefined`: without these fields, an agent would get those of the main agent.
+  const subagents = noted.subagents.map((each) => ({ ...each, agent: { ...NO_AGENT, ...each.agent } }))
+  const meta = { ...noted, subagents, readThrough: noted.readThrough ?? noted.lastSeq }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- optional fields of the schema are `undefined` ones of the state
   return { ...EMPTY_STATE, ...meta } as State
 }

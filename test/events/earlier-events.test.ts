@@ -24,6 +24,7 @@ describe('an event of an earlier version', () => {
     ['superseded: the user wrote a message instead of deciding', 'message'],
     ['interrupted: the user wrote a message before this call began; it did not run', 'message'],
     ['This conversation was forked while the call was open; its result belongs to the original only.', 'forked'],
+    ['The server stopped before this call began; it did not run.', 'server_restart'],
     ['interrupted: the run was paused', 'interrupted'],
     [undefined, 'interrupted'],
   ])('that gives up a decision with %j closes the request: %s', (message, reason) => {
