@@ -2,7 +2,7 @@
 import type { Plan } from './model-process.ts'
 import type { Subject } from './subjects.ts'
 import { withSubjects } from './subjects.ts'
-import { inTurn, of, ofOpenai } from './steps.ts'
+import { enqueue, of, ofOpenai } from './steps.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 
@@ -14,10 +14,10 @@ export const benchDeltas = (): Promise<Row[]> =>
   withSubjects(async (all) => {
     const { durable: _, ...sides } = all
     // Until what handles a piece is compiled, on both sides.
-    await inTurn(sides, 1, (subject) => agesOf(subject, 1, { pieces: 2000, gapMs: 1 }))
+    await enqueue(sides, 1, (subject) => agesOf(subject, 1, { pieces: 2000, gapMs: 1 }))
     const rows: Row[] = []
     for (const subscribers of [1, 10, 50]) {
-      const { server, bare, openai } = await inTurn(sides, ROUNDS, (subject) =>
+      const { server, bare, openai } = await enqueue(sides, ROUNDS, (subject) =>
         agesOf(subject, subscribers, { pieces: PIECES, gapMs: GAP_MS }),
       )
       const lost = subscribers * PIECES * ROUNDS - server.flat().length

@@ -28,11 +28,11 @@ export async function benchFiles(): Promise<Row[]> {
     const llm_config = { model: 'none', base_url: 'http://127.0.0.1:9/v1', api_key: 'bench-model-key' }
     const { id, workdir } = JSON.parse(await send(`${URL}/conversations`, { llm_config })) as Record<string, string>
     const own = `${URL}/conversations/${id}/files`
-    const [up, bareUp] = await inTurn(
+    const [up, bareUp] = await enqueue(
       () => timed(() => put(`${own}/f`)),
       () => timed(() => put(`${bareUrl}/f`)),
     )
-    const [down, bareDown] = await inTurn(
+    const [down, bareDown] = await enqueue(
       () => timed(() => get(`${own}/f`)),
       () => timed(() => get(`${bareUrl}/f`)),
     )
@@ -76,7 +76,7 @@ async function timed(work: () => Promise<void>): Promise<number> {
 }
 
 /** What else the machine does then hits both alike. The first round of each warms up. */
-async function inTurn(own: () => Promise<number>, bare: () => Promise<number>): Promise<[number, number]> {
+async function enqueue(own: () => Promise<number>, bare: () => Promise<number>): Promise<[number, number]> {
   const times: [number[], number[]] = [[], []]
   for (let round = 0; round <= ROUNDS; round++) {
     times[0].push(await own())

@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path'
 import { KEY, URL } from './server-process.ts'
 import { startModel } from './model-process.ts'
-import { inTurn, timesOfRun } from './steps.ts'
+import { enqueue, timesOfRun } from './steps.ts'
 import type { Subject } from './subjects.ts'
 import { startAgentServer } from './subjects.ts'
 import type { Row } from './table.ts'
@@ -24,7 +24,7 @@ export async function benchMcp(): Promise<Row[]> {
     none: server,
     many: { ...server, create: () => server.create(['Bash'], { mcp }) },
   }
-  const measured = await inTurn(
+  const measured = await enqueue(
     sides,
     ROUNDS,
     async (subject) => median(await timesOfRun(subject, model, STEPS)),

@@ -29,8 +29,8 @@ export async function benchNetwork(): Promise<Row[]> {
   try {
     const ids = new Map<Mode, string>()
     for (const mode of MODES) ids.set(mode, await createConversation(mode, port))
-    const starts = await inTurn(SHELLS, (mode, round) => run(ids.get(mode)!, 'true', `shell-${round}`))
-    const commands = await inTurn(COMMANDS, (mode) => run(ids.get(mode)!, 'true', 'shell-0'))
+    const starts = await enqueue(SHELLS, (mode, round) => run(ids.get(mode)!, 'true', `shell-${round}`))
+    const commands = await enqueue(COMMANDS, (mode) => run(ids.get(mode)!, 'true', 'shell-0'))
     const direct = await requests(ids.get('open')!, `http://127.0.0.1:${port}/`)
     const proxied = await requests(ids.get('allowlist')!, `http://web.test:${port}/`)
     return [
@@ -52,7 +52,7 @@ export async function benchNetwork(): Promise<Row[]> {
 type Times = Readonly<Record<Mode, number[]>>
 
 /** One after the other in each round: what else the machine does then hits all modes alike. */
-async function inTurn(rounds: number, work: (mode: Mode, round: number) => Promise<void>): Promise<Times> {
+async function enqueue(rounds: number, work: (mode: Mode, round: number) => Promise<void>): Promise<Times> {
   const times: Times = { open: [], none: [], allowlist: [] }
   for (let round = 0; round < rounds; round++) {
     for (const mode of MODES) {

@@ -2,7 +2,7 @@
 import { presetCosts } from '../scripts/tool-costs.ts'
 import { TOOL_NAMES } from '../src/tools/registry.ts'
 import { startModel } from './model-process.ts'
-import { inTurn, timesOfRun } from './steps.ts'
+import { enqueue, timesOfRun } from './steps.ts'
 import type { Subject } from './subjects.ts'
 import { startAgentServer } from './subjects.ts'
 import type { Row } from './table.ts'
@@ -20,7 +20,7 @@ export async function benchPresets(): Promise<Row[]> {
   await using server = await startAgentServer(model.url)
   const withTools = (tools: string | readonly string[]): Subject => ({ ...server, create: () => server.create(tools) })
   const sides = { default: withTools('default'), all: withTools(TOOL_NAMES.filter((name) => !WITH_KEY.has(name))) }
-  const measured = await inTurn(
+  const measured = await enqueue(
     sides,
     ROUNDS,
     async (subject) => median(await timesOfRun(subject, model, STEPS)),

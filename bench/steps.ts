@@ -23,7 +23,7 @@ export const benchSteps = (): Promise<Row[]> =>
   ])
 
 async function overhead(sides: Sides, model: ModelProcess): Promise<Row[]> {
-  const measured = await inTurn(
+  const measured = await enqueue(
     sides,
     ROUNDS,
     async (subject) => {
@@ -49,7 +49,7 @@ async function overhead(sides: Sides, model: ModelProcess): Promise<Row[]> {
 
 /** A bare loop grows with the bodies it sends, as any agent must: what it shows is the share that is not ours. */
 async function growth(sides: Sides, model: ModelProcess): Promise<Row[]> {
-  const { server, bare } = await inTurn(withoutDurable(sides), LONG_ROUNDS, async (subject) => {
+  const { server, bare } = await enqueue(withoutDurable(sides), LONG_ROUNDS, async (subject) => {
     const times = await timesOfRun(subject, model, LONG_RUN)
     return median(times.slice(-STEPS)) / median(times.slice(0, STEPS))
   })
@@ -59,7 +59,7 @@ async function growth(sides: Sides, model: ModelProcess): Promise<Row[]> {
 }
 
 async function parallel(sides: Sides): Promise<Row> {
-  const { server, bare } = await inTurn(withoutDurable(sides), ROUNDS, async (subject) => {
+  const { server, bare } = await enqueue(withoutDurable(sides), ROUNDS, async (subject) => {
     const ids = await Promise.all(Array.from({ length: PARALLEL }, () => subject.create()))
     const began = performance.now()
     await Promise.all(ids.map((id) => subject.run(id, { steps: PARALLEL_STEPS })))
@@ -77,7 +77,7 @@ export async function timesOfRun(subject: Subject, model: ModelProcess, steps: n
 }
 
 /** What else the machine does then hits all alike. The first rounds of each warm up. */
-export async function inTurn<Name extends string, T>(
+export async function enqueue<Name extends string, T>(
   subjects: Readonly<Record<Name, Subject>>,
   rounds: number,
   measure: (subject: Subject) => Promise<T>,

@@ -1,9 +1,17 @@
-/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`. */
+/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, or a name in the sources one of its vague words. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Finding } from './prose.ts'
-import { findPhrases, namesOfTests, wordsOfJson, wordsOfMarkdown, wordsOfSource } from './prose.ts'
+import {
+  findNames,
+  findPhrases,
+  identifiersOf,
+  namesOfTests,
+  wordsOfJson,
+  wordsOfMarkdown,
+  wordsOfSource,
+} from './prose.ts'
 
 const { values } = parseArgs({
   options: {
@@ -20,6 +28,7 @@ const findings = [
   ...findIn(['openapi/*.json'], wordsOfJson),
   ...findIn(['src/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'], wordsOfSource),
   ...findIn(['test/**/*.test.ts', 'test/**/*-contract.ts'], namesOfTests),
+  ...findIn(['src/**/*.ts'], identifiersOf, findNames),
 ]
 
 for (const finding of findings) console.error(describe(finding))
@@ -28,13 +37,13 @@ if (findings.length > 0) process.exitCode = 1
 
 type FileFinding = Finding & { readonly path: string }
 
-function findIn(patterns: readonly string[], wordsOf: (text: string) => string): FileFinding[] {
+function findIn(patterns: readonly string[], wordsOf: (text: string) => string, find = findPhrases): FileFinding[] {
   const paths = globSync([...patterns], { cwd: root }).filter((path) => !EXEMPT.has(path))
   // A wrong glob pattern would find nothing, and the check would pass.
   if (paths.length === 0) throw new Error(`There are no files ${patterns.join(', ')} in ${root}.`)
   return paths.toSorted().flatMap((path) => {
     const text = readFileSync(join(root, path), 'utf8')
-    return findPhrases(wordsOf(text)).map((finding) => ({ ...finding, path }))
+    return find(wordsOf(text)).map((finding) => ({ ...finding, path }))
   })
 }
 

@@ -79,9 +79,16 @@ const RULES = PHRASES.map(({ pattern, instead }) => ({
   instead,
 }))
 
+/** Comments and strings. */
+const TEXTS = /\/\*.*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gs
+
 /** Returns every phrase of the list in a text, in the order of the lines. */
 export function findPhrases(text: string): Finding[] {
-  const findings = RULES.flatMap(({ regex, instead }) =>
+  return findAll(text, RULES)
+}
+
+function findAll(text: string, rules: typeof RULES): Finding[] {
+  const findings = rules.flatMap(({ regex, instead }) =>
     Array.from(text.matchAll(regex), ({ index, 0: found }) => ({
       line: lineAt(text, index),
       found: onOneLine(found),
@@ -100,9 +107,37 @@ export function wordsOfMarkdown(text: string): string {
     .replaceAll(/\]\([^)\n]*\)/g, blank)
 }
 
+/** Words that say too little as a part of a name, with what to name instead. */
+const VAGUE_NAMES: readonly Phrase[] = [
+  { pattern: '[tT]old', instead: 'what is reported, shown or sent' },
+  { pattern: '[dD]eeds?', instead: 'action, operation' },
+  { pattern: '[gG]oesOn', instead: 'mayContinue, mustContinue' },
+  { pattern: '[hH]earFirst', instead: 'what is checked' },
+  { pattern: '[pP]ass_?[oO]ver', instead: 'skip, ignore' },
+  { pattern: '[wW]all', instead: 'sandbox' },
+  { pattern: '[uU]nderWay', instead: 'active, running' },
+  { pattern: '[iI]nTurn', instead: 'enqueue' },
+]
+
+const NAME_RULES = VAGUE_NAMES.map(({ pattern, instead }) => ({
+  // A word of a name begins with a capital letter, or is the first one.
+  regex: new RegExp(`(?:(?<![a-zA-Z])(?=[a-z])|(?=[A-Z]))(?:${pattern})(?![a-z])`, 'g'),
+  instead,
+}))
+
+/** Finds vague words in the names of a source; `identifiersOf` returns what to search. */
+export function findNames(text: string): Finding[] {
+  return findAll(text, NAME_RULES)
+}
+
+/** Returns the code of a source without its comments and strings, each line where it was. */
+export function identifiersOf(text: string): string {
+  return text.replaceAll(TEXTS, blank)
+}
+
 /** Returns the comments and string literals of a source, found by their syntax alone. Line numbers are preserved. */
 export function wordsOfSource(text: string): string {
-  const parts = text.matchAll(/\/\*.*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gs)
+  const parts = text.matchAll(TEXTS)
   let words = ''
   let end = 0
   for (const { index, 0: part } of parts) {

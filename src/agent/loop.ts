@@ -47,7 +47,7 @@ export async function runAgent(
     if (!ran) return { stopReason: 'paused' }
     if (!('finishes' in ran)) return ran
     if (ran.finishes) {
-      if (await goesOn(context, signal)) continue
+      if (await mustContinue(context, signal)) continue
       const end = await finish(context, { stopReason: 'finished', finalText: ran.finalText }, ran.finalText, output)
       if (end) return end
     }
@@ -62,7 +62,7 @@ export async function runAgent(
       if (turn.hasCalls || turn.isPaused) continue
       const cutReason = cutReasonOf(turn.stopReason)
       if (cutReason) return CUT_OFF[cutReason]
-      if (await goesOn(context, signal)) continue
+      if (await mustContinue(context, signal)) continue
       const end = await finish(context, { stopReason: 'completed' }, turn.text, output)
       if (end) return end
     } catch (error) {
@@ -76,7 +76,7 @@ export async function runAgent(
 
 /** Returns undefined if the agent continues. */
 async function endWithAnswer(context: AgentContext, left: LeftAnswer, signal: AbortSignal) {
-  if (await goesOn(context, signal)) return undefined
+  if (await mustContinue(context, signal)) return undefined
   const end: LoopEnd = { stopReason: left.stopReason, finalText: left.text }
   return context.output ? await endIfValid(context.output, end, left.text) : end
 }
@@ -141,7 +141,7 @@ async function askAbout(
 }
 
 /** True if a hook has the agent continue instead of ending the run. */
-async function goesOn(context: AgentContext, signal: AbortSignal): Promise<boolean> {
+async function mustContinue(context: AgentContext, signal: AbortSignal): Promise<boolean> {
   return (await context.hooks()?.beforeStop(signal)) ?? false
 }
 

@@ -95,7 +95,7 @@ export class ConversationActor {
   }
 
   /** Queues the work and runs it in turn. Rejects with the `Problem` of a closed conversation. */
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
+  enqueue<T>(work: () => Promise<T>): Promise<T> {
     return this.#inbox.run(async () => {
       if (this.#closed) throw this.#closed
       await this.#unstored.store((intent) => this.apply(intent))
@@ -140,7 +140,7 @@ export class ConversationActor {
    * `interrupt` also cancels the calls that have not begun; otherwise they begin with the next run.
    */
   async pause({ interrupt, reason }: { interrupt: boolean; reason: string }): Promise<void> {
-    await this.inTurn(async () => {
+    await this.enqueue(async () => {
       await this.#runs.stop()
       if (interrupt) await this.#runs.interruptCalls()
       await this.applyEnd(this.#runs.intentToPause(reason, interrupt)).catch((error: unknown) => {
@@ -152,7 +152,7 @@ export class ConversationActor {
 
   /** Calls `plan` in turn, with the state at that time. */
   async configure(plan: (state: State) => Promise<ConfigChange>): Promise<void> {
-    await this.inTurn(async () => {
+    await this.enqueue(async () => {
       const { changes, before, after } = await plan(this.#state.current)
       const refused = decide(this.#state.current, { kind: 'configure', changes })
       if (refused instanceof Problem) throw refused
@@ -169,7 +169,7 @@ export class ConversationActor {
   async recover(why: RecoveryReason | undefined): Promise<void> {
     if (!why) return this.#deps.subagents.resume()
     const intent = { kind: 'recover', why, newRunId: uuid7(), now: Date.now() } as const
-    await this.inTurn(async () => {
+    await this.enqueue(async () => {
       try {
         await this.apply(intent)
       } catch (error) {
@@ -182,7 +182,7 @@ export class ConversationActor {
 
   /** Stores the pending intent; throws if it still cannot be stored. */
   async settle(): Promise<void> {
-    await this.inTurn(async () => {})
+    await this.enqueue(async () => {})
   }
 
   /** Calls `onKept` when the end of a run could not be stored. Returns an unsubscribe function. */
@@ -273,7 +273,7 @@ export class ConversationActor {
 
   /** Returns true if the run continues. */
   async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
-    if (this.#closed || !this.#isUnderWay(run)) return false
+    if (this.#closed || !this.#isRunning(run)) return false
     this.#runs.release()
     try {
       await this.applyEnd(this.#runs.intentToEnd(run, end))
@@ -281,7 +281,7 @@ export class ConversationActor {
       this.reportStorage(error)
       return false
     }
-    if (this.#isUnderWay(run)) {
+    if (this.#isRunning(run)) {
       this.#runs.resume(run)
       return true
     }
@@ -289,7 +289,7 @@ export class ConversationActor {
     return false
   }
 
-  #isUnderWay(run: ActiveRun): boolean {
+  #isRunning(run: ActiveRun): boolean {
     const { status, run: current } = this.#state.current
     return status === 'running' && current?.id === run.id
   }

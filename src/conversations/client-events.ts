@@ -17,7 +17,7 @@ export type ClientEventsDeps = {
   readonly log: EventLog
   readonly state: LiveState
   readonly redact: (text: string) => string
-  readonly actor: Pick<ConversationActor, 'inTurn' | 'apply'>
+  readonly actor: Pick<ConversationActor, 'enqueue' | 'apply'>
 }
 
 export class ClientEvents {
@@ -39,7 +39,7 @@ export class ClientEvents {
       return { event_id: id, seq }
     }
     const again = async ({ answer }: PostedKey) => answer
-    return await actor.inTurn(() =>
+    return await actor.enqueue(() =>
       postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),
     )
   }

@@ -170,8 +170,8 @@ export class Conversation {
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
-  hearFirst(message: UserInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
-    return this.#messages.hearFirst(message, signal)
+  checkFirst(message: UserInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
+    return this.#messages.checkFirst(message, signal)
   }
 
   /** Starts a run and returns its id. */
@@ -182,7 +182,7 @@ export class Conversation {
     after_seq: afterSeq,
   }: Pick<RunRequest, 'max_steps' | 'output_schema' | 'tool_choice' | 'after_seq'> = {}): Promise<string> {
     if (output_schema) await checkOutputSchema(output_schema)
-    return this.#actor.inTurn(async () => {
+    return this.#actor.enqueue(async () => {
       const newRunId = uuid7()
       const limits = withoutUndefined({ maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice })
       await this.#actor.apply({ kind: 'run', newRunId, ...limits, ...(afterSeq !== undefined && { afterSeq }) })

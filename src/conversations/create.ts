@@ -123,7 +123,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       redactor,
       onChange,
     })
-    const said = await conversation.hearFirst(request.initial_message, signal)
+    const said = await conversation.checkFirst(request.initial_message, signal)
     const secretNames = secrets.names()
     const news = { id, request, settings, project, secretNames, redactor, said }
     await conversation.log.append(await firstEvents(deps, news))

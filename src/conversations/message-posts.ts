@@ -45,9 +45,9 @@ export class MessagePosts {
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
-  async hearFirst(message: UserInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
+  async checkFirst(message: UserInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
     const { hooks } = this.#parts
-    return message && hooks.readsPrompts() ? await hooks.hearFirst(partsOf(message.content), signal) : undefined
+    return message && hooks.readsPrompts() ? await hooks.checkFirst(partsOf(message.content), signal) : undefined
   }
 
   #postWithCommand(posted: PostMessage, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
@@ -76,6 +76,8 @@ export class MessagePosts {
       return answerTo(posted!)
     }
     const again = async ({ answer }: PostedKey) => answer
-    return actor.inTurn(() => postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }))
+    return actor.enqueue(() =>
+      postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),
+    )
   }
 }

@@ -57,15 +57,15 @@ export function requireSeq({ head }: Pick<FeedSource, 'head'>, afterSeq = 0): vo
 async function* feed(log: FeedSource, afterSeq: number, options: FollowOptions): AsyncGenerator<FeedBatch, void, void> {
   const { types, only, deltas = false, requests, signal, limits = FEED_LIMITS, heartbeatMs = HEARTBEAT_MS } = options
   let reachedSeq = afterSeq
-  let toldAt = performance.now()
+  let sentAt = performance.now()
   const isOver = () => log.ended !== undefined || signal?.aborted === true
   while (reachedSeq < log.head && !isOver()) {
     const batch = await readOn(log, reachedSeq, options)
     reachedSeq = batch.reachedSeq
     // A filter may let nothing through for a long time.
-    if (batch.records.length === 0 && performance.now() - toldAt < heartbeatMs) continue
+    if (batch.records.length === 0 && performance.now() - sentAt < heartbeatMs) continue
     yield batch
-    toldAt = performance.now()
+    sentAt = performance.now()
   }
 
   // Cutover. All events up to the head have been read, and there is no `await` between that check and the subscription:

@@ -54,7 +54,7 @@ export class FeedBuffer {
   readonly #heartbeatMs: number
   #reachedSeq: number
   /** The last `reachedSeq` that the reader received. */
-  #toldSeq: number
+  #takenSeq: number
   #records: Published[] = []
   #bytes = 0
   #end: FeedEnd | undefined
@@ -64,7 +64,7 @@ export class FeedBuffer {
 
   constructor({ reachedSeq, types, only = () => true, limits, heartbeatMs }: FeedBufferOptions) {
     this.#reachedSeq = reachedSeq
-    this.#toldSeq = reachedSeq
+    this.#takenSeq = reachedSeq
     this.#types = types
     this.#only = only
     this.#limits = limits
@@ -108,7 +108,7 @@ export class FeedBuffer {
     this.#end = why
     if (why === 'lagged' || why === 'aborted') {
       this.#records = []
-      this.#reachedSeq = this.#toldSeq
+      this.#reachedSeq = this.#takenSeq
     }
     this.#wake?.()
   }
@@ -119,7 +119,7 @@ export class FeedBuffer {
     const records = this.#records
     this.#records = []
     this.#bytes = 0
-    this.#toldSeq = this.#reachedSeq
+    this.#takenSeq = this.#reachedSeq
     return { records, reachedSeq: this.#reachedSeq, ...(this.#end && { end: this.#end }) }
   }
 

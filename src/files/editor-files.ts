@@ -16,7 +16,7 @@ import type { Listing } from './directory-listing.ts'
 import { listTwoLevels } from './directory-listing.ts'
 import type { FileRules, Gate } from './file-gate.ts'
 import { createGate } from './file-gate.ts'
-import { FileRefusal, told } from './file-refusal.ts'
+import { FileRefusal, withRefusals } from './file-refusal.ts'
 import { codeOf } from '../lib/error-code.ts'
 import type { OpenedPath } from './opened-path.ts'
 import { findMissing, makeDirectory, openAt, openDirectory, openUnmoved, within } from './opened-path.ts'
@@ -68,7 +68,7 @@ export function createFileViews(rules: () => FileRules): Pick<EditorFiles, 'look
   const gate = createGate(rules)
   return {
     look: (path, maxBytes) =>
-      told(path, async () => {
+      withRefusals(path, async () => {
         await using place = await openPlace(path, gate)
         if ('missing' in place) return { kind: 'missing', path: place.missing }
         const stats = await place.handle.stat({ bigint: true })
@@ -78,7 +78,7 @@ export function createFileViews(rules: () => FileRules): Pick<EditorFiles, 'look
       }),
 
     list: (directory) =>
-      told(directory, async () => {
+      withRefusals(directory, async () => {
         await using place = await openDirectory(directory)
         await gate.check(place.path, 'read')
         return await listTwoLevels(place, directory, gate)
@@ -96,7 +96,7 @@ export function createEditorFiles(rules: () => FileRules, unfinished: Unfinished
     list,
 
     create: (missing, bytes, mode) =>
-      told(missing.path, async () => {
+      withRefusals(missing.path, async () => {
         await gate.check(missing.path, 'write')
         await using directory = await makeDirectory(dirname(missing.path))
         const target = within(directory, basename(missing.path))
@@ -105,7 +105,7 @@ export function createEditorFiles(rules: () => FileRules, unfinished: Unfinished
       }),
 
     replace: (file, bytes) =>
-      told(file.path, async () => {
+      withRefusals(file.path, async () => {
         await gate.check(file.path, 'write')
         await using directory = await openUnmoved(dirname(file.path))
         const target = within(directory, basename(file.path))
@@ -120,7 +120,7 @@ export function createEditorFiles(rules: () => FileRules, unfinished: Unfinished
       }),
 
     remove: (file) =>
-      told(file.path, async () => {
+      withRefusals(file.path, async () => {
         await gate.check(file.path, 'write')
         await using directory = await openUnmoved(dirname(file.path))
         const target = within(directory, basename(file.path))

@@ -14,7 +14,7 @@ export class FileRefusal extends Error {
 }
 
 /** Runs the work and turns system errors into a `FileRefusal`. */
-export async function told<T>(path: string, work: () => Promise<T>): Promise<T> {
+export async function withRefusals<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -100,7 +100,7 @@ export async function makeDirectoriesIn(
   for (const name of missing) {
     const next = await closingOnFailure(place, async () => {
       refuseForbidden(jail, pathOf(place, name), 'write')
-      await told(() => jail.io(() => mkdir(entryPath(place, name)))).catch(passOver('EEXIST'))
+      await withProblems(() => jail.io(() => mkdir(entryPath(place, name)))).catch(ignoring('EEXIST'))
       await syncOpened(jail, place)
       return await enter(jail, place, name)
     })
@@ -146,7 +146,7 @@ export async function look(jail: Jail, directory: OpenedPath, name: FileName): P
 export async function openToRead(jail: Jail, entry: JailEntry): Promise<FileHandle> {
   requireFile(entry)
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY
-  return await told(() => jail.io(() => open(`/proc/self/fd/${entry.handle.fd}`, flags)))
+  return await withProblems(() => jail.io(() => open(`/proc/self/fd/${entry.handle.fd}`, flags)))
 }
 
 export function requireFile({ kind }: Pick<JailEntry, 'kind'>): void {
@@ -162,7 +162,7 @@ export async function syncOpened(jail: Jail, directory: OpenedPath): Promise<voi
 }
 
 export async function readLink(jail: Jail, directory: OpenedPath, name: FileName): Promise<Buffer> {
-  return await told(() => jail.io(() => readlink(entryPath(directory, name), { encoding: 'buffer' })))
+  return await withProblems(() => jail.io(() => readlink(entryPath(directory, name), { encoding: 'buffer' })))
 }
 
 /** Refuses the server's own files, even inside the workdir. */
@@ -200,7 +200,7 @@ async function closingOnFailure<T>({ handle }: Pick<OpenedPath, 'handle'>, work:
 }
 
 /** Runs the work and turns system errors into a `Problem`. */
-export async function told<T>(work: () => Promise<T>): Promise<T> {
+export async function withProblems<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -239,7 +239,7 @@ const PROBLEM_OF_CODE: Readonly<Record<string, () => Problem>> = {
 }
 
 /** Ignores an error that the conversion above has rethrown unchanged. */
-function passOver(code: string): (error: unknown) => void {
+function ignoring(code: string): (error: unknown) => void {
   return (error) => {
     if (codeOf(error) !== code) throw error
   }

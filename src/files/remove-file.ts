@@ -14,7 +14,7 @@ import {
   pathOf,
   refuseForbidden,
   syncOpened,
-  told,
+  withProblems,
 } from './path-jail.ts'
 import { etagOf } from './file-version.ts'
 import type { Precondition } from './write-file.ts'
@@ -38,7 +38,7 @@ export async function remove(
   if (!entry) throw fileNotFound()
   precondition(etagOf(entry.stats))
   refuseForbidden(jail, entry.path, 'write')
-  if (entry.kind !== 'directory') await told(() => jail.io(() => unlink(entryPath(parent, name))))
+  if (entry.kind !== 'directory') await withProblems(() => jail.io(() => unlink(entryPath(parent, name))))
   else if (recursive) await removeDirectory(jail, parent, name, 0)
   else await removeEmpty(jail, parent, name)
   await syncOpened(jail, parent)
@@ -46,7 +46,7 @@ export async function remove(
 
 async function removeEmpty(jail: Jail, parent: OpenedPath, name: FileName): Promise<void> {
   try {
-    await told(() => jail.io(() => rmdir(entryPath(parent, name))))
+    await withProblems(() => jail.io(() => rmdir(entryPath(parent, name))))
   } catch (error) {
     if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error
     throw new Problem('directory_not_empty', 'The directory is not empty; send recursive=true to remove all of it.', {
@@ -70,15 +70,16 @@ async function removeDirectory(jail: Jail, parent: OpenedPath, name: FileName, d
 /** The owner may have removed the write permission, as the module cache of Go does. */
 async function makeWritable(jail: Jail, directory: OpenedPath): Promise<void> {
   const { mode } = await jail.io(() => directory.handle.stat())
-  if ((mode & 0o700) !== 0o700) await told(() => jail.io(() => chmod(entryPath(directory, '.'), mode | 0o700)))
+  if ((mode & 0o700) !== 0o700) await withProblems(() => jail.io(() => chmod(entryPath(directory, '.'), mode | 0o700)))
 }
 
 async function emptyDirectory(jail: Jail, directory: OpenedPath, depth: number): Promise<void> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
-  const listing = await told(() => jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never })))
+  const options = { encoding: 'buffer' as never }
+  const listing = await withProblems(() => jail.io(() => opendir(entryPath(directory, '.'), options)))
   try {
     for (;;) {
-      const entry = await told(() => jail.io(() => listing.read()))
+      const entry = await withProblems(() => jail.io(() => listing.read()))
       if (!entry) return
       await removeEntry(jail, directory, entry.name, depth)
     }
@@ -95,7 +96,7 @@ async function removeEntry(jail: Jail, directory: OpenedPath, name: FileName, de
     const code = codeOf(error)
     if (code === 'ENOENT') return
     if (code !== 'EISDIR')
-      return await told(() => {
+      return await withProblems(() => {
         throw error
       })
     await removeDirectory(jail, directory, name, depth + 1)

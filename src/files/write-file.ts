@@ -21,7 +21,7 @@ import {
   pathOf,
   requireFile,
   syncOpened,
-  told,
+  withProblems,
   walkAsFarAs,
 } from './path-jail.ts'
 import { makeAlike, publishNew } from './publish-file.ts'
@@ -72,11 +72,11 @@ export async function stage(jail: Jail, parent: readonly string[], options: Stag
     missing.map(String).forEach(refuseToMake)
     name = await unfinished.note(directory, 'upload')
     refuseForbidden(jail, pathOf(directory, name), 'write')
-    const target = await told(() => jail.io(() => open(entryPath(directory, name), 'wx', 0o666)))
+    const target = await withProblems(() => jail.io(() => open(entryPath(directory, name), 'wx', 0o666)))
     file = target
     const { size, sha256 } = await writeAll(jail, target, options)
     // Sync before the rename, or a power failure could leave an empty file there.
-    await told(() => jail.io(() => target.sync()))
+    await withProblems(() => jail.io(() => target.sync()))
     return { directory, name, file: target, size, sha256, [Symbol.asyncDispose]: discard }
   } catch (error) {
     await discard()
@@ -90,7 +90,7 @@ async function writeAll(jail: Jail, file: FileHandle, { content, withHash }: Sta
   for await (const chunk of content) {
     hash?.update(chunk)
     for (let done = 0; done < chunk.length;) {
-      const { bytesWritten } = await told(() => jail.io(() => file.write(chunk, done)))
+      const { bytesWritten } = await withProblems(() => jail.io(() => file.write(chunk, done)))
       done += bytesWritten
     }
     size += chunk.length
@@ -126,7 +126,7 @@ export async function publish(
   await jail
     .io(() => (publishing.isNew ? publishNew(from, to) : rename(from, to)))
     .catch((error: unknown) => {
-      throw toldConflict(error)
+      throw conflictFor(error)
     })
   await syncOpened(jail, parent)
   const etag = etagOf(await jail.io(() => staged.file.stat({ bigint: true })))
@@ -142,7 +142,7 @@ export async function touch(jail: Jail, names: readonly string[], { precondition
   judgeTarget(existing, { precondition, isNew: false })
   const now = new Date()
   // Use the descriptor: it is exactly that file, and never a link's target.
-  await told(() => jail.io(() => utimes(`/proc/self/fd/${existing.handle.fd}`, now, now)))
+  await withProblems(() => jail.io(() => utimes(`/proc/self/fd/${existing.handle.fd}`, now, now)))
   const stats = await jail.io(() => existing.handle.stat({ bigint: true }))
   return { size: Number(stats.size), etag: etagOf(stats) }
 }
@@ -165,12 +165,12 @@ function judgeTarget(existing: JailEntry | undefined, { precondition, isNew }: P
  * whatever its directory allows.
  */
 async function takeAfter(jail: Jail, file: FileHandle, existing: JailEntry): Promise<void> {
-  await told(() => jail.io(() => access(`/proc/self/fd/${existing.handle.fd}`, constants.W_OK)))
-  await told(() => jail.io(() => makeAlike(file, existing.stats)))
+  await withProblems(() => jail.io(() => access(`/proc/self/fd/${existing.handle.fd}`, constants.W_OK)))
+  await withProblems(() => jail.io(() => makeAlike(file, existing.stats)))
 }
 
 /** Reports a file that was created since the check. */
-function toldConflict(error: unknown): unknown {
+function conflictFor(error: unknown): unknown {
   const code = codeOf(error)
   if (code === 'EEXIST') return fileExists()
   if (code === 'EISDIR' || code === 'ENOTEMPTY') return new Problem('not_a_file', 'This is a directory.')

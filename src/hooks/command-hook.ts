@@ -75,8 +75,8 @@ const NEVER = new AbortController().signal
 type Files = { readonly stdout: string; readonly stderr: string }
 
 const outputsTo = ({ stdout, stderr }: Files): OutputFiles => ({
-  stdout: { path: stdout, toldAs: stdout },
-  stderr: { path: stderr, toldAs: stderr },
+  stdout: { path: stdout, shownPath: stdout },
+  stderr: { path: stderr, shownPath: stderr },
   limit: MAX_HOOK_OUTPUT_BYTES,
   whenFull: 'end',
   onWritten: () => {},

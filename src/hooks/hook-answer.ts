@@ -86,10 +86,10 @@ function decisionOf(point: HookPoint, { decision, reason, hookSpecificOutput: sp
     return decision === 'block' ? { block: reason ?? NO_REASON } : {}
   const { permissionDecision, permissionDecisionReason } = specific ?? {}
   const why = permissionDecisionReason ?? reason
-  const told = why === undefined ? {} : { reason: why }
+  const reasons = why === undefined ? {} : { reason: why }
   if (permissionDecision !== undefined)
-    return permissionDecision === 'defer' ? {} : { decision: permissionDecision, ...told }
-  return decision === undefined ? {} : { decision: decision === 'approve' ? 'allow' : 'deny', ...told }
+    return permissionDecision === 'defer' ? {} : { decision: permissionDecision, ...reasons }
+  return decision === undefined ? {} : { decision: decision === 'approve' ? 'allow' : 'deny', ...reasons }
 }
 
 export const NO_REASON = 'It gave no reason.'

@@ -22,9 +22,9 @@ export function handleError(
   reply: FastifyReply,
   redact: (text: string) => string = (text) => text,
 ): FastifyReply {
-  const told = tellProblem(error, request, redact)
+  const shown = problemFor(error, request, redact)
   // What its request was doing was cut off, or must not be shown any more.
-  const problem = request.access?.ended.aborted && told.status < 500 ? keyEnded() : told
+  const problem = request.access?.ended.aborted && shown.status < 500 ? keyEnded() : shown
   if (isTransient(problem) && wantsEventStream(request)) {
     if (request.access) return endStream(reply, problem)
     if (problem.status === 503) return dropConnection(reply)
@@ -42,7 +42,7 @@ export function handleError(
 }
 
 /** Returns the part of an error that clients may see. */
-export function tellProblem(
+export function problemFor(
   error: unknown,
   request: FastifyRequest,
   redact: (text: string) => string = (text) => text,
@@ -54,8 +54,8 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
   if (error instanceof Problem) return error
   if (hasZodFastifySchemaValidationErrors(error))
     return invalidRequest(error.validation, error.validationContext, request)
-  const told = 'code' in error ? FASTIFY_CODES[error.code] : undefined
-  if (told) return new Problem(...told, { cause: error })
+  const known = 'code' in error ? FASTIFY_CODES[error.code] : undefined
+  if (known) return new Problem(...known, { cause: error })
   if (isOutOfRoom(error))
     return new Problem('storage_full', 'The disk is full. Free some space and try again.', {
       cause: error,
@@ -91,13 +91,13 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
 /** System errors for files that cannot be written, a failing disk, and a network file system or a device that is gone. */
 const STORAGE_REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EIO', 'ESTALE', 'ENODEV', 'ENXIO'])
 
-type Told = readonly [code: ProblemCode, message: string]
+type Refusal = readonly [code: ProblemCode, message: string]
 
-const NOT_JSON: Told = ['invalid_request', 'The body is not valid JSON.']
-const BAD_URL: Told = ['invalid_request', 'The URL cannot be decoded. Check its encoding and its length.']
+const NOT_JSON: Refusal = ['invalid_request', 'The body is not valid JSON.']
+const BAD_URL: Refusal = ['invalid_request', 'The URL cannot be decoded. Check its encoding and its length.']
 
 /** Our messages for the framework's errors: its own may quote a part of the request. */
-const FASTIFY_CODES: Readonly<Record<string, Told>> = {
+const FASTIFY_CODES: Readonly<Record<string, Refusal>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [
     'unsupported_media_type',
     'Send the body as JSON, with the header Content-Type: application/json.',

@@ -211,12 +211,12 @@ export class ConversationLimits {
     }
     const result = await shell.run(command, { ...options, signal: running.signal, onStart })
     // The command has finished: exceeding the limit is reported, but no longer ends it.
-    const told = running.finish(result)
+    const reported = running.finish(result)
     if (this.quota) {
       await this.quota.settle({ isNeeded: result.exitCode === FILE_TOO_LARGE })
       await this.#followDisk()
     }
-    return this.#withDisk(told)
+    return this.#withDisk(reported)
   }
 
   #withDisk(result: ShellResult): ShellResult {

@@ -93,8 +93,8 @@ export class RunningCommands {
     const [first] = met
     // A command that succeeded nevertheless gets a note instead of an error.
     const exceeded = running.exceeded ?? (first && result.exitCode !== 0 ? first : undefined)
-    const told = [...this.#news.splice(0), ...(running.exceeded ? [running.exceeded] : []), ...met]
-    const note = [...new Set(told.map(({ message }) => message)), result.note].filter(Boolean).join(' ')
+    const reports = [...this.#news.splice(0), ...(running.exceeded ? [running.exceeded] : []), ...met]
+    const note = [...new Set(reports.map(({ message }) => message)), result.note].filter(Boolean).join(' ')
     return {
       ...result,
       ...(running.exceeded && { interrupted: true }),

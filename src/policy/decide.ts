@@ -41,7 +41,7 @@ export function decide(
       behavior: 'deny',
       reason: `The mode is plan, and it ${change.reason}. Only reading is possible in this mode.`,
     }
-  const isFree = question.deed.kind === 'none'
+  const isFree = question.action.kind === 'none'
   const reason =
     asked ??
     (rules.confirmation && !isFree ? 'confirmation_mode is on' : undefined) ??

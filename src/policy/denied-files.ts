@@ -18,7 +18,7 @@ export function deniedFiles(
   if (rules.length === 0) return undefined
   return (path, access) => {
     const places = new Places({ ...where, realPath, isDirectory, holdsLinks, programOfGit, disk: createDisk() })
-    const deed = { kind: access === 'read' ? 'read' : 'edit', paths: [path] } as const
-    return rules.some((rule) => matchRule(rule, { tool: '', deed, places }) === 'yes') || places.effort.isSpent
+    const action = { kind: access === 'read' ? 'read' : 'edit', paths: [path] } as const
+    return rules.some((rule) => matchRule(rule, { tool: '', action, places }) === 'yes') || places.effort.isSpent
   }
 }

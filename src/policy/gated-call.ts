@@ -4,6 +4,8 @@ import type { CommandLine } from './shell/command-line.ts'
 import type { ToolAccess } from './tool-access.ts'
 
 /** What a call would do, with a command line read. */
-export type Deed = Exclude<ToolAccess, { kind: 'command' }> | { readonly kind: 'command'; readonly line: CommandLine }
+export type GatedAction =
+  | Exclude<ToolAccess, { kind: 'command' }>
+  | { readonly kind: 'command'; readonly line: CommandLine }
 
-export type Question = { readonly tool: string; readonly deed: Deed; readonly places: Places }
+export type Question = { readonly tool: string; readonly action: GatedAction; readonly places: Places }

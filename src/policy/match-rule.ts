@@ -19,28 +19,28 @@ import { readingOf } from './shell/read-only.ts'
 import { literalOf } from './shell/shell-word.ts'
 
 export function matchRule(rule: PolicyRule, question: Question): Certainty {
-  const { tool, deed, places } = question
+  const { tool, action, places } = question
   if (rule.kind === 'tool') return isToolOf(rule, tool) || isServerOf(rule, question) ? 'yes' : 'no'
-  switch (deed.kind) {
+  switch (action.kind) {
     case 'none':
     case 'other':
       return 'no'
     case 'fetch':
-      return rule.kind === 'fetch' && deed.url !== undefined ? matchUrl(rule.domain, deed.url) : 'no'
+      return rule.kind === 'fetch' && action.url !== undefined ? matchUrl(rule.domain, action.url) : 'no'
     case 'read':
-      return matchFiles(rule, 'read', deed, places)
+      return matchFiles(rule, 'read', action, places)
     case 'edit':
-      return matchFiles(rule, 'edit', deed, places)
+      return matchFiles(rule, 'edit', action, places)
     case 'command':
-      return matchLine(rule, deed.line, places)
+      return matchLine(rule, action.line, places)
     default:
-      return deed satisfies never
+      return action satisfies never
   }
 }
 
 /** Resources and prompts are read by tools that name their server in the input. */
-function isServerOf(rule: Extract<PolicyRule, { kind: 'tool' }>, { deed }: Question): boolean {
-  const servers = deed.kind === 'none' || deed.kind === 'other' ? deed.mcpServers : undefined
+function isServerOf(rule: Extract<PolicyRule, { kind: 'tool' }>, { action }: Question): boolean {
+  const servers = action.kind === 'none' || action.kind === 'other' ? action.mcpServers : undefined
   return servers?.some((server) => isToolOf(rule, `mcp__${server}__`)) ?? false
 }
 

@@ -23,17 +23,19 @@ export type Need = {
   readonly rule?: string
 }
 
-export function needsOf({ tool, deed, places }: Question, rules: GateRules): Need[] {
+export function needsOf({ tool, action, places }: Question, rules: GateRules): Need[] {
   const allow = rules.rules.allow
-  if (deed.kind === 'none' || allow.some((rule) => rule.kind === 'tool' && isToolOf(rule, tool))) return []
-  switch (deed.kind) {
+  if (action.kind === 'none' || allow.some((rule) => rule.kind === 'tool' && isToolOf(rule, tool))) return []
+  switch (action.kind) {
     case 'read':
     case 'edit':
-      return places.wordsOf(deed.paths).flatMap((word) => fileNeeds(deed.kind, word, places.start, { places, rules }))
+      return places
+        .wordsOf(action.paths)
+        .flatMap((word) => fileNeeds(action.kind, word, places.start, { places, rules }))
     case 'command':
-      return lineNeeds(deed.line, { places, rules })
+      return lineNeeds(action.line, { places, rules })
     case 'fetch': {
-      const { url } = deed
+      const { url } = action
       if (url !== undefined && allow.some((rule) => rule.kind === 'fetch' && matchUrl(rule.domain, url) === 'yes'))
         return []
       const host = url === undefined ? undefined : URL.parse(url)?.hostname
@@ -43,7 +45,7 @@ export function needsOf({ tool, deed, places }: Question, rules: GateRules): Nee
     case 'other':
       return [{ reason: `calls ${tool}, which may change something`, changes: true, rule: tool }]
     default:
-      return deed satisfies never
+      return action satisfies never
   }
 }
 

@@ -2,7 +2,7 @@
 import type { AskedToolUse } from '../contract/permission.ts'
 import type { GateDecision } from './decide.ts'
 import { decide } from './decide.ts'
-import type { Deed, Question } from './gated-call.ts'
+import type { GatedAction, Question } from './gated-call.ts'
 import { programOfGit } from './git/repository.ts'
 import { createDisk } from './disk.ts'
 import { Places } from './places.ts'
@@ -81,10 +81,10 @@ export class PermissionGate {
       disk: createDisk(),
       ...(access.kind === 'command' && { path: access.path }),
     })
-    return { tool, deed: this.#read(access), places }
+    return { tool, action: this.#read(access), places }
   }
 
-  #read(access: ToolAccess): Deed {
+  #read(access: ToolAccess): GatedAction {
     if (access.kind !== 'command') return access
     const { command, cwd, evaluates } = access
     const { homes } = this.#options

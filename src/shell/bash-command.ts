@@ -111,7 +111,7 @@ function fileFor(
 ): CommandOutputOptions['file'] {
   if (outputs) return { ...outputs[stream], limit: outputs.limit, from: 'first-byte' }
   const path = join(outputDir, `${stream}-${randomUUID()}.txt`)
-  return { path, toldAs: path, limit: limits.fullOutputBytes, from: 'overflow' }
+  return { path, shownPath: path, limit: limits.fullOutputBytes, from: 'overflow' }
 }
 
 /** Resolves when the command has ended by itself (with undefined), or was ended (with the reason). */

@@ -94,7 +94,7 @@ export class BashSession implements Shell {
     const turn = this.#turns.take({ signal: options.signal })
     try {
       if (!(await turn.given)) return notStarted(this.cwd)
-      return await this.#runInTurn(command, options)
+      return await this.#runExclusive(command, options)
     } finally {
       turn.leave()
       this.#commands--
@@ -177,7 +177,7 @@ export class BashSession implements Shell {
     this.stand = { cwd: this.#options.workdir, evaluates: [], path: this.#options.env.path }
   }
 
-  async #runInTurn(command: string, options: CommandOptions): Promise<ShellResult> {
+  async #runExclusive(command: string, options: CommandOptions): Promise<ShellResult> {
     if (options.signal.aborted || this.#endedBy) return notStarted(this.cwd)
     this.#idle.stop()
     this.#isRunning = true

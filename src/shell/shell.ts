@@ -63,8 +63,8 @@ export type CommandOptions = {
   readonly onStart?: (pid: number | undefined) => void
 }
 
-/** `toldAs` is the path that the result shows to its readers. */
-export type OutputPlace = { readonly path: string; readonly toldAs: string }
+/** `shownPath` is the path that the result shows to its readers. */
+export type OutputPlace = { readonly path: string; readonly shownPath: string }
 
 /** Files for the complete output of one command, including its processes after its end. */
 export type OutputFiles = {

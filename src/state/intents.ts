@@ -181,8 +181,8 @@ function withMessage(state: State, intent: IntentOf<'message'>, message: EventDr
     return [...ended, ...atRest, ...startForUnread(state, 'idle', state.readThrough, newRunId)]
   }
   // The model reads the message before any further call: it may decide that the rest of the turn must not run.
-  const told = [...interruptCalls(state, begun, BEFORE_MESSAGE, UNANSWERED), message]
-  return run ? [...told, start(state, newRunId, 'message')] : told
+  const events = [...interruptCalls(state, begun, BEFORE_MESSAGE, UNANSWERED), message]
+  return run ? [...events, start(state, newRunId, 'message')] : events
 }
 
 function decideRun(state: State, { newRunId, afterSeq, ...limits }: IntentOf<'run'>): EventDraft[] | Problem {

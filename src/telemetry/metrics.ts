@@ -26,7 +26,7 @@ export type Sources = {
   readonly queuedRuns: () => number
   /** Delivery attempts so far, by outcome. */
   readonly callbackAttempts: () => Readonly<Record<string, number>>
-  readonly callbacksUnderWay: () => number
+  readonly activeCallbacks: () => number
   /** Age of the oldest event not yet delivered to a callback, in milliseconds; 0 if there is none. */
   readonly callbackWaitMs: () => number
 }
@@ -186,7 +186,7 @@ export class Metrics {
       gauge(
         'agent_server_callback_attempts_under_way',
         'Attempts that wait for an answer.',
-        () => this.#sources.callbacksUnderWay?.() ?? 0,
+        () => this.#sources.activeCallbacks?.() ?? 0,
       ),
       gauge(
         'agent_server_callback_queue_age_seconds',

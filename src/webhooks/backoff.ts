@@ -47,7 +47,7 @@ export type Failure = {
 
 export type Verdict =
   | { readonly next: 'wait'; readonly ms: number; readonly failing: Failing }
-  | { readonly next: 'pass_over'; readonly failing: Failing }
+  | { readonly next: 'skip'; readonly failing: Failing }
   | { readonly next: 'disable'; readonly reason: string; readonly failing: Failing }
 
 /** `random`: from 0 up to, but not including, 1. */
@@ -78,7 +78,7 @@ export function afterFailure(
   }
   // The next event is a different one, to which the refusal does not apply, so it does not wait.
   if (isRefusal && failing.refusals >= MAX_REFUSALS)
-    return { next: 'pass_over', failing: { ...failing, attempts: 0, refusals: 0 } }
+    return { next: 'skip', failing: { ...failing, attempts: 0, refusals: 0 } }
   return { next: 'wait', failing, ms: waitMs(attempts, retryAfterMs, timing, random) }
 }
 

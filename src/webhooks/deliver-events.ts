@@ -96,7 +96,7 @@ async function deliverOne(
   state.waitingSince = Date.parse(timestamp)
   const body = `{"conversation_id":"${log.conversationId}","event":${stored.json}}`
   const attempt = await dispatcher.send({ url, credentials, id, body }, signal)
-  const noted = { event_id: id, seq, type, ...toldOf(attempt) }
+  const noted = { event_id: id, seq, type, ...fieldsOfAttempt(attempt) }
   if (attempt.outcome === 'delivered') {
     state.waitingSince = state.lastFailureAt = undefined
     history.note({ ...noted, status: 'delivered' })
@@ -117,7 +117,7 @@ async function deliverOne(
       onProgress({ ...progress(), failing })
       return verdict.ms
     }
-    case 'pass_over':
+    case 'skip':
       state.waitingSince = undefined
       history.note({ ...noted, status: 'failed' })
       onProgress({ cursor: seq, failing })
@@ -130,7 +130,7 @@ async function deliverOne(
   }
 }
 
-export function toldOf({ at, durationMs, status, error }: Attempt) {
+export function fieldsOfAttempt({ at, durationMs, status, error }: Attempt) {
   return {
     at: new Date(at).toISOString(),
     duration_ms: durationMs,

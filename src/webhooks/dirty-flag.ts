@@ -12,7 +12,7 @@ export class DirtyFlag {
   readonly #storage: FlagStorage
   #isSet = false
   #raising: Promise<void> | undefined
-  #underWay = 0
+  #running = 0
   readonly #turns = new Queue({ limit: 1 })
   #callbacks: { readonly hasEnabled: boolean } = { hasEnabled: false }
 
@@ -53,14 +53,14 @@ export class DirtyFlag {
    * already set.
    */
   during<T>(work: () => Promise<T>, isNeeded: boolean): Promise<T> {
-    this.#underWay++
+    this.#running++
     const ready = isNeeded ? this.raise() : undefined
-    return (ready ? ready.then(work) : work()).finally(() => this.#underWay--)
+    return (ready ? ready.then(work) : work()).finally(() => this.#running--)
   }
 
   /** Clears the flag. Returns false, and changes nothing, while work is in progress that may leave something to deliver. */
   async lower(): Promise<boolean> {
-    if (this.#raising || this.#underWay > 0) return false
+    if (this.#raising || this.#running > 0) return false
     this.#isSet = false
     await this.#turns.run(() => this.#storage.clear())
     return true

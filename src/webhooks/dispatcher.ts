@@ -45,7 +45,7 @@ export type DispatcherTiming = BackoffTiming & {
 
 export type DispatcherStats = {
   readonly attempts: Readonly<Record<Outcome, number>>
-  readonly underWay: number
+  readonly active: number
   /** Age of the oldest event that an enabled callback has not delivered yet; 0 if there is none. */
   readonly oldestWaitingMs: number
 }
@@ -117,15 +117,15 @@ export function createCallbackDispatcher({ fetch, userAgent, timing: given }: Di
     stats() {
       const since = [...watched].map((one) => one()).filter((one) => one !== undefined)
       const oldestWaitingMs = since.length ? Math.max(0, Date.now() - since.reduce((a, b) => Math.min(a, b))) : 0
-      return { attempts: { ...attempts }, underWay: requests.active, oldestWaitingMs }
+      return { attempts: { ...attempts }, active: requests.active, oldestWaitingMs }
     },
     close: () => fetch.close(),
   }
 }
 
-type Told = Omit<Attempt, 'at' | 'durationMs'>
+type AttemptResult = Omit<Attempt, 'at' | 'durationMs'>
 
-function tellAnswer({ status, retryAfter }: { status: number; retryAfter: string | undefined }): Told {
+function tellAnswer({ status, retryAfter }: { status: number; retryAfter: string | undefined }): AttemptResult {
   if (status >= 200 && status < 300) return { outcome: 'delivered', status }
   const isRedirect = status >= 300 && status < 400
   const error = isRedirect ? `answered ${status}; redirects are not followed` : `answered ${status}`
@@ -134,7 +134,7 @@ function tellAnswer({ status, retryAfter }: { status: number; retryAfter: string
 }
 
 /** Reports error codes in our own words: system messages may contain addresses that the client must not learn. */
-function tellError(error: unknown, timeoutMs: number): Told {
+function tellError(error: unknown, timeoutMs: number): AttemptResult {
   if (!(error instanceof Error)) return { outcome: 'network', error: 'the request failed' }
   if (error instanceof AddressRefused) {
     return { outcome: 'address', error: `${error.message}; the operator can allow it with OPENHANDS_CALLBACK_ALLOW` }

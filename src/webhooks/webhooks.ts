@@ -27,7 +27,7 @@ import { viewOf } from './callback-record.ts'
 import type { CallbackSet, Entry } from './callback-set.ts'
 import { keysOf } from './callback-set.ts'
 import { createDeliveryHistory } from './delivery-history.ts'
-import { toldOf } from './deliver-events.ts'
+import { fieldsOfAttempt } from './deliver-events.ts'
 import type { CallbackDispatcher } from './dispatcher.ts'
 import type { Updated } from './update-callback.ts'
 import { lowerNames, requireCredentials, updateCallback } from './update-callback.ts'
@@ -114,7 +114,7 @@ export class Webhooks {
     const body = JSON.stringify({ conversation_id: conversationId, event })
     const message = { url: record.url, credentials: requireCredentials(credentials), id: event.id, body }
     const attempt = await dispatcher.send(message, AbortSignal.any([signal, this.#set.signal])).catch(refuseBrokenOff)
-    const { at: _, ...reported } = toldOf(attempt)
+    const { at: _, ...reported } = fieldsOfAttempt(attempt)
     return { event_id: event.id, status: attempt.outcome === 'delivered' ? 'delivered' : 'failed', ...reported }
   }
 

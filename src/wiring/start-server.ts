@@ -125,7 +125,7 @@ function watchMetrics(
     activeRuns: () => slots.active,
     queuedRuns: () => slots.waiting,
     callbackAttempts: () => dispatcher.stats().attempts,
-    callbacksUnderWay: () => dispatcher.stats().underWay,
+    activeCallbacks: () => dispatcher.stats().active,
     callbackWaitMs: () => dispatcher.stats().oldestWaitingMs,
   })
 }

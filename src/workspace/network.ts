@@ -44,7 +44,7 @@ export class ConversationNetwork {
   readonly #asks: HostApprovals
   readonly #log: AccessLog
   readonly #proxy: NetworkProxy
-  #told: Promise<unknown> = Promise.resolve()
+  #emitted: Promise<unknown> = Promise.resolve()
 
   constructor(deps: ConversationNetworkDeps) {
     this.#deps = deps
@@ -54,7 +54,7 @@ export class ConversationNetwork {
       ...(deps.askDeadlineMs !== undefined && { deadlineMs: deps.askDeadlineMs }),
     })
     this.#log = new AccessLog((rows) =>
-      this.#tell(
+      this.#emit(
         rows.map(({ port, ...row }): EventDraft => {
           return { type: 'NetworkAccess', source: 'environment', ...row, ...(port !== undefined && { port }) }
         }),
@@ -138,7 +138,7 @@ export class ConversationNetwork {
 
   /** Resolves when the log has the ends of requests that nobody answered, as far as they can be stored. */
   async stored(): Promise<void> {
-    await this.#told
+    await this.#emitted
   }
 
   close(): void {
@@ -176,7 +176,7 @@ export class ConversationNetwork {
 
   #noteAnswer(ask: ApprovalRequest, decision: ApprovalDecision): void {
     if (decision.by === 'closing') return // the next start of the server logs it
-    this.#tell([endOf(ask.id, decision)])
+    this.#emit([endOf(ask.id, decision)])
   }
 
   #noteAccess(access: ProxyAccess): void {
@@ -184,8 +184,8 @@ export class ConversationNetwork {
     if (this.#deps.policy()?.log) this.#log.add(access)
   }
 
-  #tell(drafts: readonly EventDraft[]): void {
-    this.#told = this.#deps.emit(drafts).catch(this.#deps.onFault)
+  #emit(drafts: readonly EventDraft[]): void {
+    this.#emitted = this.#deps.emit(drafts).catch(this.#deps.onFault)
   }
 }
 

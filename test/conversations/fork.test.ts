@@ -43,12 +43,12 @@ async function metaOf(bench: Bench, id: string): Promise<string> {
 
 const quick = tool('Quick', () => ({ output: 'ok' }))
 /** These turns, by the number of answers before, and then words for ever. */
-const inTurn =
+const enqueue =
   (...turns: ScriptedTurn[]): Script =>
   ({ body }) =>
     turns[body.messages.filter(({ role }) => role === 'assistant').length] ?? { text: 'Done.' }
 
-const TWO_CALLS = inTurn({ text: 'Two calls.', calls: [call('Quick', { n: 1 }), call('Quick', { n: 2 })] })
+const TWO_CALLS = enqueue({ text: 'Two calls.', calls: [call('Quick', { n: 1 }), call('Quick', { n: 2 })] })
 
 describe('the log of a fork', () => {
   test('is that of the original, event by event under the same seqs, then ForkedFrom', async () => {
@@ -139,7 +139,7 @@ describe('the log of a fork', () => {
 test('at every seq of a log with tasks, decisions and a pause a fork rests, is sound, and can run on', async () => {
   const slow = gate('Slow')
   const quickly = { text: 'Calls.', calls: [call('Quick', { n: 1 }), call('Quick', { n: 2 })] }
-  const script = inTurn(quickly, { calls: [call('Slow')] })
+  const script = enqueue(quickly, { calls: [call('Slow')] })
   await using bench = await setBench({ tools: [quick, slow.tool], script })
   const original = await bench.converse({ confirmation_mode: true, secrets: { TOKEN: 'a-secret-of-the-tests' } })
   const agentRun = (text: string) => ({ type: 'AgentRun' as const, message: { role: 'user' as const, content: text } })
@@ -216,7 +216,7 @@ test('an answer is never separated from its calls', async () => {
 
 test('a running conversation keeps running when it is forked; the copy is paused at that point', async () => {
   const slow = gate('Slow')
-  await using bench = await setBench({ script: inTurn({ calls: [call('Slow')] }), tools: [slow.tool] })
+  await using bench = await setBench({ script: enqueue({ calls: [call('Slow')] }), tools: [slow.tool] })
   const original = await bench.converse()
   const { run_id } = await original.post(userText('go', true))
   await slow.entered
@@ -232,7 +232,7 @@ test('a running conversation keeps running when it is forked; the copy is paused
 
 test('original and fork are independent: changes in one do not affect the other', async () => {
   const slow = gate('Slow')
-  await using bench = await setBench({ script: inTurn({ calls: [call('Slow')] }), tools: [slow.tool] })
+  await using bench = await setBench({ script: enqueue({ calls: [call('Slow')] }), tools: [slow.tool] })
   const original = await bench.converse()
   const { run_id } = await original.post(userText('go', true))
   await slow.entered

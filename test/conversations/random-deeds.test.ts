@@ -8,8 +8,8 @@ import { createAskUserQuestion } from '../../src/tools/ask-user-question.ts'
 import type { ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { effort } from '../support/patience.ts'
 import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
-import type { Deed } from './deeds.ts'
-import { askCall, carryOut, DEEDS } from './deeds.ts'
+import type { Action } from './actions.ts'
+import { askCall, carryOut, ACTIONS } from './actions.ts'
 import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
 import { deleteWhileOpening } from './gone.ts'
 import { mortalStore } from './mortal-store.ts'
@@ -21,9 +21,9 @@ import { answersIn, decisionsIn, openedIn, questionsOf } from '../support/answer
 /** `slow`: so many appends take their time. */
 type Luck = { kind: 'crash' } | { kind: 'stop' } | { kind: 'slow'; times: number } | { kind: 'await'; status: Status }
 
-const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
-  fc.oneof<fc.MaybeWeightedArbitrary<Deed | Luck>[]>(
-    ...DEEDS,
+const actions: fc.Arbitrary<(Action | Luck)[]> = fc.array(
+  fc.oneof<fc.MaybeWeightedArbitrary<Action | Luck>[]>(
+    ...ACTIONS,
     { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop') }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('slow'), times: fc.integer({ min: 1, max: 6 }) }) },
   ),
@@ -34,7 +34,7 @@ const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
 /** What random plans may not come to, if they are few. Questions that are open at the end are answered after an odd number. */
 const ANSWERED: Luck[] = [{ kind: 'await', status: 'waiting_for_input' }]
 const INTERRUPTED: Luck[] = [...ANSWERED, ...ANSWERED]
-const ASKED: (Deed | Luck)[] = [
+const ASKED: (Action | Luck)[] = [
   { kind: 'mode', on: true },
   { kind: 'await', status: 'waiting_for_confirmation' },
 ]
@@ -44,7 +44,7 @@ type Begin = { readonly toolUseId: string; readonly name: string; readonly input
 
 type Outcome = { readonly events: Event[]; readonly begun: Begin[]; readonly asked: readonly ScriptedQuestion[] }
 
-async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
+async function play(plan: readonly (Action | Luck)[]): Promise<Outcome> {
   const begun: Begin[] = []
   let live: Conversation | undefined
   const act = tool('Act', async (input, { toolUseId, signal }) => {
@@ -67,21 +67,21 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   const id = await bench.create()
   live = await bench.manager.open(id)
   await live.post(userText('begin', true))
-  const deedsInProgress: Promise<unknown>[] = []
-  for (const deed of plan) {
-    if (deed.kind === 'crash') await bench.restart({ kill: true, between: store.die })
-    else if (deed.kind === 'stop') await bench.restart()
-    else if (deed.kind === 'slow') slow = deed.times
-    else if (deed.kind === 'await') await expect.poll(() => live!.state.status).toBe(deed.status)
+  const actionsInProgress: Promise<unknown>[] = []
+  for (const action of plan) {
+    if (action.kind === 'crash') await bench.restart({ kill: true, between: store.die })
+    else if (action.kind === 'stop') await bench.restart()
+    else if (action.kind === 'slow') slow = action.times
+    else if (action.kind === 'await') await expect.poll(() => live!.state.status).toBe(action.status)
     else {
-      const done = carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
+      const done = carryOut(live, action).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
       // What is asked for while the disk is slow is asked for together.
-      if (slow > 0) deedsInProgress.push(done)
+      if (slow > 0) actionsInProgress.push(done)
       else await done
     }
     live = await bench.manager.open(id)
   }
-  await Promise.all(deedsInProgress)
+  await Promise.all(actionsInProgress)
   const last = live
   // Else a run is stranded, or a message that asked for one.
   await expect.poll(() => last.state.status).not.toBe('running')
@@ -181,7 +181,7 @@ function expectExactRequests(events: readonly Event[], begun: readonly Begin[]):
 test('property: after any sequence of actions, no call has begun unapproved or before a message was read, and each has one result', async () => {
   const seen = { begun: 0, interrupted: 0, asked: 0, answered: 0 }
   await fc.assert(
-    fc.asyncProperty(deeds, async (plan) => {
+    fc.asyncProperty(actions, async (plan) => {
       const { events, begun, asked } = await play(plan)
       for (const begin of begun) expectAllowed(events, begin)
       for (const begin of begun) expectMessagesRead(events, begin)

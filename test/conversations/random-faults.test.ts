@@ -14,8 +14,8 @@ import { readAll } from '../events/fixtures.ts'
 import { createAskUserQuestion } from '../../src/tools/ask-user-question.ts'
 import { effort } from '../support/patience.ts'
 import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
-import type { Deed } from './deeds.ts'
-import { askCall, carryOut, DEEDS } from './deeds.ts'
+import type { Action } from './actions.ts'
+import { askCall, carryOut, ACTIONS } from './actions.ts'
 import { call, only, setBench, tool, userText } from './fixtures.ts'
 import { deleteWhileOpening, expectGone } from './gone.ts'
 import type { Fault } from './mortal-store.ts'
@@ -29,7 +29,7 @@ const CONVERSATIONS = 3
 const MAX_RUNS = 2
 
 type Step =
-  | { kind: 'deed'; at: number; deed: Deed }
+  | { kind: 'action'; at: number; action: Action }
   /** So many appends in a row are refused, or take their time. */
   | { kind: 'fault'; at: number; fault: Fault; times: number }
   /** One conversation may be deleted afterwards, while it is opened again. */
@@ -39,7 +39,7 @@ const at = fc.nat(CONVERSATIONS - 1)
 const faults = fc.constantFrom<Fault>('storage_full', 'storage_failed', 'stored_and_failed', 'unavailable', 'slow')
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof<fc.MaybeWeightedArbitrary<Step>[]>(
-    { weight: 12, arbitrary: fc.record({ kind: fc.constant('deed' as const), at, deed: fc.oneof(...DEEDS) }) },
+    { weight: 12, arbitrary: fc.record({ kind: fc.constant('action' as const), at, action: fc.oneof(...ACTIONS) }) },
     {
       weight: 3,
       arbitrary: fc.record({
@@ -61,9 +61,9 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 )
 
 const PAUSED: Step[] = Array.from({ length: CONVERSATIONS }, (_, at) => ({
-  kind: 'deed',
+  kind: 'action',
   at,
-  deed: { kind: 'pause', interrupt: false },
+  action: { kind: 'pause', interrupt: false },
 }))
 
 /** Reads on where it was, in each log that is opened, and asks for none to be opened: what a client sees that stays. */
@@ -123,8 +123,8 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
   const gone = new Set<string>()
   for (const step of plan) {
     if (step.kind === 'fault') refusals.set(ids[step.at]!, { ...step })
-    else if (step.kind === 'deed') {
-      const done = bench.manager.open(ids[step.at]!).then((conversation) => carryOut(conversation, step.deed))
+    else if (step.kind === 'action') {
+      const done = bench.manager.open(ids[step.at]!).then((conversation) => carryOut(conversation, step.action))
       await done.catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
     } else {
       await bench.restart(step.kind === 'crash' ? { kill: true, between: store.die } : {})

@@ -1,4 +1,4 @@
-/** Subagents under random deeds, kills and restarts: each call has one result, each subagent one end, each run one `Result`. */
+/** Subagents under random actions, kills and restarts: each call has one result, each subagent one end, each run one `Result`. */
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -9,16 +9,16 @@ import { createTask } from '../../src/tools/task/task.ts'
 import { effort } from '../support/patience.ts'
 import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
 import { expectWhole } from '../support/subagents.ts'
-import type { Deed } from './deeds.ts'
-import { carryOut, DEEDS } from './deeds.ts'
+import type { Action } from './actions.ts'
+import { carryOut, ACTIONS } from './actions.ts'
 import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 import { takeTime } from '../support/take-time.ts'
 
 type Luck = { kind: 'crash' } | { kind: 'stop' } | { kind: 'full' } | { kind: 'slow' }
 
-const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
-  fc.oneof<fc.MaybeWeightedArbitrary<Deed | Luck>[]>(...DEEDS, {
+const actions: fc.Arbitrary<(Action | Luck)[]> = fc.array(
+  fc.oneof<fc.MaybeWeightedArbitrary<Action | Luck>[]>(...ACTIONS, {
     weight: 4,
     arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop', 'full', 'slow') }),
   }),
@@ -43,7 +43,7 @@ function createScript(): (question: ScriptedQuestion) => ScriptedTurn {
 
 type Outcome = { readonly events: Event[]; readonly begun: string[]; readonly asked: readonly ScriptedQuestion[] }
 
-async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
+async function play(plan: readonly (Action | Luck)[]): Promise<Outcome> {
   const begun: string[] = []
   const act = tool('Act', async (input, { toolUseId, signal }) => {
     begun.push(toolUseId)
@@ -71,15 +71,15 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<Outcome> {
   await live.post(userText('begin', true))
   if (plan.length === 0) await completed(live)
   release()
-  for (const deed of plan) {
-    if (deed.kind === 'crash') await bench.restart({ kill: true, between: store.die })
-    else if (deed.kind === 'stop') await bench.restart()
-    else if (deed.kind === 'full') {
+  for (const action of plan) {
+    if (action.kind === 'crash') await bench.restart({ kill: true, between: store.die })
+    else if (action.kind === 'stop') await bench.restart()
+    else if (action.kind === 'full') {
       store.fault = () => 'storage_full'
       await takeTime(5)
       store.fault = isSlow
-    } else if (deed.kind === 'slow') slow = 5
-    else await carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
+    } else if (action.kind === 'slow') slow = 5
+    else await carryOut(live, action).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
     live = await bench.manager.open(id)
   }
   bench.manager.hold(id)
@@ -115,7 +115,7 @@ const TASK = createTask({ agents: () => '', run: () => Promise.reject(new Error(
 test('property: whatever happens, each call has one result, each subagent one end, and each run one result', async () => {
   const seen = { background: 0, cutOff: 0, completed: 0 }
   await fc.assert(
-    fc.asyncProperty(deeds, async (plan) => {
+    fc.asyncProperty(actions, async (plan) => {
       const { events, begun, asked } = await play(plan)
       expectWhole(events)
       expectSentAsStored(events, asked, { tools: [TASK] })
@@ -127,7 +127,7 @@ test('property: whatever happens, each call has one result, each subagent one en
         if (event.stop_reason === 'completed') seen.completed += 1
       }
     }),
-    // First without any deed: of few random plans, each may cut all subagents off.
+    // First without any action: of few random plans, each may cut all subagents off.
     { numRuns: effort(10, 300), examples: [[[]]] },
   )
   // They may have no kill at the right time.

@@ -83,7 +83,7 @@ const recovery = { kind: 'recover', why: 'server_restart', newRunId: uuid7(), no
 const interrupt = { kind: 'pause', reason: 'pause', interrupt: true, begun: [], now } as const
 
 /** What a user may do then. */
-const DEEDS: Record<string, readonly Intent[]> = {
+const ACTIONS: Record<string, readonly Intent[]> = {
   nothing: [],
   run: [{ kind: 'run', newRunId: uuid7() }],
   message: [
@@ -102,12 +102,12 @@ test('the recorded log has all of it', () => {
   expect(ofSubagents(recorded, 'RequestOpened').length).toBeGreaterThan(3)
 })
 
-test.each(Object.keys(DEEDS))('after a restart at any event, and %s, an interruption ends all', (name) => {
+test.each(Object.keys(ACTIONS))('after a restart at any event, and %s, an interruption ends all', (name) => {
   for (const length of prefixes()) {
     const server = opened(recorded.slice(0, length))
     server.apply(recovery)
     expect(server.apply(recovery), `the second restart after ${length} events adds nothing`).toEqual([])
-    for (const deed of DEEDS[name] ?? []) server.apply(deed)
+    for (const action of ACTIONS[name] ?? []) server.apply(action)
     server.apply(interrupt)
     const { subagents, openCalls, status } = server.state()
     expect([length, subagents, openCalls]).toEqual([length, [], []])

@@ -50,7 +50,7 @@ async function makeDirectory(jail: Jail, name: string): Promise<void> {
 }
 
 /** Everything that can be done with a path. */
-const DEEDS: Readonly<Record<string, (jail: Jail, name: string) => Promise<unknown>>> = {
+const ACTIONS: Readonly<Record<string, (jail: Jail, name: string) => Promise<unknown>>> = {
   read,
   write,
   touch: (jail, name) => touch(jail, path(name).names, ANY_FILE),
@@ -64,8 +64,8 @@ describe('a link', () => {
     await using bench = await setJail()
     await mkdir(bench.inside('inner'))
     await symlink(target, bench.inside('link'))
-    for (const [deed, carryOut] of Object.entries(DEEDS))
-      expect(await outcomeOf(() => carryOut(bench.jail, 'link/canary')), deed).toBe('unsafe_path')
+    for (const [action, carryOut] of Object.entries(ACTIONS))
+      expect(await outcomeOf(() => carryOut(bench.jail, 'link/canary')), action).toBe('unsafe_path')
     expect(await readFile(join(bench.outside, 'canary'), 'utf8')).toBe(CANARY)
     expect(await readdir(bench.outside)).toEqual(['canary'])
   })
@@ -75,8 +75,8 @@ describe('a link', () => {
     async (target) => {
       await using bench = await setJail()
       await symlink(target, bench.inside('link'))
-      for (const deed of ['read', 'write', 'touch', 'list', 'make a directory'])
-        expect(await outcomeOf(() => DEEDS[deed]!(bench.jail, 'link')), deed).toBe('unsafe_path')
+      for (const action of ['read', 'write', 'touch', 'list', 'make a directory'])
+        expect(await outcomeOf(() => ACTIONS[action]!(bench.jail, 'link')), action).toBe('unsafe_path')
       expect(await readdir(bench.outside)).toEqual(['canary'])
       expect(await readFile(join(bench.outside, 'canary'), 'utf8')).toBe(CANARY)
     },
@@ -151,8 +151,8 @@ describe('what is not a file', () => {
     await once(socket, 'listening')
     const waiting = execFileAsync('timeout', ['1', 'bash', '-c', `echo opened > ${bench.inside('pipe')}`])
     for (const name of ['pipe', 'socket'])
-      for (const deed of ['read', 'write', 'touch']) {
-        expect(await outcomeOf(() => DEEDS[deed]!(bench.jail, name)), `${deed} ${name}`).toBe('not_a_file')
+      for (const action of ['read', 'write', 'touch']) {
+        expect(await outcomeOf(() => ACTIONS[action]!(bench.jail, name)), `${action} ${name}`).toBe('not_a_file')
       }
     expect(await list(bench.jail)).toEqual(['pipe other', 'socket other'])
     const query = { content: 'opened', ignore_case: false, path: '', limit: 10 }
@@ -167,10 +167,10 @@ describe('what is not a file', () => {
     await using bench = await setJail()
     await mkdir(bench.inside('dir'))
     await writeFile(bench.inside('file'), 'content')
-    for (const deed of ['read', 'write', 'touch'])
-      expect(await outcomeOf(() => DEEDS[deed]!(bench.jail, 'dir')), deed).toBe('not_a_file')
-    for (const [deed, carryOut] of Object.entries(DEEDS))
-      expect(await outcomeOf(() => carryOut(bench.jail, 'file/x')), deed).toBe('not_a_directory')
+    for (const action of ['read', 'write', 'touch'])
+      expect(await outcomeOf(() => ACTIONS[action]!(bench.jail, 'dir')), action).toBe('not_a_file')
+    for (const [action, carryOut] of Object.entries(ACTIONS))
+      expect(await outcomeOf(() => carryOut(bench.jail, 'file/x')), action).toBe('not_a_directory')
   })
 })
 
@@ -218,9 +218,9 @@ describe('the server’s own files', () => {
     await writeFile(bench.inside('app', 'main'), 'content')
     await using jail = await bench.open({ forbidden: [bench.inside('app', 'data')] })
     expect(await list(jail)).toEqual(['app directory', 'app/main file'])
-    for (const [deed, carryOut] of Object.entries(DEEDS)) {
-      expect(await outcomeOf(() => carryOut(jail, 'app/data/key')), deed).toBe('unsafe_path')
-      expect(await outcomeOf(() => carryOut(jail, 'app/data')), deed).toBe('unsafe_path')
+    for (const [action, carryOut] of Object.entries(ACTIONS)) {
+      expect(await outcomeOf(() => carryOut(jail, 'app/data/key')), action).toBe('unsafe_path')
+      expect(await outcomeOf(() => carryOut(jail, 'app/data')), action).toBe('unsafe_path')
     }
     expect(await outcomeOf(() => removeAll(jail, 'app'))).toBe('unsafe_path')
     for (const ripgrep of ['rg', undefined]) {

@@ -24,7 +24,7 @@ function decideCounting(command: string, mode: GateRules['mode'], deny: string[]
     programOfGit: () => undefined,
   })
   const rules = { mode, confirmation: false, rules: ruleSetOf({ allow: [], ask: [], deny }) }
-  const question = { tool: 'Bash', deed: { kind: 'command' as const, line: read(command) }, places }
+  const question = { tool: 'Bash', action: { kind: 'command' as const, line: read(command) }, places }
   return { ...count, decision: decide(question, rules, { approved: false }) }
 }
 
@@ -125,9 +125,9 @@ test('a command is read equally often, however many commands a line has and howe
       programOfGit: () => undefined,
     })
     const deny = Array.from({ length: rules }, (_, at) => `Read(./secret-${at}/**)`)
-    const deed = { kind: 'command' as const, line: { ...line, commands: counted } }
+    const action = { kind: 'command' as const, line: { ...line, commands: counted } }
     const given = { mode: 'bypass' as const, confirmation: false, rules: ruleSetOf({ allow: [], ask: [], deny }) }
-    decide({ tool: 'Bash', deed, places }, given, { approved: false })
+    decide({ tool: 'Bash', action, places }, given, { approved: false })
     return reads / commands
   }
   const few = readsOf(30, 10)

@@ -55,10 +55,10 @@ export function decideAccess(tool: string, access: ToolAccess, given: Given = {}
     programOfGit: () => gitProgram,
   })
   const line = (command: string) => readCommandLine(command, { parser, cwd: cwd ?? WORKDIR, homes: [HOME] })
-  const deed = access.kind === 'command' ? { kind: 'command' as const, line: line(access.command) } : access
+  const action = access.kind === 'command' ? { kind: 'command' as const, line: line(access.command) } : access
   const rules = ruleSetOf(PermissionRules.parse(lists))
   return decide(
-    { tool, deed, places },
+    { tool, action, places },
     { mode, confirmation, rules, hasApprover: given.hasApprover ?? false, isStrangers },
     { approved, hook: given.hook },
   )

@@ -71,7 +71,7 @@ test('the look-ups of one decision do not grow with the number of rules and of e
     })
     const deny = ['Read(./.env)', ...Array.from({ length: rules }, (_, at) => `Read(./src/**/secret-${at}*.pem)`)]
     const given = { mode: 'bypass' as const, confirmation: false, rules: ruleSetOf({ allow: [], ask: [], deny }) }
-    decide({ tool: 'Bash', deed: { kind: 'command', line }, places }, given, { approved: false })
+    decide({ tool: 'Bash', action: { kind: 'command', line }, places }, given, { approved: false })
     return asked
   }
   const few = lookUps(1, 1)

@@ -1,4 +1,4 @@
-/** Every mode, each kind of rule and each kind of deed, compared with the table of docs/permissions.md. */
+/** Every mode, each kind of rule and each kind of action, compared with the table of docs/permissions.md. */
 import { describe, expect, test } from 'vitest'
 import type { PermissionMode } from '../../src/contract/permission.ts'
 import type { ToolAccess } from '../../src/policy/tool-access.ts'
@@ -7,7 +7,7 @@ import { decideAccess } from './decisions.ts'
 const MODES = ['default', 'accept_edits', 'plan', 'bypass', 'deny', 'callback'] as const
 const LISTS = ['no', 'allow', 'ask', 'deny'] as const
 
-type Deed = {
+type GatedAction = {
   readonly tool: string
   readonly access: ToolAccess
   /** Rules that match it, each of another form. */
@@ -17,7 +17,7 @@ type Deed = {
 }
 
 const command = (text: string): ToolAccess => ({ kind: 'command', command: text, cwd: '/work/project' })
-const DEEDS: Readonly<Record<string, Deed>> = {
+const ACTIONS: Readonly<Record<string, GatedAction>> = {
   'a file in the workdir is read': {
     tool: 'Read',
     access: { kind: 'read', paths: ['src/a'] },
@@ -81,7 +81,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
 }
 
 /** What the mode says by itself. */
-const BY_MODE: Readonly<Record<PermissionMode, (column: Deed['column']) => string>> = {
+const BY_MODE: Readonly<Record<PermissionMode, (column: GatedAction['column']) => string>> = {
   default: (column) => (column === 'reads inside' ? 'allow' : 'ask'),
   accept_edits: (column) => (column === 'reads inside' || column === 'edits inside' ? 'allow' : 'ask'),
   plan: (column) => (column === 'reads inside' ? 'allow' : changes(column) ? 'deny' : 'ask'),
@@ -90,10 +90,15 @@ const BY_MODE: Readonly<Record<PermissionMode, (column: Deed['column']) => strin
   callback: (column) => (column === 'reads inside' ? 'allow' : 'deny'),
 }
 
-const changes = (column: Deed['column']) => column === 'edits inside' || column === 'changes'
+const changes = (column: GatedAction['column']) => column === 'edits inside' || column === 'changes'
 
 /** The order of docs/permissions.md: the first that applies. */
-function expected(mode: PermissionMode, list: (typeof LISTS)[number], column: Deed['column'], given: Given): string {
+function expected(
+  mode: PermissionMode,
+  list: (typeof LISTS)[number],
+  column: GatedAction['column'],
+  given: Given,
+): string {
   const asks = mode === 'deny' || mode === 'callback' ? 'deny' : 'ask'
   if (list === 'deny') return 'deny'
   if (given.approved) return 'allow'
@@ -104,7 +109,7 @@ function expected(mode: PermissionMode, list: (typeof LISTS)[number], column: De
 
 type Given = { readonly approved: boolean; readonly confirmation: boolean }
 
-describe.each(Object.entries(DEEDS))('%s', (_, { tool, access, rules, column }) => {
+describe.each(Object.entries(ACTIONS))('%s', (_, { tool, access, rules, column }) => {
   test.each(MODES)('in the mode %s', (mode) => {
     for (const list of LISTS)
       for (const rule of rules)

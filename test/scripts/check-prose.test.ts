@@ -5,7 +5,15 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { findPhrases, namesOfTests, wordsOfJson, wordsOfMarkdown, wordsOfSource } from '../../scripts/prose.ts'
+import {
+  findNames,
+  findPhrases,
+  identifiersOf,
+  namesOfTests,
+  wordsOfJson,
+  wordsOfMarkdown,
+  wordsOfSource,
+} from '../../scripts/prose.ts'
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/check-prose.ts')
 
@@ -57,6 +65,20 @@ test('comments and string literals are the words of a source; identifiers are no
   expect(findPhrases(wordsOfSource(source)).map(({ line }) => line)).toEqual([2, 3, 5])
 })
 
+test('a vague word is found in the names of a source, not in its comments and strings', () => {
+  const source =
+    "const toldAs = #isTold\n// told\nunfolded(bold, firewall, 'told')\nold.passOver()\nTold<Deed>\nrunInTurn()"
+  const findings = findNames(identifiersOf(source))
+  expect(findings.map(({ line, found }) => [line, found])).toEqual([
+    [1, 'told'],
+    [1, 'Told'],
+    [4, 'passOver'],
+    [5, 'Told'],
+    [5, 'Deed'],
+    [6, 'InTurn'],
+  ])
+})
+
 test('the names in calls of describe and test are the names of tests; other texts are not', () => {
   const source = [
     "describe('it begins anew', () => {",
@@ -99,6 +121,13 @@ describe('the command', () => {
     expect(await check({ ...CLEAN, [path]: text })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`${path}:1: "anew"`),
+    })
+  })
+
+  test('fails for a vague name in the sources', async () => {
+    expect(await check({ ...CLEAN, 'src/a.ts': 'export let toldAs = 1' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('src/a.ts:1: "told"'),
     })
   })
 })

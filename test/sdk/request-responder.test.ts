@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EventDraft } from '../../src/contract/events/event.ts'
-import type { Answerer, Opened } from '../../src/sdk/answers/request-responder.ts'
+import type { Answerer, OpenedRequest } from '../../src/sdk/answers/request-responder.ts'
 import { RequestResponder } from '../../src/sdk/answers/request-responder.ts'
 import { closing } from '../../src/state/request-drafts.ts'
 import { asked, decided, stored, toolResult } from '../conversations/events.ts'
@@ -35,7 +35,7 @@ const form = (request_id: string) =>
     request_id,
     tool_use_ids: ['a'],
     payload: { server: 'forms', questions: [] },
-  }) satisfies Partial<Opened>
+  }) satisfies Partial<OpenedRequest>
 
 test('each request of a call is answered, and work ends with its request, not with its call', () => {
   const { take } = setUp()

@@ -1,6 +1,6 @@
 /** What the model of a soak answers: at random, by the number in the message that it answers. */
 import type { Script, ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
-import { askCall } from '../conversations/deeds.ts'
+import { askCall } from '../conversations/actions.ts'
 import type { Random } from '../support/random.ts'
 import { createRandom } from '../support/random.ts'
 

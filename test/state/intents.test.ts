@@ -49,17 +49,17 @@ const inStatus = (to: Status, ...more: EventDraft[]) => {
   return folded([userMessage('go', true), status('running'), ...asked, ...said, status(to, 'running'), ...more])
 }
 
-const inTurn = folded([
+const enqueue = folded([
   userMessage('go', true),
   status('running'),
   answered({ calls: ['a', 'b'] }),
   toolUse('a'),
   toolUse('b'),
 ])
-const waiting = folded([asked(['a', 'b']), status('waiting_for_confirmation', 'running')], inTurn)
+const waiting = folded([asked(['a', 'b']), status('waiting_for_confirmation', 'running')], enqueue)
 /** `a` asks, `b` comes after it. */
-const asking = folded([questioned('a'), status('waiting_for_input', 'running')], inTurn)
-const pausedInTurn = folded([status('paused', 'running')], inTurn)
+const asking = folded([questioned('a'), status('waiting_for_input', 'running')], enqueue)
+const pausedInTurn = folded([status('paused', 'running')], enqueue)
 const pausedUndecided = folded([status('paused', 'waiting_for_confirmation')], waiting)
 
 function inSituation(situation: Situation): State {
@@ -71,7 +71,7 @@ function inSituation(situation: Situation): State {
     case 'paused, asked':
       return folded([status('paused', 'waiting_for_input')], asking)
     case 'two questions':
-      return folded([questioned('a'), questioned('b', newRunId), status('waiting_for_input', 'running')], inTurn)
+      return folded([questioned('a'), questioned('b', newRunId), status('waiting_for_input', 'running')], enqueue)
     case 'paused, in a turn':
       return pausedInTurn
     case 'paused, undecided':
@@ -447,7 +447,7 @@ describe('a call of a paused turn', () => {
   )
 
   test('is not touched by a message while the run is at work: the model reads it at the end of the turn', () => {
-    expect(typesOf(decide(inTurn, intentOf.message))).toEqual(['UserMessage'])
+    expect(typesOf(decide(enqueue, intentOf.message))).toEqual(['UserMessage'])
   })
 })
 
@@ -489,15 +489,15 @@ describe('the end of a run', () => {
   })
 
   test('a time limit cancels what has not begun; after another end `run` continues with it', () => {
-    const outcome = decide(inTurn, { ...end('time_limit'), begun: ['a'] } as Intent) as EventDraft[]
+    const outcome = decide(enqueue, { ...end('time_limit'), begun: ['a'] } as Intent) as EventDraft[]
     expect(outcome[0]).toMatchObject({ type: 'ToolResult', tool_use_id: 'b', error_type: 'interrupted' })
     expect(typesOf(outcome)).toEqual(['ToolResult', 'Result', 'StatusUpdate'])
-    expect(typesOf(decide(inTurn, end('error')))).toEqual(['Result', 'StatusUpdate'])
+    expect(typesOf(decide(enqueue, end('error')))).toEqual(['Result', 'StatusUpdate'])
   })
 
   test('a message that gets a separate run is read before what the ended run has left', () => {
-    const unread = folded([userMessage('stop that', true)], inTurn)
-    const outcome = decide(unread, end('error', inTurn.lastSeq)) as EventDraft[]
+    const unread = folded([userMessage('stop that', true)], enqueue)
+    const outcome = decide(unread, end('error', enqueue.lastSeq)) as EventDraft[]
     expect(typesOf(outcome)).toEqual([...INTERRUPTED, 'Result', 'StatusUpdate', 'StatusUpdate'])
   })
 

@@ -81,8 +81,8 @@ describe('the run', () => {
 
   test.each(STATUSES)('%s: it is kept while it runs or waits, and over otherwise', (to) => {
     const { run } = folded([status('running'), answered({ text: 'one' }), status(to)])
-    const goesOn = to === 'running' || to === 'waiting_for_confirmation' || to === 'waiting_for_input'
-    expect(run?.steps).toBe(goesOn ? 1 : undefined)
+    const continues = to === 'running' || to === 'waiting_for_confirmation' || to === 'waiting_for_input'
+    expect(run?.steps).toBe(continues ? 1 : undefined)
   })
 
   test('a second run counts from zero, the conversation keeps counting', () => {

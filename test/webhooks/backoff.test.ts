@@ -67,7 +67,7 @@ describe('a refusal of the event', () => {
       failing = verdict.failing
     }
     const verdict = fail(failing, { status })
-    expect(verdict).toMatchObject({ next: 'pass_over', failing: { since: new Date(AT).toISOString(), refusals: 0 } })
+    expect(verdict).toMatchObject({ next: 'skip', failing: { since: new Date(AT).toISOString(), refusals: 0 } })
     expect(fail(verdict.failing, { status })).toMatchObject({ next: 'wait', ms: 1000 })
   })
 

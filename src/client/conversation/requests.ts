@@ -46,7 +46,7 @@ export class RequestsClient {
     return this.#decideAll(asked, { behavior: 'deny', message }, options)
   }
 
-  /** Others, such as hooks, may have decided some of the calls, also while this is on its way. */
+  /** Others, such as hooks, may have decided some of the calls, also while this sends its answers. */
   async #decideAll(
     asked: AskedPermission,
     decision: Pick<ToolDecision, 'behavior' | 'message' | 'remember'>,

@@ -5,9 +5,9 @@ import type { ConversationSecrets, SecretsChange } from './secrets.ts'
 
 export class ClientSecrets {
   readonly #secrets: ConversationSecrets
-  readonly #actor: Pick<ConversationActor, 'inTurn' | 'apply'>
+  readonly #actor: Pick<ConversationActor, 'enqueue' | 'apply'>
 
-  constructor(secrets: ConversationSecrets, actor: Pick<ConversationActor, 'inTurn' | 'apply'>) {
+  constructor(secrets: ConversationSecrets, actor: Pick<ConversationActor, 'enqueue' | 'apply'>) {
     this.#secrets = secrets
     this.#actor = actor
   }
@@ -28,7 +28,7 @@ export class ClientSecrets {
 
   /** Makes the change durable by `store`, in turn; only then is it logged. */
   async #change(store: () => Promise<SecretsChange>): Promise<void> {
-    await this.#actor.inTurn(async () => {
+    await this.#actor.enqueue(async () => {
       await this.#actor.apply({ kind: 'secrets', ...(await store()) })
     })
   }

@@ -89,7 +89,7 @@ export class ConversationHooks {
   }
 
   /** The same for a message that comes before the first event of the log. */
-  async hearFirst(parts: readonly UserPart[], signal: AbortSignal): Promise<PromptHooks> {
+  async checkFirst(parts: readonly UserPart[], signal: AbortSignal): Promise<PromptHooks> {
     const { blocked, ...said } = await this.#hear(parts, signal)
     if (blocked) throw blocked
     return said

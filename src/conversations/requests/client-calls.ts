@@ -11,7 +11,7 @@ import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
 /** What requests that a call holds open need from the conversation's actor. */
 export type HeldActor = {
   /** Queues the work and runs it in turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
+  enqueue<T>(work: () => Promise<T>): Promise<T>
   /** Decides and stores the events; call it only in turn. */
   apply(intent: AnswerHeldIntent): Promise<unknown>
 }
@@ -43,7 +43,7 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
 
   async answer(requestId: string, { kind, output, is_error }: Answer, keyName: string | undefined): Promise<boolean> {
     const { clientCalls, actor } = this.#deps
-    return await actor.inTurn(async () => {
+    return await actor.enqueue(async () => {
       const request = clientCalls.get(requestId)
       if (!request) return false
       const answer = { output, is_error }

@@ -36,7 +36,7 @@ export class Elicitations implements RequestHandler<'elicitation'> {
 
   async answer(requestId: string, { kind, answers: given }: Answer, keyName: string | undefined): Promise<boolean> {
     const { elicitations, actor } = this.#deps
-    return await actor.inTurn(async () => {
+    return await actor.enqueue(async () => {
       const request = elicitations.get(requestId)
       if (!request) return false
       const answer = { answers: matched(request.view.payload.questions, given) }

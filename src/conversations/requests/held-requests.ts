@@ -167,8 +167,7 @@ export class HeldRequest<K extends HeldKind> {
 
 function opening(view: OpenRequestOf<HeldKind>): EventDraft {
   const { opened_at: _, parent_tool_use_id: __, agent_name: ___, ...request } = view
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kind and payload belong together
-  return { type: 'RequestOpened', source: 'environment', ...request } as EventDraft
+  return { type: 'RequestOpened', source: 'environment', ...request }
 }
 
 const agentOf = (caller: Subagent | undefined) =>

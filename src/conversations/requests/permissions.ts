@@ -18,7 +18,7 @@ import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
 /** What permissions need from the conversation's actor. */
 export type PermissionActor = {
   /** Queues the work and runs it in turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
+  enqueue<T>(work: () => Promise<T>): Promise<T>
   /** Decides and stores the events; call it only in turn. */
   apply(intent: DecideIntent | RejectIntent): Promise<unknown>
 }
@@ -52,7 +52,7 @@ export class Permissions implements RequestHandler<'permission'> {
   /** Decides calls by id and content. The same decision again changes nothing. */
   async answer(requestId: string, { decisions }: Answer, keyName: string | undefined): Promise<boolean> {
     const { state, actor } = this.#deps
-    return await actor.inTurn(async () => {
+    return await actor.enqueue(async () => {
       const request = requestsIn(state.current).find(({ id }) => id === requestId)
       if (!request) return false
       for (const { tool_use_id, updated_input } of decisions) this.#checkUpdate(request, tool_use_id, updated_input)
@@ -72,7 +72,7 @@ export class Permissions implements RequestHandler<'permission'> {
   /** Rejects every pending call. The model is not called, unless a queued message asked for a run. */
   async reject(reason = '', keyName?: string): Promise<RequestAccepted> {
     const { state, redact, actor } = this.#deps
-    await actor.inTurn(() =>
+    await actor.enqueue(() =>
       actor.apply({ kind: 'reject', reason: redact(reason), newRunId: uuid7(), now: Date.now(), keyName }),
     )
     return { status: state.current.status, pending: this.open().length }

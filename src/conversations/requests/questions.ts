@@ -11,7 +11,7 @@ import { matched, redactAnswers, sameAnswers } from './match-answers.ts'
 /** What questions need from the conversation's actor. */
 export type QuestionActor = {
   /** Queues the work and runs it in turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
+  enqueue<T>(work: () => Promise<T>): Promise<T>
   /** Decides and stores the events; call it only in turn. */
   apply(intent: AnswerIntent): Promise<unknown>
 }
@@ -42,7 +42,7 @@ export class Questions implements RequestHandler<'question'> {
 
   async answer(questionId: string, { answers: given }: Answer, keyName: string | undefined): Promise<boolean> {
     const { actor } = this.#deps
-    return await actor.inTurn(async () => {
+    return await actor.enqueue(async () => {
       const open = this.open().find(({ request_id }) => request_id === questionId)
       if (!open) return false
       const answers = matched(open.payload.questions, given)

@@ -45,7 +45,7 @@ export class Compactions {
   async compact({ instructions }: CompactRequest): Promise<EventOf<'Condensation'>> {
     const { actor, redact } = this.#deps
     const wish = instructions === undefined ? undefined : redact(instructions)
-    const { done } = await actor.inTurn(async () => this.#begin(wish))
+    const { done } = await actor.enqueue(async () => this.#begin(wish))
     return await done
   }
 

@@ -17,7 +17,7 @@ import { MAX_ANSWER_CHARS, titleIn, titleRequest } from './title-request.ts'
 export type TitlesDeps = {
   readonly log: EventLog
   readonly state: LiveState
-  readonly actor: Pick<ConversationActor, 'inTurn'>
+  readonly actor: Pick<ConversationActor, 'enqueue'>
   readonly createLlm: (config: LlmConfig) => Llm
   readonly logger: Logger
 }
@@ -65,7 +65,7 @@ export class Titles {
     const first = page.events[0]?.event
     const said = first?.type === 'UserMessage' ? first.content : []
     const { text, ...spent } = await answerTo(createLlm(cheap(llm_config, title_model)), { said, answer }, signal)
-    await actor.inTurn(async () => {
+    await actor.enqueue(async () => {
       signal.throwIfAborted()
       const title = state.current.settings.title === undefined ? titleIn(text) : undefined
       const draft: EventDraft = {

@@ -5,18 +5,18 @@ import type { Intent } from '../../state/intents.ts'
 /** What subagents need of the conversation's actor. */
 export type SubagentActor = {
   /** Queues the work and runs it in turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
+  enqueue<T>(work: () => Promise<T>): Promise<T>
   /** Decides and stores the events; call it only in turn. */
   apply(intent: Intent): Promise<readonly Event[]>
 }
 
 /** Rejects with the signal's reason if it is aborted before the turn begins; then nothing is stored. */
-export async function applyInTurn(actor: SubagentActor, intent: Intent, signal: AbortSignal): Promise<void> {
+export async function applyEnqueued(actor: SubagentActor, intent: Intent, signal: AbortSignal): Promise<void> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   let hasBegun = false
   const onAbort = () => (hasBegun ? undefined : reject(signal.reason))
   signal.addEventListener('abort', onAbort, { once: true })
-  const done = actor.inTurn(async () => {
+  const done = actor.enqueue(async () => {
     if (signal.aborted) return
     hasBegun = true
     await actor.apply(intent)

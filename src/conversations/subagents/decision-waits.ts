@@ -7,7 +7,7 @@ export type Worker = { readonly toolUseId: string; readonly callerId: string | u
 type Waiter = {
   readonly worker: Worker
   readonly isBlocked: () => boolean
-  readonly release: (goesOn: boolean) => void
+  readonly release: (continues: boolean) => void
 }
 
 export class DecisionWaits {

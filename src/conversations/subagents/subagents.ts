@@ -17,7 +17,7 @@ import type { Subagent } from '../../state/state-shape.ts'
 import { findSubagent, isBlocked, parentOf } from '../../state/subagents.ts'
 import { listAgents } from './definitions.ts'
 import type { SubagentActor } from './apply-in-turn.ts'
-import { applyInTurn } from './apply-in-turn.ts'
+import { applyEnqueued } from './apply-in-turn.ts'
 import { BackgroundSubagents } from './background.ts'
 import {
   FAILED_INSIDE,
@@ -170,7 +170,7 @@ export class Subagents {
     if (known) return known
     const planned = await planSubagent(starts, state.current, { toolUseId, callerId }, input)
     if ('fault' in planned) return planned
-    await applyInTurn(this.#deps.actor(), { kind: 'start_subagent', subagent: planned }, signal)
+    await applyEnqueued(this.#deps.actor(), { kind: 'start_subagent', subagent: planned }, signal)
     const begun = findSubagent(state.current, toolUseId)
     if (begun) return begun
     // Others have begun since it was planned.
@@ -230,7 +230,7 @@ export class Subagents {
   }
 
   async #endInBackground(toolUseId: string, { events = [] }: TaskOutcome, signal: AbortSignal): Promise<void> {
-    await applyInTurn(this.#deps.actor(), { kind: 'end_background', toolUseId, events, newRunId: uuid7() }, signal)
+    await applyEnqueued(this.#deps.actor(), { kind: 'end_background', toolUseId, events, newRunId: uuid7() }, signal)
   }
 
   /** Undefined if it cannot continue in this run. */
@@ -266,7 +266,7 @@ export class Subagents {
     const { toolUseId, parts } = run
     const runId = parts.state.current.run?.id ?? ''
     const intent = { kind: 'ask', runId, requestId: uuid7(), toolUses: asks, hooked, subagentOf: toolUseId } as const
-    await applyInTurn(this.#deps.actor(), intent, signal)
+    await applyEnqueued(this.#deps.actor(), intent, signal)
     if (this.#isBlocked(toolUseId)) parts.hooks.notifyOf(asks)
   }
 

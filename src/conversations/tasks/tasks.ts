@@ -27,12 +27,12 @@ import { currentTask, nextTasks } from '../../state/task-state.ts'
 type TaskIntent = PostTaskIntent | StartTaskIntent | TickTaskIntent | EndTaskIntent | CancelTaskIntent
 
 /**
- * What tasks need from the conversation's actor. Call all members except `inTurn` and `reportUnlessClosed` in turn
+ * What tasks need from the conversation's actor. Call all members except `enqueue` and `reportUnlessClosed` in turn
  * only.
  */
 export type TaskActor = {
   /** Queues the work and runs it in turn; `advance` follows. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
+  enqueue<T>(work: () => Promise<T>): Promise<T>
   /** Decides and stores the events. */
   apply(intent: TaskIntent): Promise<readonly Event[]>
   /** Like `apply`, for intents that end a run. */
@@ -74,12 +74,12 @@ export class Tasks {
       runCommand: deps.runTaskCommand,
       // Not awaited: the caller that stops the job holds the turn that the tick waits for.
       onTick: (taskId, progress) => {
-        const tick = this.#actor.inTurn(() => this.#actor.apply({ kind: 'tick_task', taskId, progress }))
+        const tick = this.#actor.enqueue(() => this.#actor.apply({ kind: 'tick_task', taskId, progress }))
         tick.catch((error: unknown) => this.#actor.reportUnlessClosed(error))
       },
       onEnd: async (taskId, end) => {
         this.#ends.push({ kind: 'end_task', taskId, ...end })
-        const stored = this.#actor.inTurn(() => this.#storeEnds())
+        const stored = this.#actor.enqueue(() => this.#storeEnds())
         await stored.catch((error: unknown) => this.#actor.reportUnlessClosed(error))
       },
     })
@@ -112,14 +112,14 @@ export class Tasks {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the event of this intent
       return postedView(posted as Parameters<typeof postedView>[0])
     }
-    return this.#actor.inTurn(() =>
+    return this.#actor.enqueue(() =>
       postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),
     )
   }
 
   /** Resolves when the task's work has stopped. A task that had already ended does not change. */
   async cancel(taskId: string): Promise<Task> {
-    await this.#actor.inTurn(() => this.#cancelNow(taskId))
+    await this.#actor.enqueue(() => this.#cancelNow(taskId))
     return await this.get(taskId)
   }
 

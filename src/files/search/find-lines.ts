@@ -38,7 +38,7 @@ export async function* findLines(pieces: AsyncIterable<Buffer>, needle: Needle):
   let rest: Buffer = Buffer.alloc(0)
   // Whether `rest` is only the end of its line, and whether the line has been yielded already.
   let isCut = false
-  let isTold = false
+  let isYielded = false
   let isFirst = true
   for await (const piece of pieces) {
     if (isFirst && piece.subarray(0, BINARY_CHECK_BYTES).includes(0)) return
@@ -49,22 +49,22 @@ export async function* findLines(pieces: AsyncIterable<Buffer>, needle: Needle):
       for (const found of linesIn(block.subarray(0, end), needle, line)) {
         const isFirstLine = found.line === line
         if (!isFirstLine) yield found
-        else if (!isTold) yield isCut ? { ...found, bytes: undefined } : found
+        else if (!isYielded) yield isCut ? { ...found, bytes: undefined } : found
       }
       line += countNewlines(block.subarray(0, end))
-      isCut = isTold = false
+      isCut = isYielded = false
     }
     rest = block.subarray(end)
     if (rest.length <= MAX_LINE_BYTES) continue
-    if (!isTold && positionIn(rest, needle, 0) >= 0) {
+    if (!isYielded && positionIn(rest, needle, 0) >= 0) {
       yield { line, bytes: undefined }
-      isTold = true
+      isYielded = true
     }
     // Keep enough to find a text that begins here and continues in the next piece.
     rest = rest.subarray(rest.length - needle.bytes.length + 1)
     isCut = true
   }
-  const [last] = isTold ? [] : linesIn(rest, needle, line)
+  const [last] = isYielded ? [] : linesIn(rest, needle, line)
   if (last) yield isCut ? { ...last, bytes: undefined } : last
 }
 

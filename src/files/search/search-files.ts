@@ -81,7 +81,7 @@ export async function searchFiles(
 }
 
 /** Returns true if there is time for another step; yields to other work after its time slice. */
-async function goesOn({ slices, signal }: Search): Promise<boolean> {
+async function mayContinue({ slices, signal }: Search): Promise<boolean> {
   await slices.rest()
   return !signal.aborted
 }
@@ -89,7 +89,7 @@ async function goesOn({ slices, signal }: Search): Promise<boolean> {
 async function* byName(search: Search, directory: OpenedPath): AsyncGenerator<FileMatch> {
   const { jail, base, fits, signal } = search
   for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
-    if (!(await goesOn(search))) return
+    if (!(await mayContinue(search))) return
     const path = pathOfMet(base, met)
     if (fits(relative(path, base))) yield { path, type: met.kind }
   }
@@ -117,7 +117,7 @@ async function* byContent(search: Search, directory: OpenedPath, needle: Needle)
 
 async function searchable(search: Search, { names }: Candidate): Promise<string | undefined> {
   const path = pathOfMet(search.base, { names })
-  return (await goesOn(search)) && search.fits(relative(path, search.base)) ? path : undefined
+  return (await mayContinue(search)) && search.fits(relative(path, search.base)) ? path : undefined
 }
 
 function keepForTheEnd(search: Search, large: Candidate[], candidate: Candidate): void {
@@ -195,7 +195,7 @@ async function* linesOf(search: Search, entry: JailEntry, path: string, needle: 
     for await (const { line, bytes } of findLines(inTime(search, readRange(jail, file, 0, Infinity)), needle)) {
       const text = bytes && withoutReturn(bytes.toString())
       yield { path, type: 'file', line, ...(text !== undefined && { text: shownPart(await redact(text), needle) }) }
-      if (!(await goesOn(search))) return
+      if (!(await mayContinue(search))) return
     }
   } finally {
     await file.close()
@@ -205,7 +205,7 @@ async function* linesOf(search: Search, entry: JailEntry, path: string, needle: 
 /** A file can be endless: stop reading when the time is over. */
 async function* inTime(search: Search, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
-    if (!(await goesOn(search))) return
+    if (!(await mayContinue(search))) return
     yield piece
   }
 }

@@ -3,7 +3,7 @@ import { opendir } from 'node:fs/promises'
 import { Problem } from '../../contract/problem.ts'
 import { createFirstInOrder } from './first-in-order.ts'
 import type { Kind, Jail, FileName } from '../path-jail.ts'
-import { enter, entryPath, leftOut, pathOf, told } from '../path-jail.ts'
+import { enter, entryPath, leftOut, pathOf, withProblems } from '../path-jail.ts'
 import type { OpenedPath } from '../opened-path.ts'
 import { isTemporaryName } from '../unfinished-files.ts'
 import { MAX_DEPTH } from '../remove-file.ts'
@@ -94,7 +94,7 @@ async function namesAfter(
   { window: count, isOver }: Pick<Required<WalkOptions>, 'window' | 'isOver'>,
 ): Promise<readonly Named[]> {
   const found = createFirstInOrder<Named>(count, (a, b) => Buffer.compare(a.name, b.name))
-  const listing = await told(() =>
+  const listing = await withProblems(() =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
     jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never, bufferSize: READ_AHEAD })),
   )

@@ -33,7 +33,7 @@ const GOODBYES: Readonly<Record<Exclude<FeedEnd, 'aborted'>, readonly [frame: ob
 export async function sendFeed(socket: SocketConnection, source: FeedSource, options: SendOptions): Promise<void> {
   const { bufferBytes, greetings, reached, onOpen, ...following } = options
   const feed = follow(source, { ...following, signal: socket.signal, limits: feedLimits(bufferBytes) })
-  let told = following.afterSeq ?? source.head
+  let reportedSeq = following.afterSeq ?? source.head
   let next = feed.next()
   const onEnd = onOpen()
   let lagged = false
@@ -44,9 +44,10 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
       if (done || socket.signal.aborted) return
       const { records, reachedSeq, end } = batch
       if (records.length > 0) await socket.sendAll(records.map(socketFrame))
-      else if (reached && reachedSeq > told) await socket.send(reached(reachedSeq))
+      else if (reached && reachedSeq > reportedSeq) await socket.send(reached(reachedSeq))
       // The next heartbeat reports the position after events that a filter held back.
-      told = records.length > 0 ? (records.findLast(({ seq }) => seq !== undefined)?.seq ?? told) : reachedSeq
+      reportedSeq =
+        records.length > 0 ? (records.findLast(({ seq }) => seq !== undefined)?.seq ?? reportedSeq) : reachedSeq
       lagged = end === 'lagged'
       if (end) return end === 'aborted' ? undefined : await socket.end(...GOODBYES[end])
       next = feed.next()

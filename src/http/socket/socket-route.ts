@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws'
 import type { z } from 'zod'
 import { keyEnded } from '../../access/access.ts'
 import { accessOf } from '../guards/authorize.ts'
-import { tellProblem } from '../problem-handler.ts'
+import { problemFor } from '../problem-handler.ts'
 import { logSocket } from '../request-log.ts'
 import { SocketConnection } from './connection.ts'
 import type { FirstFrameKey } from '../guards/first-frame-key.ts'
@@ -76,7 +76,7 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
     socket.signal.addEventListener('abort', () => ended.removeEventListener('abort', onEnded))
     await route.serve(socket, askedBy(request))
   } catch (error) {
-    await endWithProblem(socket, tellProblem(error, request))
+    await endWithProblem(socket, problemFor(error, request))
   }
 }
 

@@ -61,7 +61,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
   const onEnd = onOpen()
   let lagged = false
   let stream: StreamWriter | undefined
-  let told = following.afterSeq ?? source.head
+  let reportedSeq = following.afterSeq ?? source.head
   try {
     reply.header('cache-control', 'no-cache, no-transform')
     // The connection ends with the stream. A browser would otherwise reuse it while the server stops, get a 503, and
@@ -73,12 +73,12 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
     for (;;) {
       const { value: batch, done } = await next
       if (done || signal.aborted) return
-      const hasMoved = batch.reachedSeq > told && !hidesProgress
+      const hasMoved = batch.reachedSeq > reportedSeq && !hidesProgress
       const text = batch.records.length
         ? sseFrames(batch.records)
         : heartbeat(hasMoved ? cursorAt(batch.reachedSeq) : undefined)
-      told = batch.records.length
-        ? (batch.records.findLast(({ seq }) => seq !== undefined)?.seq ?? told)
+      reportedSeq = batch.records.length
+        ? (batch.records.findLast(({ seq }) => seq !== undefined)?.seq ?? reportedSeq)
         : batch.reachedSeq
       if (!stream.write(text)) await untilDrained(stream, reply, signal)
       lagged = batch.end === 'lagged'

@@ -58,8 +58,8 @@ function errorIn(json: unknown): unknown {
   if (body['error']) return body['error']
   if (list(body['errors']).length > 0 && !Array.isArray(body['choices'])) return body['errors']
   // In Ollama's own API the message is an object, and part of an answer.
-  const isTold = Boolean(body['detail']) || string(body['message']) !== ''
-  const isError = isTold || body['object'] === 'error' || body['type'] === 'error'
+  const hasErrorText = Boolean(body['detail']) || string(body['message']) !== ''
+  const isError = hasErrorText || body['object'] === 'error' || body['type'] === 'error'
   return isError && !Array.isArray(body['choices']) ? body : undefined
 }
 

@@ -6,11 +6,11 @@ import { orAborted } from '../../lib/bounded-wait.ts'
 import { z } from 'zod'
 import type { CanUseTool, PermissionVerdict } from '../options/query-options.ts'
 import { repeatLost } from '../repeat-lost.ts'
-import type { Answerer, Opened, Work } from './request-responder.ts'
+import type { Answerer, OpenedRequest, Work } from './request-responder.ts'
 import type { ResponderDeps } from './responder.ts'
 import { messageOf } from './responder.ts'
 
-export class Approvals implements Answerer {
+export class ApprovalAnswerer implements Answerer {
   readonly #deps: ResponderDeps
   readonly #decide: CanUseTool
   /** Decisions that end the run, and are not stored yet. */
@@ -21,7 +21,7 @@ export class Approvals implements Answerer {
     this.#decide = decide
   }
 
-  workOn(event: Opened): Work[] {
+  workOn(event: OpenedRequest): Work[] {
     if (event.kind !== 'permission') return []
     return event.payload.tool_uses.map((call) => ({
       toolUseId: call.tool_use_id,
@@ -92,7 +92,7 @@ const failed = (why: string): PermissionVerdict => ({
   message: `The approver failed: ${why}`.slice(0, MAX_MESSAGE_CHARS),
 })
 
-type PermissionOpened = Extract<Opened, { kind: 'permission' }>
+type PermissionOpened = Extract<OpenedRequest, { kind: 'permission' }>
 
 type Deciding = [PermissionOpened, AskedCall, PermissionVerdict, AbortSignal]
 

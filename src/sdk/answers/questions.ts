@@ -3,12 +3,12 @@ import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import type { AnswerQuestions } from '../options/query-options.ts'
 import { repeatLost } from '../repeat-lost.ts'
-import type { Answerer, Opened, Work } from './request-responder.ts'
+import type { Answerer, OpenedRequest, Work } from './request-responder.ts'
 import type { ResponderDeps } from './responder.ts'
 
-type QuestionOpened = Extract<Opened, { kind: 'question' | 'elicitation' }>
+type QuestionOpened = Extract<OpenedRequest, { kind: 'question' | 'elicitation' }>
 
-export class Questions implements Answerer {
+export class QuestionAnswerer implements Answerer {
   readonly #deps: ResponderDeps
   readonly #answer: AnswerQuestions
   #hasDeclined = false
@@ -18,7 +18,7 @@ export class Questions implements Answerer {
     this.#answer = answer
   }
 
-  workOn(event: Opened): Work[] {
+  workOn(event: OpenedRequest): Work[] {
     if (event.kind !== 'question' && event.kind !== 'elicitation') return []
     const [toolUseId = ''] = event.tool_use_ids
     return [{ toolUseId, run: (signal) => this.#ask(event, toolUseId, signal) }]

@@ -7,7 +7,7 @@ import type { Status } from '../../contract/events/status.ts'
 import type { ResponderDeps } from './responder.ts'
 import { OpenWork } from './responder.ts'
 
-export type Opened = EventOf<'RequestOpened'>
+export type OpenedRequest = EventOf<'RequestOpened'>
 
 /** One piece of work for a request: all of it, or one of its calls. */
 export type Work = { readonly toolUseId: string; readonly run: (signal: AbortSignal) => Promise<void> }
@@ -15,7 +15,7 @@ export type Work = { readonly toolUseId: string; readonly run: (signal: AbortSig
 /** Answers requests of some kinds. The answer is sent in the background. */
 export type Answerer = {
   /** Returns no work for a request that it does not answer. Must not throw. */
-  readonly workOn: (event: Opened) => readonly Work[]
+  readonly workOn: (event: OpenedRequest) => readonly Work[]
   /** False for a status that it does not answer, or no more. */
   readonly mayAnswer: (status: Status) => boolean
 }
@@ -55,7 +55,7 @@ export class RequestResponder {
     this.#work.endAll()
   }
 
-  #begin(event: Opened): void {
+  #begin(event: OpenedRequest): void {
     for (const { toolUseId, run } of this.#answerers.flatMap((answerer) => answerer.workOn(event))) {
       const id = idOf(event.request_id, toolUseId)
       this.#ofCall.set(toolUseId, (this.#ofCall.get(toolUseId) ?? new Set()).add(id))

@@ -6,28 +6,28 @@ import { failedOutput, readOutput } from '../tools/tool-output.ts'
 import type { ToolOutput } from '../tools/tool-output.ts'
 import type { AnySdkTool } from '../tools/tool.ts'
 import { repeatLost } from '../repeat-lost.ts'
-import type { Answerer, Opened, Work } from './request-responder.ts'
+import type { Answerer, OpenedRequest, Work } from './request-responder.ts'
 import type { ResponderDeps } from './responder.ts'
 import { messageOf } from './responder.ts'
 
-export type ToolCallsDeps = ResponderDeps & {
+export type ToolAnswererDeps = ResponderDeps & {
   readonly tools: readonly AnySdkTool[]
   /** See `ServerLink`. */
   readonly executing: Set<string>
 }
 
-type ToolOpened = Extract<Opened, { kind: 'client_tool' }>
+type ToolOpened = Extract<OpenedRequest, { kind: 'client_tool' }>
 
-export class ToolCalls implements Answerer {
-  readonly #deps: ToolCallsDeps
+export class ToolAnswerer implements Answerer {
+  readonly #deps: ToolAnswererDeps
   readonly #tools: ReadonlyMap<string, AnySdkTool>
 
-  constructor(deps: ToolCallsDeps) {
+  constructor(deps: ToolAnswererDeps) {
     this.#deps = deps
     this.#tools = new Map(deps.tools.map((tool) => [tool.declaration.name, tool]))
   }
 
-  workOn(event: Opened): Work[] {
+  workOn(event: OpenedRequest): Work[] {
     const tool = event.kind === 'client_tool' ? this.#tools.get(event.payload.name) : undefined
     const { executing } = this.#deps
     const key = `${event.conversation_id} ${event.request_id}`

@@ -214,10 +214,10 @@ export class SecretScanner {
   /** Most lines end everything that has begun, so that a stream can show them immediately. */
   #takeLineFeed(text: string, at: number, begin: number): void {
     const [start, next] = [begin + at, begin + at + 1]
-    const goesOn = this.#followsBase64(text, at)
-    if (goesOn || this.#automata.spansLines) this.#takeUnit(LINE_FEED, start)
+    const isContinued = this.#followsBase64(text, at)
+    if (isContinued || this.#automata.spansLines) this.#takeUnit(LINE_FEED, start)
     else this.#endAll(next)
-    if (!goesOn) this.#encoded.begin(next)
+    if (!isContinued) this.#encoded.begin(next)
   }
 
   /** A line break is in no escape, and here in no secret. */

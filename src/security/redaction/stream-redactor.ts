@@ -182,10 +182,10 @@ class Writer {
         if (occurrence.end > (furthest?.end ?? at)) furthest = occurrence
       }
       if (furthest) {
-        const goesOn = furthest.of !== undefined && furthest.of === this.#latest?.of && furthest.start < at
+        const isContinued = furthest.of !== undefined && furthest.of === this.#latest?.of && furthest.start < at
         // Another one that has begun by now may extend further.
-        if (at >= settled && !goesOn) break
-        if (!goesOn) pieces.push(`<secret:${furthest.name}>`)
+        if (at >= settled && !isContinued) break
+        if (!isContinued) pieces.push(`<secret:${furthest.name}>`)
         this.#latest = { ...furthest }
         at = furthest.end
         continue

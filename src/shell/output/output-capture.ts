@@ -23,7 +23,7 @@ export type CommandOutputOptions = {
   readonly file: {
     readonly path: string
     /** The path that the result shows to its readers. */
-    readonly toldAs: string
+    readonly shownPath: string
     readonly limit: number
     readonly from: 'first-byte' | 'overflow'
   }
@@ -114,7 +114,7 @@ export class OutputCapture {
     const wholeHead = head.subarray(0, completeUtf8Length(head))
     const wholeTail = tail.subarray(firstUtf8Start(tail))
     const omitted = this.#kept.total - wholeHead.length - wholeTail.length
-    return `${wholeHead.toString()}\n[… ${omitted} bytes left out; the whole output is in ${this.#options.file.toldAs} …]\n${wholeTail.toString()}`
+    return `${wholeHead.toString()}\n[… ${omitted} bytes left out; the whole output is in ${this.#options.file.shownPath} …]\n${wholeTail.toString()}`
   }
 
   #show(bytes: Uint8Array): void {

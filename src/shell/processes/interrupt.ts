@@ -23,9 +23,9 @@ type Signal = 'SIGINT' | 'SIGTERM' | 'SIGKILL'
 export async function interruptCommand(bash: BashProcess, ended: Promise<unknown>, graceMs: number): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] as const) {
     // Send each signal only once to each: many programs treat a second SIGINT as "immediately, without cleaning up".
-    const told = new Set<number>()
+    const signalled = new Set<number>()
     for (const part of LOOKS) {
-      signalForeground(bash, signal, told)
+      signalForeground(bash, signal, signalled)
       // The interrupt may have consumed the line that asks for the command's report. This asks again.
       void bash.send('\n')
       if (await settlesWithin(graceMs * part, ended)) return settle(bash)
@@ -34,7 +34,7 @@ export async function interruptCommand(bash: BashProcess, ended: Promise<unknown
   await bash.kill()
 }
 
-function signalForeground(bash: BashProcess, signal: Signal, told: Set<number>): void {
+function signalForeground(bash: BashProcess, signal: Signal, signalled: Set<number>): void {
   // Signal the shell first: otherwise it could only see its child's end, and continue with the rest of the command. It
   // ignores SIGTERM, which is for a program that it became by `exec`.
   bash.signal('SIGINT')
@@ -45,9 +45,9 @@ function signalForeground(bash: BashProcess, signal: Signal, told: Set<number>):
     // After `set +m` the command is in the shell's own group.
     const isAlone = process.groupId === shell?.groupId
     const key = isAlone ? process.pid : process.groupId
-    if (told.has(key)) continue
+    if (signalled.has(key)) continue
     // A fork that has not called exec yet handles a signal as the shell does, and so may lose it.
-    if (process.name !== shell?.name) told.add(key)
+    if (process.name !== shell?.name) signalled.add(key)
     if (isAlone) signalProcess(process, signal)
     else signalGroup(process, signal)
     wake(process)

@@ -39,7 +39,7 @@ export class ProcessCensus<Marks, Arranged> {
   readonly #marked = new Map<number, Counted<Marks> & { readonly seenAt: number }>()
   /** Pending reads: a second one of the same process would hang too, and block another thread. */
   readonly #hanging = new Set<number>()
-  #underWay: Promise<unknown> = Promise.resolve()
+  #latest: Promise<unknown> = Promise.resolve()
   #next: Promise<Arranged> | undefined
   /** The owners whose processes the next scan must read again; undefined: all of them. */
   #wanted: Set<string> | undefined = new Set()
@@ -62,12 +62,12 @@ export class ProcessCensus<Marks, Arranged> {
     if (owner === undefined) this.#wanted = undefined
     else this.#wanted?.add(owner)
     // Do not use the scan in progress: it may have passed the process already.
-    this.#next ??= this.#underWay.then(() => {
+    this.#next ??= this.#latest.then(() => {
       this.#next = undefined
       const wanted = this.#wanted
       this.#wanted = new Set()
       const taken = this.#count(wanted).then(this.#arrange)
-      this.#underWay = taken.catch(() => {}) // its caller handles the error
+      this.#latest = taken.catch(() => {}) // its caller handles the error
       return taken
     })
     return this.#next

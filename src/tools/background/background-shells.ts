@@ -145,8 +145,8 @@ async function follow(background: Background, result: Promise<ShellResult>): Pro
 }
 
 const outputsOf = (files: Readonly<Record<StreamName, string>>): OutputFiles => ({
-  stdout: { path: files.stdout, toldAs: files.stdout },
-  stderr: { path: files.stderr, toldAs: files.stderr },
+  stdout: { path: files.stdout, shownPath: files.stdout },
+  stderr: { path: files.stderr, shownPath: files.stderr },
   limit: MAX_STREAM_BYTES,
   whenFull: 'drop',
   onWritten: () => {},

@@ -100,7 +100,7 @@ export class CommandRunner {
     const { command_id } = live.record
     const placeOf = (stream: 'stdout' | 'stderr') => ({
       path: this.#deps.records.outputPath(command_id, stream),
-      toldAs: `commands/${command_id}/output?stream=${stream}`,
+      shownPath: `commands/${command_id}/output?stream=${stream}`,
     })
     return {
       stdout: placeOf('stdout'),

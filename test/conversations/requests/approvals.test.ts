@@ -105,8 +105,8 @@ function expectOneResultPerRun(events: readonly Event[]): void {
   const ended = only(events, 'Result').map((event) => event.run_id)
   expect(new Set(ended).size).toBe(ended.length)
   const last = events.at(-1)
-  const goesOn = last?.type === 'StatusUpdate' && /running|waiting/.test(last.status) ? 1 : 0
-  expect(ended).toHaveLength(started.size - goesOn)
+  const continues = last?.type === 'StatusUpdate' && /running|waiting/.test(last.status) ? 1 : 0
+  expect(ended).toHaveLength(started.size - continues)
 }
 
 describe('a call that waits', () => {
@@ -558,13 +558,13 @@ test('the state from meta.json equals the state from the log', async () => {
 })
 
 /** What a client, or bad luck, may do. Decisions name one of all requests ever shown, and one of their calls. */
-type Deed =
+type Action =
   | { kind: 'say'; run: boolean }
   | { kind: 'run' | 'pause' | 'reject' | 'crash' | 'stop' | 'rest' | 'approve' }
   | { kind: 'mode'; on: boolean }
   | { kind: 'decide'; which: number; use: number; allow: boolean; hash: 'right' | 'wrong'; change: boolean }
 
-const deeds = fc.array(
+const actions = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('say' as const), run: fc.boolean() }) },
     { weight: 5, arbitrary: fc.record({ kind: fc.constantFrom('run', 'pause', 'approve', 'rest', 'rest') }) },
@@ -584,18 +584,18 @@ const deeds = fc.array(
   ),
   // By their size alone fast-check would make most of them too short to get anywhere.
   { minLength: 4, maxLength: 14, size: 'max' },
-) as fc.Arbitrary<Deed[]>
+) as fc.Arbitrary<Action[]>
 
 test('property: after any sequence of actions, no call has run that was not approved as shown', async () => {
   let runs = 0
   await fc.assert(
-    fc.asyncProperty(deeds, async (plan) => {
+    fc.asyncProperty(actions, async (plan) => {
       const turns = Array.from({ length: 40 }, (_, i) => {
         return { calls: [call('Act', { n: i * 2 }), call(i % 3 ? 'Act' : 'Think', { n: i * 2 + 1 })] }
       })
       await using scene = await setScene(turns)
       await (await scene.conversation()).post(userText('begin', true))
-      for (const deed of plan) await carryOut(scene, deed)
+      for (const action of plan) await carryOut(scene, action)
       const conversation = await scene.conversation()
       await conversation.pause({ interrupt: true })
       const events = await eventsOf(conversation)
@@ -614,13 +614,13 @@ test('property: after any sequence of actions, no call has run that was not appr
   expect(runs, 'some were allowed').toBeGreaterThan(0)
 })
 
-async function carryOut(scene: Scene, deed: Deed): Promise<void> {
+async function carryOut(scene: Scene, action: Action): Promise<void> {
   const conversation = await scene.conversation()
   const approvals = approvalsOf(conversation)
   const act = async () => {
-    switch (deed.kind) {
+    switch (action.kind) {
       case 'say':
-        return await conversation.post(userText('yes', deed.run))
+        return await conversation.post(userText('yes', action.run))
       case 'run':
         return await conversation.run()
       case 'pause':
@@ -637,14 +637,14 @@ async function carryOut(scene: Scene, deed: Deed): Promise<void> {
       case 'stop':
         return await scene.bench.restart()
       case 'mode':
-        return await scene.confirm(deed.on)
+        return await scene.confirm(action.on)
       case 'decide': {
-        const shown = openedIn(await eventsOf(conversation), 'permission').at(-1 - deed.which)
-        const use = shown?.payload.tool_uses[deed.use % shown.payload.tool_uses.length]
+        const shown = openedIn(await eventsOf(conversation), 'permission').at(-1 - action.which)
+        const use = shown?.payload.tool_uses[action.use % shown.payload.tool_uses.length]
         if (!shown || !use) return
-        const input_hash = deed.hash === 'right' ? use.input_hash : hashInput(use.name, { n: -1 })
-        const updated = deed.change && deed.allow ? { updated_input: { n: 1000 } } : {}
-        const behavior = deed.allow ? 'allow' : 'deny'
+        const input_hash = action.hash === 'right' ? use.input_hash : hashInput(use.name, { n: -1 })
+        const updated = action.change && action.allow ? { updated_input: { n: 1000 } } : {}
+        const behavior = action.allow ? 'allow' : 'deny'
         return await approvals.decide(shown.request_id, [
           { tool_use_id: use.tool_use_id, input_hash, behavior, ...updated },
         ])

@@ -8,7 +8,7 @@ import { createAskUserQuestion } from '../../../src/tools/ask-user-question.ts'
 import type { Tool } from '../../../src/tools/tool.ts'
 import type { Bench } from '../fixtures.ts'
 import { call, eventsOf, only, openStorage, setBench, tool, userText } from '../fixtures.ts'
-import { askCall } from '../deeds.ts'
+import { askCall } from '../actions.ts'
 import { mortalStore } from '../mortal-store.ts'
 import { answersIn, approvalsOf, openedIn, questionsOf } from '../../support/answering.ts'
 

@@ -448,13 +448,13 @@ describe('a start of the server', () => {
 })
 
 /** Whatever clients, or bad luck, may do. */
-type Deed =
+type Action =
   | { kind: 'ask'; calls: number }
   | { kind: 'tick' | 'pause' | 'interrupt' | 'run' | 'crash' | 'stop' | 'rest' }
   | { kind: 'say'; run: boolean }
   | { kind: 'cancel'; which: number }
 
-const deeds = fc.array(
+const actions = fc.array(
   fc.oneof(
     { weight: 5, arbitrary: fc.record({ kind: fc.constant('ask' as const), calls: fc.nat(2) }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('run', 'pause', 'interrupt', 'rest', 'rest', 'tick') }) },
@@ -463,7 +463,7 @@ const deeds = fc.array(
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('cancel' as const), which: fc.nat(3) }) },
   ),
   { minLength: 4, maxLength: 14 },
-) as fc.Arbitrary<Deed[]>
+) as fc.Arbitrary<Action[]>
 
 /** As many calls as the last message of a user asks for, then an end. */
 const OBEDIENT: Script = ({ body }) => {
@@ -476,7 +476,7 @@ const OBEDIENT: Script = ({ body }) => {
 test('property: whatever is done in whatever order, every task ends exactly once, and the agent does one at a time', async () => {
   let ended = 0
   await fc.assert(
-    fc.asyncProperty(deeds, async (plan) => {
+    fc.asyncProperty(actions, async (plan) => {
       const nap = tool('Nap', async (_, { signal }) => {
         await takeTime(4, signal)
         return { output: 'slept' }
@@ -484,9 +484,9 @@ test('property: whatever is done in whatever order, every task ends exactly once
       const { bench, crash } = await setMortal({ script: OBEDIENT, tools: [nap] })
       await using _ = bench
       const { id } = await bench.converse()
-      for (const deed of plan)
+      for (const action of plan)
         await carryOut(
-          deed,
+          action,
           () => bench.manager.open(id),
           crash,
           () => bench.restart(),
@@ -504,30 +504,30 @@ test('property: whatever is done in whatever order, every task ends exactly once
 })
 
 async function carryOut(
-  deed: Deed,
+  action: Action,
   open: () => Promise<Conversation>,
   crash: () => Promise<void>,
   restart: () => Promise<void>,
 ): Promise<void> {
   const conversation = await open()
   const act = async () => {
-    switch (deed.kind) {
+    switch (action.kind) {
       case 'ask':
-        return await conversation.tasks.post({ title: 'ask', runnable: agentRun(`calls: ${deed.calls}`) })
+        return await conversation.tasks.post({ title: 'ask', runnable: agentRun(`calls: ${action.calls}`) })
       case 'tick':
         return await conversation.tasks.post({ title: 'tick', runnable: ticker(2) })
       case 'say':
-        return await conversation.post(userText('calls: 1', deed.run))
+        return await conversation.post(userText('calls: 1', action.run))
       case 'run':
         return await conversation.run()
       case 'pause':
       case 'interrupt':
-        return await conversation.pause({ interrupt: deed.kind === 'interrupt' })
+        return await conversation.pause({ interrupt: action.kind === 'interrupt' })
       case 'rest':
         return await takeTime(15)
       case 'cancel': {
         const { items } = await conversation.tasks.list(list({ order: 'asc' }))
-        const task = items[deed.which]
+        const task = items[action.which]
         return task && (await conversation.tasks.cancel(task.id))
       }
       case 'crash':

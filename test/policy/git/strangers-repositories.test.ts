@@ -133,7 +133,7 @@ test('a line that starts git often reads the repository once', () => {
   })
   const line = readCommandLine('git status; '.repeat(200), { parser, cwd: plain, homes: [] })
   const rules = { mode: 'plan', confirmation: false, rules: ruleSetOf(PermissionRules.parse({})) } as const
-  const question = { tool: 'Bash', deed: { kind: 'command', line }, places } as const
+  const question = { tool: 'Bash', action: { kind: 'command', line }, places } as const
   expect(decide(question, rules, { approved: false })).toEqual({ behavior: 'allow' })
   expect(reads).toBe(1)
 })

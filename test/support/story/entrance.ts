@@ -1,4 +1,4 @@
-/** A way to use the product, as the one story needs it. Each deed waits until it is possible, and for nothing else. */
+/** A way to use the product, as the one story needs it. Each action waits until it is possible, and for nothing else. */
 import type { Event } from '../../../src/contract/events/event.ts'
 
 export type Entrance = AsyncDisposable & {

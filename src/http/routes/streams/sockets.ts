@@ -13,7 +13,7 @@ import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
 import { accessOf } from '../../guards/authorize.ts'
 import { createAs, hidingDeleted, ofProject } from '../../guards/limited-requests.ts'
-import { tellProblem } from '../../problem-handler.ts'
+import { problemFor } from '../../problem-handler.ts'
 import { idempotencyIn } from '../../idempotency-key.ts'
 import { logCommand } from '../../request-log.ts'
 import type { CommandDeps } from '../../socket/commands.ts'
@@ -105,7 +105,7 @@ async function talk(
       reached: (seq) => ({ type: 'reached', after_seq: seq }),
     })
   } catch (error) {
-    await endWithProblem(socket, tellProblem(error, request, await manager.redactFor(id)))
+    await endWithProblem(socket, problemFor(error, request, await manager.redactFor(id)))
   }
   await answering
   release()
@@ -122,16 +122,16 @@ async function answerAll(
   const keyed: CommandDeps['keyed'] = (key, route, body) => idempotencyIn(request, key, route, body)
   for await (const text of socket.frames) {
     const redact = await manager.redactFor(id)
-    const toProblem = (error: unknown) => tellProblem(error, request, redact)
+    const toProblem = (error: unknown) => problemFor(error, request, redact)
     const answer = await answerCommand(text, {
       access: accessOf(request),
       open: () => manager.open(id),
       keyed,
       toProblem,
     })
-    const told =
+    const outcome =
       answer.type === 'ack' ? { frame: answer.of, status: 200 } : { frame: undefined, status: PROBLEMS[answer.error] }
-    logCommand(request, { ...told, conversation_id: id })
+    logCommand(request, { ...outcome, conversation_id: id })
     await socket.send(answer)
   }
 }

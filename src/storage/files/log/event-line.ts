@@ -102,13 +102,13 @@ function standsAt(bytes: Buffer, at: number, wanted: Buffer): boolean {
 }
 
 /** True if the line was written together with the next one. `end` is the offset of its LF. */
-export function goesOn(bytes: Buffer, end: number): boolean {
+export function isJoined(bytes: Buffer, end: number): boolean {
   return bytes[end - 1] === SPACE
 }
 
 /** True if the line ends as an event does: a cheap check that it is complete. */
 export function endsWhole(bytes: Buffer, end: number): boolean {
-  return bytes[goesOn(bytes, end) ? end - 2 : end - 1] === CLOSING_BRACE
+  return bytes[isJoined(bytes, end) ? end - 2 : end - 1] === CLOSING_BRACE
 }
 
 /** Returns the header of a line after a full parse, which proves that all of it is valid. */
@@ -126,7 +126,7 @@ export function verifyLine(bytes: Buffer, start: number, end: number): EventHead
 
 /** Events of earlier versions are read as those of this one. */
 export function storedFromLine({ seq, type }: EventHeader, bytes: Buffer, start: number, end: number): StoredEvent {
-  const json = bytes.toString('utf8', start, goesOn(bytes, end) ? end - 1 : end)
+  const json = bytes.toString('utf8', start, isJoined(bytes, end) ? end - 1 : end)
   if (!isEarlier(type)) return new StoredLine(seq, type, json)
   const event = currentOf(seq, parse(seq, json))
   return new StoredLine(seq, String(event['type']), JSON.stringify(event))

@@ -43,7 +43,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   // holder, and per conversation that happens strictly in turn.
   const current = new Map<string, JsonlLog>()
   const turns = new Queue({ perKey: 1 })
-  const inTurn = <T>(key: string, work: () => Promise<T>) => turns.run(work, { key })
+  const enqueue = <T>(key: string, work: () => Promise<T>) => turns.run(work, { key })
   let lastEpoch = 0
   // Many creates at the same time wait for the same directory.
   const syncNames = shareNext(() => syncDirectory(directory))
@@ -64,7 +64,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   return {
     async create(conversationId, beside) {
       requireUuid(conversationId)
-      return await inTurn(conversationId, async () => {
+      return await enqueue(conversationId, async () => {
         const { path, file, index } = fileOf(conversationId)
         await createFile(file, path, { beside, syncNames, directory }).catch(refuseCreation)
         return take(conversationId, file, index, { last: undefined, end: 0 })
@@ -73,7 +73,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
 
     async copy(conversationId, events, ending) {
       requireUuid(conversationId)
-      return await inTurn(conversationId, async () => {
+      return await enqueue(conversationId, async () => {
         const { path, file, index } = fileOf(conversationId)
         if (await exists(path)) refuseCreation(Object.assign(new Error(`${path} exists`), { code: 'EEXIST' }))
         await makeDirectories(dirname(path), 0o700)
@@ -85,7 +85,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
 
     async open(conversationId) {
       requireUuid(conversationId)
-      return await inTurn(conversationId, async () => {
+      return await enqueue(conversationId, async () => {
         await current.get(conversationId)?.retire('fenced')
         const { path, file, index } = fileOf(conversationId)
         try {
@@ -100,7 +100,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
 
     async view(conversationId) {
       requireUuid(conversationId)
-      return await inTurn(conversationId, async () => {
+      return await enqueue(conversationId, async () => {
         const writer = current.get(conversationId)
         // A log that is being closed is there until its last events are written.
         return writer && (await writer.isReadable()) ? viewOf(writer) : await viewFile(fileOf(conversationId))
@@ -109,7 +109,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
 
     async delete(conversationId) {
       requireUuid(conversationId)
-      await inTurn(conversationId, async () => {
+      await enqueue(conversationId, async () => {
         await current.get(conversationId)?.retire('deleted')
         current.delete(conversationId)
         await removeFiles(join(directory, conversationId))

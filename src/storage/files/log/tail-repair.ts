@@ -1,7 +1,7 @@
 /** Finds the valid end of a log whose last write may have been interrupted, and cuts off the rest. */
 import { Problem } from '../../../contract/problem.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
-import { LF, goesOn, verifyLine } from './event-line.ts'
+import { LF, isJoined, verifyLine } from './event-line.ts'
 import { replaceFile } from '../../../lib/durable-file.ts'
 import { blocksBackward } from './line-blocks.ts'
 import type { Source } from './line-blocks.ts'
@@ -28,11 +28,11 @@ export async function findTail(source: Source, size: number): Promise<Tail> {
     for (let i = starts.length - 1; i >= 0; i--) {
       // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
       const [start, end] = [starts[i]!, ends[i]!]
-      if (found && !goesOn(bytes, end) && !hasZeros(bytes, start, end)) break walk
+      if (found && !isJoined(bytes, end) && !hasZeros(bytes, start, end)) break walk
       const header = verifyLine(bytes, start, end)
       if (found === undefined) {
         // Without its last line a write is not complete, whatever else of it is present.
-        const isLastOfWrite = header !== undefined && !goesOn(bytes, end)
+        const isLastOfWrite = header !== undefined && !isJoined(bytes, end)
         if (isLastOfWrite) found = { last: header, end: offset + end + 1, firstSeq: header.seq }
       } else if (header && header.seq === found.firstSeq - 1) {
         found.firstSeq = header.seq

@@ -6,7 +6,7 @@ import { userText } from './fixtures.ts'
 import { approvalsOf, questionsOf } from '../support/answering.ts'
 import { takeTime } from '../support/take-time.ts'
 
-export type Deed =
+export type Action =
   | { kind: 'say'; run: boolean }
   | { kind: 'pause'; interrupt: boolean }
   | { kind: 'mode'; on: boolean }
@@ -16,7 +16,7 @@ export type Deed =
   | { kind: 'run' | 'reject' | 'approve' | 'task' | 'cancel' }
 
 /** Each with how often it is chosen. */
-export const DEEDS: { weight: number; arbitrary: fc.Arbitrary<Deed> }[] = [
+export const ACTIONS: { weight: number; arbitrary: fc.Arbitrary<Action> }[] = [
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('say' as const), run: fc.boolean() }) },
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('pause' as const), interrupt: fc.boolean() }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('mode' as const), on: fc.boolean() }) },
@@ -28,19 +28,19 @@ export const DEEDS: { weight: number; arbitrary: fc.Arbitrary<Deed> }[] = [
 ]
 
 /** Throws the `Problem` it is refused with. */
-export async function carryOut(conversation: Conversation, deed: Deed): Promise<unknown> {
+export async function carryOut(conversation: Conversation, action: Action): Promise<unknown> {
   const { tasks } = conversation
   const [approvals, questions] = [approvalsOf(conversation), questionsOf(conversation)]
   const [request] = approvals.pending().items
-  switch (deed.kind) {
+  switch (action.kind) {
     case 'say':
-      return await conversation.post(userText('do not', deed.run))
+      return await conversation.post(userText('do not', action.run))
     case 'pause':
-      return await conversation.pause({ interrupt: deed.interrupt })
+      return await conversation.pause({ interrupt: action.interrupt })
     case 'mode':
-      return await conversation.setConfirmation(deed.on)
+      return await conversation.setConfirmation(action.on)
     case 'wait':
-      return await takeTime(deed.ms)
+      return await takeTime(action.ms)
     case 'run':
       return await conversation.run()
     case 'approve':
@@ -56,14 +56,14 @@ export async function carryOut(conversation: Conversation, deed: Deed): Promise<
       return await tasks.cancel(conversation.state.tasks[0]?.id ?? uuid7())
     case 'answer': {
       const { items } = questions.pending()
-      const question = items[deed.question % Math.max(items.length, 1)]
+      const question = items[action.question % Math.max(items.length, 1)]
       return question && (await questions.answer(question.question_id, { '0': 'Yes' }))
     }
     case 'decide': {
-      const use = request?.tool_uses[deed.use % request.tool_uses.length]
+      const use = request?.tool_uses[action.use % request.tool_uses.length]
       if (!request || !use) return undefined
       const { tool_use_id, input_hash } = use
-      const behavior = deed.allow ? 'allow' : 'deny'
+      const behavior = action.allow ? 'allow' : 'deny'
       return await approvals.decide(request.request_id, [{ tool_use_id, input_hash, behavior }])
     }
   }

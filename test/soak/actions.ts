@@ -1,10 +1,10 @@
-/** What clients do in a soak, each deed with how often it is chosen. */
+/** What clients do in a soak, each action with how often it is chosen. */
 import { join } from 'node:path'
 import { planText } from './random-turns.ts'
 import type { Answer, World } from './world.ts'
 import { POPULATION } from './world.ts'
 
-type Deed = (world: World, id: string) => Promise<unknown>
+type Action = (world: World, id: string) => Promise<unknown>
 
 /** Chooses one and does it. */
 export async function doSomething(world: World): Promise<void> {
@@ -45,19 +45,19 @@ async function replace(world: World): Promise<void> {
   await create(world)
 }
 
-const fork: Deed = async (world, id) => {
+const fork: Action = async (world, id) => {
   const { status, body } = await world.request('POST', `/conversations/${id}/fork`, {})
   if (status === 201) world.ids.add(body.id)
   await replace(world)
 }
 
 const ask =
-  (path: string): Deed =>
+  (path: string): Action =>
   (world, id) =>
     world.request('GET', `/conversations/${id}${path}`)
 
 const post =
-  (path: string, bodyOf: (world: World) => unknown = () => ({})): Deed =>
+  (path: string, bodyOf: (world: World) => unknown = () => ({})): Action =>
   (world, id) =>
     world.request('POST', `/conversations/${id}${path}`, bodyOf(world))
 
@@ -68,7 +68,7 @@ type Item = any // eslint-disable-line typescript/no-explicit-any
 
 /** Does something with one of the items of a list. */
 const withOne =
-  (list: string, act: (world: World, base: string, item: Item) => Promise<unknown>): Deed =>
+  (list: string, act: (world: World, base: string, item: Item) => Promise<unknown>): Action =>
   async (world, id) => {
     const { status, body }: Answer = await world.request('GET', `/conversations/${id}${list}`)
     if (status !== 200 || body.items.length === 0) return
@@ -106,18 +106,18 @@ const endCommand = withOne('/commands', (world, base, command) =>
   world.request('DELETE', `${base}/commands/${command.id}`),
 )
 
-const putFile: Deed = (world, id) => {
+const putFile: Action = (world, id) => {
   const { random } = world
   const content = Buffer.alloc(random.below(64 * 1024), random.below(256))
   return world.request('PUT', `/conversations/${id}/files/up-${random.below(5)}`, content)
 }
 
-const putSecret: Deed = (world, id) => {
+const putSecret: Action = (world, id) => {
   const secrets = { TOKEN: `secret-value-${world.random.below(1e9)}` }
   return world.request('PUT', `/conversations/${id}/secrets`, { secrets })
 }
 
-const addCallback: Deed = async (world, id) => {
+const addCallback: Action = async (world, id) => {
   const { body } = await world.request('GET', `/conversations/${id}/callbacks`)
   if (body?.items?.length < 2) await world.request('POST', `/conversations/${id}/callbacks`, { url: world.receiverUrl })
 }
@@ -133,7 +133,7 @@ const changeCallback = withOne('/callbacks', async (world, base, { id }) => {
   await world.random.pick(changes)()
 })
 
-const configure: Deed = (world, id) =>
+const configure: Action = (world, id) =>
   world.request('PUT', `/conversations/${id}/config`, {
     title: `Number ${world.random.below(100)}`,
     max_iteration_per_run: 5 + world.random.below(20),
@@ -151,7 +151,7 @@ const postTask = post('/tasks', ({ random }) => ({
 const cancelTask = withOne('/tasks', (world, base, task) => world.request('DELETE', `${base}/tasks/${task.id}`))
 
 /** Each with its weight. */
-const DEEDS: readonly (readonly [number, Deed])[] = [
+const ACTIONS: readonly (readonly [number, Action])[] = [
   [6, replace],
   [1, fork],
   [12, say(true)],
@@ -191,4 +191,4 @@ const DEEDS: readonly (readonly [number, Deed])[] = [
   [1, (world) => world.request('GET', '/conversations/count')],
 ]
 
-const CHOICES = DEEDS.flatMap(([weight, deed]) => Array.from({ length: weight }, () => deed))
+const CHOICES = ACTIONS.flatMap(([weight, action]) => Array.from({ length: weight }, () => action))
