@@ -1,6 +1,7 @@
 /** What a server does with its storage until it is killed, and what must be there afterwards. */
 import { writeSync } from 'node:fs'
 import { expect } from 'vitest'
+import { Problem } from '../../src/contract/problem.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { append, message, readAll } from '../events/fixtures.ts'
@@ -48,6 +49,7 @@ export async function work(storage: Storage): Promise<never> {
 export async function expectAll(storage: Storage, output: string): Promise<Record<Step, number>> {
   const lines = output.split('\n').slice(0, -1)
   const all = lines.map((line) => JSON.parse(line) as Acknowledged)
+  const acknowledged = new Set(all.map(({ id }) => id))
   const deleted = new Set(await storage.deletions.ids())
   const [active, due] = [new Set(await storage.active.ids()), new Set(await storage.due.ids())]
   const counts = { made: 0, active: 0, due: 0, secrets: 0, callbacks: 0, command: 0, deleted: 0 }
@@ -68,13 +70,24 @@ export async function expectAll(storage: Storage, output: string): Promise<Recor
     const own = storage.conversation(id)
     const callbacks = await own.callbacks.read()
     if (callbacks !== undefined) expect(nOf(callbacks)).toBeGreaterThan(0)
-    // Encrypted with a key that the next process has, or not there yet.
-    await own.readSecrets()
+    // Encrypted with a key that the next process has. Without an event the creation was cut off, maybe in this file.
+    if (acknowledged.has(id) || (await hasEvents(storage, id))) await own.readSecrets()
   }
   expect((await storage.deletions.keys(0)).map(({ id }) => id).toSorted()).toEqual(
     expect.arrayContaining([...deleted].toSorted()),
   )
   return counts
+}
+
+/** A server removes what has no events when it starts. */
+async function hasEvents(storage: Storage, id: string): Promise<boolean> {
+  try {
+    await using view = await storage.view(id)
+    return view.head > 0
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'conversation_not_found') return false
+    throw error
+  }
 }
 
 async function messagesOf(storage: Storage, id: string): Promise<number> {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 import { subscribe } from '../support/stream.ts'
 
@@ -93,7 +93,8 @@ test('SIGTERM in the middle of a run pauses it, ends its command, flushes, and e
   const id = await stage.create()
   const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
   await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'start' }, run: true })
-  await stream.until(({ event }) => event === 'ToolUse')
+  // A call that has not begun stays open without a result.
+  await vi.waitFor(() => promisify(execFile)('pgrep', ['-f', 'sleep 987654321']), { timeout: 10_000 })
 
   expect(await server.stop('SIGTERM')).toBe(0)
   await stream.ended
