@@ -88,7 +88,11 @@ test('the agent is steered over the socket: approve by hash, run, pause; each fr
     { kind: 'network', behavior: 'deny' },
   ]
   for (const given of ofOtherKinds)
-    expect(await answer(given)).toMatchObject({ type: 'problem', error: 'request_not_found' })
+    expect(await answer(given)).toMatchObject({ type: 'problem', error: 'invalid_request' })
+  expect(await ask({ type: 'answer', request_id: task_id, answer: ofOtherKinds[0] })).toMatchObject({
+    type: 'problem',
+    error: 'request_not_found',
+  })
 
   // A key is good for a message whichever way it is sent again.
   const message = { message: { role: 'user', content: 'only once' } }
