@@ -134,7 +134,13 @@ test('a secret that a server sends back is redacted in its errors, however it is
 test('a server shows one form at a time, and the others are declined', async () => {
   const id = await program('plain')
   expect((await resultOf(id, 'mcp__odd__asks')).output).toContain('39 were declined')
-  expect(await stage.events(id, 'types=RequestOpened')).toMatchObject([{ kind: 'elicitation' }])
+  const ofForms = await stage.events(id, 'types=RequestOpened,RequestClosed,ToolResult')
+  expect(ofForms, 'the form ends with the call, which did not wait for it').toMatchObject([
+    { type: 'RequestOpened', kind: 'elicitation' },
+    { type: 'RequestClosed', reason: 'interrupted' },
+    { type: 'ToolResult' },
+  ])
+  expect((await server.call('GET', `/conversations/${id}/requests`)).body).toMatchObject({ items: [] })
 })
 
 test('any number of reconnects at the same time is one connection', async () => {

@@ -58,6 +58,11 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
     if (!closed) return 'unknown'
     const [stored] = closed.answers
     if (!stored) return 'none'
-    return canonicalJson(stored.answer) === canonicalJson({ output, is_error }) ? 'same' : 'other'
+    const earlier = this.redact({
+      kind: 'client_tool',
+      is_error: stored.answer.is_error,
+      output: stored.answer.output ?? null,
+    })
+    return canonicalJson(earlier) === canonicalJson({ kind: 'client_tool', output, is_error }) ? 'same' : 'other'
   }
 }

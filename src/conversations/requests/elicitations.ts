@@ -50,7 +50,9 @@ export class Elicitations implements RequestHandler<'elicitation'> {
     const closed = await findClosed(this.#deps.log, 'elicitation', requestId)
     if (!closed) return 'unknown'
     const [earlier] = closed.answers
-    return earlier ? sameAnswers(closed.opened.payload.questions, answers, earlier.answer.answers) : 'none'
+    return earlier
+      ? sameAnswers(closed.opened.payload.questions, answers, redactAnswers(earlier.answer.answers, this.#deps.redact))
+      : 'none'
   }
 }
 

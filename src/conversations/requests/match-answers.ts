@@ -32,10 +32,11 @@ export function matched(questions: readonly AskedQuestion[], given: AnswerQuesti
 export function sameAnswers(
   questions: readonly AskedQuestion[],
   given: AnswerQuestion['answers'],
-  stored: Answers,
+  stored: AnswerQuestion['answers'],
 ): 'same' | 'other' {
-  const answers = matchAnswers(questions, given)
-  return !(answers instanceof Problem) && canonicalJson(answers) === canonicalJson(stored) ? 'same' : 'other'
+  const [answers, earlier] = [matchAnswers(questions, given), matchAnswers(questions, stored)]
+  if (answers instanceof Problem || earlier instanceof Problem) return 'other'
+  return canonicalJson(answers) === canonicalJson(earlier) ? 'same' : 'other'
 }
 
 /** Secrets are replaced in what the user wrote; the questions are named as they are stored. */

@@ -44,9 +44,16 @@ export class Permissions implements RequestHandler<'permission'> {
     return permissionRequests(this.#deps.state.current)
   }
 
+  /** Ids and hashes are compared, and not stored before they are found: a secret may be a part of one. */
   redact({ kind, decisions }: Answer): Answer {
+    const { redact } = this.#deps
+    const redacted = decisions.map(({ updated_input, message, ...decision }) => ({
+      ...decision,
+      ...(updated_input !== undefined && { updated_input: mapStrings(updated_input, redact) }),
+      ...(message !== undefined && { message: redact(message) }),
+    }))
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-    return { kind, decisions: mapStrings(decisions, this.#deps.redact) as ToolDecision[] }
+    return { kind, decisions: redacted as ToolDecision[] }
   }
 
   /** Decides calls by id and content. The same decision again changes nothing. */
@@ -64,7 +71,9 @@ export class Permissions implements RequestHandler<'permission'> {
   async compare(requestId: string, { decisions }: Answer): Promise<EarlierAnswer> {
     const closed = await findClosed(this.#deps.log, 'permission', requestId)
     if (!closed) return 'unknown'
-    const compared = repeats(closed.opened, closed.answers, decisions)
+    const { kind } = closed.opened
+    const answers = closed.answers.map((each) => ({ ...each, answer: this.redact({ kind, ...each.answer }) }))
+    const compared = repeats(closed.opened, answers, decisions)
     if (compared instanceof Problem) throw compared
     return compared
   }

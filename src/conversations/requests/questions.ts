@@ -55,6 +55,8 @@ export class Questions implements RequestHandler<'question'> {
     const closed = await findClosed(this.#deps.log, 'question', questionId)
     if (!closed) return 'unknown'
     const [earlier] = closed.answers
-    return earlier ? sameAnswers(closed.opened.payload.questions, given, earlier.answer.answers) : 'none'
+    return earlier
+      ? sameAnswers(closed.opened.payload.questions, given, redactAnswers(earlier.answer.answers, this.#deps.redact))
+      : 'none'
   }
 }

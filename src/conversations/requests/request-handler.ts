@@ -15,7 +15,10 @@ export interface RequestHandler<K extends RequestKind> {
    * request still waits then. `keyName`: the API key of the client.
    */
   answer(requestId: string, answer: AnswerOf<K>, keyName: string | undefined): Promise<boolean>
-  /** For a request that is not open. Throws a `Problem` for an answer that cannot be compared. */
+  /**
+   * For a request that is not open. Secrets that came after the earlier answer are replaced in both. Throws a `Problem`
+   * for an answer that cannot be compared.
+   */
   compare(requestId: string, answer: AnswerOf<K>): Promise<EarlierAnswer>
 }
 

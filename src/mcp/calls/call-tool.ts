@@ -35,7 +35,7 @@ export async function callServer(
   const { session, name, server } = connection
   if (!session) return failure('failed', notConnected(connection))
   const timeout = server.timeout ?? DEFAULT_TIMEOUT_S
-  using call = new LiveCall(context, timeout * 1000, show)
+  await using call = new LiveCall(context, timeout * 1000, show)
   try {
     return await work(session, call)
   } catch (error) {

@@ -14,16 +14,18 @@ const MAX_FORMS = 20
 
 export type LiveCallContext = Pick<ToolContext, 'toolUseId' | 'signal' | 'elicit' | 'onOutput'>
 
-export class LiveCall implements Disposable {
+export class LiveCall implements AsyncDisposable {
   readonly #context: LiveCallContext
   readonly #show: ShowText
   readonly #abort = new AbortController()
   readonly #onAbort = () => this.#abort.abort(this.#context.signal.reason)
+  readonly #over = new AbortController()
   #timer: NodeJS.Timeout | undefined
   #leftMs: number
   #since = 0
   #forms = 0
-  #isAsking = false
+  /** Settles when the form that is shown now has ended. */
+  #form: Promise<unknown> | undefined
   #shownChars = 0
   #shownAt = -Infinity
   #isOver = false
@@ -48,13 +50,14 @@ export class LiveCall implements Disposable {
 
   /** Shows a form of the server to the user: one at a time, and not any number. Undefined if it may not be shown. */
   async showForm<T>(work: () => Promise<T>): Promise<T | undefined> {
-    if (this.#isAsking || this.#forms >= MAX_FORMS) return undefined
-    this.#isAsking = true
+    if (this.#isOver || this.#form || this.#forms >= MAX_FORMS) return undefined
     this.#forms++
+    const form = work()
+    this.#form = form.catch(() => {})
     try {
-      return await work()
+      return await form
     } finally {
-      this.#isAsking = false
+      this.#form = undefined
     }
   }
 
@@ -65,7 +68,7 @@ export class LiveCall implements Disposable {
   ): Promise<Record<string, string[]> | undefined> {
     clearTimeout(this.#timer)
     this.#leftMs -= performance.now() - this.#since
-    const either = AbortSignal.any([this.signal, signal])
+    const either = AbortSignal.any([this.signal, this.#over.signal, signal])
     try {
       return await this.#context.elicit({ toolUseId: this.#context.toolUseId, ...asked, signal: either })
     } finally {
@@ -81,12 +84,15 @@ export class LiveCall implements Disposable {
     const line = `${message === undefined ? amount : `${amount}: ${this.#show(message, MAX_LINE_CHARS)}`}\n`
     this.#shownChars += line.length
     this.#context.onOutput('stdout', line)
-  };
+  }
 
-  [Symbol.dispose](): void {
+  /** A server may end the call without waiting for the answer to its form: the form ends first, and then the call. */
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true
     clearTimeout(this.#timer)
     this.#context.signal.removeEventListener('abort', this.#onAbort)
+    this.#over.abort(new Error('The call has ended.'))
+    await this.#form
   }
 
   #watch(): void {
