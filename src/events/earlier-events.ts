@@ -29,7 +29,7 @@ export const currentTypes = (types: readonly string[]): string[] => [
   ...new Set(types.flatMap((type) => (isEarlier(type) ? (BECOMES[type] ?? []) : [type]))),
 ]
 
-/** Returns the event with its fields in the order of a log. `isEarlier` is true for its type. */
+/** Returns the event with its fields in the order of a log. `isEarlier` is true for its type. Throws if it is malformed. */
 export function currentEvent({ seq, type, id, timestamp, source, conversation_id, ...rest }: Fields): Fields {
   const { version: _, run_id, parent_tool_use_id, agent_name, ...own } = rest
   const [name, fields] = translate(String(type), { ...own, id, conversation_id })
@@ -41,11 +41,13 @@ export function currentEvent({ seq, type, id, timestamp, source, conversation_id
 function translate(type: string, event: Fields): readonly [type: string, fields: Fields] {
   switch (type) {
     case 'PermissionRequest':
-      return opened('permission', event['request_id'], callsOf(event['tool_uses']), { tool_uses: event['tool_uses'] })
+      return permissionRequest(event)
     case 'PermissionDecision':
       return decision(event)
     case 'UserQuestion':
-      return opened('question', event['question_id'], [event['tool_use_id']], { questions: event['questions'] })
+      return opened('question', event['question_id'], [event['tool_use_id']], {
+        questions: listIn(event, 'questions'),
+      })
     case 'UserAnswer':
       return answered('question', event['question_id'], [], { answers: event['answers'] })
     case 'ClientToolCall': {
@@ -62,6 +64,12 @@ function translate(type: string, event: Fields): readonly [type: string, fields:
     default:
       return networkDecision(event)
   }
+}
+
+function permissionRequest(event: Fields): readonly [string, Fields] {
+  const tool_uses = listIn(event, 'tool_uses')
+  const ids = tool_uses.map(({ tool_use_id }) => tool_use_id)
+  return opened('permission', event['request_id'], ids, { tool_uses })
 }
 
 function decision({ request_id, decided_by, ...made }: Fields): readonly [string, Fields] {
@@ -87,9 +95,10 @@ function reasonIn(message: unknown): string {
 }
 
 function networkDecision({ request_id, behavior, decided_by }: Fields): readonly [string, Fields] {
-  return decided_by === 'user' || decided_by === 'policy'
-    ? answered('network', request_id, [], { behavior }, decided_by)
-    : closed('network', request_id, [], decided_by)
+  if (decided_by === 'user' || decided_by === 'policy')
+    return answered('network', request_id, [], { behavior }, decided_by)
+  if (decided_by !== 'timeout' && decided_by !== 'server_restart') throw new TypeError('decided_by is not known.')
+  return closed('network', request_id, [], decided_by)
 }
 
 const opened = (kind: string, request_id: unknown, tool_use_ids: readonly unknown[], payload: Fields) =>
@@ -111,9 +120,14 @@ const closed = (
   message?: unknown,
 ) => ['RequestClosed', { kind, request_id, tool_use_ids, reason, ...(message !== undefined && { message }) }] as const
 
-const callsOf = (calls: unknown): unknown[] =>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as it was checked when it was written
-  Array.isArray(calls) ? (calls as Fields[]).map(({ tool_use_id }) => tool_use_id) : []
+/** Logs are read again and again: only what the readers of events cannot do without is checked. */
+function listIn(event: Fields, name: string): readonly Fields[] {
+  const list = event[name]
+  const isList = Array.isArray(list) && list.every((item) => typeof item === 'object' && item !== null)
+  if (!isList) throw new TypeError(`${name} is not a list of objects.`)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked above
+  return list as Fields[]
+}
 
 /** Calls of client tools had no request: the same id for the call and for its result. */
 function requestOfCall({ conversation_id, tool_use_id }: Fields): string {

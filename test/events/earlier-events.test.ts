@@ -71,6 +71,15 @@ describe('an event of an earlier version', () => {
     expect(current(event)).toMatchObject({ kind: 'network', request_id: REQUEST, ...expected })
   })
 
+  test.each([
+    [{ type: 'PermissionRequest', request_id: REQUEST, tool_uses: null }, /tool_uses/],
+    [{ type: 'PermissionRequest', request_id: REQUEST, tool_uses: ['a'] }, /tool_uses/],
+    [{ type: 'UserQuestion', question_id: REQUEST, tool_use_id: 'a' }, /questions/],
+    [{ type: 'NetworkDecision', request_id: REQUEST, behavior: 'deny', decided_by: 'nobody' }, /decided_by/],
+  ])('that is malformed is refused: %j', (event, fault) => {
+    expect(() => currentEvent({ ...ENVELOPE, source: 'environment', ...event })).toThrow(fault)
+  })
+
   test('keeps its run and its subagent', () => {
     const of = { run_id: REQUEST, parent_tool_use_id: 'task', agent_name: 'helper' }
     const event = {
