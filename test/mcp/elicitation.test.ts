@@ -64,6 +64,13 @@ test('each type of field has its form, in several questions when there are many'
   expect(asked[0]!.question).toBe('The MCP server s asks: Please.\nYour name [name]')
 })
 
+test('a value with the name of the refusal cannot be chosen', async () => {
+  const properties = { how: { type: 'array', items: { type: 'string', enum: ['x', 'Decline'] } } }
+  const { answer, asked } = await fill({ type: 'object', properties }, { how: ['x'] })
+  expect(asked[0]!.options.map(({ label }) => label)).toEqual(['x', 'Decline'])
+  expect(answer).toEqual({ action: 'accept', content: { how: ['x'] } })
+})
+
 describe('no content is made up', () => {
   test.each([
     ['the user declines', schema, { name: ['Decline'] }, 'decline'],

@@ -70,8 +70,9 @@ const asText = (value: unknown): string | undefined => (typeof value === 'string
 function readFields(schema: unknown, show: ShowText): readonly Field[] | undefined {
   const { properties, required } = asPlain(schema)
   const entries = Object.entries(asPlain(properties))
+  if (entries.length > MAX_FIELDS) return undefined
   const shown = new Set(entries.map(([name]) => show(name, MAX_NAME_CHARS)))
-  if (entries.length > MAX_FIELDS || shown.size < entries.length || shown.has('__proto__')) return undefined
+  if (shown.size < entries.length || shown.has('__proto__')) return undefined
   return entries.map(([name, property]) => {
     const { type, title, description, default: suggestion } = asPlain(property)
     const choices = choicesOf(property, show)
@@ -110,7 +111,7 @@ function choicesOf(property: unknown, show: ShowText): Field['choices'] {
   return found.slice(0, MAX_OPTIONS).flatMap(({ value, label = value }) => {
     if (value === undefined || label === undefined) return []
     const shown = show(label, MAX_LABEL_CHARS)
-    if (shown.trim() === '' || labels.has(shown)) return []
+    if (shown.trim() === '' || shown === DECLINE || labels.has(shown)) return []
     labels.add(shown)
     return [{ value, label: shown }]
   })
