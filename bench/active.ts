@@ -81,7 +81,7 @@ type Needs = {
   readonly descriptors: number
   readonly threads: number
   readonly processes: number
-  /** Of the processes below it, shared pages in parts. */
+  /** The memory of the processes below it, shared pages in parts. */
   readonly shellKilobytes: number
 }
 

@@ -77,7 +77,7 @@ async function writeLog(directory: string, conversationId: string, events: numbe
   await once(file, 'close')
 }
 
-/** Of sizes as they are in a real log: mostly short, now and then the output of a tool. */
+/** Returns an event; the sizes are like those in a real log: mostly short, now and then the output of a tool. */
 function draft(seq: number): EventDraft {
   if (seq % 20 !== 0) {
     const text = 'x'.repeat((seq * 7919) % 400)

@@ -53,7 +53,7 @@ function row(what: string, ms: number, bareMs: number): Row {
   return [what, rate(ms), `${(bareMs / ms).toFixed(2)} of a bare stream's ${rate(bareMs)}`]
 }
 
-/** Of a file without blocks on the disk: what is measured is the server. */
+/** Sends a file without blocks on the disk: what is measured is the server. */
 async function largeFile(url: string, path: string, pid: number): Promise<Row> {
   await using file = await open(path, 'w')
   await file.truncate(GIGABYTES * 1e9)

@@ -10,7 +10,7 @@ import { send } from './subjects.ts'
 import type { Row } from './table.ts'
 
 const CALLS = 64
-/** Of the arguments of one call: together just below the limit of an answer, 4 MiB. */
+/** The length of the arguments of one call: together just below the limit of an answer, 4 MiB. */
 const CHARS = 62_000
 /** In the arguments of all calls: just below the limit of an answer. */
 const VALUES = 99_000

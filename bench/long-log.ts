@@ -15,7 +15,7 @@ import type { Row } from './table.ts'
 import { median } from './table.ts'
 
 const LOG_BYTES = 100_000_000
-/** Of that is sent to the model; the rest is what clients and commands have left in the log. */
+/** The part that is sent to the model; the rest is what clients and commands have left in the log. */
 const SENT_BYTES = 1_000_000
 const ROUNDS = 5
 const TARGET_MS = 500

@@ -11,7 +11,7 @@ import { median } from './table.ts'
 
 const ROUNDS = 3
 const SESSION_EVENTS = 10_000
-/** Of the program with its session, above that of an empty Node process. */
+/** The memory of the program with its session, above that of an empty Node process. */
 const TARGET_MB = 150
 
 export async function benchSdk(): Promise<Row[]> {

@@ -146,7 +146,7 @@ export async function listen(url: string, onFrame: (frame: string) => void): Pro
 /** Hundredths of a second are what Linux counts in. */
 const TICK_MS = 10
 
-/** Of the process, of its children that have ended, and of those that live. */
+/** Returns the time of the process, of its children that have ended, and of those that live. */
 export function cpuMsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

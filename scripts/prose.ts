@@ -72,6 +72,8 @@ export const PHRASES: readonly Phrase[] = [
   { pattern: 'is no more', instead: 'has ended, is deleted' },
   { pattern: '(?:is|are) parted', instead: 'separated' },
   { pattern: 'hears?', instead: 'receives, is notified' },
+  // A comment begins with what it is about.
+  { pattern: '(?<=/\\*\\*\\s+(?:\\*\\s+)?)Of', instead: 'the length of, returns, true for' },
 ]
 
 const RULES = PHRASES.map(({ pattern, instead }) => ({

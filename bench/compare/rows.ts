@@ -146,7 +146,7 @@ async function get(url: string): Promise<void> {
   if (response.statusCode !== 200) throw new Error(`${url} was answered with ${response.statusCode}`)
 }
 
-/** Of a start with an empty data directory, and of what is resident once nothing more is done. */
+/** Measures a start with an empty data directory, and what is resident once nothing more is done. */
 async function startCosts(executable: string): Promise<Costs> {
   const home = await mkdtemp(join(tmpdir(), 'bench-start-'))
   const server = await startUntilCreated(home, { executable, port: await freePort() })

@@ -35,7 +35,7 @@ function stackFaults(pattern: AST.Pattern, flags: AST.Flags): string[] {
   return found
 }
 
-/** Of a text with a fixed length that captures nothing and has no alternatives, V8 keeps the first and the last turn. */
+/** Returns true for a text with a fixed length that captures nothing and has no alternatives: V8 keeps its first and its last turn. */
 function isOneText(element: AST.Element, flags: AST.Flags): boolean {
   switch (element.type) {
     case 'Character':

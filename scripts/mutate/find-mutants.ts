@@ -4,7 +4,7 @@ import type { Node } from './operators.ts'
 import { isNode, replacementsOf } from './operators.ts'
 
 export type Mutant = {
-  /** Of the file, a colon, and the number of the mutant in it. */
+  /** The file, a colon, and the number of the mutant in it. */
   readonly id: string
   /** From the root of the project. */
   readonly file: string

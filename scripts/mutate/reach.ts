@@ -8,7 +8,7 @@ import { LOADED, OWNER } from './switch.ts'
 /** What one run of a test file showed. */
 export type Reach = {
   readonly test: string
-  /** Of the text of the test file. */
+  /** The digest of the text of the test file. */
   readonly digest: string
   /** A test that fails without a mutant says nothing about one. */
   readonly passed: boolean

@@ -15,7 +15,7 @@ export function withSwitches(source: string, mutants: readonly Mutant[]): string
   return `${first}${rewrite(source, 0, source.length, outermostFirst(mutants))}\n;$loads(-1);`
 }
 
-/** Of the same range all come together, because the next one is in the other half of the choice. */
+/** Mutants of the same range come together, because the next one is in the other half of the choice. */
 function outermostFirst(mutants: readonly Mutant[]): readonly Mutant[] {
   return mutants.toSorted(({ target: one }, { target: other }) => one.start - other.start || other.end - one.end)
 }

@@ -81,7 +81,7 @@ const BY_OPERATION: Readonly<Record<string, Readonly<Record<string, readonly Hea
   putFile: { 200: ['ETag'], 201: ['ETag'] },
 }
 
-/** Of one response. */
+/** Returns the headers of one response. */
 export function headersOf(status: string, operationId: string): JsonObject {
   const names = ['x-request-id', ...(BY_STATUS[status] ?? []), ...(BY_OPERATION[operationId]?.[status] ?? [])]
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))

@@ -2,7 +2,7 @@
 import manifest from '../../package.json' with { type: 'json' }
 
 export type Entry = {
-  /** Of its module, without `.js`. */
+  /** The name of its module, without `.js`. */
   readonly name: string
   /** What is written after the name of the package to import it. */
   readonly path: '.' | './client'

@@ -27,7 +27,7 @@ export type AgentContext = Limited & {
   /** Decides the calls that have not begun, `next` last. To be awaited before `gate`. */
   readonly decideCalls: (next: readonly ToolCall[], signal: AbortSignal) => Promise<void>
   /**
-   * Of the calls that have not begun: which need a decision first, and which are denied. While one needs a decision, no
+   * Returns which of the calls that have not begun need a decision first, and which are denied. While one needs a decision, no
    * further call begins. Undefined if something has changed since `decideCalls`, or it was called with others than `next`.
    */
   readonly gate: (next: readonly ToolCall[]) => Gated | undefined

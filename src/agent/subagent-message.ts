@@ -3,7 +3,7 @@
 /** About 12,000 tokens: several such messages fit into one context. */
 const MAX_MESSAGE_CHARS = 50_000
 
-/** Of the characters that are kept, the part that comes from the beginning. */
+/** The part of the kept characters that comes from the beginning. */
 const HEAD_PART = 0.7
 
 export const isTooLong = (text: string): boolean => text.length > MAX_MESSAGE_CHARS

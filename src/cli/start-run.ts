@@ -9,7 +9,7 @@ type RunOptions = {
   readonly maxSteps: number | undefined
   /** `--tool-choice required`: an option of the run and not of the conversation, so that nothing of it is left after a crash. */
   readonly forcesTool: boolean
-  /** Of the message. */
+  /** The options of the message. */
   readonly options?: CallOptions
 }
 

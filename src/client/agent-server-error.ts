@@ -13,7 +13,7 @@ export type AgentServerErrorCode =
   | 'invalid_signature'
 
 type Options = {
-  /** Of the response; absent if there was none. */
+  /** The status of the response; absent if there was none. */
   readonly status?: number | undefined
   readonly details?: Record<string, unknown> | undefined
   readonly retryAfterMs?: number | undefined

@@ -132,9 +132,9 @@ type Issue = {
   readonly code?: string
   readonly path: readonly PropertyKey[]
   readonly message: string
-  /** Of `unrecognized_keys`. */
+  /** The keys of an issue `unrecognized_keys`. */
   readonly keys?: readonly string[]
-  /** Of `invalid_union`: what is wrong for each of its types. */
+  /** What is wrong for each type of an issue `invalid_union`. */
   readonly errors?: readonly (readonly Issue[])[]
 }
 
@@ -177,7 +177,7 @@ function unknownFields({ keys = [] }: Issue, fields: readonly string[]): string 
   return `has an unknown field; the fields are ${fields.join(', ')}`
 }
 
-/** Of a value that fits none of several types: what is wrong inside the type that it fits best, if that is known. */
+/** Returns what is wrong with a value that fits none of several types, inside the type that it fits best, if that is known. */
 function innermost(issue: Issue): Issue {
   const inner = issue.errors?.map(([first]) => first).find((first) => first !== undefined && first.path.length > 0)
   return inner ? innermost({ ...inner, path: [...issue.path, ...inner.path] }) : issue

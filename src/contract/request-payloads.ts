@@ -22,7 +22,7 @@ export const ClientToolPayload = z.object({
 
 export const NetworkPayload = z.object(NetworkTarget)
 
-/** Of every request, in events and in lists. */
+/** Fields of every request, in events and in lists. */
 export const OfRequest = {
   request_id: z.uuid(),
   deadline: z.iso.datetime().optional().describe('When it is closed without an answer. Absent: never.'),

@@ -49,7 +49,7 @@ export async function describeAgent({ settings, log, tools, mcpServers, ...inFor
   }
 }
 
-/** Of the configuration, and of clients. */
+/** Returns the hooks of the configuration and of clients. */
 const hooksOf = ({ hooks, client_hooks = {} }: Settings) => [
   hooks,
   ...Object.values(client_hooks).map((client) => client.hooks),

@@ -28,7 +28,7 @@ export type ToolParts = {
   readonly logger: Logger
   readonly log: Pick<EventLog, 'append' | 'ended' | 'publish' | 'subscribe'>
   readonly state: AgentView
-  /** Of the agent, and of those above it. */
+  /** The rules of the agent, and of those above it. */
   readonly rules: () => readonly GateRules[]
   readonly limits: ConversationLimits
   readonly workdir: () => string

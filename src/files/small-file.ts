@@ -91,7 +91,7 @@ function existsByName(path: string): boolean {
   }
 }
 
-/** By name: to open a device can have effects. */
+/** Refuses devices by their names: to open one can have effects. */
 function requireSuitable(path: string): void {
   const stats = statSync(path)
   // Reading a directory fails with a code that says so.

@@ -8,7 +8,7 @@ import { signWebhook } from '../security/webhook-signature.ts'
 import type { HookEnd } from './hook-answer.ts'
 import { readAnswer, UnreadableAnswer } from './hook-answer.ts'
 
-/** Of the hooks with one URL. */
+/** The credentials of all hooks with one URL. */
 export const HookCredentials = z.object({
   secret: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),

@@ -82,7 +82,7 @@ const ui = SwaggerUIBundle({
 })
 `
 
-/** Of the start page; the API's page has its own. */
+/** The style of the start page; the API's page has its own. */
 const STYLE = `body {
   max-width: 42rem;
   margin: 3rem auto;

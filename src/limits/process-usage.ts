@@ -25,7 +25,7 @@ export type ProcessSample = {
 
 export type ProcessSamples = ReadonlyMap<number, ProcessSample>
 
-/** Of the whole machine; an upper bound for every conversation. */
+/** The load of the whole machine: an upper bound for every conversation. */
 export type SystemLoad = { readonly threads: number; readonly usedMemoryBytes: number }
 
 export function readSystemLoad(): SystemLoad {

@@ -15,7 +15,7 @@ type Price = {
   readonly cacheWrite: number
 }
 
-/** Of a model at the given URL only: elsewhere the same name has another price. */
+/** The hosts whose prices are known: elsewhere the same name has another price. */
 const OPENAI = new URL(OPENAI_URL).hostname
 const ANTHROPIC = new URL(ANTHROPIC_URL).hostname
 

@@ -1,4 +1,4 @@
-/** Where the requests of a configuration go: its model first, and then its fallback models, at the same endpoint. */
+/** Finds where the requests of a configuration go: its model first, and then its fallback models, at the same endpoint. */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { Endpoint } from './endpoint.ts'
 import { endpointOf } from './endpoint.ts'

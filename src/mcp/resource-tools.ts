@@ -10,7 +10,7 @@ import { renderOptions } from './mcp-tools.ts'
 import type { Session } from './session.ts'
 import { renderResult, resourceText } from './tools/render-result.ts'
 
-/** Of one entry of a list, in characters. */
+/** The length of one entry of a list, in characters. */
 const MAX_ENTRY_CHARS = 1000
 
 const server = z.string().describe('The name of the MCP server.')

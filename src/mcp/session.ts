@@ -24,7 +24,7 @@ const CONNECT_MS = 60_000
 const LIST_MS = 30_000
 /** Pages of one list. A list of pages may never end. */
 const MAX_PAGES = 50
-/** Of one list as JSON: its pages are in memory together. */
+/** The length of one list as JSON: its pages are in memory together. */
 const MAX_LIST_CHARS = 16 * 1024 ** 2
 /** Longer than any call: the caller limits the time, as a question to the user does not count. */
 const NO_TIMEOUT_MS = MAX_TIMER_MS

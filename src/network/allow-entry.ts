@@ -5,7 +5,7 @@ import { parseHost, parsePort, splitPort } from './host.ts'
 export type AllowEntry = {
   readonly hosts:
     | { readonly kind: 'all' }
-    /** Of `*.example.org`: `.example.org`. */
+    /** The suffix of `*.example.org` is `.example.org`. */
     | { readonly kind: 'below'; readonly suffix: string }
     | Host
   readonly ports: 'web' | 'all' | number

@@ -112,7 +112,7 @@ function deepened(name: string, rest: readonly ShellWord[], named: readonly Comm
   return all.map((path) => ({ ...path, depth: isWriting ? CHANGES : isElsewhere ? BOTH : READS }))
 }
 
-/** Of scripts in arguments, such as `python3 -c "open('file')"`. */
+/** Splits scripts in arguments, such as `python3 -c "open('file')"`. */
 const SCRIPT = /[\s'"(){};|&<>`$,[\]]/
 const MAX_GUESSES = 300
 

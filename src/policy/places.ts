@@ -38,7 +38,7 @@ const MAX_FOLLOWED = 4000
 /** Directories whose entries are read. */
 const MAX_LISTED = 10
 
-/** Of one argument, in steps: it is joined with each directory that it may start at. */
+/** What one argument costs: it is joined with each directory that it may start at. */
 const STEPS_OF_A_PLACE = 20
 
 const ANYWHERE: PathParts = [undefined]
@@ -84,7 +84,7 @@ export class Places {
     }
   }
 
-  /** Of the paths that a tool has named. */
+  /** Returns the words of the paths that a tool has named. */
   wordsOf(paths: readonly string[]): readonly ShellWord[] {
     let words = this.#words.get(paths)
     if (!words) this.#words.set(paths, (words = paths.map(literalWord)))
@@ -183,7 +183,7 @@ export class Places {
     return cwds !== undefined && cwds.every((cwd) => this.#real(cwd) === this.#workdir)
   }
 
-  /** Of the workdir, where git is allowed to read. */
+  /** Why git may run a program in the workdir, where it is allowed to read. */
   get programOfGit(): string | undefined {
     // An index is long, and a line may start git many times.
     this.#git ??= { program: this.#options.programOfGit(this.#workdir) }

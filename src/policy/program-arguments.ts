@@ -55,7 +55,7 @@ function split(words: readonly ShellWord[]): readonly string[] {
 
 const baseOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
-/** Of one command, where it may begin. */
+/** Bounds for one command: where it may begin, and its words. */
 const MAX_PLACES = 20
 const MAX_WORDS = 50
 

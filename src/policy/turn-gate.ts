@@ -9,7 +9,7 @@ import type { GateRules, GatedCall } from './rules/gate-rules.ts'
 import type { CallVerdict, PermissionGate } from './permissions.ts'
 import { letsAllRun } from './permissions.ts'
 
-/** Of calls that have not begun: those that must be decided before any of them begins, and why others will not run. */
+/** Which calls must be decided before any of them begins, and why others will not run. */
 export type Gated = { readonly asks: readonly AskedToolUse[]; readonly denials: ReadonlyMap<string, string> }
 
 /** `calls` have not begun. A call must be allowed by each of the rules. */

@@ -48,9 +48,9 @@ export type LoadedProject = {
   readonly mode: PermissionMode | undefined
   /** For the system prompt. */
   readonly memory: readonly MemoryText[]
-  /** Of trusted files, with their secrets. */
+  /** The hooks of trusted files, with their secrets. */
   readonly hooks: readonly FileHooks[]
-  /** Of a trusted project, with their credentials. */
+  /** The servers of a trusted project, with their credentials. */
   readonly mcpServers: Readonly<Record<string, McpServerInput>>
 }
 
@@ -89,7 +89,7 @@ type LoadedFile = FileSettings & { readonly context: SourceContext }
 type Places = {
   readonly settings: string
   readonly memory: readonly string[]
-  /** Of skills, commands and agents. */
+  /** The directory of skills, commands and agents. */
   readonly directory: string | undefined
 }
 

@@ -17,7 +17,7 @@ export const MAX_MEMORY_FILES = 50
 /** Imports of imports. */
 export const MAX_IMPORT_DEPTH = 5
 
-/** Of each kind: skills, commands and agents. */
+/** The number of entries of each kind: skills, commands and agents. */
 export const MAX_ENTRIES = 100
 
 /** Longer descriptions are cut, characters. */

@@ -74,7 +74,7 @@ type Mount = {
 }
 
 /**
- * Of the home, only the directories that programs on the search path are known to need: everything else is private and
+ * From the home, only the directories that programs on the search path are known to need: everything else is private and
  * may contain keys.
  */
 export const TOOLCHAINS = ['.asdf', '.nvm', '.pyenv', '.rbenv', '.rustup', '.sdkman', '.volta', '.local/share/mise']

@@ -12,7 +12,7 @@ export function refuseNewer(state: State): Problem | undefined {
   )
 }
 
-/** Of a client that knows the events up to `afterSeq`: another one may have started a run meanwhile. */
+/** Refuses a second run to a client that knows the events up to `afterSeq`: another one may have started a run meanwhile. */
 export function refuseSecond({ lastRun }: State, afterSeq = Infinity): Problem | undefined {
   if (!lastRun || lastRun.startSeq <= afterSeq) return undefined
   return new Problem('already_continued', 'A run has begun after this event; read its events.', {

@@ -129,7 +129,7 @@ export interface ConversationStorage {
   discard(): Promise<void>
 }
 
-/** By name, in groups that are kept apart (`llm`: the model's credentials). */
+/** The values by name, in groups that are kept apart (`llm`: the model's credentials). */
 export type SecretValues = Record<string, Record<string, string>>
 
 /** One JSON value. */

@@ -21,7 +21,7 @@ const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028
 /** Without escape sequences, which could change the title, the clipboard or earlier lines. */
 export const plainText = (text: string): string => withoutSequences(text).replaceAll(UNSAFE, '')
 
-/** Of a sentence that quotes what others wrote. */
+/** The length of a sentence that quotes what others wrote. */
 const MAX_LINE_CHARS = 1500
 
 /** The text as one line of bounded length. */

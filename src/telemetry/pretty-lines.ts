@@ -3,7 +3,7 @@
 import { mapStrings } from '../lib/json/map-strings.ts'
 import { plainText } from './plain-text.ts'
 
-/** Of no use at a terminal: the start says where the server listens, and one person's requests need no ids. */
+/** These fields are of no use at a terminal: the start says where the server listens, and one person's requests need no ids. */
 const LEFT_OUT = 'req_id,address,key,key_id,key_name,method,route,status,ms,conversation_id'
 const SAID_AT_START = /"msg":"Server listening at /
 

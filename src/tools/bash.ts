@@ -59,7 +59,7 @@ const DESCRIPTION = `Runs a command in a persistent bash session and returns its
 
 export type AgentShells = Pick<Shells, 'get' | 'standOf'>
 
-/** Of the one conversation that the tool is for. */
+/** The shells of the one conversation that the tool is for. */
 export type BashToolDeps = { readonly shells: AgentShells; readonly background: BackgroundShells }
 
 export function createBashTool(deps: BashToolDeps): Tool<BashInput> {

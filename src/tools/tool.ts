@@ -42,7 +42,7 @@ export interface Tool<Input = unknown> {
   /** JSON Schema that models are shown instead of that of `input`. */
   readonly inputSchema?: object
   readonly output?: z.ZodType
-  /** Of a tool that may change: `run` refuses a call that was approved with another one. */
+  /** The hash of the definition of a tool that may change: `run` refuses a call that was approved with another one. */
   readonly definitionHash?: string
   /** It affects only the conversation's own log: no approval is needed. */
   readonly harmless?: boolean

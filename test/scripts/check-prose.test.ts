@@ -38,6 +38,13 @@ describe('a phrase is found', () => {
     expect(findPhrases(sentence)).toMatchObject([{ line: 1, instead: expect.stringMatching(/./) }])
   })
 
+  test('where a comment begins without a subject', () => {
+    expect(findPhrases('/** Of one command. */\n/**\n * Of two.\n */\n/** Part of it. */')).toMatchObject([
+      { line: 1, found: 'Of' },
+      { line: 3, found: 'Of' },
+    ])
+  })
+
   test('across a line break, also one in a comment, and is reported with the line that it begins in', () => {
     expect(findPhrases('One.\nIt takes\nits place.')).toMatchObject([{ line: 2, found: 'takes its place' }])
     expect(findPhrases('/**\n * It takes\n * its place.\n */')).toMatchObject([{ line: 2 }])

@@ -54,11 +54,11 @@ export class CompactionBlocked extends Error {}
 
 type CondensationDraft = Extract<EventDraft, { type: 'Condensation' }>
 
-/** Of the window of the model that writes the summary: what a transcript may fill. */
+/** The part that a transcript may fill of the window of the model that writes the summary. */
 const TRANSCRIPT_PART = 0.5
 /** The part of a context that was refused as too long, which should fit. */
 const AFTER_REFUSAL_PART = 0.5
-/** Of the threshold: what messages may take if the prompt and the tools alone reach it. */
+/** The part of the threshold that messages may take if the prompt and the tools alone reach it. */
 const LEAST_ROOM_PART = 0.3
 /** For a model whose window is unknown, in tokens: all current ones have as much. */
 const SMALL_WINDOW = 32_000
@@ -116,7 +116,7 @@ export class Compactor {
     return context_window ?? contextWindowOf(model)
   }
 
-  /** Where the prompt and the tools alone reach the threshold, each step would be compacted, and never be short enough. */
+  /** Leaves room for messages: if the prompt and the tools alone reached the threshold, each step would be compacted, and never be short enough. */
   #limit(): number | undefined {
     const threshold = this.#threshold()
     if (threshold === undefined) return undefined

@@ -1,7 +1,7 @@
 /** A conversation as a text of bounded length, for a model that reads it in one message. */
 import type { ModelMessage } from '../../llm/llm.ts'
 
-/** Of a single message or tool result. */
+/** The length of a single message or tool result. */
 const MAX_PART_CHARS = 4000
 
 /** The first part says what the work is, so it stays; it gets at most this part of the text. */

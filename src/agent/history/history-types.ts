@@ -39,7 +39,7 @@ export const HISTORY_TYPES: ReadonlySet<string> = new Set(
 )
 
 /**
- * Of events that a compaction forgot, a history needs only these types: messages that may have been kept, and the ids
+ * A history needs only these types of the events that a compaction forgot: messages that may have been kept, and the ids
  * of calls. Nearly all bytes of a long log are in the others.
  */
 export const TYPES_OF_FORGOTTEN: ReadonlySet<string> = HISTORY_TYPES.difference(

@@ -32,7 +32,7 @@ export interface History {
   /** The same messages with their places in the log. */
   readonly entries: readonly ListedMessage[]
   readonly size: ContextSize
-  /** Of all calls so far, also of those that are forgotten, and those of other agents. */
+  /** The ids of all calls so far, also of those that are forgotten, and those of other agents. */
   readonly callIds: ReadonlySet<string>
   /** What compactions have forgotten, by seq. */
   readonly forgottenThrough: number

@@ -10,18 +10,18 @@ import { summaryMessage } from './summary-message.ts'
 
 export type ListedMessage = {
   /**
-   * Of the event that the message comes from. The results of an answer's calls have the seq of the answer: whatever is
+   * The seq of the event that the message comes from. The results of an answer's calls have the seq of the answer: whatever is
    * forgotten by seq, a call is never separated from its result.
    */
   readonly seq: number
   readonly message: ModelMessage
   /** `move`: says that the workdir has changed. `schema`: has the output schema of a run. */
   readonly kind: 'user' | 'move' | 'schema' | 'summary' | 'other'
-  /** Of a `schema`: its run. */
+  /** The run of a `schema`. */
   readonly runId?: string | undefined
-  /** Of an answer: whether the messages right before it came while it was written. */
+  /** True for an answer if the messages right before it came while it was written. */
   readonly leftUnread?: boolean
-  /** Of a tool result. */
+  /** The place of a tool result. */
   readonly origin?: ResultPlace | undefined
 }
 

@@ -7,7 +7,7 @@ export type ResultPlace = { readonly eventId: string; readonly path: string | un
 
 type ToolMessage = Extract<ModelMessage, { role: 'tool' }>
 
-/** Of the characters that are kept, the part that comes from the beginning of the text. */
+/** The part of the kept characters that comes from the beginning of the text. */
 const HEAD_PART = 0.7
 
 /** A shortened text says how to get the rest. This is about as long as it is. */

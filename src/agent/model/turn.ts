@@ -63,7 +63,7 @@ export async function takeTurn(stream: AnswerStream, deps: TurnDeps, signal: Abo
 
 type OnAnswer = NonNullable<TurnDeps['onAnswer']>
 
-/** Of an answer that must not be used only the usage is stored, because it was paid for. */
+/** Stores only the usage of an answer that must not be used, because it was paid for. */
 async function checkedAnswer(answer: LlmAnswer, onAnswer: OnAnswer, deps: TurnDeps): Promise<LlmAnswer> {
   try {
     return await onAnswer(answer)

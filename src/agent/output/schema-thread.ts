@@ -39,7 +39,7 @@ export class SchemaThread {
   readonly #turns = new Queue({ limit: 1 })
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
-  /** Of the present question. */
+  /** The answer to the present question. */
   #answered = Promise.withResolvers<SchemaAnswer>()
 
   constructor({ idleMs = IDLE_MS }: { readonly idleMs?: number } = {}) {

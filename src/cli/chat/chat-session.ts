@@ -30,7 +30,7 @@ type SessionOptions = {
 /** Events of a resumed conversation that are shown. */
 const SHOWN_EVENTS = 300
 const PROBE_MS = 300
-/** Of one attempt. Longer from time to time, for a slow network. */
+/** How long one attempt may take. It grows with each attempt, for a slow network. */
 const FIRST_PATIENCE_MS = 1000
 const MAX_PATIENCE_MS = 30_000
 /** How long a message may take to be stored. A network that drops packets reports nothing. */

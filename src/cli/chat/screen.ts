@@ -59,7 +59,7 @@ const NOTHING_DRAWN = {
   maxLinesRendered: 0,
   previousViewportTop: 0,
 }
-/** Of earlier chats and of this one. */
+/** The prompts of earlier chats and of this one. */
 const MAX_PROMPTS = 200
 const PASTE = /^\x1b\[200~([\s\S]*)\x1b\[201~$/ // oxlint-disable-line no-control-regex -- how terminals mark a paste
 

@@ -20,7 +20,7 @@ export type RunInvocation = {
   /** The id of a conversation, or the latest one; undefined: a new one. */
   readonly resume: { readonly id: string } | 'latest' | undefined
   readonly settings: string | undefined
-  /** Of the model; with `server` that of the server. */
+  /** The key of the model; with `server` that of the server. */
   readonly apiKey: string | undefined
   readonly model: string | undefined
   readonly baseUrl: string | undefined

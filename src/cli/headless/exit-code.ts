@@ -50,6 +50,6 @@ function explainDenials(denied: TurnEnd['denied']): string {
   return `${calls} denied, because nobody can approve: ${tools}. Allow such calls with ${byRule}--permission-mode bypass.`
 }
 
-/** Of the suggestion, which people paste into a shell: the text of a rule is from the model. */
+/** The rules of the suggestion, which people paste into a shell: the text of a rule is from the model. */
 const MAX_RULES = 5
 const isSimple = (rule: string): boolean => !/['\p{Cc}]/u.test(rule)

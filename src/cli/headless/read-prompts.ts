@@ -76,7 +76,7 @@ export function requireFitting(line: InputLine, maxBodyBytes: number): void {
   )
 }
 
-/** Of the request around the content. */
+/** The size of the request around the content. */
 const MAX_WRAPPING_BYTES = 100
 
 /** Empty if a resumed conversation continues without a prompt. */

@@ -4,7 +4,7 @@ import { addAbortSignal } from 'node:stream'
 import { codeOf } from '../../lib/error-code.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
-/** Of a prompt. No server accepts a request of this size. */
+/** The size of a prompt. No server accepts a request of this size. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** Throws a `UsageError` if it is too large, or not text. */

@@ -42,7 +42,7 @@ export type TurnEnd = {
   readonly result: EventOf<'Result'> | undefined
   readonly error: EventOf<'ErrorEvent'> | undefined
   readonly denied: readonly Denied[]
-  /** Of all runs of the turn. */
+  /** The steps of all runs of the turn. */
   readonly steps: number
 }
 

@@ -37,7 +37,7 @@ export const fromFile = ({ path, settings }: SettingsFile): ModelSource => ({
 
 export const fromPerson = (values: Values): ModelSource => ({ values, nameOf: () => 'what you have entered' })
 
-/** Of the process, without a `.env`: call it after `leaveProject`. */
+/** Reads the environment of the process, without a `.env`: call it after `leaveProject`. */
 export function fromEnvironment(): ModelSource {
   const read = createReader({})
   const values = withoutUndefined({

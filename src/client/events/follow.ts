@@ -6,7 +6,7 @@ import { requireSignal } from '../request/sendable.ts'
 import type { StreamFrame, StreamRequest, StreamSource } from './stream-source.ts'
 
 export type FollowRequest = Pick<StreamRequest, 'path' | 'cursor' | 'query'> & {
-  /** Of the first connection, which is a request like any other. */
+  /** The attempts of the first connection, which is a request like any other. */
   readonly maxRetries: number
   readonly signal?: AbortSignal | undefined
   /** Called before each wait for the next connection. */

@@ -6,7 +6,7 @@ import { AgentServerError } from '../agent-server-error.ts'
 
 type HeaderFields = Readonly<Record<string, string>>
 
-/** Of several sources, the last one with a name counts, whatever its case. */
+/** Joins headers: the last source with a name counts, whatever its case. */
 export function sendableHeaders(...sources: readonly (HeaderFields | undefined)[]): Record<string, string> {
   const all = new Headers()
   try {

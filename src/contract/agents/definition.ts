@@ -76,8 +76,6 @@ export const SubagentLimits = z
   .meta({ id: 'SubagentLimits', examples: [{ max_concurrent: 4 }] })
 export type SubagentLimits = z.infer<typeof SubagentLimits>
 
-/** Of a request, and of a conversation. */
-
 /** An agent as clients see it. */
 export const AgentEntry = z
   .object({

@@ -1,7 +1,7 @@
 /** How a conversation is compacted: `compaction` in requests and responses. */
 import { z } from 'zod'
 
-/** Of the context window; the rest is left for the answer, and for what an estimate may be wrong by. */
+/** The part of the context window that is used; the rest is left for the answer, and for what an estimate may be wrong by. */
 export const DEFAULT_THRESHOLD = 0.8
 
 export const CompactionSettings = z

@@ -4,7 +4,7 @@ import { HookPoint } from './hook-point.ts'
 import { HookOutput } from './hook-output.ts'
 import { atPoints, countHooks, groupsOf, MAX_HOOKS, OfEachHook } from './hooks.ts'
 
-/** Of one conversation. */
+/** The clients with hooks of one conversation. */
 export const MAX_HOOK_CLIENTS = 20
 const MAX_ID_CHARS = 200
 const MAX_ERROR_CHARS = 10_000

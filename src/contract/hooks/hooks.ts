@@ -19,7 +19,7 @@ export const MAX_HOOKS_IN_GROUP = 20
 /** Maximum for a conversation, and for one client. */
 export const MAX_HOOKS = 100
 
-/** Of hooks of any type. */
+/** Fields of hooks of any type. */
 export const OfEachHook = {
   timeout: z
     .number()

@@ -67,6 +67,6 @@ export class RegisteredHooks {
   }
 }
 
-/** By the time of the registration. The keys of an object are in another order if some of them are numbers. */
+/** Returns the clients by the time of their registration. The keys of an object are in another order if some of them are numbers. */
 export const inOrder = (registered: StoredClientHooks) =>
   Object.entries(registered).sort(([, one], [, other]) => one.registered_at.localeCompare(other.registered_at))

@@ -96,7 +96,7 @@ export class WaitingHooks {
     this.#end(requestId, 'answered', hash)
   }
 
-  /** Of a request that waits no more: the hash of its answer, or undefined for one that had none. */
+  /** Returns the hash of the answer of a request that does not wait any more; undefined for one that had none. */
   ended(requestId: string): { readonly hash: string | undefined } | undefined {
     return this.#ended.has(requestId) ? { hash: this.#ended.get(requestId) } : undefined
   }

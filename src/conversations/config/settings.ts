@@ -127,7 +127,7 @@ export type NewSettings = {
   readonly llm: LlmConfig
   readonly workdir: string
   readonly tools: readonly string[]
-  /** Of the request and of files. */
+  /** The hooks of the request and of files. */
   readonly hooks: Hooks | undefined
   /** Redacted. */
   readonly project: LoadedProject | undefined

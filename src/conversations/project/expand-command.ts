@@ -25,7 +25,7 @@ export type CommandUser = {
 export type Expansion = CommandUser & {
   readonly entry: ProjectEntry
   readonly gate: PermissionGate
-  /** Of the workdir. */
+  /** Reads the files of the workdir. */
   readonly reader: SettingsReader
   /** The shell session of its commands. */
   readonly session: string
@@ -36,13 +36,13 @@ export type Expansion = CommandUser & {
 const MAX_COMMANDS = 10
 const MAX_FILES = 10
 
-/** Of one command; a long one would take long to compare with rules. */
+/** The length of one command; a long one would take long to compare with rules. */
 const MAX_COMMAND_CHARS = 2000
 
-/** Of one command, seconds. */
+/** The time of one command, in seconds. */
 const TIMEOUT_S = 30
 
-/** Of the output of one command, and of one file. */
+/** What is shown of the output of one command, and of one file. */
 const MAX_SHOWN_CHARS = 20_000
 
 export async function expandCommand(body: string, args: string, expansion: Expansion): Promise<string> {

@@ -16,7 +16,7 @@ export type JoinMcpOptions = {
   readonly mayConnect: (mcp: CreateConversation['mcp']) => void
 }
 
-/** Of two servers with one name, that of the request counts. Throws a `Problem`. */
+/** Joins the servers of the request and of files: of two with one name, that of the request counts. Throws a `Problem`. */
 export async function joinMcp({ asked, loaded, secrets, mayConnect }: JoinMcpOptions): Promise<McpServers | undefined> {
   const entries = Object.entries(loaded?.mcpServers ?? {}).filter(
     ([name]) => !Object.hasOwn(asked?.servers ?? {}, name),

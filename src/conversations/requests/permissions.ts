@@ -94,6 +94,6 @@ export class Permissions implements RequestHandler<'permission'> {
   }
 }
 
-/** Of all agents: the pending ones and those that are decided, while their calls have no results. */
+/** Returns the requests of all agents: the pending ones and those that are decided, while their calls have no results. */
 const requestsIn = ({ request, subagents }: State): OpenPermission[] =>
   [request, ...subagents.map(({ agent }) => agent.request)].filter((each) => each !== undefined)

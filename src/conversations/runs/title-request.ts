@@ -6,7 +6,7 @@ import type { LlmRequest } from '../../llm/llm.ts'
 /** Text and reasoning of the answer. */
 export const MAX_ANSWER_CHARS = 20_000
 
-/** Of the message and of the answer. */
+/** What is read of the message, and of the answer. */
 const MAX_READ_CHARS = 2000
 
 const MAX_TITLE_CHARS = 80

@@ -66,7 +66,7 @@ export class Subagents {
   readonly #deps: SubagentsDeps
   readonly #open = new Map<string, SubagentRun>()
   readonly #waiting = new DecisionWaits()
-  /** Of the agents that call subagents, by the call that they work for themselves. */
+  /** What the agents that call subagents work on, by the call that they work for themselves. */
   readonly #work = new Map<string | undefined, WorkOf>()
   readonly #places: WorkingPlaces
   readonly #background: BackgroundSubagents

@@ -9,7 +9,7 @@ export const MAX_EVENT_CHARS = 8 * 1024 * 1024
 export const MAX_TOOL_CALLS = 128
 
 /**
- * Of the arguments of all calls together, names of objects included: small values cost far more time than their
+ * The values in the arguments of all calls together, names of objects included: small values cost far more time than their
  * characters. A single call may hold half of them.
  */
 export const MAX_CALL_VALUES = 100_000

@@ -18,7 +18,7 @@ export type PendingAuthorization = {
   readonly redirectUrl: string
   /** The authorization server that the user was sent to. */
   readonly discovery: OAuthDiscoveryState
-  /** Of the monotonic clock, in milliseconds. */
+  /** A time of the monotonic clock, in milliseconds. */
   readonly expiresAt: number
 }
 

@@ -12,7 +12,7 @@ import { toolNameOf } from '../../state/mcp-tool-names.ts'
 export const MAX_TOOLS = 1000
 const MAX_DESCRIPTION_CHARS = 2048
 const MAX_SCHEMA_CHARS = 32 * 1024
-/** Of all tools of a server. Models take no more than this, and each request of a run would repeat it. */
+/** The length of all tools of a server. Models take no more than this, and each request of a run would repeat it. */
 const MAX_OFFERED_CHARS = 4 * 1024 ** 2
 /** Deeper schemas are refused by model providers, and with them the whole request. */
 const MAX_SCHEMA_DEPTH = 24

@@ -13,7 +13,7 @@ const MAX_OPEN_REQUESTS = 32
 const MAX_REQUESTS_PER_SECOND = 50
 const BURST_REQUESTS = 200
 
-/** Of the answer to a request that failed: it is shown, and not parsed. */
+/** The size of the answer to a request that failed: it is shown, and not parsed. */
 const MAX_ERROR_BYTES = 16 * 1024
 
 export type BoundedFetchOptions = {

@@ -8,7 +8,7 @@ import type { Program } from '../../shell/program.ts'
 import { MAX_DEPTH, MAX_NAMES, MAX_VALUES } from './json-gauge.ts'
 import { MAX_MESSAGE_BYTES, Pace } from './pace.ts'
 
-/** Of messages that the server does not read. */
+/** The size of messages that the server does not read. */
 const MAX_UNREAD_BYTES = 4 * 1024 ** 2
 
 /** Lines handled before other work has a turn. */

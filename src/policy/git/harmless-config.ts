@@ -1,6 +1,6 @@
 /** The only file that says which configuration of a repository certainly makes git run no program. */
 
-/** Of any section with these names. A `*` stands for the name in quotes: `[remote "origin"]`. */
+/** Keys that run no program. A `*` stands for the name in quotes: `[remote "origin"]`. */
 const HARMLESS = new Set(
   `advice.* author.email author.name blame.coloring blame.date   branch.autosetupmerge branch.autosetuprebase branch.sort
   branch.*.description branch.*.gh-merge-base branch.*.github-pr-owner-number branch.*.merge branch.*.pushremote

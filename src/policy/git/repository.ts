@@ -10,7 +10,7 @@ import { submodulesIn } from './index-file.ts'
 
 const MAX_CONFIG_BYTES = 256 * 1024
 const MAX_POINTER_BYTES = 4096
-/** Of some 160,000 files, which take some 20 ms. */
+/** An index of some 160,000 files, which takes some 20 ms to read. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024
 /** Together with submodules. */
 const MAX_REPOSITORIES = 20
@@ -118,7 +118,7 @@ function commonOf(gitDirectory: string): string {
   return resolve(gitDirectory, path)
 }
 
-/** Of a work tree or a submodule. */
+/** Returns true if the repository of a work tree or a submodule names it, too. */
 function namesWorkTree(gitDirectory: string, worktree: string): boolean {
   const pointer = read(join(gitDirectory, 'gitdir'), MAX_POINTER_BYTES)?.toString('utf8').trimEnd()
   if (pointer && resolve(gitDirectory, pointer) === join(worktree, '.git')) return true

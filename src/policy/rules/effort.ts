@@ -3,7 +3,7 @@
 /** Characters that are compared: at most some 40 ms, measured. */
 const MAX_STEPS = 2_000_000
 
-/** Of one decision. */
+/** Counts the steps of one decision. */
 export class Effort {
   #left = MAX_STEPS
 

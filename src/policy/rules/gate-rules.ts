@@ -5,7 +5,7 @@ import type { RuleSet } from './rule-set.ts'
 /** What `PreToolUse` hooks said about a call with its present input. */
 export type HookVerdict = {
   readonly decision?: 'allow' | 'ask' | 'deny' | undefined
-  /** Of the decision. */
+  /** The reason of the decision. */
   readonly reason?: string | undefined
   /** What the model reads with the result of the call. */
   readonly context?: string | undefined

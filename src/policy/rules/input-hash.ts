@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 
-/** Of inputs that are objects, which nothing changes: the same ones are needed for each call of a turn. */
+/** The hashes of inputs that are objects, which nothing changes: the same ones are needed for each call of a turn. */
 const hashes = new WeakMap<object, { readonly name: string; readonly hash: string }>()
 
 /** Hashes the call as shown, to which an approval is bound. */

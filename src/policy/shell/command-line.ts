@@ -35,7 +35,7 @@ export type Redirection = {
 export type CommandLine = {
   readonly commands: readonly SimpleCommand[]
   readonly redirections: readonly Redirection[]
-  /** Of variables that programs may take commands from, such as GIT_EDITOR. */
+  /** The values of variables that programs may take commands from, such as GIT_EDITOR. */
   readonly values: readonly ShellWord[]
   /** Why there may be commands that are not in `commands`. */
   readonly hidden: string | undefined

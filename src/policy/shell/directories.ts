@@ -1,4 +1,4 @@
-/** Where the commands of a line may run: what `cd` and `pushd` lead to. */
+/** Finds where the commands of a line may run: what `cd` and `pushd` lead to. */
 import { normalize } from 'node:path'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf } from './shell-word.ts'

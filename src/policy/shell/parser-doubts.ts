@@ -1,4 +1,4 @@
-/** Where a shell may take a text differently from the parser, which reads it as bash does. Found by running command lines at random in a real bash. */
+/** Finds where a shell may take a text differently from the parser, which reads it as bash does. The cases were found by running command lines at random in a real bash. */
 import type { SyntaxNode } from 'unbash'
 import type { Syntax } from './unwrapped.ts'
 

@@ -4,9 +4,9 @@ import type { ShellWord } from './shell-word.ts'
 import { sizeOf } from './shell-word.ts'
 
 const MAX_COMMANDS = 300
-/** Of what the parser returns: each costs some two microseconds. */
+/** Bounds what the parser returns: each node costs some two microseconds. */
 const MAX_NODES = 10_000
-/** Of all commands, those that they wrap included. Rules are compared with each of them. */
+/** The words of all commands, those that they wrap included: rules are compared with each of them. */
 const MAX_WORDS = 2000
 const MAX_WORD_CHARS = 256 * 1024
 /** The parser reads a substitution when it is looked into, all that is nested in it included: some 100 ns for a character. */

@@ -20,7 +20,7 @@ export async function openPlace(dataDir: string, { address }: LocalRecord): Prom
   return await openIf(address, async (directory) => isTrusted(await directory.stat(), owners))
 }
 
-/** Of the server in this process. A file system without modes may show the directory of its socket as open to others. */
+/** Opens the place of the server in this process. A file system without modes may show the directory of its socket as open to others. */
 export async function openOwnPlace({ address }: LocalRecord): Promise<OpenPlace> {
   const opened = await openIf(address, async () => true)
   if (opened) return opened

@@ -43,7 +43,7 @@ export class SharedHost {
   readonly #dataDir: string
   #users = 0
   #current: Promise<LocalServer> | undefined
-  /** Of processes that ended. */
+  /** The servers of processes that ended. */
   #lost: LocalServer[] = []
   #closing: Promise<void> = Promise.resolve()
   /** Aborts when nobody waits for a connection any more. */

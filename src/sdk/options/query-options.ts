@@ -47,7 +47,7 @@ export type LimitOptions = {
   readonly maxSteps?: number | undefined
   /** Seconds of one run. */
   readonly timeoutS?: number | undefined
-  /** Of the whole session. */
+  /** The budget of the whole session. */
   readonly maxBudgetUsd?: number | undefined
 }
 

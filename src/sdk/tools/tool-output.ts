@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 export type ToolOutput = { readonly output: unknown; readonly is_error?: boolean }
 
-/** Of the JSON of an output. The agent reads at most 100,000 characters of text; images may be larger. */
+/** The length of an output as JSON. The agent reads at most 100,000 characters of text; images may be larger. */
 const MAX_OUTPUT_CHARS = 6 * 1024 * 1024
 
 const McpPart = z.union([

@@ -14,7 +14,7 @@ type Output = Pick<EventOf<'ToolResult'>, 'output' | 'error_type' | 'error_messa
 /** Characters of a hash. Short, because every conversation keeps a few of them. */
 const HASH_LENGTH = 16
 
-/** Of strings longer than both together, only their ends count for a print. */
+/** Only the ends count for a print, if a string is longer than both together. */
 const PRINTED_HEAD = 32
 const PRINTED_TAIL = 32
 

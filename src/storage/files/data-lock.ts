@@ -53,7 +53,7 @@ export async function lockDataDirectory(directory: string): Promise<DataLock> {
   }
 }
 
-/** Of the lock file; undefined if it does not exist. Looks at the name only: see `takeLock`. */
+/** Returns the identity of the lock file; undefined if it does not exist. Looks at the name only: see `takeLock`. */
 async function identityOf(directory: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(join(directory, LOCK_FILE))

@@ -7,11 +7,11 @@ const NotebookText = z.union([z.string(), z.array(z.string()).transform((lines) 
 
 const CellOutput = z.looseObject({
   output_type: z.string(),
-  /** Of `stream`. */
+  /** The text of a `stream`. */
   text: NotebookText.optional(),
-  /** Of `execute_result` and `display_data`, by media type. */
+  /** The data of `execute_result` and `display_data`, by media type. */
   data: z.record(z.string(), z.unknown()).optional(),
-  /** Of `error`. */
+  /** The name and the value of an `error`. */
   ename: z.string().optional(),
   evalue: z.string().optional(),
 })

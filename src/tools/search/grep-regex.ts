@@ -109,7 +109,7 @@ async function shorten(text: string, redact: GrepQuestion['redact']): Promise<st
   return `${redacted.slice(0, MAX_SHOWN_CHARS).toWellFormed()} [… ${text.length - MAX_SHOWN_CHARS} more characters]`
 }
 
-/** Of the large files, so many are named. */
+/** The number of large files that are named. */
 const MAX_NAMED = 5
 
 async function largeFilesNote(search: TextSearch, { place, input }: GrepQuestion): Promise<string[]> {

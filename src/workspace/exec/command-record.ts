@@ -41,7 +41,7 @@ export function endedRecord(record: CommandRecord, result: ShellResult, redact: 
   } satisfies CommandRecord
 }
 
-/** Of one for which there was no shell. */
+/** Returns the record of a command for which there was no shell. */
 export function failedRecord(record: CommandRecord, cwd: string, note: string): CommandRecord {
   return { ...record, status: 'failed', ended_at: new Date().toISOString(), execution_time: 0, cwd, note }
 }

@@ -59,7 +59,7 @@ function helpText(): string {
   )
 }
 
-/** Of the chat and of the project. */
+/** Returns the commands of the chat and of the project. */
 export function allCommands(project: ProjectSettings | undefined): CompletedCommand[] {
   const ours = new Set(COMMANDS.map(({ name }) => name))
   const theirs = [...(project?.commands ?? []), ...(project?.skills ?? [])].filter(({ name }) => !ours.has(name))

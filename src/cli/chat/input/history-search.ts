@@ -7,7 +7,7 @@ import { cleanLine } from '../state/clean-text.ts'
 /** What a key has done. `take` puts the match into the prompt, and `send` sends it, too; `pass` also uses the key there. */
 export type SearchStep = 'search' | 'leave' | 'take' | 'send' | 'pass'
 
-/** Of a match; the prompt has all of it when it is taken. */
+/** What is shown of a match; the prompt has all of it when it is taken. */
 const MAX_LINES = 3
 const MAX_CHARS = 1000
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })

@@ -22,12 +22,12 @@ export type DrawOptions = {
 const SHORT_OUTPUT = 5
 const SHORT_DIFF = 14
 const EXPANDED = 1000
-/** Of one answer. */
+/** The lines of one answer. */
 const MAX_ANSWER_LINES = 2000
 const MAX_TITLE_LINES = 4
 /** More than fits into the lines of a title, and what is wrapped for them. */
 const MAX_TITLE_CHARS = 4000
-/** Of one message or notice. */
+/** The lines of one message or notice. */
 const MAX_TEXT_LINES = 200
 
 export function linesOfItem(item: Item, look: DrawOptions): string[] {

@@ -9,7 +9,7 @@ type Draw = (text: string) => string[]
 
 /** Characters at the end that are drawn each time. */
 const OPEN_CHARS = 3000
-/** Of a block that does not end, such as a long table: the rest of it is plain text until the answer is complete. */
+/** The length of a block that does not end, such as a long table: the rest of it is plain text until the answer is complete. */
 const MAX_OPEN_CHARS = 6000
 /** Answers that grow at the same time. What a failed attempt has written is never complete. */
 const MAX_ANSWERS = 8

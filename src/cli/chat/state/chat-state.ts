@@ -10,7 +10,7 @@ export type UserItem = {
   readonly text: string
   readonly images: number
   readonly sender?: string
-  /** Of a message of this client: its idempotency key, until the server has stored it. */
+  /** The idempotency key of a message of this client, until the server has stored it. */
   readonly key?: string
   readonly delivery?: 'sending' | 'failed' | undefined
 }
