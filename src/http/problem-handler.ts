@@ -47,7 +47,17 @@ export function problemFor(
   request: FastifyRequest,
   redact: (text: string) => string = (text) => text,
 ): Problem {
-  return redactProblem(toProblem(error instanceof Error ? error : new Error(String(error)), request, redact), redact)
+  const problem = toProblem(error instanceof Error ? error : new Error(String(error)), request, redact)
+  const mayRead = request.access?.allows('read') ?? false
+  return redactProblem(mayRead ? problem : withoutContent(problem), redact)
+}
+
+/** Without the details that are content of a conversation: a key may be allowed to write, and not to read. */
+function withoutContent(problem: Problem): Problem {
+  const { code, message, details, cause } = problem
+  if (!details || (!('pending' in details) && !('questions' in details))) return problem
+  const { pending: _, questions: __, ...others } = details
+  return new Problem(code, message, { details: others, cause })
 }
 
 function toProblem(error: FastifyError | Error, request: FastifyRequest, redact: (text: string) => string): Problem {

@@ -99,7 +99,7 @@ test('a question is there after a kill and after a stop, and its first answer is
   ])
   expect(refusals[0]!.body.details.pending).toEqual(asked)
   expect(refusals[2]!.body).toMatchObject({
-    message: expect.stringMatching(/key 1 .* is neither .* 0: "Which database\?", 1: "Which parts\?"/),
+    message: expect.stringMatching(/key 1 .* is neither the text nor the index of a question/),
     details: { questions: [{ index: 0, question: 'Which database?' }, { index: 1 }] },
   })
   expect(refusals[2]!.body.message).not.toContain('colour')
@@ -156,6 +156,21 @@ test('a question is there after a kill and after a stop, and its first answer is
     // As docs/requests.md shows it.
     content: shownResult.trim().replace('"SQLite"', String.raw`"Neither: use a \"CSV\" file"`),
   })
+})
+
+test('an error shows no question to a key that may write, and not read', async () => {
+  const { id, asked } = await ask('both')
+  const { body } = await server.call('POST', '/keys', { name: 'writer', scopes: ['write'] })
+  const key = { authorization: `Bearer ${body.key}` }
+  const path = `/conversations/${id}`
+  const wrong = { kind: 'question', answers: { 'Which colour?': 'Red' } }
+  const refusals = [
+    await server.call('POST', `${path}/run`, {}, key),
+    await server.call('POST', `${path}/requests/${asked[0]!.request_id}`, wrong, key),
+  ]
+  expect(refusals.map((refused) => refused.body.error)).toEqual(['waiting_for_input', 'invalid_request'])
+  expect(JSON.stringify(refusals)).not.toContain('database')
+  await server.call('DELETE', path)
 })
 
 test('a kill while the answer comes in leaves the question or its answer, and the call one result', async () => {

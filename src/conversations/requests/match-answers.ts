@@ -3,9 +3,6 @@ import type { AnswerQuestion, Answers, AskedQuestion } from '../../contract/ques
 import { Problem } from '../../contract/problem.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 
-/** Characters of a question that an error message repeats. */
-const MAX_TOLD_CHARS = 100
-
 /** Returns the answers by the texts of the questions, or a `Problem` that names what fits no question. */
 export function matchAnswers(questions: readonly AskedQuestion[], given: AnswerQuestion['answers']): Answers | Problem {
   const found = new Map<string, string[]>()
@@ -67,8 +64,7 @@ function nameOf(key: string, given: AnswerQuestion['answers']): string {
 }
 
 function refuse(questions: readonly AskedQuestion[], message: string): Problem {
-  const known = questions.map(({ question }, index) => `${index}: ${JSON.stringify(question.slice(0, MAX_TOLD_CHARS))}`)
-  return new Problem('invalid_request', `answers: ${message}; the questions are ${known.join(', ')}.`, {
+  return new Problem('invalid_request', `answers: ${message}. The request shows its questions.`, {
     details: {
       issues: [{ path: 'body.answers', message }],
       questions: questions.map(({ question }, index) => ({ index, question })),
