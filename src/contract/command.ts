@@ -172,7 +172,7 @@ export const ReadOutput = z.strictObject({
     .min(0)
     .max(MAX_WAIT_S)
     .default(0)
-    .describe('Seconds to wait for output when there is none after `offset` yet.'),
+    .describe('How long to wait, in seconds, if there is no output after `offset` yet.'),
 })
 export type ReadOutput = z.infer<typeof ReadOutput>
 

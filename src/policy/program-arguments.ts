@@ -55,7 +55,7 @@ function split(words: readonly ShellWord[]): readonly string[] {
 
 const baseOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
-/** Bounds for one command: where it may begin, and its words. */
+/** Bounds for one command: the directories that it may begin in, and its words. */
 const MAX_PLACES = 20
 const MAX_WORDS = 50
 

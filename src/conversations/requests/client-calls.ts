@@ -3,18 +3,9 @@ import { redactOutput } from '../../agent/redact-output.ts'
 import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
-import type { AnswerHeldIntent } from '../../state/held-intents.ts'
 import { findClosed } from './closed-requests.ts'
-import type { HeldRequests } from './held-requests.ts'
+import type { HeldActor, HeldRequests } from './held-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
-
-/** What requests that a call holds open need from the conversation's actor. */
-export type HeldActor = {
-  /** Queues the work and runs it in turn. */
-  enqueue<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores the events; call it only in turn. */
-  apply(intent: AnswerHeldIntent): Promise<unknown>
-}
 
 export type ClientCallsDeps = {
   readonly log: EventLog

@@ -14,7 +14,10 @@ export type ClosedRequest<K extends StoredKind> = {
 const TYPES: ReadonlySet<string> = new Set(['RequestOpened', 'RequestAnswered'])
 const PAGE = 1000
 
-/** Reads backwards from the newest event to the one that opened the request; undefined if there is none. Throws a `Problem` if it is of another kind. */
+/**
+ * Reads the log backwards, from its newest event to the opening of the request. Returns undefined if the request was
+ * never opened. Throws a `Problem` if the request is of another kind.
+ */
 export async function findClosed<K extends StoredKind>(
   log: Pick<EventLog, 'read'>,
   kind: K,

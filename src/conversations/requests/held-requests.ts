@@ -8,6 +8,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { inRun, inSubagent } from '../../state/drafts.ts'
+import type { AnswerHeldIntent } from '../../state/held-intents.ts'
 import { closing } from '../../state/request-drafts.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { callerOf } from '../../state/subagents.ts'
@@ -21,6 +22,14 @@ export type HeldAnswer<K extends HeldKind> = Extract<EventOf<'RequestAnswered'>,
 export type HeldEnd<K extends HeldKind> =
   | { readonly by: 'answer'; readonly answer: HeldAnswer<K> }
   | { readonly by: 'timeout' | 'interrupted' }
+
+/** What answers to these requests need from the conversation's actor. */
+export type HeldActor = {
+  /** Queues the work and runs it in turn. */
+  enqueue<T>(work: () => Promise<T>): Promise<T>
+  /** Decides and stores the events; call it only in turn. */
+  apply(intent: AnswerHeldIntent): Promise<unknown>
+}
 
 export type HeldRequestsDeps = {
   readonly log: Pick<EventLog, 'append' | 'subscribe'>

@@ -118,7 +118,7 @@ function commonOf(gitDirectory: string): string {
   return resolve(gitDirectory, path)
 }
 
-/** Returns true if the repository of a work tree or a submodule names it, too. */
+/** Returns true if the git directory of a work tree or of a submodule names that work tree. */
 function namesWorkTree(gitDirectory: string, worktree: string): boolean {
   const pointer = read(join(gitDirectory, 'gitdir'), MAX_POINTER_BYTES)?.toString('utf8').trimEnd()
   if (pointer && resolve(gitDirectory, pointer) === join(worktree, '.git')) return true

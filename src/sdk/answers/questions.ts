@@ -1,4 +1,4 @@
-/** Has the program answer the questions that the agent asks. */
+/** Lets the program answer the questions that the agent asks. */
 import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import type { AnswerQuestions } from '../options/query-options.ts'

@@ -1,5 +1,5 @@
 /**
- * Has the program answer what the session waits for, while its query is open. The parts of the folder answer one kind
+ * Lets the program answer what the session waits for, while its query is open. The parts of the folder answer one kind
  * each; this decides when their work begins and ends.
  */
 import type { Event, EventOf } from '../../contract/events/event.ts'
