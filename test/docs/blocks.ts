@@ -4,20 +4,29 @@ import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-export type Block = { readonly page: string; readonly language: string; readonly text: string }
+/** `language` is the whole line after the backticks, such as `http 409`. */
+export type Block = { readonly page: string; readonly language: string; readonly text: string; readonly line: number }
+
+export const PAGES: readonly string[] = ['README.md', ...globSync('docs/*.md', { cwd: ROOT }).toSorted()]
+
+export const readPage = (page: string): string => readFileSync(join(ROOT, page), 'utf8')
 
 export function allBlocks(): Block[] {
-  return ['README.md', ...globSync('docs/*.md', { cwd: ROOT }).toSorted()].flatMap((page) =>
-    [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```(.*)\n([^]*?)^```$/gm)].map(
-      ([, language = '', text = '']) => ({ page, language, text }),
-    ),
-  )
+  return PAGES.flatMap((page) => {
+    const source = readPage(page)
+    return [...source.matchAll(/^```(.*)\n([^]*?)^```$/gm)].map((match) => ({
+      page,
+      language: match[1] ?? '',
+      text: match[2] ?? '',
+      line: source.slice(0, match.index).split('\n').length,
+    }))
+  })
 }
 
 /** `path` is absent for JSON that stands alone: a frame, or a part of a body. */
 export type Shown = { readonly method?: string; readonly path?: string; readonly body?: unknown }
 
-const REQUEST = /^(GET|POST|PUT|PATCH|DELETE) +(\/\S+) */
+const REQUEST = /^(GET|HEAD|POST|PUT|PATCH|DELETE) +(\/\S+) */
 
 /** What a block sends, if it consists of requests and JSON; undefined for any other block. */
 export function shownIn(text: string): Shown[] | undefined {
@@ -31,7 +40,7 @@ export function shownIn(text: string): Shown[] | undefined {
     const [, method, path] = request ?? []
     shown.push({
       ...(method !== undefined && path !== undefined && { method, path }),
-      ...(json !== '' && { body: filled(JSON.parse(json)) }),
+      ...(json !== '' && { body: JSON.parse(json) as unknown }),
     })
   }
   return shown
@@ -56,14 +65,18 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Puts values into the places that a page leaves open with an ellipsis. */
-function filled(value: unknown, name = ''): unknown {
-  if (Array.isArray(value)) return value.map((item) => filled(item, name))
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, filled(inner, key)]))
+/** Puts values into the places that a page leaves open with an ellipsis: those of `known` by the name of the field. */
+export function filled(value: unknown, known: Readonly<Record<string, string>> = {}, name = ''): unknown {
+  if (Array.isArray(value)) return value.map((item) => filled(item, known, name))
+  if (typeof value === 'object' && value !== null) {
+    const ofCall = 'tool_use_id' in value ? known[`input_hash of ${String(value.tool_use_id)}`] : undefined
+    const names = ofCall === undefined ? known : { ...known, input_hash: ofCall }
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, filled(inner, names, key)]))
+  }
   if (typeof value !== 'string' || !value.includes('…')) return value
+  if (known[name] !== undefined) return known[name]
   if (name === 'input_hash') return '0'.repeat(64)
   if (name === 'secret') return `whsec_${Buffer.alloc(32).toString('base64')}`
-  if (name === 'request_id') return '0199a1f3-1b2c-7d3e-8f40-516273849506'
+  if (name === 'request_id' || name === 'id') return '0199a1f3-1b2c-7d3e-8f40-516273849506'
   return value.replaceAll('…', 'something')
 }

@@ -20,7 +20,7 @@ test('each option of the page exists, and each option of the chat is on the page
 })
 
 test('the lines of stdin on the page are messages and answers', async () => {
-  const [, block] = /^```\n(\{.*?)^```/ms.exec(doc)!
+  const [, block] = /^```jsonl\n(\{.*?)^```/ms.exec(doc)!
   const id = '0199a1f3-1b2c-7d3e-8f40-516273849506'
   const lines = block!.replaceAll('_id": "…"', `_id": "${id}"`).replaceAll('"…"', `"${'0'.repeat(64)}"`)
   const read = await Array.fromAsync(

@@ -1,113 +1,92 @@
-/** Every code block of the documentation is checked: requests and JSON here, and all others by the tests that are listed here. */
+/** Every code block of the documentation is run or checked by a test; how many run, and how long the pages are. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import { expect, test } from 'vitest'
+import { parseEnv } from 'node:util'
+import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
 import { readArguments } from '../../src/cli/command-line/read-arguments.ts'
-import { CreateConversation } from '../../src/contract/conversation.ts'
-import { Event } from '../../src/contract/events/event.ts'
-import { OpenRequests } from '../../src/contract/request.ts'
-import { CommandFrame } from '../../src/contract/socket.ts'
-import { rulesIn } from '../../src/conversations/config/settings.ts'
-import { readAnswer } from '../../src/hooks/hook-answer.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { VARIABLES } from '../../src/config/variables.ts'
+import openapi from '../../openapi/openapi.json' with { type: 'json' }
 import { makeProject } from '../project/project-directory.ts'
-import type { Block } from './blocks.ts'
-import { allBlocks, shownIn } from './blocks.ts'
 import { some } from '../support/some.ts'
+import type { Block } from './blocks.ts'
+import { allBlocks, PAGES, readPage } from './blocks.ts'
+import { exampleKind, isPicture, isRunElsewhere, isSettings, isUnrun, nameOf, RUN_BY } from './kinds.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const blocks = allBlocks()
-
-/** Tests that run or parse the blocks of a page in these languages. */
-const CHECKED_BY: Readonly<Record<string, string>> = {
-  'README.md sh terminal-1': 'test/stories/readme-tour.test.ts',
-  'README.md sh terminal-2': 'test/stories/readme-tour.test.ts',
-  'docs/tour.md sh terminal-2': 'test/stories/readme-tour.test.ts',
-  'README.md text': 'test/stories/demo.test.ts',
-  'docs/cli.md': 'test/docs/cli.test.ts',
-  'docs/cli.md json': 'test/docs/cli.test.ts',
-  'docs/cli.md sh': 'test/stories/headless.test.ts',
-  'docs/client.md ts': 'test/docs/client-page.test.ts',
-  'docs/hooks.md python': 'test/docs/hooks-page.test.ts',
-  'docs/install.md ini': 'test/docs/install.test.ts',
-  'docs/install.md nginx': 'test/stories/proxies.test.ts',
-  'docs/install.md caddyfile': 'test/stories/proxies.test.ts',
-  'docs/requests.md text': 'test/stories/questions.test.ts',
-  'docs/requests.md ts': 'test/docs/requests-page.test.ts',
-  'docs/sdk.md ts': 'test/docs/sdk.test.ts',
-  'docs/security.md js': 'test/docs/security-page.test.ts',
-  ...Object.fromEntries(
-    ['text', 'sh', 'ts', 'python', 'go', 'java'].map((name) => [`docs/clients.md ${name}`, 'scripts/clients/page.ts']),
-  ),
-}
-const nameOf = ({ page, language }: Block) => `${page} ${language}`.trim()
-const isCheckedElsewhere = (block: Block) => Object.hasOwn(CHECKED_BY, nameOf(block))
-
-test('the tests that check blocks exist, read the page, and are listed only for blocks that exist', () => {
-  const names = new Set(blocks.map(nameOf))
-  for (const [name, path] of Object.entries(CHECKED_BY)) {
-    expect(names, `${name} in CHECKED_BY`).toContain(name)
-    const [page = ''] = name.split(' ')
-    expect(read(path), path).toContain(page.replace(/^docs\//, ''))
-  }
-})
-
-/** Drawings are for people. */
-const mine = blocks.filter((block) => !isCheckedElsewhere(block) && block.language !== 'mermaid')
-const requests = mine.filter(({ language, text }) => ['', 'json'].includes(language) && shownIn(text) !== undefined)
 const labelled = (blocks: readonly Block[]) =>
-  some('blocks', blocks).map((block) => [`${block.page}: ${block.text.trim().split('\n', 1)[0]}`, block] as const)
+  some('blocks', blocks).map((block) => [`${block.page}:${block.line}`, block] as const)
 
-type Operation = { requestBody?: { content: Record<string, { schema: object }> } }
-const openapi: { paths: Record<string, Record<string, Operation>> } = JSON.parse(read('openapi/openapi.json'))
-const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
-ajv.addSchema(openapi, 'openapi.json')
+const isExample = (block: Block) => !isPicture(block) && !isUnrun(block)
 
-test.each(labelled(requests))('%s: the server has these routes, and accepts this JSON', (_, { text }) => {
-  const shown = shownIn(text)!
-  expect(shown.length).toBeGreaterThan(0)
-  for (const { method, path, body } of shown) {
-    if (method === undefined || path === undefined) expectKnownJson(body)
-    else expectBodyOf(method, path, body)
+test('each block is run, is checked, or shows output', () => {
+  const isKnown = (block: Block) =>
+    isRunElsewhere(block) || exampleKind(block) !== undefined || isSettings(block) || isUnrun(block) || isPicture(block)
+  expect(blocks.filter((block) => !isKnown(block)).map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('the tests that run blocks exist, read the page, and are listed only for blocks that exist', () => {
+  const names = new Set(blocks.map(nameOf))
+  for (const [name, path] of Object.entries(RUN_BY)) {
+    expect(names, `${name} in RUN_BY`).toContain(name)
+    const [page = ''] = name.split(' ')
+    expect(readFileSync(join(ROOT, path), 'utf8'), path).toContain(page.replace(/^docs\//, ''))
   }
 })
 
-function expectBodyOf(method: string, path: string, body: unknown): void {
-  const shape = (route: string) => route.replace(/\?.*/, '').replaceAll(/\{\w+\}/g, '{}')
-  const [route] = Object.keys(openapi.paths).filter((each) => shape(each) === shape(path))
-  const operation = openapi.paths[route ?? '']?.[method.toLowerCase()]
-  expect(operation, `${method} ${path}`).toBeDefined()
-  if (body === undefined) return
-  const at = `#/paths/${route!.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}`
-  const pointer = `openapi.json${encodeURI(at)}/requestBody/content/application~1json/schema`
-  const validate = ajv.compile({ $ref: pointer })
-  expect(validate(body), `${method} ${path}: ${ajv.errorsText(validate.errors)}`).toBe(true)
-  if (route === '/conversations') expectConversation(body)
-}
+describe('the pages', () => {
+  const pages = PAGES.filter((page) => page.startsWith('docs/'))
+  const words = pages.reduce((sum, page) => sum + readPage(page).split(/\s+/).length, 0)
+  const examples = blocks.filter((block) => pages.includes(block.page) && isExample(block))
 
-/** An event, a list of requests, a frame of a WebSocket, the answer of a hook, or a part of the body that creates a conversation. */
-function expectKnownJson(body: unknown): void {
-  const fields = Object.keys(body as object)
-  if (fields.includes('seq')) Event.parse(body)
-  else if (fields.includes('items')) OpenRequests.parse(body)
-  else if (fields.includes('type')) CommandFrame.parse(body)
-  else if (fields.includes('hookSpecificOutput')) readAnswer('PreToolUse', JSON.stringify(body))
-  else expectConversation(body)
-}
+  test('are few', () => {
+    expect(pages.length).toBeLessThanOrEqual(MOST_PAGES)
+  })
 
-/** Also that its rules can be read. */
-function expectConversation(body: unknown): void {
-  rulesIn(CreateConversation.parse(body), (text) => text)
-}
+  test('have many examples', () => {
+    expect((1000 * examples.length) / words).toBeGreaterThanOrEqual(LEAST_EXAMPLES)
+  })
+})
 
-const projectFiles = mine.filter(({ page, text }) => page === 'docs/project-settings.md' && text.startsWith('.claude/'))
+const MOST_PAGES = 36
+
+/** Of 1,000 words. */
+const LEAST_EXAMPLES = 1.5
+
+test.each(labelled(blocks.filter(({ language }) => language.startsWith('sh'))))(
+  '%s: bash reads it, and its commands exist',
+  (_, { text }) => {
+    expect(() => execFileSync('bash', ['-n'], { input: text })).not.toThrow()
+    for (const [, line] of text.matchAll(/(?:^|[(|] ?)agent-server (.*?)(?: >.*|\).*|#.*|\|.*)?$/gm))
+      readArguments(wordsOf(line!))
+    for (const [, version] of text.matchAll(/agent-server-(\d+\.\d+\.\d+)/g)) expect(version).toBe(manifest.version)
+    const npm = [...text.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z:]+)/g)].map(([, name]) => name!)
+    const known = ['ci', 'install', ...Object.keys(manifest.scripts)]
+    for (const name of npm) expect(known).toContain(name)
+    if (text.includes('docker build')) expect(existsSync(join(ROOT, 'Dockerfile'))).toBe(true)
+  },
+)
+
+/** As bash splits them, without expansions. */
+const wordsOf = (line: string) => (line.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll(/['"]/g, ''))
+
+test.each(labelled(blocks.filter(isSettings)))('%s: the server starts with these settings', (_, { text }) => {
+  const settings = parseEnv(text)
+  const names = Object.keys(settings).map((name) => name.replace(/_FILE$/, ''))
+  expect(some('settings', names).filter((name) => !Object.hasOwn(VARIABLES, name))).toEqual([])
+  const values = Object.entries(settings).filter(([name]) => !name.endsWith('_FILE'))
+  const config = readConfig({ OPENHANDS_MASTER_KEY: 'k'.repeat(32), ...Object.fromEntries(values) })
+  expect(config.port).toBeTypeOf('number')
+})
 
 test('docs/project-settings.md: the files are loaded as they are', async () => {
-  const files = projectFiles.map(({ text }) => [text.split('\n', 1)[0]!, text.slice(text.indexOf('\n') + 1)])
+  const files = blocks
+    .filter(({ page, language }) => page === 'docs/project-settings.md' && language === 'markdown')
+    .map(({ text }) => [text.split('\n', 1)[0]!, text.slice(text.indexOf('\n') + 1)])
   await using project = await makeProject(Object.fromEntries(files))
   const { settings } = await project.load({ isTrusted: true })
   expect(settings.ignored).toEqual([])
@@ -115,24 +94,8 @@ test('docs/project-settings.md: the files are loaded as they are', async () => {
   expect(names).toEqual([['pdf'], ['review'], ['reviewer']])
 })
 
-const scripts = mine.filter(
-  (block) => !requests.includes(block) && !projectFiles.includes(block) && ['', 'bash', 'sh'].includes(block.language),
-)
-
-test.each(labelled(scripts))('%s: bash reads it, and its commands exist', (_, { text }) => {
-  expect(() => execFileSync('bash', ['-n'], { input: text })).not.toThrow()
-  for (const [, line] of text.matchAll(/(?:^|[(|] ?)agent-server (.*?)(?: >.*|\).*|#.*)?$/gm))
-    readArguments(line!.trim().split(/\s+/))
-  for (const [, version] of text.matchAll(/agent-server-(\d+\.\d+\.\d+)/g)) expect(version).toBe(manifest.version)
-  const npm = [...text.matchAll(/\bnpm (?:run )?([a-z:]+)/g)].map(([, name]) => name!)
-  for (const name of npm) if (name !== 'ci') expect(Object.keys(manifest.scripts)).toContain(name)
-  if (text.includes('docker build')) expect(existsSync(join(ROOT, 'Dockerfile'))).toBe(true)
-  for (const [, method, path, body] of text.matchAll(/curl -X (\w+) "\$URL(\/[^"]*)".*?-d '(.*?)'/gs))
-    expectBodyOf(method!, path!.replaceAll(/\$\w+/g, '{id}'), JSON.parse(body!))
-})
-
 test('docs/operating.md: the configuration of Prometheus scrapes the route for metrics with a key', () => {
-  const [block] = mine.filter(({ language }) => language === 'yaml')
+  const [block] = blocks.filter(({ language }) => language === 'yaml')
   expect(parse(block!.text).scrape_configs).toMatchObject([
     { authorization: { credentials_file: expect.any(String) }, static_configs: [{ targets: [expect.any(String)] }] },
   ])
@@ -141,7 +104,7 @@ test('docs/operating.md: the configuration of Prometheus scrapes the route for m
 })
 
 test('docs/operating.md: the backup has the data, without the key and what belongs to a process', async () => {
-  const command = scripts.find(({ page, text }) => page === 'docs/operating.md' && text.startsWith('tar '))!.text
+  const command = blocks.find(({ language }) => language === 'sh backup')!.text
   await using home = await makeProject({
     '.local/share/agent-server/master-key': 'secret',
     '.local/share/agent-server/local.json': '{}',
@@ -153,14 +116,4 @@ test('docs/operating.md: the backup has the data, without the key and what belon
   expect(listed.split('\n').filter((path) => !path.endsWith('/') && path !== '')).toEqual([
     './conversations/one/events.jsonl',
   ])
-})
-
-test('there is no block of another kind', () => {
-  const known = new Set([
-    ...requests,
-    ...projectFiles,
-    ...scripts,
-    ...mine.filter(({ language }) => language === 'yaml'),
-  ])
-  expect(mine.filter((block) => !known.has(block))).toEqual([])
 })

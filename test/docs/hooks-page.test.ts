@@ -8,7 +8,7 @@ import { shownIn } from './blocks.ts'
 const page = await readFile(join(import.meta.dirname, '../../docs/hooks.md'), 'utf8')
 
 test('the script of the page denies a call, and the agent reads why', async () => {
-  const [, request] = /^```\n(POST \/conversations\n.*?)^```$/ms.exec(page)!
+  const [, request] = /^```http\n(POST \/conversations\n.*?)^```$/ms.exec(page)!
   const [, script] = /^```python\n(.*?)^```$/ms.exec(page)!
   const { hooks } = shownIn(request!)![0]!.body as { hooks: { PreToolUse: object[] } }
   await using stage = await setStage([
