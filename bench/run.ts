@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- name… --write]`: measures on this machine and prints a table; `--write` puts it into docs/benchmarks.md.
+ * `npm run bench [-- name… --write]`: measures on this machine and prints a table; `--write` puts it into bench/README.md.
  * `npm run bench -- --compare [REF] [row…]` measures the difference to another commit instead.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -64,7 +64,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
 
 useOwnTemporary()
 
-const PAGE = join(import.meta.dirname, '../docs/benchmarks.md')
+const PAGE = join(import.meta.dirname, 'README.md')
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -107,6 +107,6 @@ function writeTable(table: string): void {
   const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), Node ${process.version}`
   const text = readFileSync(PAGE, 'utf8')
   const marked = /(<!-- bench -->\n).*?(<!-- \/bench -->)/s
-  if (!marked.test(text)) throw new Error('docs/benchmarks.md lacks the marks <!-- bench --> … <!-- /bench -->')
+  if (!marked.test(text)) throw new Error('bench/README.md lacks the marks <!-- bench --> … <!-- /bench -->')
   writeFileSync(PAGE, text.replace(marked, `$1Medians on ${machine}:\n\n${table}\n$2`))
 }

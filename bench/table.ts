@@ -1,4 +1,4 @@
-/** Measurements as rows, and rows as the table of docs/benchmarks.md. */
+/** Measurements as rows, and rows as the table of bench/README.md. */
 
 /** What was measured, what came out, and that as a ratio to something a reader can judge it by. */
 export type Row = readonly [what: string, value: string, ratio: string]

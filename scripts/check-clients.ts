@@ -1,5 +1,5 @@
 /**
- * `npm run check:clients`: generates clients from openapi/openapi.json, compiles the programs of docs/clients.md and runs
+ * `npm run check:clients`: generates clients from openapi/openapi.json, compiles the programs of examples/clients.md and runs
  * them against a real server, runs the typed client in Deno, Bun and Node 22, and lets Schemathesis compare the server with the
  * document. With `--write` it puts the table of
  * results on the page; otherwise it fails when the page says something else. Names of toolchains, and `schemathesis`, limit it to these.
@@ -116,7 +116,7 @@ function finish(all: readonly Row[]): void {
   say(['', ...head, ...lines, ''].join('\n'))
   const isPageTrue = only.length > 0 || lines.join('\n') === known.join('\n')
   if (flags.write && only.length === 0) writeTable([...head, ...lines].join('\n'))
-  else if (!isPageTrue) say('docs/clients.md has another table. Run: node scripts/check-clients.ts --write')
+  else if (!isPageTrue) say('examples/clients.md has another table. Run: node scripts/check-clients.ts --write')
   const failed = all.filter(({ outcome }) => outcome && !outcome.works)
   if (failed.length > 0 || !isLasting || !isPortable || !isFaithful || (!isPageTrue && !flags.write))
     process.exitCode = 1

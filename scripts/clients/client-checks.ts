@@ -7,7 +7,7 @@ import type { Toolchain, ToolchainName } from './toolchains.ts'
 import { OPENAPI_GENERATOR } from './toolchains.ts'
 
 export type ClientCheck = {
-  /** The section of docs/clients.md. */
+  /** The section of examples/clients.md. */
   readonly heading: string
   readonly toolchain: ToolchainName
   readonly generator: string

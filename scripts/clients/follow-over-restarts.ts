@@ -1,5 +1,5 @@
 /**
- * Runs the program of docs/clients.md that follows a stream with httpx-sse, while connections are cut and the server is
+ * Runs the program of examples/clients.md that follows a stream with httpx-sse, while connections are cut and the server is
  * stopped and killed: it must print each event once and in order.
  */
 import { writeFileSync } from 'node:fs'

@@ -1,8 +1,8 @@
-/** docs/clients.md as a program: the code blocks of each section, what the programs print, and the table of results. */
+/** examples/clients.md as a program: the code blocks of each section, what the programs print, and the table of results. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const PAGE = join(import.meta.dirname, '../../docs/clients.md')
+const PAGE = join(import.meta.dirname, '../../examples/clients.md')
 const TABLE = /(<!-- clients -->\n)[^]*?(<!-- \/clients -->)/
 
 /** `generate` and `run` are for bash, `program` is the source text. */
@@ -12,7 +12,7 @@ export type Section = { readonly generate: string; readonly program: string; rea
 export function readSection(heading: string): Section {
   const [generate, program, run, ...others] = blocksBelow(heading)
   if (generate === undefined || program === undefined || run === undefined || others.length > 0)
-    throw new Error(`docs/clients.md needs three code blocks below "${heading}".`)
+    throw new Error(`examples/clients.md needs three code blocks below "${heading}".`)
   return { generate, program, run }
 }
 
@@ -20,14 +20,14 @@ export function readSection(heading: string): Section {
 export function readProgram(heading: string): string {
   const [program, ...others] = blocksBelow(heading)
   if (program === undefined || others.length > 0)
-    throw new Error(`docs/clients.md needs one code block below "${heading}".`)
+    throw new Error(`examples/clients.md needs one code block below "${heading}".`)
   return program
 }
 
 /** What every program prints. */
 export function readExpectedOutput(): string {
   const [output] = blocksOf(read().split(/^## /m)[0] ?? '')
-  if (output === undefined) throw new Error('docs/clients.md does not say what the programs print.')
+  if (output === undefined) throw new Error('examples/clients.md does not say what the programs print.')
   return output
 }
 

@@ -24,9 +24,6 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/requests.md ts': 'test/docs/requests-page.test.ts',
   'docs/sdk.md ts': 'test/docs/sdk.test.ts',
   'docs/security.md js': 'test/docs/security-page.test.ts',
-  ...Object.fromEntries(
-    ['text', 'sh', 'ts', 'python', 'go', 'java'].map((name) => [`docs/clients.md ${name}`, 'scripts/clients/page.ts']),
-  ),
 }
 
 export const nameOf = ({ page, language }: Block): string => `${page} ${language}`.trim()

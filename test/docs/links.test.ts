@@ -5,7 +5,10 @@ import { describe, expect, test } from 'vitest'
 import { some } from '../support/some.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const PAGES = ['README.md', 'CHANGELOG.md', ...some('pages', globSync('docs/*.md', { cwd: ROOT }))]
+const PAGES = [
+  ...['README.md', 'CHANGELOG.md', 'bench/README.md', 'examples/clients.md'],
+  ...some('pages', globSync('docs/*.md', { cwd: ROOT })),
+]
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
 
 /** GitHub's anchor of a heading. */
@@ -50,11 +53,11 @@ describe('the README', () => {
     expect(readme.split('\n').length).toBeLessThanOrEqual(160)
   })
 
-  test('has the figures of docs/benchmarks.md', () => {
+  test('has the figures of bench/README.md', () => {
     const table = /\| agent-server \|(.*?)\n\n/s.exec(readme)![1]!
     const figures = [...table.matchAll(/^\|[^|]+\| ([^|]+) \| ([^|]+) \|/gm)]
     expect(figures.length).toBe(5)
-    const measured = read('docs/benchmarks.md')
+    const measured = read('bench/README.md')
     for (const figure of figures.flatMap(([, ours, bare]) => [ours!, bare!]))
       if (figure !== '–') expect(measured).toContain(figure)
   })
