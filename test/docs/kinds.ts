@@ -9,19 +9,20 @@ export type ExampleKind = 'request' | 'answer' | 'json' | 'shell'
 export const RUN_BY: Readonly<Record<string, string>> = {
   'README.md sh terminal-1': 'test/stories/readme-tour.test.ts',
   'README.md sh terminal-2': 'test/stories/readme-tour.test.ts',
-  'docs/tour.md sh terminal-2': 'test/stories/readme-tour.test.ts',
+  'docs/README.md sh terminal-2': 'test/stories/readme-tour.test.ts',
   'README.md text': 'test/stories/demo.test.ts',
   'docs/cli.md jsonl': 'test/docs/cli.test.ts',
   'docs/cli.md json': 'test/docs/cli.test.ts',
   'docs/cli.md sh': 'test/stories/headless.test.ts',
-  'docs/client.md ts': 'test/docs/client-page.test.ts',
+  'docs/client.md ts': 'test/docs/programs.test.ts',
+  'docs/events.md ts': 'test/docs/programs.test.ts',
   'docs/hooks.md python': 'test/docs/hooks-page.test.ts',
   'docs/install.md nginx': 'test/stories/proxies.test.ts',
   'docs/install.md caddyfile': 'test/stories/proxies.test.ts',
   'docs/operating.md sh backup': 'test/docs/code-blocks.test.ts',
   'docs/operating.md yaml': 'test/docs/code-blocks.test.ts',
   'docs/project-settings.md markdown': 'test/docs/code-blocks.test.ts',
-  'docs/requests.md ts': 'test/docs/requests-page.test.ts',
+  'docs/requests.md ts': 'test/docs/programs.test.ts',
   'docs/sdk.md ts': 'test/docs/sdk.test.ts',
   'docs/security.md js': 'test/docs/security-page.test.ts',
 }
@@ -33,7 +34,7 @@ export const isRunElsewhere = (block: Block): boolean => Object.hasOwn(RUN_BY, n
 export function exampleKind(block: Block): ExampleKind | undefined {
   if (isRunElsewhere(block)) return undefined
   if (/^http(?: \d{3})?$/.test(block.language)) return 'request'
-  if (block.language === 'json answer') return 'answer'
+  if (/^json answer(?: later)?$/.test(block.language)) return 'answer'
   if (block.language === 'json') return 'json'
   return block.language === 'sh' ? 'shell' : undefined
 }

@@ -6,7 +6,10 @@ import { some } from '../support/some.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PAGES = [
-  ...['README.md', 'CHANGELOG.md', 'bench/README.md', 'examples/clients.md'],
+  'README.md',
+  'CHANGELOG.md',
+  'bench/README.md',
+  'examples/clients.md',
   ...some('pages', globSync('docs/*.md', { cwd: ROOT })),
 ]
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')

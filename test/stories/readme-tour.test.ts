@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 const ROOT = join(import.meta.dirname, '../..')
 
 /** In the order in which a reader pastes them: the second page continues where the first one ends. */
-const TOUR = ['README.md', 'docs/tour.md']
+const TOUR = ['README.md', 'docs/README.md']
 type TerminalName = 'terminal-1' | 'terminal-2'
 
 const EXPORTED_KEY = '9f8e7d6c5b4a39281706f5e4d3c2b1a0'

@@ -1,7 +1,9 @@
 /** What the model of the examples answers: it depends on the words of the last message alone. */
 import type { ScriptedQuestion, ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 
-const bash = (command: string, id = 'call_1') => ({ id, name: 'Bash', arguments: { command } })
+type Call = NonNullable<ScriptedTurn['calls']>[number]
+
+const bash = (command: string, id = 'call_1'): Call => ({ id, name: 'Bash', arguments: { command } })
 
 const question = (text: string, header: string, labels: readonly string[]) => ({
   question: text,
@@ -9,31 +11,42 @@ const question = (text: string, header: string, labels: readonly string[]) => ({
   options: labels.map((label) => ({ label, description: '' })),
   multiSelect: header === 'Parts',
 })
-const QUESTIONS = [
-  question('Which database?', 'Database', ['SQLite', 'PostgreSQL']),
-  question('Which parts?', 'Parts', ['Code', 'Tests', 'Docs']),
-]
+const ask = (id: string, ...questions: readonly object[]): Call => ({
+  id,
+  name: 'AskUserQuestion',
+  arguments: { questions },
+})
+
+const DATABASE = question('Which database?', 'Database', ['SQLite', 'PostgreSQL'])
+const PARTS = question('Which parts?', 'Parts', ['Code', 'Tests', 'Docs'])
+const PLACE = question('Where should the backup be?', 'Place', ['Here', 'Elsewhere'])
+const ORDER: Call = { id: 'call_3', name: 'look_up_order', arguments: { number: '17' } }
 const REVIEW = { description: 'Look at it', prompt: 'Look at the changes.', subagent_type: 'reviewer' }
 
-type Call = NonNullable<ScriptedTurn['calls']>[number]
+type Reply = { readonly word: string; readonly turns: readonly (readonly Call[])[]; readonly text?: string }
 
-/** Words of a message, and the calls that the model makes for them. Other messages get an answer without a call. */
-const CALLS: readonly (readonly [word: string, call: Call, ...others: Call[]])[] = [
-  ['deploy', bash('git push'), bash('./restart.sh production', 'call_2')],
-  ['database', { id: 'call_1', name: 'AskUserQuestion', arguments: { questions: QUESTIONS } }],
-  ['order', { id: 'call_1', name: 'look_up_order', arguments: { number: '17' } }],
-  ['review', { id: 'call_1', name: 'Task', arguments: REVIEW }],
-  ['test', bash('echo 3 passed')],
-  ['file', bash('ls')],
+/** What the model does when a message has the word: the calls of each turn, and its last answer. */
+const REPLIES: readonly Reply[] = [
+  { word: 'back up', turns: [[bash('mkdir backup')], [ask('call_2', PLACE)], [ORDER]] },
+  { word: 'six times seven', turns: [[bash('echo 42')]], text: 'It is 42.' },
+  { word: 'deploy', turns: [[bash('git push'), bash('./restart.sh production', 'call_2')]] },
+  { word: 'database', turns: [[ask('call_1', DATABASE, PARTS)]] },
+  { word: 'order', turns: [[ORDER]] },
+  { word: 'review', turns: [[{ id: 'call_1', name: 'Task', arguments: REVIEW }]] },
+  { word: 'test', turns: [[bash('echo 3 passed')]], text: '3 tests passed.' },
+  { word: 'file', turns: [[bash('ls')]] },
+  { word: 'json', turns: [], text: '{"passed": 3, "failed": 0}' },
 ]
 
+/** Calls of tools that the conversation does not have are left out. */
 export function answerFor({ messages, body }: ScriptedQuestion): ScriptedTurn {
-  const said = textOf(messages.findLast(({ role }) => role === 'user')?.content).toLowerCase()
-  if (messages.at(-1)?.role === 'tool') return { text: 'Done.' }
+  const last = messages.findLastIndex(({ role }) => role === 'user')
+  const said = textOf(messages[last]?.content).toLowerCase()
+  const { turns, text = 'Done.' } = REPLIES.find(({ word }) => said.includes(word)) ?? { turns: [] }
   const offered = JSON.stringify(body['tools'] ?? [])
-  const [, ...calls] = CALLS.find(([word, { name }]) => said.includes(word) && offered.includes(`"${name}"`)) ?? ['']
-  if (calls.length > 0) return { calls }
-  return { text: said.includes('json') ? '{"passed": 3, "failed": 0}' : 'Done.' }
+  const possible = turns.filter((calls) => calls.every(({ name }) => offered.includes(`"${name}"`)))
+  const calls = possible[messages.slice(last).filter(({ role }) => role === 'assistant').length]
+  return calls ? { calls: [...calls] } : { text }
 }
 
 function textOf(content: unknown): string {

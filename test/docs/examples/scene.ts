@@ -53,7 +53,8 @@ export class Scene {
     const path = shown.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? UNKNOWN)
     const body = filled(this.#localized(shown.body), { ...known, conversation_id: known['id'] ?? UNKNOWN })
     const sent = { ...shown, path, body }
-    if (/\/stream\b|^\/firehose/.test(path)) return { ...(await this.#open(path)), isGuess: false, sent }
+    if (shown.method === 'GET' && /\/stream\b|^\/firehose/.test(path))
+      return { ...(await this.#open(path)), isGuess: false, sent }
     const answer = await this.#stage.server.call(shown.method, path, body)
     this.#last = answer.body
     if (answer.status < 300) this.#remember(shown, answer.body)
