@@ -33,8 +33,8 @@ export type AgentContext = Limited & {
   readonly gate: (next: readonly ToolCall[]) => Gated | undefined
   /** Returns the answer that an earlier run was cut off with before it ended, if nothing came after it. */
   readonly leftAnswer: () => LeftAnswer | undefined
-  /** True if all subagents that work for open calls wait for decisions. */
-  readonly waitsForSubagents: () => boolean
+  /** True if a client executes a call, or all subagents that work for open calls wait for somebody. */
+  readonly waitsOutside: () => boolean
   /** Returns undefined if the conversation has none. */
   readonly hooks: () => LoopHooks | undefined
   /** Models that turned out not to support tools: reported once, and called without tools from then on. */

@@ -25,7 +25,7 @@ import type { Turn } from './model/turn.ts'
 export type LoopWait =
   | { readonly asks: readonly AskedToolUse[]; readonly hooked?: HookDecisions }
   | { readonly asking: readonly AskingCall[] }
-  | { readonly waitsForSubagents: true }
+  | { readonly waitsOutside: true }
 
 /**
  * Runs until nothing is left to do, and returns why it stopped. The signal stops it immediately: the model call is
@@ -123,7 +123,7 @@ async function runOpenCalls(
     if (!finished) return undefined
     if (finished.finishes) last = finished
     if (hooks?.takeEnd()) return ENDED_BY_HOOK
-    if (context.waitsForSubagents()) return signal.aborted ? undefined : { waitsForSubagents: true }
+    if (context.waitsOutside()) return signal.aborted ? undefined : { waitsOutside: true }
   }
   return last
 }

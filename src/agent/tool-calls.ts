@@ -17,7 +17,7 @@ import type { ResultDraft } from './tool-messages.ts'
 import type { LiveOutputDeps } from './live-output.ts'
 import { createLiveOutput } from './live-output.ts'
 import { UnstoredResults } from './unstored-results.ts'
-import type { TaskOutcome } from '../tools/task/task-access.ts'
+import type { CallOutcome } from '../tools/tool.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 
 /** `finishes`: the tool ends the run; `finalText` is its text. */
@@ -197,7 +197,7 @@ async function interruptAll(calls: readonly RunningCall[]): Promise<void> {
 async function toResult(
   deps: ToolCallsDeps,
   call: ToolCall,
-  execution: () => TaskOutcome | Promise<TaskOutcome>,
+  execution: () => CallOutcome | Promise<CallOutcome>,
 ): Promise<HookedResult | undefined> {
   const startedAt = performance.now()
   const { output, error, truncated, fullOutputPath, staysOpen, events = [] } = await execution()

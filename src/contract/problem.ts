@@ -44,6 +44,7 @@ export const PROBLEMS = {
   already_continued: 409,
   waiting_for_confirmation: 409,
   waiting_for_input: 409,
+  waiting_for_client: 409,
   idempotency_in_flight: 409,
   nothing_pending: 409,
   nothing_to_compact: 409,

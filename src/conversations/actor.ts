@@ -21,6 +21,7 @@ import { decide } from '../state/intents.ts'
 import type { LiveState } from './live-state.ts'
 import type { RecoveryReason } from '../state/run-end.ts'
 import type { State } from '../state/state.ts'
+import { changesLists } from '../state/view.ts'
 import { areInBackground, canWorkInBackground } from '../state/subagents.ts'
 import type { RunTaskCommand } from './tasks/background-jobs.ts'
 import { hasJobs } from '../state/task-state.ts'
@@ -205,7 +206,7 @@ export class ConversationActor {
       await this.#runs.stopAgent()
       // Pending approvals and questions stay pending and continue after the next start.
       const pauses = outcome === 'closing' && this.#state.current.status === 'running' && !this.#log.failed
-      const end = this.#unstored.kept ?? this.#runs.intentToPause('server_closing', true)
+      const end = this.#unstored.kept ?? this.#runs.intentToClose()
       if (pauses) await this.apply(end).catch(this.reportStorage)
       await this.#log.close(outcome)
       // Reports the changes since the last `onChange`.
@@ -240,7 +241,7 @@ export class ConversationActor {
     for (const { event } of events) {
       this.#runs.take(event)
       this.#deps.subagents.take(event)
-      isShown ||= event.type === 'StatusUpdate' || event.type === 'ConfigUpdate' || event.type === 'UserMessage'
+      isShown ||= changesLists(event)
     }
     if (isShown) this.#deps.onChange(this.#state.current)
   }

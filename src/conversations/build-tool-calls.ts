@@ -38,7 +38,7 @@ export type ToolParts = {
   readonly project: ProjectAccess
   readonly changing: ChangingTools
   readonly subagents: TaskAccess
-  readonly elicitations: HeldRequests<'elicitation'>
+  readonly elicitations: HeldRequests
   readonly hooks: CallHooks
 }
 

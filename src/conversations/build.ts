@@ -14,6 +14,7 @@ import { buildToolCalls, ofCalls } from './build-tool-calls.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientHooks } from './client-hooks/client-hooks.ts'
 import { WaitingHooks } from './client-hooks/waiting-hooks.ts'
+import { HandedOverCalls } from './client-tools/handed-over-calls.ts'
 import { DeclaredTools, joinTools } from './client-tools/declared-tools.ts'
 import { ClientSecrets } from './config/client-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
@@ -80,9 +81,9 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a hook could not be called'),
   })
   const mcp = buildMcp(deps, { ...base, ...execution, secrets, redactor })
-  const clientCalls = new HeldRequests('client_tool', base)
-  const elicitations = new HeldRequests('elicitation', base)
-  const changing = joinTools(mcp, new DeclaredTools(state, clientCalls))
+  const handedOver = new HandedOverCalls({ ...base, ...deps.clientTools })
+  const elicitations = new HeldRequests(base)
+  const changing = joinTools(mcp, new DeclaredTools(state, handedOver))
   const agents = buildAgents(
     deps,
     { ...base, ...execution, redactor, project, changing, hooks, homes, elicitations },
@@ -113,7 +114,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       files: buildFiles(deps, base, redact),
       exec: execution,
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
-      ...buildRequests({ ...parts, ...base, ...execution, toolCalls, clientCalls, elicitations }),
+      ...buildRequests({ ...parts, ...base, ...execution, toolCalls, handedOver, elicitations }),
       clientHooks: new ClientHooks({ ...parts, waiting: base.waitingHooks }),
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),
@@ -129,6 +130,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       secrets,
       network: execution.network,
       shells: execution.shells,
+      handedOver,
       postedCommands: new PostedCommands({ project, state, gate, redact: redactor.redactInSlices }),
       deliveries: base.deliveries,
       redactor,

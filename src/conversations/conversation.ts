@@ -10,6 +10,7 @@ import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
+import type { HandedOverCalls } from './client-tools/handed-over-calls.ts'
 import type { ConversationActor } from './actor.ts'
 import type { ClientEvents } from './client-events.ts'
 import type { ClientHooks } from './client-hooks/client-hooks.ts'
@@ -72,6 +73,7 @@ export type InnerParts = {
   readonly network: ConversationNetwork
   readonly postedCommands: PostedCommands
   readonly shells: ConversationShells
+  readonly handedOver: HandedOverCalls
   readonly deliveries: CallbackSet
   readonly redactor: Redactor
   readonly titles: Titles
@@ -242,6 +244,11 @@ export class Conversation {
     await this.#inner.deliveries.start()
   }
 
+  /** Closes the requests whose deadline has passed. */
+  async expire(): Promise<void> {
+    await this.requests.expire()
+  }
+
   /** Stores the pending intent; throws if it still cannot be stored. */
   async settle(): Promise<void> {
     await this.#actor.settle()
@@ -265,8 +272,9 @@ export class Conversation {
 
   /** Ends the conversation with everything it started. */
   async dispose(outcome: LogEnd): Promise<void> {
-    const { network, deliveries, shells, hooks } = this.#inner
+    const { network, deliveries, shells, hooks, handedOver } = this.#inner
     this.#actor.halt()
+    if (outcome === 'closing') handedOver.close()
     try {
       await hooks.close(outcome)
       network.close()

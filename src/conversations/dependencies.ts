@@ -21,6 +21,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps, ToolName } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { WebAccess } from '../tools/web/web-access.ts'
+import type { HandedOverDeps } from './client-tools/handed-over-calls.ts'
 import type { HookDeps } from './hooks/build-hooks.ts'
 import type { LlmDefaults } from './config/settings.ts'
 import type { ClientCommandLimits } from '../workspace/exec/command-limits.ts'
@@ -41,6 +42,7 @@ export type ConversationDeps = {
   readonly mcp: McpAccess
   readonly dispatcher: CallbackDispatcher
   readonly hooks: HookDeps
+  readonly clientTools?: Pick<HandedOverDeps, 'restAfterMs'>
   /** Limits the number of runs that work at the same time. */
   readonly slots: Queue
   readonly metrics: Metrics

@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -55,4 +56,10 @@ export async function syncDirectory(path: fs.PathLike): Promise<void> {
   } finally {
     await close(descriptor)
   }
+}
+
+/** Writes all bytes at this position: one write may take fewer of them. Syncs nothing. */
+export async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length;)
+    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten
 }

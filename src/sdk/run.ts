@@ -3,6 +3,7 @@ import { addCost, addUsage } from '../contract/message.ts'
 import type { UsageByModel } from '../contract/message.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import type { ErrorType, Status, StopReason } from '../contract/events/status.ts'
+import type { RequestKind } from '../contract/request-kinds.ts'
 import { invalid } from './invalid.ts'
 import type { QueryRequest } from './query.ts'
 import { query } from './query.ts'
@@ -15,7 +16,7 @@ export type QueryOutcome = {
   /** By model, of all runs of the query. */
   readonly usage: UsageByModel
   readonly costUsd?: number
-  /** The status if the session waits for somebody: `waiting_for_confirmation` or `waiting_for_input`. */
+  /** The status if the session waits for somebody else. */
   readonly stopReason: StopReason | Extract<Status, `waiting_${string}`>
   /** Why the run failed, with the stop reason `error`. */
   readonly error?: { readonly type: ErrorType; readonly message: string }
@@ -37,7 +38,7 @@ function outputOf(events: readonly Event[]): QueryOutcome {
   const results = events.filter(isResult)
   const result = results.at(-1)
   const status = events.findLast((event) => event.type === 'StatusUpdate')?.status
-  const waiting = status === 'waiting_for_confirmation' || status === 'waiting_for_input' ? status : undefined
+  const waiting = status !== undefined && isWaiting(status) ? status : undefined
   const [first] = events
   const stopReason = waiting ?? result?.stop_reason ?? askedIn(events)
   if (!first || stopReason === undefined)
@@ -57,13 +58,18 @@ function outputOf(events: readonly Event[]): QueryOutcome {
   }
 }
 
+const isWaiting = (status: Status): status is Extract<Status, `waiting_${string}`> => status.startsWith('waiting_')
+
+const STATUS_OF: Readonly<Partial<Record<RequestKind, QueryOutcome['stopReason']>>> = {
+  permission: 'waiting_for_confirmation',
+  question: 'waiting_for_input',
+  client_tool: 'waiting_for_client',
+}
+
 /** The status of a session that still waits, from its last request. */
 function askedIn(events: readonly Event[]): QueryOutcome['stopReason'] | undefined {
-  const rests = (event: Event) =>
-    event.type === 'RequestOpened' && (event.kind === 'permission' || event.kind === 'question')
-  const asked = events.findLast(rests)
-  if (asked?.type !== 'RequestOpened') return undefined
-  return asked.kind === 'question' ? 'waiting_for_input' : 'waiting_for_confirmation'
+  const statuses = events.flatMap((event) => (event.type === 'RequestOpened' ? STATUS_OF[event.kind] : undefined) ?? [])
+  return statuses.at(-1)
 }
 
 /** A subagent has a result, too. */

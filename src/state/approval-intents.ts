@@ -34,8 +34,6 @@ export type AskIntent = {
   /** What hooks have decided already. */
   hooked?: HookDecisions | undefined
 }
-/** The loop has reached calls whose subagents all wait for a decision, and has stopped. */
-export type AwaitSubagentsIntent = { kind: 'await_subagents'; runId: string }
 export type DecideIntent = {
   kind: 'decide'
   requestId: string
@@ -88,12 +86,6 @@ function askedBy(
   const isDecided = ({ tool_use_id }: AskedToolUse) => decisions.some(({ toolUseId }) => toolUseId === tool_use_id)
   const areAll = decisions.length > 0 && toolUses.every(isDecided)
   return [request, ...decided, ...(areAll ? [] : waits)]
-}
-
-/** All subagents of the run that work wait for decisions. Returns nothing if that is not so any more. */
-export function decideAwaitSubagents(state: State, { runId }: AwaitSubagentsIntent): EventDraft[] {
-  if (state.status !== 'running' || state.run?.id !== runId || !waitsForSubagents(state)) return []
-  return [toStatus(state, 'waiting_for_confirmation', 'permission_request')]
 }
 
 type Asked = { readonly asked: AskedToolUse; readonly runId: string; readonly requestId: string }

@@ -6,7 +6,11 @@ import { partsOfOutput, textOfParts } from '../contract/message.ts'
 const MAX_SHOWN_CHARS = 100_000
 const MAX_MESSAGE_CHARS = 2000
 
-export function outcomeOf({ output: given, isError }: ClientResult): ToolOutcome {
+const IN_TIME = 'No client sent a result before the deadline. It is not known what the client did.'
+
+export function outcomeOf(result: ClientResult): ToolOutcome {
+  if (result === 'timeout') return { output: IN_TIME, error: { type: 'timeout', message: IN_TIME } }
+  const { output: given, isError } = result
   const output = bounded(given)
   return {
     output,

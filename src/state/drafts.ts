@@ -3,7 +3,7 @@ import type { ToolCall } from './tool-call.ts'
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ToolChoice } from '../contract/llm-config.ts'
 import type { Status, StopReason, ToolErrorType } from '../contract/events/status.ts'
-import { resultFromClient } from './client-result.ts'
+import { isHandedOver, resultFromClient } from './client-result.ts'
 import { isAsking } from './open-requests.ts'
 import { closePermission, closing } from './request-drafts.ts'
 import type { CloseReason } from '../contract/events/request-events.ts'
@@ -15,7 +15,8 @@ import type { State } from './state.ts'
 
 type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>
 
-export const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
+/** True if the run has left its slot until somebody answers. */
+export const isWaiting = (status: Status) => status.startsWith('waiting_')
 
 /** Returns the key of a request as events store it. */
 export const keyOf = (idempotency: Idempotency | undefined) =>
@@ -95,10 +96,15 @@ export type Unrun = {
   readonly stopReason?: StopReason
 }
 
+/** What the model reads of a call that a client executes. */
+export const MAY_HAVE_RUN = 'The call was interrupted. The client may have executed it.'
+
 /** Answers calls, and with a call of a subagent everything of that subagent. Closes what they wait for. */
 export function answerOpenCalls(state: State, unrun: Unrun): EventDraft[] {
   const { message, toQuestion = message } = unrun
   return state.openCalls.flatMap((call) => {
+    if (isHandedOver(state, call))
+      return answerCall(state, call, { ...unrun, type: 'interrupted', message: MAY_HAVE_RUN })
     const own = isAsking(state.requests, call.toolUseId) ? toQuestion : message
     return answerCall(state, call, { ...unrun, message: own })
   })
@@ -156,8 +162,10 @@ export function endBackground(
   reason: StopReason,
   message: string,
 ): EventDraft[] {
+  const isBegun = ({ toolUseId }: ToolCall) => begun.includes(toolUseId)
   return state.subagents
-    .filter(({ isBackground, toolUseId }) => isBackground && !hasBegun(state, toolUseId, begun))
+    .filter(({ isBackground, toolUseId }) => isBackground && !begun.includes(toolUseId))
+    .filter(({ agent }) => !agent.openCalls.some((call) => hasBegun(state, call, isBegun)))
     .filter(({ toolUseId }) => !state.openCalls.some((call) => call.toolUseId === toolUseId))
     .flatMap((subagent) => endOfSubagent(state, subagent, reason, { message, why: whyOf(reason) }))
 }
@@ -179,17 +187,20 @@ export function interruptCalls(
   message: string,
   toQuestion?: string,
 ): EventDraft[] {
-  const openCalls = state.openCalls.filter((call) => !hasBegun(state, call.toolUseId, begun))
-  const why = message === BEFORE_MESSAGE ? 'message' : 'interrupted'
+  const isMessage = message === BEFORE_MESSAGE
+  // A message changes nothing about what a client executes.
+  const areBegun = (call: ToolCall) => begun.includes(call.toolUseId) || (isMessage && isHandedOver(state, call))
+  const openCalls = state.openCalls.filter((call) => !hasBegun(state, call, areBegun))
+  const why = isMessage ? 'message' : 'interrupted'
   const results = answerOpenCalls({ ...state, openCalls }, { type: 'interrupted', why, message, toQuestion })
   return [...closePermission(state, why, message), ...results]
 }
 
 /** Also the call of a subagent while one of the subagent's calls does. */
-function hasBegun(state: State, toolUseId: string, begun: readonly string[]): boolean {
-  if (begun.includes(toolUseId)) return true
-  const { agent } = findSubagent(state, toolUseId) ?? {}
-  return agent?.openCalls.some((call) => hasBegun(state, call.toolUseId, begun)) ?? false
+function hasBegun(state: State, call: ToolCall, isBegun: (call: ToolCall) => boolean): boolean {
+  if (isBegun(call)) return true
+  const { agent } = findSubagent(state, call.toolUseId) ?? {}
+  return agent?.openCalls.some((own) => hasBegun(state, own, isBegun)) ?? false
 }
 
 /** Why a call did not run that was open when the user wrote. */

@@ -1,11 +1,13 @@
-/** Decides the events of answers to requests whose call runs and waits for them. Pure. */
+/** Decides the events of answers to requests of a call that has begun, and of their deadlines. Pure. */
 import type { EventDraft, EventOf } from '../contract/events/event.ts'
 import type { Problem } from '../contract/problem.ts'
 import { inRun, inSubagent } from './drafts.ts'
-import { byKey } from './request-drafts.ts'
+import { clientCallsOf } from './open-requests.ts'
+import { byKey, closing } from './request-drafts.ts'
 import { requestNotFound } from './request-problems.ts'
 import type { State } from './state.ts'
 import { callerOf } from './subagents.ts'
+import { afterAnswerTo } from './waits.ts'
 
 type HeldAnswer = Extract<EventOf<'RequestAnswered'>, { kind: 'client_tool' | 'elicitation' }>
 
@@ -20,7 +22,10 @@ export type AnswerHeldIntent = {
   keyName?: string | undefined
 }
 
-/** The tool that waits writes the result of its call. */
+/** A deadline may have passed. `now` is milliseconds since 1970. */
+export type ExpireIntent = { kind: 'expire'; now: number }
+
+/** The tool that waits, or that the run calls again, writes the result of its call. */
 export function decideAnswerHeld(
   state: State,
   { requestId, answer, keyName }: AnswerHeldIntent,
@@ -38,5 +43,20 @@ export function decideAnswerHeld(
     ...answer,
     ...byKey(keyName),
   }
-  return caller ? inSubagent([answered], caller) : [answered]
+  return [...(caller ? inSubagent([answered], caller) : [answered]), ...afterAnswerTo(state, caller, 'answered')]
+}
+
+/** Closes the calls of clients whose deadline has passed; the model reads that none has sent a result. */
+export function decideExpire(state: State, { now }: ExpireIntent): EventDraft[] {
+  const late = clientCallsOf(state).filter(({ deadline }) => deadline !== undefined && Date.parse(deadline) <= now)
+  const callers = late.map(({ tool_use_ids: [toolUseId = ''] }) => callerOf(state, toolUseId))
+  const closed = late.flatMap((request, at) => {
+    const caller = callers[at]
+    const draft = { ...closing(request, 'timeout'), ...inRun(caller?.agent ?? state) }
+    return caller ? inSubagent([draft], caller) : [draft]
+  })
+  const [continued = []] = callers
+    .map((caller) => afterAnswerTo(state, caller, 'timeout'))
+    .filter(({ length }) => length)
+  return [...closed, ...continued]
 }

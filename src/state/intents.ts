@@ -3,23 +3,18 @@
  * is a request of a client, the agent or a restart to change a conversation.
  */
 import type { EventDraft } from '../contract/events/event.ts'
-import type { Status } from '../contract/events/status.ts'
 import type { UserPart } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
-import type { AnswerHeldIntent } from './held-intents.ts'
-import { decideAnswerHeld } from './held-intents.ts'
-import type { AskIntent, AwaitSubagentsIntent, DecideIntent, RejectIntent } from './approval-intents.ts'
-import {
-  decideAsk,
-  decideAwaitSubagents,
-  decidePermission,
-  decideReject,
-  isUndecided,
-  supersede,
-} from './approval-intents.ts'
+import type { AnswerHeldIntent, ExpireIntent } from './held-intents.ts'
+import { decideAnswerHeld, decideExpire } from './held-intents.ts'
+import type { AwaitOutsideIntent } from './waits.ts'
+import { decideAwaitOutside, statusOfWait } from './waits.ts'
+import { clientCallsOf } from './open-requests.ts'
+import type { AskIntent, DecideIntent, RejectIntent } from './approval-intents.ts'
+import { decideAsk, decidePermission, decideReject, supersede } from './approval-intents.ts'
 import { undecidedCalls } from './open-permission.ts'
 import type { AnswerIntent, AskUserIntent } from './question-intents.ts'
-import { decideAnswer, decideAskUser, isAskedBefore, refuseRunWhileAsking, UNANSWERED } from './question-intents.ts'
+import { decideAnswer, decideAskUser, refuseRunWhileAsking, UNANSWERED } from './question-intents.ts'
 import type { RequestedRun } from './drafts.ts'
 import {
   BEFORE_MESSAGE,
@@ -40,7 +35,7 @@ import type { EndBackgroundIntent, StartSubagentIntent } from './subagent-intent
 import { decideEndBackground, decideStartSubagent } from './subagent-intents.ts'
 import { refuseNewer, refuseSecond } from './refusals.ts'
 import type { State } from './state.ts'
-import { areInBackground, openPermissions, waitsForSubagents } from './subagents.ts'
+import { areInBackground, openPermissions } from './subagents.ts'
 import type {
   CancelTaskIntent,
   EndTaskIntent,
@@ -84,7 +79,7 @@ export type Intent =
   | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
   | EndRunIntent
   | AskIntent
-  | AwaitSubagentsIntent
+  | AwaitOutsideIntent
   | StartSubagentIntent
   | EndBackgroundIntent
   | DecideIntent
@@ -97,6 +92,7 @@ export type Intent =
   | EndTaskIntent
   | CancelTaskIntent
   | AnswerHeldIntent
+  | ExpireIntent
   | { kind: 'client_event'; name: string; data?: unknown; idempotency?: Idempotency }
   | RecoverIntent
 
@@ -117,8 +113,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return decideEnd(state, intent)
     case 'ask':
       return decideAsk(state, intent)
-    case 'await_subagents':
-      return decideAwaitSubagents(state, intent)
+    case 'await_outside':
+      return decideAwaitOutside(state, intent)
     case 'start_subagent':
       return decideStartSubagent(state, intent)
     case 'end_background':
@@ -131,6 +127,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return refuseNewer(state) ?? decideAnswer(state, intent)
     case 'answer_held':
       return refuseNewer(state) ?? decideAnswerHeld(state, intent)
+    case 'expire':
+      return refuseNewer(state) ?? decideExpire(state, intent)
     case 'reject':
       return decideReject(state, intent)
     case 'post_task':
@@ -161,7 +159,7 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
     source: 'user',
     content: [...content],
     run,
-    ...(run && { run_id: state.status === 'running' && state.run ? state.run.id : newRunId }),
+    ...(run && { run_id: readsMessages(state) && state.run ? state.run.id : newRunId }),
     ...(sender !== undefined && { sender }),
     ...(slashCommand && { slash_command: slashCommand }),
     ...(hooks?.context !== undefined && { context: hooks.context }),
@@ -170,9 +168,12 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
   return [...(hooks?.events ?? []), ...withMessage(state, intent, message)]
 }
 
+/** The run reads the message. It also does while a client executes a call, so that no result of a client is lost. */
+const readsMessages = ({ status }: State) => status === 'running' || status === 'waiting_for_client'
+
 function withMessage(state: State, intent: IntentOf<'message'>, message: EventDraft): EventDraft[] {
   const { run, begun, newRunId, now } = intent
-  if (state.status === 'running') return [message]
+  if (readsMessages(state)) return [message]
   if (isWaiting(state.status)) {
     const ended = [...supersede(state), result(state, 'superseded', now)]
     // If a run is requested, the message only steers the agent's current task.
@@ -206,23 +207,28 @@ function decideRun(state: State, { newRunId, afterSeq, ...limits }: IntentOf<'ru
       )
     case 'waiting_for_input':
       return refuseRunWhileAsking(state)
+    case 'waiting_for_client':
+      return new Problem(
+        'waiting_for_client',
+        'A client executes a call of the agent; send its result, or pause with interrupt: true.',
+        {
+          details: { pending: clientCallsOf(state).map(({ request_id, payload: { name } }) => ({ request_id, name })) },
+        },
+      )
     case 'idle':
     case 'paused':
     case 'finished':
     case 'error':
     case 'cancelled':
       return (
-        refuseSecond(state, afterSeq) ?? [{ ...start(state, newRunId, 'run', limits), status: statusToResume(state) }]
+        // Paused while it waited, it waits again: resuming neither approves nor answers anything.
+        refuseSecond(state, afterSeq) ?? [
+          { ...start(state, newRunId, 'run', limits), status: statusOfWait(state) ?? 'running' },
+        ]
       )
     default:
       return state.status satisfies never
   }
-}
-
-/** Paused while it waited for the user: it waits again, because resuming neither approves nor answers anything. */
-function statusToResume(state: State): Status {
-  if (isUndecided(state) || waitsForSubagents(state)) return 'waiting_for_confirmation'
-  return isAskedBefore(state) ? 'waiting_for_input' : 'running'
 }
 
 const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it did not run'

@@ -31,8 +31,22 @@ export const questionsOf = ({ requests }: Pick<State, 'requests'>): OpenQuestion
 
 type Waiting = Pick<State, 'request' | 'requests' | 'subagents'>
 
+/** Calls that clients execute. */
+export const clientCallsOf = ({ requests }: Pick<State, 'requests'>): OpenRequestOf<'client_tool'>[] =>
+  requests.filter((request) => request.kind === 'client_tool')
+
 /** Those that wait although the conversation is not open: the others end with the call that holds them. */
-export const restingRequests = (state: Waiting) => [...permissionRequests(state), ...questionsOf(state)]
+export const restingRequests = (state: Waiting) => [
+  ...permissionRequests(state),
+  ...questionsOf(state),
+  ...clientCallsOf(state),
+]
+
+/** When the first of the resting requests is closed without an answer, in milliseconds since 1970. */
+export function nextDeadline(state: Pick<State, 'requests'>): number | undefined {
+  const times = clientCallsOf(state).flatMap(({ deadline }) => (deadline === undefined ? [] : [Date.parse(deadline)]))
+  return times.length > 0 ? Math.min(...times) : undefined
+}
 
 /** When the oldest of these was opened, in milliseconds since 1970; undefined if none waits. */
 export function waitsSince(state: Waiting): number | undefined {

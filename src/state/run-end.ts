@@ -16,6 +16,8 @@ import {
   waitsForUser,
 } from './drafts.ts'
 import { openAnswer } from './answered.ts'
+import { isHandedOver, waitsForClient } from './client-result.ts'
+import { waitOutside } from './waits.ts'
 import { areInBackground, findSubagent, waitsForSubagents } from './subagents.ts'
 import { closeHosts } from './request-drafts.ts'
 import { STATUS_AFTER } from './run-state.ts'
@@ -114,8 +116,8 @@ export function endAnswered(state: State, now: number, hasHooks: boolean): Event
 export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
   const cutOff = endBackground(state, [], 'server_restart', CUT_OFF)
   const lost = [...endOfLostJobs(state), ...closeHosts(state, 'server_restart'), ...cutOff]
-  const waits = state.status !== 'running' && waitsForSubagents(state)
-  if (isWaiting(state.status) || isUndecided(state) || waits || isHeldBack(state)) return lost
+  if (isWaiting(state.status) || isUndecided(state) || waitsForSubagents(state) || isHeldBack(state))
+    return state.status === 'running' ? [...lost, ...waitOutside(state)] : lost
   const over = endAnswered(state, now, hasHooks(state))
   if (over) return [...lost, ...over]
   // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
@@ -157,5 +159,9 @@ const LOG_FAILED: RunFailure = {
 }
 
 /** True if the calls wait for an answer, or were decided or answered while paused, and none has run since. */
-const isHeldBack = ({ status, request, holdsCalls }: State) =>
-  status !== 'running' && (holdsCalls || (request !== undefined && !request.isReleased))
+function isHeldBack(state: State): boolean {
+  const { status, request, holdsCalls, openCalls } = state
+  if (status === 'running') return waitsForClient(state)
+  const isDecided = request !== undefined && !request.isReleased
+  return holdsCalls || isDecided || openCalls.some((call) => isHandedOver(state, call))
+}

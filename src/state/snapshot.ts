@@ -92,7 +92,7 @@ const OpenCall = z.object({
   isChanged: z.boolean().optional(),
   changedBy: z.literal('hook').optional(),
   approvedDefinition: z.string().optional(),
-  clientResult: z.object({ output: z.unknown(), isError: z.boolean() }).optional(),
+  clientResult: z.union([z.object({ output: z.unknown(), isError: z.boolean() }), z.literal('timeout')]).optional(),
   hook: z
     .object({
       decision: z.enum(['allow', 'ask', 'deny']).optional(),

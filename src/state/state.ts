@@ -80,7 +80,7 @@ function foldOwn(state: State, event: Event): State {
       return afterRequestAnswer(next, event)
     case 'RequestClosed':
       if (event.kind === 'permission') return { ...next, request: afterClosing(state.request, event) }
-      return { ...next, requests: requestsAfter(state.requests, event) }
+      return afterRequestEnd(next, event)
     case 'StatusUpdate':
       return afterStatus(next, event)
     case 'TaskUpdate':
@@ -171,9 +171,13 @@ function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
 }
 
 function afterRequestAnswer(state: State, event: EventOf<'RequestAnswered'>): State {
-  if (event.kind === 'permission') return afterDecisions(state, event)
+  return event.kind === 'permission' ? afterDecisions(state, event) : afterRequestEnd(state, event)
+}
+
+function afterRequestEnd(state: State, event: EventOf<'RequestAnswered' | 'RequestClosed'>): State {
+  const requests = requestsAfter(state.requests, event)
   const openCalls = event.kind === 'client_tool' ? withClientResult(state.openCalls, event) : state.openCalls
-  return { ...state, openCalls, requests: requestsAfter(state.requests, event) }
+  return { ...state, requests, openCalls }
 }
 
 function afterConfig(state: State, event: EventOf<'ConfigUpdate'>): State {

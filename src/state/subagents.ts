@@ -6,6 +6,7 @@ import type { Event, EventOf } from '../contract/events/event.ts'
 import { addCost } from '../contract/message.ts'
 import type { OpenPermission } from './open-permission.ts'
 import { releasedRequest, undecidedCalls } from './open-permission.ts'
+import { waitsForClient } from './client-result.ts'
 import { withoutVerdicts } from './hooked-calls.ts'
 import type { Run } from './run-state.ts'
 import { countUsage } from './run-state.ts'
@@ -77,9 +78,12 @@ export function stateOf(state: State, subagent: Subagent): State {
   }
 }
 
-/** True if it cannot continue before somebody decides about one of its calls, or of all of its subagents. */
-export function isBlocked(state: Pick<State, 'subagents'>, { agent, toolUseId }: Subagent): boolean {
+type Agents = Pick<State, 'subagents' | 'requests'>
+
+/** True if it cannot continue before somebody answers about one of its calls, or of all of its subagents. */
+export function isBlocked(state: Agents, { agent, toolUseId }: Subagent): boolean {
   if (undecidedCalls(agent.request).length > 0) return true
+  if (waitsForClient({ openCalls: agent.openCalls, requests: state.requests })) return true
   const own = state.subagents.filter(({ callerId, isBackground }) => callerId === toolUseId && !isBackground)
   return own.length > 0 && own.every((each) => isBlocked(state, each))
 }
@@ -90,8 +94,8 @@ export const openPermissions = ({ request, subagents }: Pick<State, 'request' | 
     .filter((each) => each !== undefined)
     .filter((each) => undecidedCalls(each).length > 0)
 
-/** True if the main agent waits for subagents, and none of them can continue before somebody decides. */
-export function waitsForSubagents(state: Pick<State, 'subagents'>): boolean {
+/** True if the main agent waits for subagents, and none of them can continue before somebody answers. */
+export function waitsForSubagents(state: Agents): boolean {
   const own = state.subagents.filter(({ callerId, isBackground }) => callerId === undefined && !isBackground)
   return own.length > 0 && own.every((each) => isBlocked(state, each))
 }
@@ -101,7 +105,7 @@ export const areInBackground = ({ subagents }: Pick<State, 'subagents'>) =>
   subagents.some(({ isBackground }) => isBackground)
 
 /** True if one of them works, or is about to: it neither waits for a decision nor is paused. */
-export const canWorkInBackground = (state: Pick<State, 'status' | 'subagents'>): boolean =>
+export const canWorkInBackground = (state: Pick<State, 'status'> & Agents): boolean =>
   state.status !== 'paused' && state.subagents.some((each) => each.isBackground && !isBlocked(state, each))
 
 /** True if the main agent does not wait for it: it, or the subagent that called it, works in the background. */

@@ -40,6 +40,7 @@ const QUEUE_GOES_ON: Readonly<Record<Status, boolean>> = {
   running: false,
   waiting_for_confirmation: false,
   waiting_for_input: false,
+  waiting_for_client: false,
 }
 
 /** The task's status after its run has ended; undefined: the task continues with the next run. */

@@ -16,11 +16,11 @@ export type ToolCall = {
   readonly hook?: HookVerdict | undefined
   /** The definition of its tool that a user was asked about. */
   readonly approvedDefinition?: string | undefined
-  /** What a client has sent for it. The result follows. */
+  /** What a client has sent for it, or that none has in time. The result follows. */
   readonly clientResult?: ClientResult | undefined
 }
 
-export type ClientResult = { readonly output: unknown; readonly isError: boolean }
+export type ClientResult = { readonly output: unknown; readonly isError: boolean } | 'timeout'
 
 /** The outcome of a call. A failure is an outcome, never a throw. */
 export type ToolOutcome = {

@@ -1,5 +1,6 @@
 /** The view of a conversation that clients see. */
 import type { ConversationView } from '../contract/conversation.ts'
+import type { Event } from '../contract/events/event.ts'
 import { QUEUED } from '../contract/events/status.ts'
 import type { McpServers, ShownMcp } from '../contract/mcp/mcp-server.ts'
 import type { NameIn } from '../contract/settings.ts'
@@ -30,6 +31,22 @@ export function viewOf(state: State): ConversationView {
     ...(state.costUsd !== undefined && { cost_usd: state.costUsd }),
     created_at: state.createdAt,
     updated_at: state.updatedAt,
+  }
+}
+
+/** True if lists show the change, or watch it: a deadline passes also while the conversation is not open. */
+export function changesLists(event: Event): boolean {
+  switch (event.type) {
+    case 'StatusUpdate':
+    case 'ConfigUpdate':
+    case 'UserMessage':
+      return true
+    case 'RequestOpened':
+      return event.deadline !== undefined
+    case 'RequestClosed':
+      return event.reason === 'timeout'
+    default:
+      return false
   }
 }
 

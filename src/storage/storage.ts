@@ -230,6 +230,8 @@ export type Summary = {
   readonly preview: string
   /** When the oldest request that waits was opened; undefined if none waits. */
   readonly waitsSince: number | undefined
+  /** When the first of them is closed without an answer, in milliseconds since 1970. */
+  readonly deadline: number | undefined
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | undefined
 }
 

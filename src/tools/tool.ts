@@ -1,5 +1,6 @@
 /** The interface of a tool (MCP form): its description, its input, and its outcomes. */
 import type { z } from 'zod'
+import type { EventDraft } from '../contract/events/event.ts'
 import type { Answers, AskedQuestion } from '../contract/question.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
@@ -12,6 +13,12 @@ export type Elicitation = {
   readonly questions: readonly AskedQuestion[]
   readonly signal: AbortSignal
 }
+
+/**
+ * `staysOpen`: the call has no result yet; its run waits or was paused, and calls the tool again. `events` are stored
+ * together with the result.
+ */
+export type CallOutcome = ToolOutcome & { readonly staysOpen?: true; readonly events?: readonly EventDraft[] }
 
 export type ToolContext = {
   readonly conversationId: string
@@ -50,7 +57,7 @@ export interface Tool<Input = unknown> {
   readonly readOnly?: boolean
   /** What a call would do, for the permission gate. Without it, and unless `harmless`: anything. Must not throw. */
   access?(input: Input): ToolAccess
-  /** Its outcome is a `TaskOutcome`, and its calls of one turn run in parallel. An error that it throws is rethrown. */
+  /** Its calls of one turn run in parallel. An error that it throws is rethrown. */
   readonly callsSubagent?: boolean
   /**
    * Calling it declares that the work is done: the run ends after the turn, and its output, as rendered for the model,
@@ -62,7 +69,7 @@ export interface Tool<Input = unknown> {
    * different texts. Must not throw.
    */
   questions?(input: Input): readonly AskedQuestion[]
-  run(input: Input, context: ToolContext): Promise<ToolOutcome>
+  run(input: Input, context: ToolContext): Promise<CallOutcome>
   /** The input with a time limit of at most so many seconds. Without it, a call that takes too long is aborted. */
   withTimeout?(input: Input, seconds: number): Input
   /** Shortens the texts of an output. Without it: text, or the text parts of a list. */

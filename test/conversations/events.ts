@@ -151,6 +151,33 @@ type PermissionAnswered = Extract<EventDraft, { type: 'RequestAnswered'; kind: '
 type QuestionOpened = Extract<EventDraft, { type: 'RequestOpened'; kind: 'question' }>
 type StoredDecision = PermissionAnswered['answer']['decisions'][number]
 
+export const clientRequestId = '018f0000-0000-7000-8000-00000000000d'
+/** When a call of a client ends without a result, in milliseconds since 1970. */
+export const DEADLINE_MS = START_MS + 120_000
+
+/** The call with this id is executed by a client. */
+export const handedOver = (id: string): Extract<EventDraft, { type: 'RequestOpened'; kind: 'client_tool' }> => ({
+  type: 'RequestOpened',
+  source: 'environment',
+  run_id: runId,
+  kind: 'client_tool',
+  request_id: clientRequestId,
+  deadline: new Date(DEADLINE_MS).toISOString(),
+  tool_use_ids: [id],
+  payload: { name: 'Bash', input: { command: 'true' } },
+})
+
+export const sentByClient = (id: string): Extract<EventDraft, { type: 'RequestAnswered'; kind: 'client_tool' }> => ({
+  type: 'RequestAnswered',
+  source: 'user',
+  run_id: runId,
+  kind: 'client_tool',
+  request_id: clientRequestId,
+  tool_use_ids: [id],
+  answer: { output: 'found', is_error: false },
+  answered_by: 'user',
+})
+
 /** Of the call with this id. */
 export function questioned(id: string, request_id = questionId): QuestionOpened {
   const options = [

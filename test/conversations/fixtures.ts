@@ -48,7 +48,9 @@ export const MODEL_KEY = 'the-models-own-key-4711'
 
 /** What a test puts in the place of what the bench has. */
 export type BenchDeps = Partial<Execution & Workspace> &
-  Partial<Pick<ConversationDeps, 'onLogOpened' | 'createRedactor'>> & { readonly llmDefaults?: ModelAccess['defaults'] }
+  Partial<Pick<ConversationDeps, 'onLogOpened' | 'createRedactor' | 'clientTools'>> & {
+    readonly llmDefaults?: ModelAccess['defaults']
+  }
 
 export type BenchOptions = {
   readonly script?: Script
@@ -182,6 +184,7 @@ export async function setBench({
           pending: new PendingAuthorizations(),
           redirectUrl: () => 'http://127.0.0.1/mcp/oauth/callback',
         },
+        ...(deps.clientTools && { clientTools: deps.clientTools }),
         dispatcher,
         slots: new Queue({ limit: maxRuns }),
         metrics,

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import * as mini from 'zod/mini'
-import type { ToolHandler } from '../../src/index.ts'
+import type { QueryEvent, ToolHandler } from '../../src/index.ts'
 import { query, run, tool } from '../../src/index.ts'
 import { acquireHost } from '../../src/sdk/local/shared-host.ts'
 import { setSdkStage } from './stage.ts'
@@ -87,6 +87,33 @@ test('a handler that never returns is ended by its timeout, and its signal abort
   const outcome = await run({ prompt: 'call own', options: { ...stage.options, tools: [own(never, 0.3)] } })
   expect(outcome.events.find((event) => event.type === 'ToolResult')).toMatchObject({ error_type: 'timeout' })
   await aborted.promise
+})
+
+test('a handler may take longer than a call waits inside its run', async () => {
+  // The call rests after five seconds.
+  const slow: ToolHandler<object> = async (_input, { signal }) => {
+    await new Promise((resolve) => {
+      watch = (event) => event.type === 'StatusUpdate' && event.status === 'waiting_for_client' && resolve(undefined)
+      signal.addEventListener('abort', resolve)
+    })
+    return 'late'
+  }
+  let watch = (_event: QueryEvent): unknown => undefined
+  const asking = query({ prompt: 'call own', options: { ...stage.options, tools: [own(slow)] } })
+  const events: QueryEvent[] = []
+  for await (const event of asking) {
+    events.push(event)
+    watch(event)
+  }
+  expect(events.find((event) => event.type === 'Result')).toMatchObject({ final_text: 'It said: late' })
+})
+
+test('a query ends while the session waits for a tool of another program', async () => {
+  const { sessionId: resume } = await run({ prompt: 'hello', options: { ...stage.options, tools: [own(() => 1)] } })
+  const waiting = await run({ prompt: 'call own', options: { ...stage.options, resume } })
+  expect(waiting.stopReason).toBe('waiting_for_client')
+  const answered = await run({ options: { ...stage.options, resume, tools: [own(() => 17)] } })
+  expect(answered).toMatchObject({ stopReason: 'completed', finalText: 'It said: 17' })
 })
 
 test('return() in the middle of a tool stops the run and aborts the signal', async () => {

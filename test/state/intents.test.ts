@@ -14,12 +14,16 @@ import {
   START_MS,
   answered,
   asked,
+  clientRequestId,
+  DEADLINE_MS,
   decided,
   folded,
+  handedOver,
   questionId,
   questioned,
   requestId,
   runId,
+  sentByClient,
   status,
   toolResult,
   toolUse,
@@ -36,6 +40,8 @@ const SITUATIONS = [
   'paused, decided',
   'paused, asked',
   'two questions',
+  'paused, at a client',
+  'paused, sent by a client',
 ] as const
 type Situation = (typeof SITUATIONS)[number]
 const AT_REST = ['idle', 'paused', 'finished', 'error', 'cancelled'] as const satisfies Status[]
@@ -59,6 +65,9 @@ const enqueue = folded([
 const waiting = folded([asked(['a', 'b']), status('waiting_for_confirmation', 'running')], enqueue)
 /** `a` asks, `b` comes after it. */
 const asking = folded([questioned('a'), status('waiting_for_input', 'running')], enqueue)
+/** A client executes `a`, and `b` comes after it. */
+const atClient = folded([handedOver('a'), status('waiting_for_client', 'running')], enqueue)
+const pausedAtClient = folded([status('paused', 'waiting_for_client')], atClient)
 const pausedInTurn = folded([status('paused', 'running')], enqueue)
 const pausedUndecided = folded([status('paused', 'waiting_for_confirmation')], waiting)
 
@@ -70,6 +79,12 @@ function inSituation(situation: Situation): State {
       return asking
     case 'paused, asked':
       return folded([status('paused', 'waiting_for_input')], asking)
+    case 'waiting_for_client':
+      return atClient
+    case 'paused, at a client':
+      return pausedAtClient
+    case 'paused, sent by a client':
+      return folded([sentByClient('a')], pausedAtClient)
     case 'two questions':
       return folded([questioned('a'), questioned('b', newRunId), status('waiting_for_input', 'running')], enqueue)
     case 'paused, in a turn':
@@ -116,6 +131,14 @@ const intentOf = {
   'ask the user': { kind: 'ask_user', runId, asking: [{ questionId, toolUseId: 'a', questions: [] }] },
   answer: { kind: 'answer', questionId, answers: { 'Go on?': ['Yes'] } },
   'answer another question': { kind: 'answer', questionId: requestId, answers: {} },
+  'send the result': {
+    kind: 'answer_held',
+    requestId: clientRequestId,
+    answer: { kind: 'client_tool', answer: { output: 'found', is_error: false } },
+  },
+  expire: { kind: 'expire', now: DEADLINE_MS },
+  'expire too early': { kind: 'expire', now: DEADLINE_MS - 1 },
+  'wait outside': { kind: 'await_outside', runId },
   reject: { kind: 'reject', reason: '', newRunId, now },
   recover: { kind: 'recover', why: 'server_restart', newRunId, now },
 } as const satisfies Record<string, Intent>
@@ -141,6 +164,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
     'paused, undecided': { events: [...SUPERSEDED, 'UserMessage'], to: 'paused' },
     'paused, decided': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
+    waiting_for_client: { events: ['UserMessage'], to: 'waiting_for_client' },
+    'paused, at a client': { events: ['ToolResult', 'UserMessage'], to: 'paused' },
+    'paused, sent by a client': { events: ['ToolResult', 'UserMessage'], to: 'paused' },
   },
   'message with run': {
     ...each(AT_REST, () => ({ events: ['UserMessage', 'StatusUpdate'], to: 'running' })),
@@ -152,6 +178,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
     'paused, undecided': { events: [...SUPERSEDED, 'UserMessage', 'StatusUpdate'], to: 'running' },
     'paused, decided': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
+    waiting_for_client: { events: ['UserMessage'], to: 'waiting_for_client' },
+    'paused, at a client': { events: ['ToolResult', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, sent by a client': { events: ['ToolResult', 'UserMessage', 'StatusUpdate'], to: 'running' },
   },
   run: {
     ...each(AT_REST, () => ({ events: ['StatusUpdate'], to: 'running' })),
@@ -163,6 +192,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     'paused, in a turn': { events: ['StatusUpdate'], to: 'running' },
     'paused, undecided': { events: ['StatusUpdate'], to: 'waiting_for_confirmation' },
     'paused, decided': { events: ['StatusUpdate'], to: 'running' },
+    waiting_for_client: 'waiting_for_client',
+    'paused, at a client': { events: ['StatusUpdate'], to: 'waiting_for_client' },
+    'paused, sent by a client': { events: ['StatusUpdate'], to: 'running' },
   },
   pause: {
     ...each(AT_REST, (from) => ({ events: [], to: from })),
@@ -174,6 +206,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     'paused, in a turn': { events: [], to: 'paused' },
     'paused, undecided': { events: [], to: 'paused' },
     'paused, decided': { events: [], to: 'paused' },
+    waiting_for_client: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'paused, at a client': { events: [], to: 'paused' },
+    'paused, sent by a client': { events: [], to: 'paused' },
   },
   'pause with interrupt': {
     ...each(AT_REST, (from) => ({ events: [], to: from })),
@@ -185,6 +220,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     'paused, in a turn': { events: INTERRUPTED, to: 'paused' },
     'paused, undecided': { events: SUPERSEDED, to: 'paused' },
     'paused, decided': { events: INTERRUPTED, to: 'paused' },
+    waiting_for_client: { events: [...UNANSWERED, 'Result', 'StatusUpdate'], to: 'paused' },
+    'paused, at a client': { events: UNANSWERED, to: 'paused' },
+    'paused, sent by a client': { events: INTERRUPTED, to: 'paused' },
   },
   configure: each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
   'configure the mode': each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
@@ -198,6 +236,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     'paused, in a turn': 'conversation_running',
     'paused, undecided': 'conversation_running',
     'paused, decided': 'conversation_running',
+    waiting_for_client: 'conversation_running',
+    'paused, at a client': 'conversation_running',
+    'paused, sent by a client': 'conversation_running',
   },
   ask: {
     ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
@@ -233,6 +274,18 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     'paused, asked': { events: ['RequestAnswered', 'ToolResult'], to: 'paused' },
   },
   'answer another question': each(SITUATIONS, () => 'request_not_found'),
+  'send the result': {
+    ...each(SITUATIONS, () => 'request_not_found'),
+    waiting_for_client: { events: ['RequestAnswered', 'StatusUpdate'], to: 'running' },
+    'paused, at a client': { events: ['RequestAnswered'], to: 'paused' },
+  },
+  expire: {
+    ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
+    waiting_for_client: { events: ['RequestClosed', 'StatusUpdate'], to: 'running' },
+    'paused, at a client': { events: ['RequestClosed'], to: 'paused' },
+  },
+  'expire too early': each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
+  'wait outside': each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
   reject: {
     ...each(SITUATIONS, () => 'nothing_pending'),
     waiting_for_input: { events: [...UNANSWERED, 'Result', 'StatusUpdate'], to: 'idle' },
@@ -268,6 +321,29 @@ describe.each(Object.entries(TABLE) as [keyof typeof intentOf, (typeof TABLE)['r
     const starts = typesOf(outcome).includes('StatusUpdate') && intentOf[name].kind in { run: 1, message: 1 }
     expect(after.run?.id).toBe(after.run && (starts ? newRunId : runId))
   })
+})
+
+test('a run that is cut off while a client executes its call waits for the client', () => {
+  const before = folded([handedOver('a')], enqueue)
+  const outcome = decide(before, intentOf.recover)
+  expect(typesOf(outcome)).toEqual(['StatusUpdate'])
+  const after = folded(outcome as EventDraft[], before)
+  expect(after).toMatchObject({ status: 'waiting_for_client', run: { id: runId } })
+  expect(after.openCalls.map(({ toolUseId }) => toolUseId)).toEqual(['a', 'b'])
+})
+
+test('what a client has sent before a crash is the result of its call', () => {
+  const before = folded([handedOver('a'), sentByClient('a')], enqueue)
+  const outcome = decide(before, intentOf.recover) as EventDraft[]
+  expect(typesOf(outcome)).toEqual(['ToolResult', 'ToolResult', 'Result', 'StatusUpdate'])
+  expect(outcome[0]).toMatchObject({ tool_use_id: 'a', output: 'found', is_error: false })
+})
+
+test('the loop stops for a client only while one executes a call', () => {
+  const waits = folded([handedOver('a')], enqueue)
+  const [update] = decide(waits, intentOf['wait outside']) as EventDraft[]
+  expect(update).toMatchObject({ status: 'waiting_for_client', run_id: runId, reason: 'client_tool' })
+  expect(decide(folded([sentByClient('a')], waits), intentOf['wait outside'])).toEqual([])
 })
 
 test('each StatusUpdate contains the status it follows', () => {

@@ -81,7 +81,7 @@ describe('the run', () => {
 
   test.each(STATUSES)('%s: it is kept while it runs or waits, and over otherwise', (to) => {
     const { run } = folded([status('running'), answered({ text: 'one' }), status(to)])
-    const continues = to === 'running' || to === 'waiting_for_confirmation' || to === 'waiting_for_input'
+    const continues = to === 'running' || to.startsWith('waiting_')
     expect(run?.steps).toBe(continues ? 1 : undefined)
   })
 

@@ -302,6 +302,7 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         userId: undefined,
         preview: 'p',
         waitsSince: 3,
+        deadline: 4,
         idempotency: { key: 'k', bodyHash: 'h' },
         ...fields,
       })

@@ -194,6 +194,49 @@ describe('the permissions of a subagent', () => {
     expect(results.toSorted(compare)).toEqual(['denied', undefined, undefined])
   })
 
+  test('wait together with calls that clients execute, and each answer continues its subagent, also over a restart', async () => {
+    const lookUp = { calls: [{ name: 'look_up', arguments: {} }] }
+    plan = {
+      'one of each': [{ calls: [task('look up a'), task('look up b'), task('write c')] }, { text: 'Done.' }],
+      'look up a': [lookUp, { text: 'a is found.' }],
+      'look up b': [lookUp, { text: 'b is found.' }],
+      'write c': [bash('touch c'), { text: 'c is there.' }],
+    }
+    const client_tools = [{ name: 'look_up', description: '', input_schema: { type: 'object' } }]
+    const tools = ['Bash', 'look_up']
+    const own = { worker: { ...agents.worker, tools } }
+    const id = await stage.create({
+      agents: own,
+      tools: ['Bash'],
+      client_tools,
+      permission_mode: 'default',
+      permission_rules: { allow: ['look_up'] },
+    })
+    await say(id, 'one of each')
+    await untilStatus(id, 'waiting_for_confirmation')
+    await stage.server.restart('SIGKILL')
+    const waiting = await requestsOf(call, id, 'client_tool')
+    expect(waiting).toMatchObject([{ agent_name: 'worker' }, { agent_name: 'worker' }])
+    const [permission] = await requestsOf(call, id, 'permission')
+    await approve(call, id, permission.request_id)
+    await untilStatus(id, 'waiting_for_client')
+    await stage.server.restart('SIGTERM')
+    const send = (at: number) =>
+      answer(call, id, waiting[at].request_id, { kind: 'client_tool', output: `found ${at}`, is_error: false })
+    expect((await send(0)).body).toMatchObject({ status: 'running', pending: 1 })
+    await untilStatus(id, 'waiting_for_client')
+    await send(1)
+    await untilStatus(id, 'idle')
+    const all = await stage.events(id)
+    expectWhole(all)
+    expect(ofMain(all, 'Result')).toMatchObject([{ stop_reason: 'completed', final_text: 'Done.' }])
+    expect(ofSubagents(all, 'ToolResult').map(({ error_type }) => error_type)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+
   test('are refused with the whole turn', async () => {
     plan = { 'write it': [{ calls: [task('write c')] }], 'write c': [bash('touch c')] }
     const id = await stage.create({ agents, tools: ['Bash'], permission_mode: 'default' })

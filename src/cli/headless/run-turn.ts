@@ -4,6 +4,7 @@
 import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { Status } from '../../contract/events/status.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Stopped } from '../../sdk/session/stopped-session.ts'
@@ -159,4 +160,9 @@ function endAfter(end: Pick<TurnEnd, 'result' | 'error'>, event: Event): typeof 
 }
 
 /** What it waits for is answered here. */
-const GOES_ON: ReadonlySet<string> = new Set(['running', 'waiting_for_confirmation', 'waiting_for_input'])
+const GOES_ON: ReadonlySet<string> = new Set<Status>([
+  'running',
+  'waiting_for_confirmation',
+  'waiting_for_input',
+  'waiting_for_client',
+])

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 
 const MAX_CLIENT_TOOLS = 128
-export const DEFAULT_CLIENT_TOOL_TIMEOUT_S = 300
 
-const MAX_TIMEOUT_S = 24 * 60 * 60
+/** 30 days. */
+const MAX_TIMEOUT_S = 30 * 24 * 60 * 60
 const MAX_DESCRIPTION_CHARS = 8192
 const MAX_SCHEMA_CHARS = 32 * 1024
 /** Deeper schemas are refused by model providers, and with them the whole request. */
@@ -38,7 +38,7 @@ export const ClientTool = z
       .max(MAX_TIMEOUT_S)
       .optional()
       .describe(
-        `Seconds that a call waits for its result. Then the model gets an error. Default: ${DEFAULT_CLIENT_TOOL_TIMEOUT_S}.`,
+        'Seconds that a call waits for its result, also while the server is stopped. Then the model gets an error. Default: no limit.',
       ),
   })
   .meta({

@@ -7,6 +7,7 @@ export const Status = z
     'running',
     'waiting_for_confirmation',
     'waiting_for_input',
+    'waiting_for_client',
     'paused',
     'finished',
     'error',

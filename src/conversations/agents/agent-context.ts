@@ -14,6 +14,7 @@ import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../live-state.ts'
 import type { State } from '../../state/state.ts'
 import { openAnswer } from '../../state/answered.ts'
+import { isHandedOver } from '../../state/client-result.ts'
 import { gatedCalls } from '../../state/state.ts'
 import { findSubagent } from '../../state/subagents.ts'
 import { compactionOf } from './compaction-of.ts'
@@ -30,13 +31,13 @@ export type AgentParts = Pick<Output, 'emit'> & {
   /** A call must be allowed by each of them. */
   readonly rules: () => readonly GateRules[]
   readonly spent: AgentContext['spent']
-  readonly waitsForSubagents: () => boolean
+  readonly waitsOutside: () => boolean
 }
 
 export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output'>
 
 export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContext {
-  const { state, toolCalls, gate, hooks, createLlm, withoutTools, spent, waitsForSubagents } = parts
+  const { state, toolCalls, gate, hooks, createLlm, withoutTools, spent, waitsOutside } = parts
   let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
   const rules = () =>
     hooks.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
@@ -68,7 +69,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
         next.map(({ toolUseId }) => toolUseId),
       ),
     leftAnswer: () => openAnswer(state.current),
-    waitsForSubagents,
+    waitsOutside,
     steps: () => state.current.run?.steps ?? 0,
     stuckIn: () => stuckIn(state.current.repeats),
     isNearlyStuck: () => isNearlyStuck(state.current.repeats),
@@ -77,10 +78,14 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
   }
 }
 
-/** The call of a subagent in the background has its result: an open call with its id is another one. */
+/**
+ * By a subagent, or by a client. The call of a subagent in the background has its result: an open call with its id is
+ * another one.
+ */
 function isWorkedOn(state: State, toolUseId: string): boolean {
   const subagent = findSubagent(state, toolUseId)
-  return subagent !== undefined && !subagent.isBackground
+  if (subagent && !subagent.isBackground) return true
+  return state.openCalls.some((call) => call.toolUseId === toolUseId && isHandedOver(state, call))
 }
 
 function limitsOf({ current: { run, settings } }: Pick<LiveState, 'current'>): RunLimits {

@@ -2,24 +2,21 @@
 import { z } from 'zod'
 import type { ChangingTools } from '../../agent/describe-tool.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import { DEFAULT_CLIENT_TOOL_TIMEOUT_S } from '../../contract/client-tools/client-tool.ts'
-import { outcomeOf } from '../../state/client-outcome.ts'
-import type { ToolOutcome } from '../../state/tool-call.ts'
-import type { Tool, ToolContext } from '../../tools/tool.ts'
+import type { Tool } from '../../tools/tool.ts'
 import { hashDefinition, refuseChanged } from '../../tools/tool-definition.ts'
 import type { LiveState } from '../live-state.ts'
-import type { HeldRequests } from '../requests/held-requests.ts'
+import type { HandedOverCalls } from './handed-over-calls.ts'
 
 /** The client checks the input: its schema is not evaluated here. */
 const AnyInput = z.record(z.string(), z.unknown())
 
 export class DeclaredTools implements ChangingTools {
   readonly #state: LiveState
-  readonly #calls: Pick<HeldRequests<'client_tool'>, 'hold'>
+  readonly #calls: HandedOverCalls
   #made: readonly ClientTool[] | undefined
   #tools: readonly Tool[] = []
 
-  constructor(state: LiveState, calls: Pick<HeldRequests<'client_tool'>, 'hold'>) {
+  constructor(state: LiveState, calls: HandedOverCalls) {
     this.#state = state
     this.#calls = calls
   }
@@ -34,7 +31,10 @@ export class DeclaredTools implements ChangingTools {
     return this.#tools
   }
 
-  readonly find = (name: string): Tool | undefined => this.listed.find((tool) => tool.name === name)
+  /** Also a tool that is not declared any more while a client executes a call of it. */
+  readonly find = (name: string): Tool | undefined =>
+    this.listed.find((tool) => tool.name === name) ??
+    (this.#calls.areOf(name) ? this.#create({ name, description: '', input_schema: {} }) : undefined)
 
   #create(tool: ClientTool): Tool<Record<string, unknown>> {
     const { $schema: _, ...inputSchema } = tool.input_schema
@@ -48,24 +48,15 @@ export class DeclaredTools implements ChangingTools {
       get definitionHash() {
         return (hash ??= hashDefinition({ name, description, inputSchema }))
       },
-      run: async (input, context) => refuseChanged(made, context) ?? (await this.#handOver(tool, input, context)),
+      run: async (input, context) => {
+        const isHere = this.#calls.isHandedOver(context.toolUseId)
+        return (
+          (isHere ? undefined : refuseChanged(made, context)) ??
+          (await this.#calls.handOver(tool, { ...context, input }))
+        )
+      },
     }
     return made
-  }
-
-  /** A client executes the call. Rejects if the call could not be stored. */
-  async #handOver(
-    { name, timeout = DEFAULT_CLIENT_TOOL_TIMEOUT_S }: ClientTool,
-    input: Record<string, unknown>,
-    { toolUseId, signal }: ToolContext,
-  ): Promise<ToolOutcome> {
-    const end = await this.#calls.hold({ toolUseId, payload: { name, input }, timeoutMs: timeout * 1000, signal })
-    if (end.by === 'answer') return outcomeOf({ output: end.answer.output, isError: end.answer.is_error })
-    const message =
-      end.by === 'timeout'
-        ? `No client sent a result of ${name} within ${timeout} s. It is not known what it did.`
-        : 'The call was interrupted. The client may have executed it.'
-    return { output: message, error: { type: end.by, message } }
   }
 }
 

@@ -7,6 +7,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import type { CreationKey, Summary } from '../../storage/storage.ts'
 import type { IsVisible } from './listing.ts'
 import { summarize } from './listing.ts'
+import { Deadlines } from './deadlines.ts'
 import { RestingViews } from './resting-views.ts'
 import { readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
@@ -18,6 +19,7 @@ export class KnownConversations {
   readonly #deps: StartUpDeps
   readonly #summaries = new Summaries()
   readonly #resting: RestingViews
+  readonly deadlines = new Deadlines()
   /** The states that are in `meta.json`, or are being written there. */
   readonly #stored = new WeakSet<State>()
 
@@ -33,6 +35,7 @@ export class KnownConversations {
   async load(signal: AbortSignal): Promise<CreationKey[]> {
     const { summaries, deletedKeys } = await scanDataDirectory(this.#deps, signal)
     this.#summaries.load(summaries)
+    for (const { id, deadline } of summaries) this.deadlines.set(id, deadline)
     // Runs while clients are served.
     void this.#deps.storage.summaries.tidy((id) => this.has(id))
     return [...deletedKeys, ...summaries.flatMap(keyOf)]
@@ -48,12 +51,12 @@ export class KnownConversations {
 
   /** Only `Phases` calls this and `delete`: it decides which conversations exist. */
   add(state: State): void {
-    this.#summaries.set(summarize(state))
+    this.#set(summarize(state))
   }
 
   /** Stores what was read from the log. Ignores unknown conversations. */
   readonly refresh = (state: State): void => {
-    if (this.has(state.id)) this.#summaries.set(summarize(state))
+    if (this.has(state.id)) this.#set(summarize(state))
   }
 
   /** Stores a change in memory and in `meta.json`, which is only a cache. Ignores unknown conversations. */
@@ -87,6 +90,7 @@ export class KnownConversations {
   /** Removes the conversation from memory. */
   delete(id: string): void {
     this.#summaries.delete(id)
+    this.deadlines.set(id, undefined)
     this.#resting.forget(id)
   }
 
@@ -140,6 +144,11 @@ export class KnownConversations {
       },
       onClose: () => this.#note(log),
     })
+  }
+
+  #set(summary: Summary): void {
+    this.#summaries.set(summary)
+    this.deadlines.set(summary.id, summary.deadline)
   }
 
   /** Call it when nothing writes the log any more; the summary matches the log then. */

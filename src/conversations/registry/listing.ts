@@ -4,7 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { SortedList } from './sorted-list.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Summary } from '../../storage/storage.ts'
-import { waitsSince } from '../../state/open-requests.ts'
+import { nextDeadline, waitsSince } from '../../state/open-requests.ts'
 import type { State } from '../../state/state.ts'
 
 /** Returns true if the client may see the conversation. */
@@ -22,6 +22,7 @@ export function summarize({ settings, ...state }: State): Summary {
     userId: settings.user_id,
     preview: state.preview,
     waitsSince: waitsSince(state),
+    deadline: nextDeadline(state),
     idempotency: idempotency && { key: idempotency.key, bodyHash: idempotency.bodyHash },
   }
 }

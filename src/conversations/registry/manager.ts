@@ -92,6 +92,8 @@ export class ConversationManager {
     this.#created.remember(keys)
     signal.throwIfAborted()
     await this.#open.recoverActive()
+    signal.throwIfAborted()
+    this.#open.watchDeadlines()
   }
 
   /** Opens conversations with pending webhook deliveries; open ones deliver by themselves. */

@@ -132,6 +132,11 @@ export class OpenConversations {
     await mapBounded(await active.ids(), RECOVERY_CONCURRENCY, (id) => this.#recovery.recover(id))
   }
 
+  /** Closes requests whose deadline passes, or has passed while the server was stopped. */
+  watchDeadlines(): void {
+    this.#deps.known.deadlines.watch((id) => void this.#recovery.expire(id))
+  }
+
   async missingProblem(id: string): Promise<Problem> {
     if (await this.#deps.conversations.storage.deletions.has(id)) return deletedProblem(id)
     return new Problem('conversation_not_found', `Conversation ${id} does not exist.`)
@@ -145,6 +150,7 @@ export class OpenConversations {
   stop(): void {
     this.#stopping.abort(stoppingProblem())
     this.#idleWatch?.stop()
+    this.#deps.known.deadlines.stop()
   }
 
   /** Closes all, after `stop`. Never rejects. */

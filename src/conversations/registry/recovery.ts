@@ -42,6 +42,11 @@ export class Recovery {
     void conversation.log.whenStoreFailed.then(() => this.#openAgain(conversation))
   }
 
+  /** Closes the requests of the conversation whose deadline has passed. Never rejects; retries until the disk allows it. */
+  async expire(id: string): Promise<void> {
+    await new Retrier(() => this.#try(id, async () => await (await this.#deps.open(id)).expire())).now()
+  }
+
   /** It is closed, and none of its calls has begun: the log cannot show that. */
   rest({ id, openCalls, subagents }: State): void {
     if (openCalls.length > 0 || subagents.length > 0) this.#atRest.add(id)

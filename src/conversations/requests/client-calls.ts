@@ -3,13 +3,17 @@ import { redactOutput } from '../../agent/redact-output.ts'
 import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
+import { clientCallsOf } from '../../state/open-requests.ts'
+import type { HandedOverCalls } from '../client-tools/handed-over-calls.ts'
+import type { LiveState } from '../live-state.ts'
 import { findClosed } from './closed-requests.ts'
-import type { HeldActor, HeldRequests } from './held-requests.ts'
+import type { HeldActor } from './held-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
 
 export type ClientCallsDeps = {
   readonly log: EventLog
-  readonly clientCalls: HeldRequests<'client_tool'>
+  readonly state: LiveState
+  readonly handedOver: Pick<HandedOverCalls, 'storing'>
   readonly redact: (text: string) => string
   readonly actor: HeldActor
 }
@@ -24,7 +28,10 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
   }
 
   open() {
-    return this.#deps.clientCalls.views()
+    const now = Date.now()
+    return clientCallsOf(this.#deps.state.current).filter(
+      ({ deadline }) => deadline === undefined || Date.parse(deadline) > now,
+    )
   }
 
   redact(answer: Answer): Answer {
@@ -33,15 +40,24 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
   }
 
   async answer(requestId: string, { kind, output, is_error }: Answer, keyName: string | undefined): Promise<boolean> {
-    const { clientCalls, actor } = this.#deps
+    const { handedOver, actor } = this.#deps
     return await actor.enqueue(async () => {
-      const request = clientCalls.get(requestId)
-      if (!request) return false
-      const answer = { output, is_error }
-      const intent = { kind: 'answer_held', requestId, answer: { kind, answer }, keyName } as const
-      await request.answer(answer, () => actor.apply(intent))
+      if (!this.open().some(({ request_id }) => request_id === requestId)) return false
+      const intent = {
+        kind: 'answer_held',
+        requestId,
+        answer: { kind, answer: { output, is_error } },
+        keyName,
+      } as const
+      await handedOver.storing(() => actor.apply(intent))
       return true
     })
+  }
+
+  /** Closes the calls whose deadline has passed. */
+  async expire(): Promise<void> {
+    const { handedOver, actor } = this.#deps
+    await actor.enqueue(() => handedOver.storing(() => actor.apply({ kind: 'expire', now: Date.now() })))
   }
 
   async compare(requestId: string, { output, is_error }: Answer): Promise<EarlierAnswer> {

@@ -11,7 +11,7 @@ import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
 
 export type ElicitationsDeps = {
   readonly log: EventLog
-  readonly elicitations: HeldRequests<'elicitation'>
+  readonly elicitations: HeldRequests
   readonly redact: (text: string) => string
   readonly actor: HeldActor
 }
@@ -57,7 +57,7 @@ export class Elicitations implements RequestHandler<'elicitation'> {
 
 /** How tools ask. The returned function rejects if the request could not be stored. */
 export const createElicit =
-  (elicitations: HeldRequests<'elicitation'>, redact: (text: string) => string): ToolContext['elicit'] =>
+  (elicitations: HeldRequests, redact: (text: string) => string): ToolContext['elicit'] =>
   async ({ toolUseId, server, questions, signal }) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
     const shown = mapStrings(questions, redact) as AskedQuestion[]

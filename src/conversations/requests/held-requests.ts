@@ -1,34 +1,31 @@
 /**
- * The requests of one kind that a running call holds open, from their `RequestOpened` to their end: an answer, the
- * deadline, or an interruption, whichever is first. A restart of the server ends them, as it ends all calls.
+ * The forms of MCP servers that a running call holds open, from their `RequestOpened` to their end: an answer, or an
+ * interruption. A restart of the server ends them, as it ends all calls.
  */
 import type { EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { timerMs } from '../../lib/bounded-wait.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { inRun, inSubagent } from '../../state/drafts.ts'
-import type { AnswerHeldIntent } from '../../state/held-intents.ts'
+import type { AnswerHeldIntent, ExpireIntent } from '../../state/held-intents.ts'
 import { closing } from '../../state/request-drafts.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { callerOf } from '../../state/subagents.ts'
 
-export type HeldKind = 'client_tool' | 'elicitation'
+type Form = OpenRequestOf<'elicitation'>
 
 /** An answer as it is stored. */
-export type HeldAnswer<K extends HeldKind> = Extract<EventOf<'RequestAnswered'>, { kind: K }>['answer']
+type HeldAnswer = Extract<EventOf<'RequestAnswered'>, { kind: 'elicitation' }>['answer']
 
 /** How a request ended. */
-export type HeldEnd<K extends HeldKind> =
-  | { readonly by: 'answer'; readonly answer: HeldAnswer<K> }
-  | { readonly by: 'timeout' | 'interrupted' }
+type HeldEnd = { readonly by: 'answer'; readonly answer: HeldAnswer } | { readonly by: 'interrupted' }
 
 /** What answers to these requests need from the conversation's actor. */
 export type HeldActor = {
   /** Queues the work and runs it in turn. */
   enqueue<T>(work: () => Promise<T>): Promise<T>
   /** Decides and stores the events; call it only in turn. */
-  apply(intent: AnswerHeldIntent): Promise<unknown>
+  apply(intent: AnswerHeldIntent | ExpireIntent): Promise<unknown>
 }
 
 export type HeldRequestsDeps = {
@@ -36,77 +33,67 @@ export type HeldRequestsDeps = {
   readonly state: { readonly current: Pick<State, 'run' | 'subagents'> }
 }
 
-type Asked<K extends HeldKind> = {
+type Asked = {
   readonly toolUseId: string
-  readonly payload: OpenRequestOf<K>['payload']
-  /** Default: no deadline. */
-  readonly timeoutMs?: number | undefined
+  readonly payload: Form['payload']
   readonly signal: AbortSignal
 }
 
-export class HeldRequests<K extends HeldKind> {
-  readonly #kind: K
+export class HeldRequests {
   readonly #deps: HeldRequestsDeps
-  readonly #held = new Map<string, HeldRequest<K>>()
+  readonly #held = new Map<string, HeldRequest>()
 
-  constructor(kind: K, deps: HeldRequestsDeps) {
-    this.#kind = kind
+  constructor(deps: HeldRequestsDeps) {
     this.#deps = deps
   }
 
   /** Returns the request if it can still be answered. */
-  get(requestId: string): HeldRequest<K> | undefined {
+  get(requestId: string): HeldRequest | undefined {
     const request = this.#held.get(requestId)
     return request?.isOver === false ? request : undefined
   }
 
   /** In the order of the calls. */
-  views(): OpenRequestOf<K>[] {
+  views(): Form[] {
     return [...this.#held.values()].filter(({ isOver }) => !isOver).map(({ view }) => view)
   }
 
   /** Opens a request and waits for its end. Rejects if it could not be stored. */
-  async hold({ toolUseId, payload, timeoutMs, signal }: Asked<K>): Promise<HeldEnd<K>> {
+  async hold({ toolUseId, payload, signal }: Asked): Promise<HeldEnd> {
     const id = uuid7()
-    const request = new HeldRequest<K>(this.#view(id, { toolUseId, payload, timeoutMs }))
-    const interrupt = () => request.giveUp('interrupted')
+    const request = new HeldRequest(this.#view(id, { toolUseId, payload }))
+    const interrupt = () => request.interrupt()
     // Before it is stored: a client may answer at once.
     this.#held.set(id, request)
-    const timer = timeoutMs === undefined ? undefined : setTimeout(() => request.giveUp('timeout'), timerMs(timeoutMs))
     signal.addEventListener('abort', interrupt, { once: true })
     const unsubscribe = this.#deps.log.subscribe({ onEvents: () => {}, onClose: interrupt })
     try {
       if (signal.aborted) return { by: 'interrupted' }
       await request.announce(this.#deps.log.append(this.#ofCall(toolUseId, opening(request.view))))
       const end = await request.end
-      if (end.by !== 'answer') await this.#close(toolUseId, request.view, end.by)
+      if (end.by !== 'answer') await this.#close(toolUseId, request.view)
       return end
     } finally {
-      clearTimeout(timer)
       signal.removeEventListener('abort', interrupt)
       unsubscribe()
       this.#held.delete(id)
     }
   }
 
-  #view(request_id: string, { toolUseId, payload, timeoutMs }: Omit<Asked<K>, 'signal'>): OpenRequestOf<K> {
-    const now = Date.now()
-    const view = {
-      kind: this.#kind,
+  #view(request_id: string, { toolUseId, payload }: Omit<Asked, 'signal'>): Form {
+    return {
+      kind: 'elicitation',
       request_id,
-      opened_at: new Date(now).toISOString(),
-      ...(timeoutMs !== undefined && { deadline: new Date(now + timeoutMs).toISOString() }),
+      opened_at: new Date().toISOString(),
       tool_use_ids: [toolUseId],
       ...agentOf(callerOf(this.#deps.state.current, toolUseId)),
       payload,
     }
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kind and payload belong together
-    return view as unknown as OpenRequestOf<K>
   }
 
   /** Without this event, the result of the call ends the request: the log may be closed already. */
-  async #close(toolUseId: string, view: OpenRequestOf<HeldKind>, by: 'timeout' | 'interrupted'): Promise<void> {
-    await this.#deps.log.append(this.#ofCall(toolUseId, closing(view, by))).catch(() => {})
+  async #close(toolUseId: string, view: Form): Promise<void> {
+    await this.#deps.log.append(this.#ofCall(toolUseId, closing(view, 'interrupted'))).catch(() => {})
   }
 
   /** The event of the run, and of the subagent, that made the call. */
@@ -119,25 +106,25 @@ export class HeldRequests<K extends HeldKind> {
 }
 
 /** One request that a call holds open. */
-export class HeldRequest<K extends HeldKind> {
-  readonly view: OpenRequestOf<K>
-  readonly end: Promise<HeldEnd<K>>
-  readonly #resolve: (end: HeldEnd<K>) => void
+export class HeldRequest {
+  readonly view: Form
+  readonly end: Promise<HeldEnd>
+  readonly #resolve: (end: HeldEnd) => void
   #announced: Promise<unknown> = Promise.resolve()
   #isAnswering = false
-  /** A reason to end without an answer that came while one was being stored. */
-  #late: 'timeout' | 'interrupted' | undefined
+  /** True if it was interrupted while an answer was being stored. */
+  #isLate = false
   #isOver = false
 
-  constructor(view: OpenRequestOf<K>) {
+  constructor(view: Form) {
     this.view = view
-    const { promise, resolve } = Promise.withResolvers<HeldEnd<K>>()
+    const { promise, resolve } = Promise.withResolvers<HeldEnd>()
     this.end = promise
     this.#resolve = resolve
   }
 
   get isOver(): boolean {
-    return this.#isOver || this.#late !== undefined
+    return this.#isOver || this.#isLate
   }
 
   /** An answer is not stored before the request. */
@@ -147,11 +134,11 @@ export class HeldRequest<K extends HeldKind> {
   }
 
   /**
-   * Ends the request with this answer when `store` has stored it. An answer that is being stored counts, even if the
-   * deadline or an interruption comes meanwhile: its client learns that it was accepted. Rejects as `store` does; the
+   * Ends the request with this answer when `store` has stored it. An answer that is being stored counts, even if an
+   * interruption comes meanwhile: its client learns that it was accepted. Rejects as `store` does; the
    * request then still waits. Called for one answer at a time.
    */
-  async answer(answer: HeldAnswer<K>, store: () => Promise<unknown>): Promise<void> {
+  async answer(answer: HeldAnswer, store: () => Promise<unknown>): Promise<void> {
     this.#isAnswering = true
     try {
       await this.#announced
@@ -159,22 +146,22 @@ export class HeldRequest<K extends HeldKind> {
       this.#finish({ by: 'answer', answer })
     } finally {
       this.#isAnswering = false
-      if (this.#late) this.#finish({ by: this.#late })
+      if (this.#isLate) this.#finish({ by: 'interrupted' })
     }
   }
 
-  giveUp(by: 'timeout' | 'interrupted'): void {
-    if (this.#isAnswering) this.#late ??= by
-    else this.#finish({ by })
+  interrupt(): void {
+    if (this.#isAnswering) this.#isLate = true
+    else this.#finish({ by: 'interrupted' })
   }
 
-  #finish(end: HeldEnd<K>): void {
+  #finish(end: HeldEnd): void {
     this.#isOver = true
     this.#resolve(end)
   }
 }
 
-function opening(view: OpenRequestOf<HeldKind>): EventDraft {
+function opening(view: Form): EventDraft {
   const { opened_at: _, parent_tool_use_id: __, agent_name: ___, ...request } = view
   return { type: 'RequestOpened', source: 'environment', ...request }
 }

@@ -6,14 +6,17 @@ import type { RequestKind } from '../../contract/request-kinds.ts'
 import { REQUEST_KINDS } from '../../contract/request-kinds.ts'
 import type { AnswerOf, AnswerRequest, ListOpenRequests, OpenRequest, RequestAccepted } from '../../contract/request.ts'
 import { answeredBefore, isOfAnotherKind, requestClosed, requestNotFound } from '../../state/request-problems.ts'
+import type { ClientCalls } from './client-calls.ts'
 import type { LiveState } from '../live-state.ts'
 import type { RequestHandler, RequestHandlers } from './request-handler.ts'
 
+type Kinds = RequestHandlers & { readonly client_tool: ClientCalls }
+
 export class Requests {
-  readonly #kinds: RequestHandlers
+  readonly #kinds: Kinds
   readonly #state: LiveState
 
-  constructor(kinds: RequestHandlers, state: LiveState) {
+  constructor(kinds: Kinds, state: LiveState) {
     this.#kinds = kinds
     this.#state = state
   }
@@ -44,6 +47,11 @@ export class Requests {
     if (open && open.kind !== given.kind) throw isOfAnotherKind(open.kind)
     await answerKind(this.#kinds, given.kind, { requestId, given, keyName })
     return { status: this.#state.current.status, pending: this.list().length }
+  }
+
+  /** Closes the requests whose deadline has passed: those that wait although nothing holds them. */
+  async expire(): Promise<void> {
+    await this.#kinds.client_tool.expire()
   }
 
   #find(requestId: string): OpenRequest | undefined {

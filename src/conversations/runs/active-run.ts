@@ -13,6 +13,7 @@ import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../live-state.ts'
 import { tokensIn } from '../../state/run-state.ts'
 import { rulesOf } from '../../state/state.ts'
+import { waitsForClient } from '../../state/client-result.ts'
 import { waitsForSubagents } from '../../state/subagents.ts'
 import type { Subagents } from '../subagents/subagents.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
@@ -170,7 +171,7 @@ export class ActiveRun {
       emit: async (drafts) => void (await log.append(drafts)),
       rules: () => [rulesOf(state.current)],
       spent: () => ({ tokens: tokensIn(state.current.run?.usage), costUsd: state.current.costUsd }),
-      waitsForSubagents: () => waitsForSubagents(state.current),
+      waitsOutside: () => waitsForClient(state.current) || waitsForSubagents(state.current),
     }
     const onRequest = () => (this.#requestedAt = state.current.lastSeq)
     return createAgentContext(parts, { runId: id, history, onRequest, output: outputOf(state, id) })

@@ -3,6 +3,7 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { Intent } from '../../state/intents.ts'
+import { statusOfWait } from '../../state/waits.ts'
 import type { ActiveRunDeps, RunEnd } from './active-run.ts'
 import { ActiveRun } from './active-run.ts'
 
@@ -93,10 +94,17 @@ export class RunDriver {
     return { kind: 'pause', reason, interrupt, begun: this.begunCalls(), now: Date.now(), hasHooks }
   }
 
+  /** A run that only waits for somebody waits on after the next start. */
+  intentToClose(): Intent {
+    const { current } = this.#deps.state
+    if (current.run && statusOfWait(current)) return { kind: 'await_outside', runId: current.run.id }
+    return this.intentToPause('server_closing', true)
+  }
+
   intentToEnd(run: ActiveRun, end: RunEnd): Intent {
     const runId = run.id
     if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, hooked: end.hooked }
-    if ('waitsForSubagents' in end) return { kind: 'await_subagents', runId }
+    if ('waitsOutside' in end) return { kind: 'await_outside', runId }
     if ('asking' in end)
       return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
     return { kind: 'end_run', runId, ...end, begun: this.begunCalls(), newRunId: uuid7(), now: Date.now() }

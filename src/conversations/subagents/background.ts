@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queue } from '../../lib/queue.ts'
-import type { TaskOutcome } from '../../tools/task/task-access.ts'
+import type { CallOutcome } from '../../tools/tool.ts'
 import type { LiveState } from '../live-state.ts'
 import type { Subagent } from '../../state/state-shape.ts'
 import { findSubagent, isBlocked } from '../../state/subagents.ts'
@@ -18,9 +18,9 @@ export type BackgroundDeps = {
   /** Other places than those of a run: a run would wait for those that wait for its slot. */
   readonly places: Queue
   /** Runs the subagent until it has ended or must wait. Rejects if an event could not be stored. */
-  readonly follow: (subagent: Subagent, within: WorkOf) => Promise<TaskOutcome>
+  readonly follow: (subagent: Subagent, within: WorkOf) => Promise<CallOutcome>
   /** Stores the end. Rejects if it could not be stored. */
-  readonly end: (toolUseId: string, outcome: TaskOutcome, signal: AbortSignal) => Promise<void>
+  readonly end: (toolUseId: string, outcome: CallOutcome, signal: AbortSignal) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -87,7 +87,7 @@ export class BackgroundSubagents {
   async #work(toolUseId: string, within: WorkOf): Promise<void> {
     const { state, follow, end, onError } = this.#deps
     const { signal } = within
-    let outcome: TaskOutcome | undefined
+    let outcome: CallOutcome | undefined
     // The events that begin it are acted on first.
     await Promise.resolve()
     for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {

@@ -14,6 +14,7 @@ import type { ConversationShells } from '../../workspace/exec/conversation-shell
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { ConversationProject } from '../project/conversation-project.ts'
 import type { AgentParts } from '../agents/agent-context.ts'
+import { waitsForClient } from '../../state/client-result.ts'
 import { inSubagent } from '../../state/drafts.ts'
 import type { AgentView, LiveState } from '../live-state.ts'
 import { tokensIn } from '../../state/run-state.ts'
@@ -82,8 +83,9 @@ export function buildSubagent(
     createLlm: (config) => withNewIds(shared.createLlm(config)),
     rules,
     spent: () => spentBy(main.current, state.current),
-    waitsForSubagents: () => {
+    waitsOutside: () => {
       const { current } = main
+      if (waitsForClient(state.current)) return true
       const called = current.subagents.filter((each) => each.callerId === toolUseId && !each.isBackground)
       return called.length > 0 && called.every((each) => isBlocked(current, each))
     },

@@ -2,14 +2,14 @@
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import { boundMessage, isTooLong } from '../../agent/subagent-message.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
-import type { TaskOutcome } from '../../tools/task/task-access.ts'
+import type { CallOutcome } from '../../tools/tool.ts'
 import type { TaskOutput } from '../../tools/task/task.ts'
 import { answerOpenCalls, endOfSubagent, inRun, inSubagent, resultOfSubagent } from '../../state/drafts.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { findSubagent, stateOf } from '../../state/subagents.ts'
 
 /** The next run continues it. */
-export const STAYS_OPEN: TaskOutcome = { output: '', staysOpen: true }
+export const STAYS_OPEN: CallOutcome = { output: '', staysOpen: true }
 
 const interrupted = (message: string) => ({ output: message, error: { type: 'interrupted' as const, message } })
 
@@ -25,21 +25,21 @@ export const FAILED_INSIDE: LoopEnd = {
   },
 }
 
-export const faultOf = (fault: string): TaskOutcome => ({ output: fault, error: { type: 'failed', message: fault } })
+export const faultOf = (fault: string): CallOutcome => ({ output: fault, error: { type: 'failed', message: fault } })
 
 export const NOT_IN_BACKGROUND = faultOf(
   'Only the main agent has subagents in the background; call Task without run_in_background.',
 )
 
 /** The call has its result at once. */
-export function inBackground({ agentId, name }: Subagent): TaskOutcome {
+export function inBackground({ agentId, name }: Subagent): CallOutcome {
   const text = 'The subagent works in the background. A message tells you when it has ended; do not wait for it.'
   const output: TaskOutput = { agent_id: agentId, agent_name: name, stop_reason: 'background', steps: 0, text }
   return { output }
 }
 
 /** The `Result` of the subagent is stored together with the result of the call. */
-export function outcomeOf(state: State, toolUseId: string, end: LoopEnd): TaskOutcome {
+export function outcomeOf(state: State, toolUseId: string, end: LoopEnd): CallOutcome {
   const subagent = findSubagent(state, toolUseId)
   if (!subagent) return STAYS_OPEN
   const own = stateOf(state, subagent)
@@ -78,7 +78,7 @@ function endEvents(own: State, subagent: Subagent, end: LoopEnd): EventDraft[] {
 }
 
 /** The outcome of a subagent that was interrupted, with the events of its end. */
-export const interruptedWith = (state: State, subagent: Subagent): TaskOutcome => {
+export const interruptedWith = (state: State, subagent: Subagent): CallOutcome => {
   const { message } = INTERRUPTED.error
   return { ...INTERRUPTED, events: endOfSubagent(state, subagent, 'cancelled', { message, why: 'interrupted' }) }
 }

@@ -10,7 +10,8 @@ import { uuid7 } from '../../lib/uuid7.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
-import type { TaskAccess, TaskInput, TaskOutcome } from '../../tools/task/task-access.ts'
+import type { TaskAccess, TaskInput } from '../../tools/task/task-access.ts'
+import type { CallOutcome } from '../../tools/tool.ts'
 import { LentPlaces } from '../agents/lent-places.ts'
 import type { LiveState } from '../live-state.ts'
 import type { Subagent } from '../../state/state-shape.ts'
@@ -138,7 +139,7 @@ export class Subagents {
     callerId: string | undefined,
     input: TaskInput,
     { toolUseId, signal: ending }: { readonly toolUseId: string; readonly signal: AbortSignal },
-  ): Promise<TaskOutcome> {
+  ): Promise<CallOutcome> {
     const within = this.#work.get(callerId)
     if (!within) return STAYS_OPEN
     const signal = AbortSignal.any([ending, within.signal])
@@ -188,7 +189,7 @@ export class Subagents {
   }
 
   /** Runs the loop until the subagent has ended, or must wait for another run. */
-  async #follow(call: Call): Promise<TaskOutcome> {
+  async #follow(call: Call): Promise<CallOutcome> {
     const { run, signal } = call
     try {
       for (;;) {
@@ -203,7 +204,7 @@ export class Subagents {
   }
 
   /** A hook that ends the run in a subagent ends all agents of the run. */
-  #end({ toolUseId, callerId }: SubagentRun, end: LoopEnd): TaskOutcome {
+  #end({ toolUseId, callerId }: SubagentRun, end: LoopEnd): CallOutcome {
     const { state, main, onError } = this.#deps
     const isInBackground = findSubagent(state.current, toolUseId)?.isBackground ?? false
     const caller = callerId === undefined ? main() : this.#open.get(callerId)?.parts
@@ -214,7 +215,7 @@ export class Subagents {
     return outcomeOf(state.current, toolUseId, end)
   }
 
-  async #followInBackground(subagent: Subagent, within: WorkOf): Promise<TaskOutcome> {
+  async #followInBackground(subagent: Subagent, within: WorkOf): Promise<CallOutcome> {
     const { toolUseId, callerId } = subagent
     const { worker, leave: leaveWork } = within.waiting.add({ toolUseId, callerId })
     try {
@@ -229,7 +230,7 @@ export class Subagents {
     }
   }
 
-  async #endInBackground(toolUseId: string, { events = [] }: TaskOutcome, signal: AbortSignal): Promise<void> {
+  async #endInBackground(toolUseId: string, { events = [] }: CallOutcome, signal: AbortSignal): Promise<void> {
     await applyEnqueued(this.#deps.actor(), { kind: 'end_background', toolUseId, events, newRunId: uuid7() }, signal)
   }
 
@@ -271,7 +272,7 @@ export class Subagents {
   }
 
   /** The call stays open for the next run, unless it must end: then its subagent ends, too. */
-  async #leave(toolUseId: string, ending: AbortSignal): Promise<TaskOutcome> {
+  async #leave(toolUseId: string, ending: AbortSignal): Promise<CallOutcome> {
     if (!ending.aborted) return STAYS_OPEN
     const run = this.#open.get(toolUseId)
     await run?.parts.toolCalls.interrupt()
@@ -294,7 +295,6 @@ function leave(...places: readonly (Place | undefined)[]): void {
 }
 
 /** Events after which subagents in the background may be able to work. */
-const RESUMING: EventType[] = ['SubagentStart', 'StatusUpdate', 'RequestAnswered', 'RequestClosed']
-const RESUMES: ReadonlySet<string> = new Set(RESUMING)
+const RESUMES = new Set<EventType>(['SubagentStart', 'StatusUpdate', 'RequestAnswered', 'RequestClosed'])
 
 const NEVER = new AbortController().signal

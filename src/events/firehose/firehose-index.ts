@@ -22,7 +22,7 @@ import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Origin } from './firehose-heads.ts'
 import { readSavedHeads, writeSavedHeads } from './firehose-heads.ts'
-import { syncDirectory } from '../../lib/durable-file.ts'
+import { syncDirectory, writeAll } from '../../lib/durable-file.ts'
 
 export type IndexRecord = { readonly conversationId: string; readonly seq: number }
 
@@ -267,11 +267,6 @@ async function begin(file: FileHandle, path: string): Promise<string> {
   await file.datasync()
   await syncDirectory(dirname(path))
   return epoch.toString('hex')
-}
-
-async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;)
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten
 }
 
 async function readAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {

@@ -6,6 +6,7 @@ import { constants } from 'node:fs'
 import { copyFile, open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { codeOf } from '../../lib/error-code.ts'
+import { writeAll } from '../../lib/durable-file.ts'
 
 export type FileCopy = {
   readonly source: FileHandle
@@ -80,10 +81,3 @@ function* dataIn(bytes: Buffer): Generator<Run> {
 }
 
 const isZero = (bytes: Buffer): boolean => bytes.equals(ZEROS.subarray(0, bytes.length))
-
-async function writeAll(file: FileHandle, bytes: Buffer, at: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done)
-    done += bytesWritten
-  }
-}

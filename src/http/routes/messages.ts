@@ -53,6 +53,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
           'already_continued',
           'waiting_for_confirmation',
           'waiting_for_input',
+          'waiting_for_client',
           'conversation_from_newer_version',
           'storage_full',
         ]),

@@ -18,6 +18,8 @@ export type Answerer = {
   readonly workOn: (event: OpenedRequest) => readonly Work[]
   /** False for a status that it does not answer, or no more. */
   readonly mayAnswer: (status: Status) => boolean
+  /** The request waits no more. */
+  readonly forget?: (requestId: string) => void
 }
 
 export class RequestResponder {
@@ -39,6 +41,7 @@ export class RequestResponder {
       case 'RequestAnswered':
       case 'RequestClosed':
         for (const toolUseId of event.tool_use_ids) this.#end(toolUseId, idOf(event.request_id, toolUseId))
+        for (const answerer of this.#answerers) answerer.forget?.(event.request_id)
         return
       case 'ToolResult':
         for (const id of this.#ofCall.get(event.tool_use_id) ?? []) this.#end(event.tool_use_id, id)

@@ -1,5 +1,6 @@
 /** Executes the calls of the tools that this program has, and sends their results. */
 import { AgentServerError } from '../../client/agent-server-error.ts'
+import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import { z } from 'zod'
 import { failedOutput, readOutput } from '../tools/tool-output.ts'
@@ -21,6 +22,8 @@ type ToolOpened = Extract<OpenedRequest, { kind: 'client_tool' }>
 export class ToolAnswerer implements Answerer {
   readonly #deps: ToolAnswererDeps
   readonly #tools: ReadonlyMap<string, AnySdkTool>
+  /** Requests that wait for another program. */
+  readonly #others = new Set<string>()
 
   constructor(deps: ToolAnswererDeps) {
     this.#deps = deps
@@ -29,6 +32,7 @@ export class ToolAnswerer implements Answerer {
 
   workOn(event: OpenedRequest): Work[] {
     const tool = event.kind === 'client_tool' ? this.#tools.get(event.payload.name) : undefined
+    if (event.kind === 'client_tool' && !tool) this.#others.add(event.request_id)
     const { executing } = this.#deps
     const key = `${event.conversation_id} ${event.request_id}`
     if (event.kind !== 'client_tool' || !tool || executing.has(key)) return []
@@ -37,8 +41,12 @@ export class ToolAnswerer implements Answerer {
     return [{ toolUseId, run: (signal) => this.#execute(tool, event, signal).finally(() => executing.delete(key)) }]
   }
 
-  mayAnswer(): boolean {
-    return false
+  mayAnswer(status: Status): boolean {
+    return status === 'waiting_for_client' && this.#others.size === 0
+  }
+
+  forget(requestId: string): void {
+    this.#others.delete(requestId)
   }
 
   async #execute(tool: AnySdkTool, call: ToolOpened, signal: AbortSignal): Promise<void> {

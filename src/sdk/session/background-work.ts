@@ -11,6 +11,7 @@ const STATUS_OF: Readonly<Partial<Record<AskingEvent['kind'], Status>>> = {
   permission: 'waiting_for_confirmation',
   question: 'waiting_for_input',
   elicitation: 'waiting_for_input',
+  client_tool: 'waiting_for_client',
 }
 
 export class BackgroundWork {

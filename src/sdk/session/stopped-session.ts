@@ -87,6 +87,7 @@ const STARTED: ReadonlySet<string> = new Set([
   'already_continued',
   'waiting_for_confirmation',
   'waiting_for_input',
+  'waiting_for_client',
 ])
 
 /** Starts a run unless one is active, waits, or has begun after the event `after`. Returns its id; undefined if it is not known. */

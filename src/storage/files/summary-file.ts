@@ -12,13 +12,14 @@ import type { FileHandle } from 'node:fs/promises'
 import { Status } from '../../contract/events/status.ts'
 import { Queue } from '../../lib/queue.ts'
 import { createSlices } from '../../lib/time-slices.ts'
+import { writeAll } from '../../lib/durable-file.ts'
 import type { Summary } from '../storage.ts'
 import type { LogStamp } from './log-stamp.ts'
 
 export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
 
 /** Raised when summaries are derived differently or have another format. */
-const HEADER = '["agent-server summaries",2]\n'
+const HEADER = '["agent-server summaries",3]\n'
 
 type Entry = readonly [
   id: string,
@@ -34,6 +35,7 @@ type Entry = readonly [
   key: string | null,
   bodyHash: string | null,
   waitsSince: number | null,
+  deadline: number | null,
 ]
 
 const LF = 10
@@ -222,10 +224,10 @@ export class SummaryFile {
 }
 
 function toEntry({ summary, stamp }: NotedSummary): Entry {
-  const { id, status, lastSeq, createdAt, updatedAt, title, userId, preview, idempotency, waitsSince } = summary
-  const times = [createdAt, updatedAt] as const
+  const { id, status, lastSeq, title, userId, preview, idempotency, waitsSince, deadline } = summary
+  const times = [summary.createdAt, summary.updatedAt] as const
   const keys = [idempotency?.key ?? null, idempotency?.bodyHash ?? null] as const
-  const rest = [title ?? null, userId ?? null, preview, ...keys, waitsSince ?? null] as const
+  const rest = [title ?? null, userId ?? null, preview, ...keys, waitsSince ?? null, deadline ?? null] as const
   return [id, stamp.size, stamp.mtimeMs, status, lastSeq, ...times, ...rest]
 }
 
@@ -250,12 +252,13 @@ function parseLine(line: string): unknown {
 /** Returns undefined if it is not a summary. */
 function fromEntry(value: unknown): NotedSummary | undefined {
   if (!isEntry(value)) return undefined
-  const [id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, title, userId, preview, key, bodyHash, since] = value
+  const [id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, title, userId, preview, ...rest] = value
+  const [key, bodyHash, since, until] = rest
   const idempotency = key !== null && bodyHash !== null ? { key, bodyHash } : undefined
   const times = { createdAt, updatedAt }
   const texts = { title: title ?? undefined, userId: userId ?? undefined, preview }
-  const waitsSince = since ?? undefined
-  return { summary: { id, status, lastSeq, ...times, ...texts, waitsSince, idempotency }, stamp: { size, mtimeMs } }
+  const waiting = { waitsSince: since ?? undefined, deadline: until ?? undefined }
+  return { summary: { id, status, lastSeq, ...times, ...texts, ...waiting, idempotency }, stamp: { size, mtimeMs } }
 }
 
 /** Checked by hand: a schema takes longer than all other work on an entry, and there may be a hundred thousand. */
@@ -271,8 +274,9 @@ function isEntry(value: unknown): value is Entry {
 }
 
 const fieldOf = (name: string, isNullable = false) => ({ name, isNullable })
-const [NUMBER, TEXT, OPTIONAL] = [fieldOf('number'), fieldOf('string'), fieldOf('string', true)]
-const MORE = [OPTIONAL, OPTIONAL, TEXT, OPTIONAL, OPTIONAL, fieldOf('number', true)]
+const [NUMBER, TIME] = [fieldOf('number'), fieldOf('number', true)]
+const [TEXT, OPTIONAL] = [fieldOf('string'), fieldOf('string', true)]
+const MORE = [OPTIONAL, OPTIONAL, TEXT, OPTIONAL, OPTIONAL, TIME, TIME]
 const FIELDS = [TEXT, NUMBER, NUMBER, TEXT, NUMBER, NUMBER, NUMBER, ...MORE]
 const STATUSES: ReadonlySet<unknown> = new Set(Status.options)
 
@@ -292,9 +296,4 @@ async function lengthOfLine(file: FileHandle, from: number): Promise<number> {
     if (bytesRead === 0) throw new Error('the file of summaries ends early')
     at += bytesRead
   }
-}
-
-async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;)
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten
 }

@@ -24,6 +24,7 @@ function summaryOf(id: string, random: Random): Summary {
     userId: random.pick([undefined, 'a', 'b']),
     preview: random.pick(['', 'write a REPORT', 'hello']),
     waitsSince: random.pick([undefined, at(1)]),
+    deadline: undefined,
     idempotency: undefined,
   }
 }

@@ -1,13 +1,16 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import type { EventDraft } from '../../../src/contract/events/event.ts'
-import { Problem } from '../../../src/contract/problem.ts'
+import { describe, expect, test } from 'vitest'
 import { outcomeOf } from '../../../src/state/client-outcome.ts'
-import { HeldRequest, HeldRequests } from '../../../src/conversations/requests/held-requests.ts'
+import type { Event } from '../../../src/contract/events/event.ts'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
+import type { BenchOptions } from '../fixtures.ts'
 import { call, eventsOf, only, setBench, userText } from '../fixtures.ts'
-import { openOf, untilOpen } from '../../support/answering.ts'
+import { openedIn, openOf, untilOpen } from '../../support/answering.ts'
 import { mortalStore } from '../mortal-store.ts'
+
+/** How long a call waits inside its run here, in milliseconds. */
+const REST_AFTER_MS = 20
+const NEVER_MS = 3_600_000
 
 const TOOL = { name: 'look_up', description: '', input_schema: { type: 'object' } }
 
@@ -55,83 +58,6 @@ test('a result that the disk refuses is not accepted, and the call still waits',
   expect(only(await eventsOf(conversation), 'ToolResult')).toHaveLength(1)
 })
 
-const VIEW = {
-  kind: 'client_tool' as const,
-  request_id: '',
-  opened_at: '',
-  tool_use_ids: ['a'],
-  payload: { name: 'look_up', input: {} },
-}
-
-const FOUND = { output: 'found', is_error: false }
-
-test('an answer that is being stored counts, although the deadline passes meanwhile', async () => {
-  const waiting = new HeldRequest<'client_tool'>(VIEW)
-  const stored = Promise.withResolvers<void>()
-  const answered = waiting.answer(FOUND, () => stored.promise)
-  waiting.giveUp('timeout')
-  expect(waiting.isOver).toBe(true)
-  stored.resolve()
-  await answered
-  expect(await waiting.end).toEqual({ by: 'answer', answer: FOUND })
-})
-
-test('a call whose deadline passes while an answer fails to be stored ends by its deadline', async () => {
-  const waiting = new HeldRequest<'client_tool'>(VIEW)
-  const stored = Promise.withResolvers<never>()
-  const answered = waiting.answer(FOUND, () => stored.promise)
-  waiting.giveUp('timeout')
-  stored.reject(new Problem('storage_full', 'The disk is full.'))
-  await expect(answered).rejects.toThrow('The disk is full.')
-  expect(await waiting.end).toEqual({ by: 'timeout' })
-})
-
-/** Requests whose log stores when it is told to. */
-function setHeld() {
-  const stored = Promise.withResolvers<void>()
-  const appended: EventDraft[] = []
-  const held = new HeldRequests('client_tool', {
-    log: {
-      append: (drafts) => (appended.push(...drafts), stored.promise.then(() => [])),
-      subscribe: () => () => {},
-    },
-    state: { current: { run: undefined, subagents: [] } },
-  })
-  const { signal, abort } = abortable()
-  const end = held.hold({ toolUseId: 'a', payload: { name: 'look_up', input: {} }, timeoutMs: 60_000, signal })
-  return { stored, appended, held, end, abort, request: held.get(held.views()[0]!.request_id)! }
-}
-
-function abortable() {
-  const controller = new AbortController()
-  return { signal: controller.signal, abort: () => controller.abort() }
-}
-
-test('an answer is stored after its request, however early it comes', async () => {
-  const { stored, held, end, request } = setHeld()
-  let isAnswered = false
-  const answered = request.answer(FOUND, async () => {
-    isAnswered = true
-  })
-  await Promise.resolve()
-  expect(isAnswered).toBe(false)
-  stored.resolve()
-  await answered
-  expect(await end).toEqual({ by: 'answer', answer: FOUND })
-  expect(held.views()).toEqual([])
-})
-
-test('a request has one end in the log, although it is interrupted while its answer is being stored', async () => {
-  for (const isAnswered of [true, false]) {
-    const { stored, appended, end, abort, request } = setHeld()
-    stored.resolve()
-    const answer = isAnswered ? request.answer(FOUND, async () => abort()) : abort()
-    await answer
-    expect((await end).by).toBe(isAnswered ? 'answer' : 'interrupted')
-    expect(appended.map(({ type }) => type)).toEqual(['RequestOpened', ...(isAnswered ? [] : ['RequestClosed'])])
-  }
-})
-
 test('what a client sends is bounded for the model, in each form', () => {
   const long = 'x'.repeat(200_000)
   const image = { type: 'image', media_type: 'image/png', data: 'aGk=' }
@@ -149,4 +75,169 @@ test('what a client sends is bounded for the model, in each form', () => {
   for (const output of ['', null, 0, false, {}, [], [image]])
     expect(outcomeOf({ output, isError: false })).toEqual({ output })
   expect(outcomeOf({ output: ' ', isError: true }).error!.message).toContain('without a message')
+})
+
+describe('a call that no client has answered at once rests', () => {
+  const resting = async (fields: object = {}, options: BenchOptions = {}) => {
+    const bench = await setBench({
+      script: [{ calls: [call('look_up')] }, { text: 'Done.' }],
+      deps: { clientTools: { restAfterMs: REST_AFTER_MS } },
+      ...options,
+    })
+    const id = await bench.create({ client_tools: [{ ...TOOL, ...fields }] })
+    const conversation = await bench.manager.open(id)
+    await conversation.post(userText('go', true))
+    // By the log: on a slow machine a deadline may have passed already.
+    const rests = (event: Event) => event.type === 'StatusUpdate' && event.status === 'waiting_for_client'
+    const events = async () => await eventsOf(await bench.manager.open(id))
+    await expect.poll(async () => (await events()).some(rests)).toBe(true)
+    const [opened] = openedIn(await events(), 'client_tool')
+    return { bench, id, conversation, request_id: opened!.request_id, deadline: opened!.deadline }
+  }
+  const untilStatus = (conversation: Conversation, status: string) =>
+    expect.poll(() => conversation.state.status).toBe(status)
+  const types = async (conversation: Conversation) => (await eventsOf(conversation)).map(({ type }) => type).slice(2)
+
+  test('its run leaves its slot, and continues with the answer as the same run', async () => {
+    const { bench, conversation, request_id } = await resting({}, { maxRuns: 1 })
+    await using _ = bench
+    const other = await bench.converse()
+    await other.post(userText('go', true))
+    await untilStatus(other, 'idle')
+    expect(await answer(conversation, request_id)).toMatchObject({ status: 'running', pending: 0 })
+    await untilStatus(conversation, 'idle')
+    const events = await eventsOf(conversation)
+    expect(await types(conversation)).toEqual([
+      'StatusUpdate',
+      'AssistantMessage',
+      'ToolUse',
+      'RequestOpened',
+      'StatusUpdate',
+      'RequestAnswered',
+      'StatusUpdate',
+      'ToolResult',
+      'AssistantMessage',
+      'Result',
+      'StatusUpdate',
+    ])
+    expect(only(events, 'ToolResult')).toMatchObject([{ output: 'found', is_error: false }])
+    expect(new Set(events.flatMap((event) => ('run_id' in event ? [event.run_id] : []))).size).toBe(1)
+  })
+
+  test.each([
+    ['kill', REST_AFTER_MS, 'after it rests'],
+    ['kill', NEVER_MS, 'before it rests'],
+    ['stop', REST_AFTER_MS, 'after it rests'],
+    ['stop', NEVER_MS, 'before it rests'],
+  ])('it survives a %s of the server (%i ms: %s), and the answer resumes the run', async (how, restAfterMs) => {
+    const store = mortalStore()
+    const bench = await setBench({
+      logs: store,
+      script: [{ calls: [call('look_up')] }, { text: 'Done.' }],
+      deps: { clientTools: { restAfterMs } },
+    })
+    await using _ = bench
+    store.home.directory = join(bench.dataDir, 'sessions')
+    const id = await bench.create({ client_tools: [TOOL] })
+    const before = await bench.manager.open(id)
+    await before.post(userText('go', true))
+    const { request_id } = await untilOpen(before, 'client_tool')
+    if (restAfterMs === REST_AFTER_MS) await untilStatus(before, 'waiting_for_client')
+    await bench.restart(how === 'kill' ? { kill: true, between: store.die } : {})
+    const conversation = await bench.manager.open(id)
+    expect(conversation.state.status).toBe('waiting_for_client')
+    expect((await bench.manager.requests({ limit: 10 })).items).toMatchObject([{ request: { request_id } }])
+    expect(await answer(conversation, request_id)).toMatchObject({ status: 'running' })
+    await untilStatus(conversation, 'idle')
+    expect(only(await eventsOf(conversation), 'ToolResult')).toMatchObject([{ output: 'found' }])
+    expect(only(await eventsOf(conversation), 'Result')).toMatchObject([{ stop_reason: 'completed' }])
+  })
+
+  test('a message does not end it, and the run that continues reads both', async () => {
+    const { bench, conversation, request_id } = await resting()
+    await using _ = bench
+    const { run_id } = await conversation.post(userText('and hurry', true))
+    expect(run_id).toBe(conversation.state.run?.id)
+    expect(conversation.state.status).toBe('waiting_for_client')
+    await answer(conversation, request_id)
+    await untilStatus(conversation, 'idle')
+    const { messages } = bench.model.requests.at(-1)!.body
+    expect(messages.slice(-2)).toMatchObject([
+      { role: 'tool', content: 'found' },
+      { role: 'user', content: 'and hurry' },
+    ])
+  })
+
+  test('a run is refused while it waits, a pause keeps it, and a pause with interrupt ends it', async () => {
+    const { bench, conversation, request_id } = await resting()
+    await using _ = bench
+    await expect(conversation.run()).rejects.toMatchObject({
+      code: 'waiting_for_client',
+      details: { pending: [{ request_id, name: 'look_up' }] },
+    })
+    await conversation.pause({ interrupt: false })
+    expect(conversation.state.status).toBe('paused')
+    await conversation.run()
+    expect(conversation.state.status).toBe('waiting_for_client')
+    await conversation.pause({ interrupt: true })
+    const events = await eventsOf(conversation)
+    expect(only(events, 'RequestClosed')).toMatchObject([{ request_id, reason: 'interrupted' }])
+    expect(only(events, 'ToolResult')).toMatchObject([
+      { error_type: 'interrupted', output: expect.stringMatching(/may have executed it/) },
+    ])
+    await expect(answer(conversation, request_id)).rejects.toMatchObject({ code: 'request_closed' })
+  })
+
+  test('a result that comes while the conversation is paused is read by its next run', async () => {
+    const { bench, conversation, request_id } = await resting()
+    await using _ = bench
+    await conversation.pause({ interrupt: false })
+    expect(await answer(conversation, request_id)).toMatchObject({ status: 'paused', pending: 0 })
+    await conversation.run()
+    await untilStatus(conversation, 'idle')
+    expect(only(await eventsOf(conversation), 'ToolResult')).toMatchObject([{ output: 'found' }])
+  })
+
+  test('its result is that of a tool that is not declared any more', async () => {
+    const { bench, conversation, request_id } = await resting()
+    await using _ = bench
+    await bench.configure(conversation.id, { client_tools: [] })
+    await answer(conversation, request_id)
+    await untilStatus(conversation, 'idle')
+    expect(only(await eventsOf(conversation), 'ToolResult')).toMatchObject([{ output: 'found', is_error: false }])
+  })
+
+  describe('its deadline', () => {
+    /** Long enough for a conversation to be closed, and for a server to be stopped, before it passes. */
+    const TIMEOUT_S = 1.5
+    const timedOut = [{ error_type: 'timeout', output: expect.stringMatching(/No client sent a result/) }]
+
+    test('ends it while the conversation is open, and the run continues', async () => {
+      const { bench, conversation, request_id } = await resting({ timeout: 0.2 })
+      await using _ = bench
+      await untilStatus(conversation, 'idle')
+      const events = await eventsOf(conversation)
+      expect(only(events, 'RequestClosed')).toMatchObject([{ request_id, reason: 'timeout' }])
+      expect(only(events, 'ToolResult')).toMatchObject(timedOut)
+      await expect(answer(conversation, request_id)).rejects.toMatchObject({ code: 'request_closed' })
+    })
+
+    test('ends it while the conversation is closed', async () => {
+      const idle = { afterMs: 10, isShort: () => false }
+      const { bench, id } = await resting({ timeout: TIMEOUT_S }, { manager: { idle } })
+      await using _ = bench
+      await expect.poll(() => bench.manager.openCount).toBe(0)
+      await expect.poll(() => bench.manager.count({ status: 'idle' })).toBe(1)
+      expect(only(await eventsOf(await bench.manager.open(id)), 'ToolResult')).toMatchObject(timedOut)
+    })
+
+    test('ends it at the start of a server that was stopped when it passed', async () => {
+      const { bench, id, deadline } = await resting({ timeout: TIMEOUT_S })
+      await using _ = bench
+      const hasPassed = () => expect.poll(() => Date.now()).toBeGreaterThan(Date.parse(deadline!))
+      await bench.restart({ between: hasPassed })
+      await expect.poll(() => bench.manager.count({ status: 'idle' })).toBe(1)
+      expect(only(await eventsOf(await bench.manager.open(id)), 'ToolResult')).toMatchObject(timedOut)
+    })
+  })
 })

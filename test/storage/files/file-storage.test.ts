@@ -129,6 +129,7 @@ test('nothing of a forgotten summary is in the file, also in the process that ma
       userId: undefined,
       preview: '',
       waitsSince: undefined,
+      deadline: undefined,
       idempotency: undefined,
     }
     storage.summaries.noteFor(id)({ id, status: 'idle', lastSeq: 0, ...times, ...texts })

@@ -11,7 +11,7 @@ const MIB = 1024 * 1024
 
 function noted(id: string, lastSeq: number): NotedSummary {
   const times = { createdAt: 1, updatedAt: 2 }
-  const texts = { title: undefined, userId: undefined, preview: PREVIEW, waitsSince: undefined }
+  const texts = { title: undefined, userId: undefined, preview: PREVIEW, waitsSince: undefined, deadline: 3 }
   return {
     summary: { id, status: 'idle', lastSeq, ...times, ...texts, idempotency: undefined },
     stamp: { size: lastSeq, mtimeMs: 1 },

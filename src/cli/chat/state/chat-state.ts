@@ -115,5 +115,4 @@ export const EMPTY_STATE: ChatState = {
 }
 
 /** True while Esc has something to interrupt. */
-export const isBusy = ({ status }: ChatState): boolean =>
-  status === 'running' || status === 'waiting_for_confirmation' || status === 'waiting_for_input'
+export const isBusy = ({ status }: ChatState): boolean => status === 'running' || status.startsWith('waiting_')

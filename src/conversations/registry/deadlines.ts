@@ -1,0 +1,46 @@
+/**
+ * The deadlines of requests that wait, of all conversations, open or not: the earliest of each. A deadline is a time of
+ * the wall clock, so that one that has passed while the server was stopped is due at its start.
+ */
+import { timerMs } from '../../lib/bounded-wait.ts'
+
+export class Deadlines {
+  /** In milliseconds since 1970, by the id of the conversation. */
+  readonly #times = new Map<string, number>()
+  #onDue: ((id: string) => void) | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  /** `onDue` is called with each conversation whose deadline has passed. It is watched again after the next `set`. */
+  watch(onDue: (id: string) => void): void {
+    this.#onDue = onDue
+    this.#arm()
+  }
+
+  set(id: string, time: number | undefined): void {
+    if (time === this.#times.get(id)) return
+    if (time === undefined) this.#times.delete(id)
+    else this.#times.set(id, time)
+    this.#arm()
+  }
+
+  stop(): void {
+    this.#onDue = undefined
+    clearTimeout(this.#timer)
+  }
+
+  #arm(): void {
+    clearTimeout(this.#timer)
+    if (!this.#onDue || this.#times.size === 0) return
+    let next = Infinity
+    for (const time of this.#times.values()) next = Math.min(next, time)
+    this.#timer = setTimeout(() => this.#fire(), timerMs(next - Date.now())).unref()
+  }
+
+  #fire(): void {
+    const now = Date.now()
+    const due = [...this.#times].filter(([, time]) => time <= now)
+    for (const [id] of due) this.#times.delete(id)
+    for (const [id] of due) this.#onDue?.(id)
+    this.#arm()
+  }
+}
