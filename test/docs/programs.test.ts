@@ -1,4 +1,7 @@
-/** The TypeScript of each page is one program: it compiles with strict settings, and does on a server what the page says. */
+/**
+ * The TypeScript of each page is one program, and of docs/sdk.md each block: they compile with strict settings, and do on
+ * a server what the page says.
+ */
 import { execFile } from 'node:child_process'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -46,7 +49,26 @@ const client = createClient({ baseUrl, apiKey })
 const conversation = client.conversation((await client.conversations.create()).id)
 `
 
-const blocks = allBlocks().filter(({ page, language }) => language === 'ts' && page !== 'docs/sdk.md')
+/** What the programs of docs/sdk.md print, in their order. They run in one process, which ends by itself. */
+const SDK_OUTPUT: readonly (readonly string[])[] = [
+  ['Hello. completed 1'],
+  ["Bash { command: 'ls -d .' }", 'Done.', 'completed after 2 steps'],
+  ['{ passed: 3, failed: 0 }'],
+  ['Order 17 has shipped.'],
+  ['Bash asks: ', '\n1\n'],
+  ["called with { command: 'mkdir made' }", 'Done.'],
+  ['One.\nTwo.'],
+  ['idle true\n', '"type":"SystemInit"'],
+  ["[ { type: 'text', text: 'Say hello.' } ]", 'greeting'],
+  ['waiting_for_confirmation\ncompleted'],
+  ['Hello. 1'],
+  ['conversation_not_found'],
+]
+
+const SDK = 'docs/sdk.md'
+const programs = allBlocks().filter(({ language }) => language === 'ts')
+const blocks = programs.filter(({ page }) => page !== SDK)
+const ofSdk = programs.filter(({ page }) => page === SDK)
 const pages = [...new Set(blocks.map(({ page }) => page))]
 
 /** In the checkout, where `agent-server/client` is this package. */
@@ -59,6 +81,9 @@ for (const page of pages) {
   const isWhole = code[0]?.includes('createClient(') === true
   await writeFile(pathOf(page), [isWhole ? '' : CONNECT, ...code].join('\n'))
 }
+for (const [at, { text }] of ofSdk.entries()) await writeFile(join(folder, `sdk-${at}.ts`), text)
+const imports = ofSdk.map((_, at) => `process.stdout.write('== ${at}\\n')\nawait import('./sdk-${at}.ts')\n`)
+await writeFile(join(folder, 'sdk.ts'), imports.join(''))
 const compiling = run(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error: { stdout: string }) => error)
 
 const stage = await setExampleStage()
@@ -87,5 +112,24 @@ describe('the programs', () => {
     const env = { ...process.env, AGENT_SERVER_URL: server.url, AGENT_SERVER_KEY: KEY }
     const { stdout } = await run(process.execPath, [pathOf(page)], { env })
     expect(stdout.trimEnd().split('\n')).toEqual(OUTPUT[page])
+  })
+
+  test('of docs/sdk.md run, one after the other', async () => {
+    const home = join(stage.directory, 'sdk')
+    const cwd = join(home, 'work')
+    await mkdir(cwd, { recursive: true })
+    const env = {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      LLM_MODEL: stage.model['model'],
+      LLM_BASE_URL: stage.model['base_url'],
+      LLM_API_KEY: stage.model['api_key'],
+      OPENHANDS_DATA_DIR: join(home, 'data'),
+    }
+    const { stdout, stderr } = await run(process.execPath, [join(folder, 'sdk.ts')], { cwd, env })
+    expect(stderr).toBe('')
+    const outputs = stdout.split(/^== \d+$/m).slice(1)
+    expect(outputs.length).toBe(SDK_OUTPUT.length)
+    for (const [at, parts] of SDK_OUTPUT.entries()) for (const part of parts) expect(outputs[at]).toContain(part)
   })
 })

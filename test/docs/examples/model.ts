@@ -31,10 +31,14 @@ const REPLIES: readonly Reply[] = [
   { word: 'six times seven', turns: [[bash('echo 42')]], text: 'It is 42.' },
   { word: 'deploy', turns: [[bash('git push'), bash('./restart.sh production', 'call_2')]] },
   { word: 'database', turns: [[ask('call_1', DATABASE, PARTS)]] },
-  { word: 'order', turns: [[ORDER]] },
+  { word: 'order', turns: [[ORDER]], text: 'Order 17 has shipped.' },
   { word: 'review', turns: [[{ id: 'call_1', name: 'Task', arguments: REVIEW }]] },
   { word: 'test', turns: [[bash('echo 3 passed')]], text: '3 tests passed.' },
-  { word: 'file', turns: [[bash('ls')]] },
+  { word: 'files', turns: [[bash('ls -d .')]] },
+  { word: 'directory', turns: [[bash('mkdir made')]] },
+  { word: 'say one', turns: [], text: 'One.' },
+  { word: 'say two', turns: [], text: 'Two.' },
+  { word: 'hello', turns: [], text: 'Hello.' },
   { word: 'json', turns: [], text: '{"passed": 3, "failed": 0}' },
 ]
 
