@@ -23,6 +23,18 @@ export function allBlocks(): Block[] {
   })
 }
 
+/** The files of a project on docs/project-settings.md. A block of Markdown has the path in its first line. */
+export function projectFiles(): Record<string, string> {
+  const shown = allBlocks().filter(({ page }) => page === 'docs/project-settings.md')
+  const files = shown.flatMap(({ language, text }): [string, string][] => {
+    if (language === 'json settings') return [['.claude/settings.json', text]]
+    if (language !== 'markdown') return []
+    const [path = ''] = text.split('\n', 1)
+    return [[path, text.slice(path.length + 1)]]
+  })
+  return { ...Object.fromEntries(files), 'docs/style.md': 'Use tabs.\n' }
+}
+
 /** `path` is absent for JSON that stands alone: a frame, or a part of a body. */
 export type Shown = { readonly method?: string; readonly path?: string; readonly body?: unknown }
 

@@ -13,7 +13,7 @@ import openapi from '../../openapi/openapi.json' with { type: 'json' }
 import { makeProject } from '../project/project-directory.ts'
 import { some } from '../support/some.ts'
 import type { Block } from './blocks.ts'
-import { allBlocks, PAGES, readPage } from './blocks.ts'
+import { allBlocks, PAGES, projectFiles, readPage } from './blocks.ts'
 import { exampleKind, isPicture, isRunElsewhere, isSettings, isUnrun, nameOf, RUN_BY } from './kinds.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -84,10 +84,7 @@ test.each(labelled(blocks.filter(isSettings)))('%s: the server starts with these
 })
 
 test('docs/project-settings.md: the files are loaded as they are', async () => {
-  const files = blocks
-    .filter(({ page, language }) => page === 'docs/project-settings.md' && language === 'markdown')
-    .map(({ text }) => [text.split('\n', 1)[0]!, text.slice(text.indexOf('\n') + 1)])
-  await using project = await makeProject(Object.fromEntries(files))
+  await using project = await makeProject(projectFiles())
   const { settings } = await project.load({ isTrusted: true })
   expect(settings.ignored).toEqual([])
   const names = [settings.skills, settings.commands, settings.agents].map((each) => each.map(({ name }) => name))

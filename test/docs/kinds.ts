@@ -22,6 +22,7 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/operating.md sh backup': 'test/docs/code-blocks.test.ts',
   'docs/operating.md yaml': 'test/docs/code-blocks.test.ts',
   'docs/project-settings.md markdown': 'test/docs/code-blocks.test.ts',
+  'docs/project-settings.md json settings': 'test/docs/code-blocks.test.ts',
   'docs/requests.md ts': 'test/docs/programs.test.ts',
   'docs/sdk.md ts': 'test/docs/programs.test.ts',
   'docs/security.md js': 'test/docs/security-page.test.ts',

@@ -1,9 +1,10 @@
 /** The server on which the examples of the documentation run, its scripted model, and a receiver of its callbacks. */
 import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
+import { projectFiles } from '../blocks.ts'
 import { answerFor } from './model.ts'
 
 export type ExampleStage = AsyncDisposable & {
@@ -18,7 +19,7 @@ export type ExampleStage = AsyncDisposable & {
 const FILES: Readonly<Record<string, string>> = {
   'notes.txt': 'hello\n',
   'more.txt': 'world\n',
-  'checkout/CLAUDE.md': 'Use tabs.\n',
+  ...Object.fromEntries(Object.entries(projectFiles()).map(([path, text]) => [`checkout/${path}`, text])),
 }
 
 export async function setExampleStage(): Promise<ExampleStage> {
@@ -36,7 +37,7 @@ export async function setExampleStage(): Promise<ExampleStage> {
   })
   const directory = join(server.home, 'srv')
   for (const [name, text] of Object.entries(FILES)) {
-    await mkdir(join(directory, name, '..'), { recursive: true })
+    await mkdir(dirname(join(directory, name)), { recursive: true })
     await writeFile(join(directory, name), text)
   }
   return {
