@@ -8,7 +8,7 @@ export type AgentHost = AsyncDisposable & {
   /** URL of the remote server; undefined: this machine. */
   readonly server: string | undefined
   /** Whether runs were in another process that ends with its own command, and continue here. */
-  readonly continuesRuns: () => boolean
+  readonly continuesRuns: boolean
 }
 
 export type HostOptions = {
@@ -43,20 +43,42 @@ export async function infoOf({ client, server }: AgentHost, signal: AbortSignal)
 
 /** Throws an error that says what to do. The agents of this process end when the host is disposed. */
 export async function openHost({ server, apiKey, dataDir, secretFiles, signal }: HostOptions): Promise<AgentHost> {
-  if (server !== undefined) {
-    const client = createClient({ baseUrl: server, apiKey, maxRetries: REMOTE_RETRIES })
-    return { client, server, continuesRuns: () => false, [Symbol.asyncDispose]: () => Promise.resolve() }
-  }
+  if (server === undefined) return await openLocal(dataDir, secretFiles, signal)
+  const client = createClient({ baseUrl: server, apiKey, maxRetries: REMOTE_RETRIES })
+  return { client, server, continuesRuns: false, [Symbol.asyncDispose]: () => Promise.resolve() }
+}
+
+/**
+ * Commands that run at the same time share the agents of the first. When it ends, the requests of the others go to the next one.
+ * A server for others is not replaced: it may be started again, and needs the directory.
+ */
+async function openLocal(
+  dataDir: string,
+  secretFiles: readonly string[] = [],
+  signal: AbortSignal,
+): Promise<AgentHost> {
   // Loaded here: a remote server needs none of it.
-  const { acquireHost } = await import('../sdk/local/shared-host.ts')
-  const host = acquireHost(dataDir)
-  host.secretFiles = secretFiles ?? []
+  const { acquireHost, BASE_URL } = await import('../sdk/local/shared-host.ts')
+  const { isServerLost } = await import('../sdk/server-lost.ts')
+  let host = acquireHost(dataDir, secretFiles)
   const release = () => host.release()
-  await host.server(signal).catch(async (error: unknown) => {
+  const { isOwn, isPublic } = await host.server(signal).catch(async (error: unknown) => {
     await release()
     throw error
   })
-  const { baseUrl, fetch } = host
-  const client = createClient({ baseUrl, fetch })
-  return { client, server, continuesRuns: () => host.wasInProgram, [Symbol.asyncDispose]: release }
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const asked = host
+    try {
+      return await asked.fetch(input, init)
+    } catch (error) {
+      if (!isServerLost(error) || (await asked.server()).isPublic) throw error
+      if (host === asked) {
+        host = acquireHost(dataDir, secretFiles)
+        await asked.release()
+      }
+      return await fetch(input, init)
+    }
+  }
+  const client = createClient({ baseUrl: BASE_URL, fetch })
+  return { client, server: undefined, continuesRuns: !isOwn && !isPublic, [Symbol.asyncDispose]: release }
 }

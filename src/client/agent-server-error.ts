@@ -3,7 +3,8 @@ import type { ErrorBody, ProblemCode } from '../contract/problem.ts'
 
 /**
  * A code of the server, or one of the client. `connection_failed`: there was no response. `unexpected_response`: the
- * response is not one of this API, such as the error page of a proxy. `invalid_argument`: nothing was sent.
+ * response is not one of this API, such as the error page of a proxy. `invalid_argument`: nothing was sent. `server_lost`:
+ * the process that ran the server of a data directory has ended.
  */
 export type AgentServerErrorCode =
   | ProblemCode
@@ -11,6 +12,7 @@ export type AgentServerErrorCode =
   | 'unexpected_response'
   | 'invalid_argument'
   | 'invalid_signature'
+  | 'server_lost'
 
 type Options = {
   /** The status of the response; absent if there was none. */

@@ -12,6 +12,7 @@ import { checkRequest } from './options/check-options.ts'
 import { splitHooks } from './options/hooks-option.ts'
 import type { ApprovalOptions, ContinuedSession, Prompt, QueryOptions } from './options/query-options.ts'
 import { repeatLost } from './repeat-lost.ts'
+import { isServerLost, serverLost } from './server-lost.ts'
 import { followSession } from './session/follow-session.ts'
 import { openSession } from './session/open-session.ts'
 
@@ -96,7 +97,9 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
       throw invalid('The query is not active. Read its first event before you control it, and do so while it lasts.')
     const working = work(this.#conversation)
     this.#controls.add(working)
-    await working.finally(() => this.#controls.delete(working))
+    await working
+      .catch((error: unknown) => Promise.reject(this.#withSession(error)))
+      .finally(() => this.#controls.delete(working))
   }
 
   async *#run(): AsyncGenerator<QueryEvent, void, undefined> {
@@ -108,8 +111,8 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     try {
       yield* this.#inSession()
     } catch (error) {
-      if (this.#outcome?.kind === 'failed') throw this.#outcome.error
-      if (this.#outcome?.kind !== 'over') throw error
+      if (this.#outcome?.kind === 'failed') throw this.#withSession(this.#outcome.error)
+      if (this.#outcome?.kind !== 'over') throw this.#withSession(error)
     } finally {
       abortController?.signal.removeEventListener('abort', onAbort)
       this.#end({ kind: 'over' })
@@ -123,15 +126,15 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
       const { signal } = this.#ending
       const { prompt } = this.#request
       const session = await openSession(link.client, { prompt, options: this.#options, signal })
+      this.#conversation = session.conversation
       const fail = (error: unknown) => this.#end({ kind: 'failed', error })
       const hooks = await attachHooks(link, callbacks, { ...session, fail, signal })
-      this.#conversation = session.conversation
       try {
         yield* followSession(session, {
           prompt,
           options: this.#options,
           executing: link.executing,
-          continuesRuns: link.continuesRuns,
+          failsWithServer: link.isInOther,
           signal,
           onOver: () => this.#end({ kind: 'over' }),
           fail,
@@ -143,6 +146,11 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     } finally {
       await link[Symbol.asyncDispose]()
     }
+  }
+
+  /** The error for the end of the server says how to continue this session. */
+  #withSession(error: unknown): unknown {
+    return isServerLost(error) ? serverLost(this.sessionId) : error
   }
 
   /** The first outcome counts. */

@@ -1,14 +1,13 @@
-/** Another process holds the data directory, and ends while a query works. */
+/** Another process holds the data directory, and ends while queries work. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import type { Event, QueryEvent, QueryOptions } from '../../src/index.ts'
-import { query, run } from '../../src/index.ts'
-import { acquireHost } from '../../src/sdk/local/shared-host.ts'
+import type { Event, QueryOptions } from '../../src/index.ts'
+import { query, run, sessions } from '../../src/index.ts'
 import { KEY, startServer } from '../support/server.ts'
-import { resultsIn, setSdkStage } from './stage.ts'
+import { setSdkStage } from './stage.ts'
 
 const stage = await setSdkStage()
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -38,55 +37,85 @@ async function startProgram(place: QueryOptions) {
   }
 }
 
-describe('a holder of the directory', async () => {
-  const server = await startServer({ prepare: keepSameKey })
-  afterAll(() => server[Symbol.asyncDispose]())
+/** Slow only once: `how` makes it another prompt. */
+const slowOnce = (how: string) => `slow once ${'words '.repeat(60)}${how}`
 
-  test.each([
-    { how: 'ends', reason: 'paused' },
-    { how: 'is killed', reason: 'server_restart' },
-  ])('that is a program is used; when it $how the query becomes the holder and continues its run', async (each) => {
-    const place = { ...options, persistDir: join(stage.home, each.reason) }
-    await using holder = await startProgram(place)
-    const events: Event[] = []
-    // Slow only once.
-    const prompt = `slow once ${'words '.repeat(60)}${each.how}`
-    const asking = query({ prompt, options: { ...place, includePartialMessages: true } })
+/** Calls `end` when the first text arrives. Returns the stored events and the error. */
+async function askUntilLost(place: QueryOptions, prompt: string, end: () => unknown) {
+  const events: Event[] = []
+  let hasText = false
+  const asking = query({ prompt, options: { ...place, includePartialMessages: true } })
+  try {
     for await (const event of asking) {
       if ('seq' in event) events.push(event)
-      if (event.type !== 'AssistantDelta') continue
-      if (each.how === 'ends') holder.end()
-      else holder.kill()
+      if (event.type !== 'AssistantDelta' || hasText) continue
+      hasText = true
+      end()
     }
-    const rest = { stop_reason: 'completed', final_text: prompt }
-    expect(resultsIn(events)).toMatchObject([{ stop_reason: each.reason }, rest])
-    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1))
-    const resumed = await run({ prompt: 'hello', options: { ...place, resume: asking.sessionId } })
-    expect(resumed.finalText).toBe('hello')
-  })
+  } catch (error) {
+    return { events, error, sessionId: asking.sessionId! }
+  }
+  throw new Error('The query has not failed.')
+}
 
-  test('that is a server is waited for: it finds its directory free when it is restarted', async () => {
-    const events: QueryEvent[] = []
-    let restarted = Promise.resolve<unknown>(undefined)
-    const place = { ...options, persistDir: server.dataDir }
-    for await (const event of query({ prompt: `slow ${'words '.repeat(40)}`, options: place })) {
-      events.push(event)
-      if (event.type === 'StatusUpdate' && event.status === 'running') restarted = server.restart('SIGKILL')
-    }
-    await restarted
-    expect(resultsIn(events)).toMatchObject([{ stop_reason: 'server_restart' }])
-    expect((await server.call('GET', '/conversations/count')).body).toEqual({ count: 1 })
-  })
+const lostError = (sessionId: string) => ({
+  code: 'server_lost',
+  message: expect.stringContaining(`resume: "${sessionId}"`),
+  details: { session_id: sessionId },
+})
 
-  test('may be replaced by one with another credential', async () => {
-    const host = acquireHost(server.dataDir)
-    const count = async () => (await host.fetch(`${host.baseUrl}/conversations/count`)).status
-    const first = await host.server()
-    expect(await count()).toBe(200)
-    await server.restart()
-    expect(await count()).toBe(200)
-    const second = await host.server()
-    expect([first.isOwn, second.isOwn, first.credential === second.credential]).toEqual([false, false, false])
-    await host.release()
-  })
+/** The log begins with what the query has yielded, and has no gap. */
+async function expectWhole({ persistDir }: QueryOptions, sessionId: string, events: readonly Event[]) {
+  const log = await Array.fromAsync(sessions({ persistDir }).read(sessionId))
+  expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1))
+  expect(log.slice(0, events.length)).toEqual(events)
+}
+
+test.each(['ends', 'is killed'])(
+  'when a program that holds the directory %s, a query fails and can be resumed at once',
+  async (how) => {
+    const place = { ...options, persistDir: join(stage.home, how) }
+    await using holder = await startProgram(place)
+    const prompt = slowOnce(how)
+    const { events, error, sessionId } = await askUntilLost(place, prompt, how === 'ends' ? holder.end : holder.kill)
+    expect(error).toMatchObject(lostError(sessionId))
+    const resumed = await run({ options: { ...place, resume: sessionId } })
+    expect(resumed).toMatchObject({ stopReason: 'completed', finalText: prompt, sessionId })
+    await expectWhole(place, sessionId, events)
+  },
+)
+
+test('all queries of a process fail, and those that are resumed share one server', async () => {
+  const place = { ...options, persistDir: join(stage.home, 'several') }
+  await using holder = await startProgram(place)
+  const prompts = ['one', 'two', 'three'].map(slowOnce)
+  let slow = 0
+  const end = () => ++slow === prompts.length && holder.kill()
+  const lost = await Promise.all(prompts.map((prompt) => askUntilLost(place, prompt, end)))
+  expect(lost).toMatchObject(lost.map(({ sessionId }) => ({ error: lostError(sessionId) })))
+  const resumed = await Promise.all(lost.map(({ sessionId }) => run({ options: { ...place, resume: sessionId } })))
+  expect(resumed.map(({ finalText }) => finalText)).toEqual(prompts)
+  for (const { sessionId, events } of lost) await expectWhole(place, sessionId, events)
+})
+
+describe('a server that holds the directory', async () => {
+  const server = await startServer({ prepare: keepSameKey })
+  afterAll(() => server[Symbol.asyncDispose]())
+  const place = { ...options, persistDir: server.dataDir }
+
+  test.each(['SIGKILL', 'SIGTERM'] as const)(
+    'ends with %s and starts again: the query fails, and is resumed there',
+    async (signal) => {
+      let restarted: Promise<unknown> = Promise.resolve()
+      const restart = () => (restarted = server.restart(signal))
+      const prompt = slowOnce(signal)
+      const { events, error, sessionId } = await askUntilLost(place, prompt, restart)
+      expect(error).toMatchObject(lostError(sessionId))
+      await restarted
+      const resumed = await run({ options: { ...place, resume: sessionId } })
+      expect(resumed.finalText).toBe(prompt)
+      expect((await server.call('GET', `/conversations/${sessionId}`)).body).toMatchObject({ status: 'idle' })
+      await expectWhole(place, sessionId, events)
+    },
+  )
 })

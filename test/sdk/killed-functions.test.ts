@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { QueryOptions } from '../../src/index.ts'
-import { createClient, run } from '../../src/index.ts'
+import { createClient, query, run, sessions } from '../../src/index.ts'
 import { KEY, startServer } from '../support/server.ts'
-import { setSdkStage, startHooked } from './stage.ts'
+import { eventsOf, resultsIn, setSdkStage, startHooked } from './stage.ts'
 import { until } from '../support/until.ts'
 
 const stage = await setSdkStage()
@@ -43,23 +43,20 @@ test('the server is killed while a function works: the run has ended, and the ne
   expect(await namesIn(sessionId)).toEqual([])
 })
 
-test('the holder of the directory is killed: the query becomes the holder, continues its run, and is still asked', async () => {
+test('the holder of the directory is killed: the query fails, and the one that resumes it is asked', async () => {
   const shared = { persistDir: join(stage.home, 'ending') }
   const holder = startHooked({ ...stage.options, ...shared }, bash('echo hang'))
   await once(holder.stdout, 'data')
   const points: unknown[] = []
   const end = () => (points.push('PreToolUse'), holder.kill('SIGKILL'), new Promise(() => {}))
   const hooks = { ...pre(end), Stop: [{ hooks: [() => void points.push('Stop')] }] }
-  const { events } = await run({
-    prompt: bash('echo x'),
-    options: { ...stage.options, ...shared, tools: ['Bash'], hooks },
-  })
+  const asking = query({ prompt: bash('echo x'), options: { ...stage.options, ...shared, tools: ['Bash'], hooks } })
+  await expect(eventsOf(asking)).rejects.toMatchObject({ code: 'server_lost' })
+  const { events } = await run({ options: { ...stage.options, ...shared, hooks, resume: asking.sessionId! } })
   expect(points).toEqual(['PreToolUse', 'Stop'])
-  expect(events.flatMap((event) => (event.type === 'Result' ? [event.stop_reason] : []))).toEqual([
-    'server_restart',
-    'completed',
-  ])
-  expect(events.filter((event) => event.type === 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
+  expect(resultsIn(events)).toMatchObject([{ stop_reason: 'completed' }])
+  const log = await Array.fromAsync(sessions(shared).read(asking.sessionId!))
+  expect(log.filter(({ type }) => type === 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
 })
 
 test('a program that is killed leaves hooks that deny, which the next query of the session removes', async () => {

@@ -33,7 +33,7 @@ export type TurnRequest = {
   readonly forcesTool: boolean
   readonly onEvent: (event: Event) => void
   /** Whether the run continues when the process that ran the agents has ended. */
-  readonly continuesRuns: () => boolean
+  readonly continuesRuns: boolean
   /** Whether the run is to end: checked where it begins, because a pause before that would be lost. */
   readonly isStopped: () => boolean
 }
@@ -136,7 +136,7 @@ function mayContinue(
   { status, reason }: EventOf<'StatusUpdate'>,
   steps: number,
 ): boolean {
-  return status === 'paused' && ENDS_OF_SERVERS.has(reason) && continuesRuns() && !isStopped() && steps < maxSteps
+  return status === 'paused' && ENDS_OF_SERVERS.has(reason) && continuesRuns && !isStopped() && steps < maxSteps
 }
 
 /** A stop, and a crash that the next server has found. */

@@ -66,8 +66,9 @@ export function redirected({ status, headers }: Response, url: string): AgentSer
   )
 }
 
-/** `fetch` rejects with a `TypeError`, whose cause says more where there is one. */
+/** `fetch` rejects with a `TypeError`, whose cause says more where there is one. One that the options give may say what happened. */
 export function connectionError(cause: unknown, url: string): AgentServerError {
+  if (cause instanceof AgentServerError) return cause
   const reasons = [cause, cause instanceof Error ? cause.cause : undefined].flatMap((error) =>
     error instanceof Error && error.message !== '' ? [error.message] : [],
   )

@@ -11,7 +11,7 @@ export async function attachHooks(
   options: AskedFunctionsOptions,
 ): Promise<AsyncDisposable> {
   if (hooks.length === 0) return { async [Symbol.asyncDispose]() {} }
-  const here = await link.callbackHooks()
+  const here = link.callbackHooks
   if (!here) return await AskedFunctions.register(hooks, options)
   const remove = here.add(options.conversation.id, hooks)
   return { [Symbol.asyncDispose]: async () => remove() }

@@ -32,8 +32,6 @@ export type ConnectOptions = Pick<StartOptions, 'callbackHooksOf'> & {
   readonly signal?: AbortSignal | undefined
   /** Further files with secrets, which agents cannot read, whichever process runs them. */
   readonly secretFiles?: readonly string[]
-  /** How long a server that has gone may take to come back before this process takes its directory, in milliseconds. */
-  readonly graceMs?: number
 }
 
 /** How long a directory may be locked without a server that answers, in milliseconds. */
@@ -47,13 +45,12 @@ const ANSWER_MS = 10_000
 /** Throws an error that says what to do if the directory is in use by a process that cannot be reached. */
 export async function connectOrStart(
   dataDir: string,
-  { signal, graceMs = 0, secretFiles = [], ...options }: ConnectOptions = {},
+  { signal, secretFiles = [], ...options }: ConnectOptions = {},
 ): Promise<LocalServer> {
   await hideFiles(dataDir, [...secretFiles, ...secretFilePaths()])
-  const graceEnd = performance.now() + graceMs
   // From the first attempt on: to load the server takes time, too.
   let deadline: number | undefined
-  let nextStart = graceEnd
+  let nextStart = 0
   for (let retryMs = RETRY_MS; ;) {
     signal?.throwIfAborted()
     let found = await connect(dataDir, { signal })
@@ -65,7 +62,7 @@ export async function connectOrStart(
     if (found && found !== 'not ready') return found
     // It is alive.
     if (found) deadline = undefined
-    deadline ??= Math.max(graceEnd, performance.now()) + PATIENCE_MS
+    deadline ??= performance.now() + PATIENCE_MS
     if (performance.now() > deadline) throw await unreachable(dataDir)
     await sleep(RETRY_MS, undefined, { signal })
   }

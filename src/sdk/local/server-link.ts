@@ -6,16 +6,16 @@ import type { CallbackHooks } from '../hooks/callback-hooks.ts'
 import { invalid } from '../invalid.ts'
 import type { SessionPlace } from '../options/query-options.ts'
 import type { SharedHost } from './shared-host.ts'
-import { acquireHost } from './shared-host.ts'
+import { acquireHost, BASE_URL } from './shared-host.ts'
 
 export type ServerLink = AsyncDisposable & {
   readonly client: AgentServerClient
   /** The functions that the server calls itself, if it is in this process. Others are asked for their answers. */
-  readonly callbackHooks: () => Promise<CallbackHooks | undefined>
+  readonly callbackHooks: CallbackHooks | undefined
   /** Calls of client tools that this process executes. */
   readonly executing: Set<string>
-  /** Whether a query continues its run by itself after the server has ended. */
-  readonly continuesRuns: () => boolean
+  /** Another process of this machine runs the server. Queries fail when it ends. */
+  readonly isInOther: boolean
 }
 
 /** The server in this process ends with the last link to it. Throws if the directory cannot be used. */
@@ -31,20 +31,17 @@ const dataDirOf = (persistDir: string | undefined): string =>
 
 async function localLink(host: SharedHost, signal: AbortSignal | undefined): Promise<ServerLink> {
   // Requests would repeat what cannot succeed, such as a start with settings that are not valid.
-  await host.server(signal).catch(async (error: unknown) => {
+  const { isOwn } = await host.server(signal).catch(async (error: unknown) => {
     await host.release()
     throw error
   })
-  const { baseUrl, fetch, callbackHooks, executing } = host
+  const { fetch, callbackHooks, executing } = host
   let isReleased = false
   return {
-    client: createClient({ baseUrl, fetch }),
+    client: createClient({ baseUrl: BASE_URL, fetch }),
     executing,
-    continuesRuns: () => host.wasInProgram,
-    async callbackHooks() {
-      const { isOwn } = await host.server()
-      return isOwn || host.hasServer ? callbackHooks : undefined
-    },
+    isInOther: !isOwn,
+    callbackHooks: isOwn || host.hasServer ? callbackHooks : undefined,
     async [Symbol.asyncDispose]() {
       if (isReleased) return
       isReleased = true
@@ -57,8 +54,8 @@ function remoteLink({ baseUrl, apiKey, fetch }: NonNullable<SessionPlace['server
   return {
     client: createClient({ baseUrl, apiKey, fetch }),
     executing: new Set(),
-    continuesRuns: () => false,
-    callbackHooks: async () => undefined,
+    isInOther: false,
+    callbackHooks: undefined,
     async [Symbol.asyncDispose]() {},
   }
 }

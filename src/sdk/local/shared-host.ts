@@ -1,56 +1,50 @@
 /**
  * The server of a data directory, shared by all queries of this process: one of them starts it or connects to it, and the
- * last one closes it. Requests survive the end of another process that held the directory.
+ * last one closes it. If another process runs it, it is lost when that process ends.
  */
 import { resolve } from 'node:path'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import type { LocalServer } from './connect-or-start.ts'
 import { connectOrStart } from './connect-or-start.ts'
 import { CallbackHooks } from '../hooks/callback-hooks.ts'
+import { serverLost } from '../server-lost.ts'
 
-/** How often one request looks for the server again. The client repeats requests besides. */
-const MAX_ATTEMPTS = 3
-
-/** A server that others use is often started again at once, and must find its directory free. */
-const GRACE_MS = 5000
-
-/** For URLs only: requests go to where the server is at that time. */
-const BASE_URL = 'http://localhost'
+/** For URLs only: requests go to where the server is. */
+export const BASE_URL = 'http://localhost'
 
 /** By data directory. The only state of the module: a directory has one holder in this process. */
 const hosts = new Map<string, SharedHost>()
 
-/** Starts nothing before the first request. Each caller must `release` it once. */
-export function acquireHost(dataDir: string): SharedHost {
+/**
+ * Starts nothing before the first request. Each caller must `release` it once. `secretFiles`: further files with secrets, which
+ * agents cannot read.
+ */
+export function acquireHost(dataDir: string, secretFiles: readonly string[] = []): SharedHost {
   const path = resolve(dataDir)
   let host = hosts.get(path)
-  if (!host) hosts.set(path, (host = new SharedHost(path)))
+  if (!host) hosts.set(path, (host = new SharedHost(path, secretFiles)))
   host.acquire()
   return host
 }
 
 export class SharedHost {
-  readonly baseUrl = BASE_URL
   readonly callbackHooks = new CallbackHooks()
   /** Calls of client tools that this process executes: two queries of one session execute each call once. */
   readonly executing = new Set<string>()
-  /** Further files with secrets, which agents cannot read. Set it before the first request. */
-  secretFiles: readonly string[] = []
-  /** Whether a server was in another program that only queries: it ends with them, whatever others do there. */
-  wasInProgram = false
   /** Whether `createServer()` of this process holds the directory. */
   hasServer = false
   readonly #dataDir: string
+  readonly #secretFiles: readonly string[]
   #users = 0
   #current: Promise<LocalServer> | undefined
-  /** The servers of processes that ended. */
-  #lost: LocalServer[] = []
+  #isLost = false
   #closing: Promise<void> = Promise.resolve()
   /** Aborts when nobody waits for a connection any more. */
   #unused = new AbortController()
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, secretFiles: readonly string[]) {
     this.#dataDir = dataDir
+    this.#secretFiles = secretFiles
   }
 
   acquire(): void {
@@ -60,13 +54,12 @@ export class SharedHost {
   /** Resolves when the server is closed, if this was the last user and the server is in this process. */
   async release(): Promise<void> {
     if (--this.#users > 0) return
-    const servers = [...this.#lost, ...(this.#current ? [this.#current] : [])]
-    this.#lost = []
+    const server = this.#current
     this.#current = undefined
     this.#unused.abort()
     this.#unused = new AbortController()
     const before = this.#closing
-    this.#closing = before.then(() => closeAll(servers))
+    this.#closing = before.then(() => close(server))
     await this.#closing
   }
 
@@ -76,67 +69,52 @@ export class SharedHost {
     return await (signal ? orAborted(connecting, signal) : connecting)
   }
 
+  /** Throws `server_lost` if the process of the server has ended: the request was not executed. */
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    if (this.#isLost) throw serverLost()
     const path = (input instanceof Request ? input.url : input.toString()).slice(BASE_URL.length)
-    for (let attempt = 1; ; attempt++) {
-      const server = await this.server(init?.signal ?? undefined)
-      try {
-        const response = await server.fetch(server.baseUrl + path, {
-          ...init,
-          headers: { ...Object.fromEntries(new Headers(init?.headers)), authorization: `Bearer ${server.credential}` },
-        })
-        // Another server has taken its place, with another credential.
-        if (response.status !== 401 || server.isOwn || attempt === MAX_ATTEMPTS) return response
-        await response.body?.cancel()
-        this.#forget(server)
-      } catch (error) {
-        if (server.isOwn || init?.signal?.aborted) throw error
-        this.#forget(server)
-        if (!wasNotSent(error) || attempt === MAX_ATTEMPTS) throw error
-      }
+    const server = await this.server(init?.signal ?? undefined)
+    try {
+      const response = await server.fetch(server.baseUrl + path, {
+        ...init,
+        headers: { ...Object.fromEntries(new Headers(init?.headers)), authorization: `Bearer ${server.credential}` },
+      })
+      // Another server has taken its place, with another credential.
+      if (response.status !== 401 || server.isOwn) return response
+      await response.body?.cancel()
+    } catch (error) {
+      if (server.isOwn || !wasRefused(error)) throw error
     }
+    throw this.#lose()
   }
 
   async #connect(): Promise<LocalServer> {
     const { signal } = this.#unused
-    const graceMs = this.#lost.at(-1)?.isPublic ? GRACE_MS : 0
-    const connecting = this.#closing.then(() =>
-      connectOrStart(this.#dataDir, {
-        callbackHooksOf: this.callbackHooks.of,
-        secretFiles: this.secretFiles,
-        graceMs,
-        signal,
-      }),
-    )
+    const secretFiles = this.#secretFiles
     try {
-      const server = await connecting
-      this.wasInProgram ||= !server.isOwn && !server.isPublic
-      return server
+      await this.#closing
+      return await connectOrStart(this.#dataDir, { callbackHooksOf: this.callbackHooks.of, secretFiles, signal })
     } catch (error) {
       if (!signal.aborted) this.#current = undefined
       throw error
     }
   }
 
-  /** Another request may have done so already. Its other requests continue. */
-  #forget(server: LocalServer): void {
-    if (this.#lost.includes(server)) return
-    this.#lost.push(server)
-    this.#current = undefined
+  /** New queries connect again. Those that used it fail, because their runs were cut off. */
+  #lose(): Error {
+    this.#isLost = true
+    if (hosts.get(this.#dataDir) === this) hosts.delete(this.#dataDir)
+    return serverLost()
   }
 }
 
-async function closeAll(servers: readonly (LocalServer | Promise<LocalServer>)[]): Promise<void> {
-  await Promise.all(
-    servers.map(async (each) => {
-      const server = await Promise.resolve(each).catch(() => undefined) // it did not start: reported to who asked
-      await server?.[Symbol.asyncDispose]()
-    }),
-  )
+async function close(server: Promise<LocalServer> | undefined): Promise<void> {
+  const started = await server?.catch(() => undefined) // it did not start: reported to who asked
+  await started?.[Symbol.asyncDispose]()
 }
 
 /** Nobody listens there any more. */
-function wasNotSent(error: unknown): boolean {
+function wasRefused(error: unknown): boolean {
   const inner = error instanceof Error ? (error.cause ?? error) : undefined
   return inner instanceof Error && 'code' in inner && ['ECONNREFUSED', 'ENOENT'].includes(String(inner.code))
 }

@@ -26,8 +26,8 @@ export type FollowSessionOptions = {
   readonly options: QueryOptions
   /** See `ServerLink`. */
   readonly executing: Set<string>
-  /** See `ServerLink`. */
-  readonly continuesRuns: () => boolean
+  /** The query fails when the server ends: a run that was cut off is not its end. */
+  readonly failsWithServer: boolean
   /** Aborted when the query ends. */
   readonly signal: AbortSignal
   /** Called while the reader waits for an event that will not come. Aborts the signal. */
@@ -98,7 +98,6 @@ class FollowedSession {
         this.#turns.take(event)
         this.#background.take(event)
         this.#responder.take(event)
-        if (event.type === 'StatusUpdate' && this.#mustContinue) this.#continue(event.seq)
       }
       yield event
       if (await this.#isOver()) return
@@ -151,23 +150,6 @@ class FollowedSession {
     this.#turns.readTo(last_seq)
   }
 
-  get #mustContinue(): boolean {
-    return this.#turns.isCutOff && this.#options.continuesRuns()
-  }
-
-  /** An interrupted call is reported to the agent. */
-  #continue(after: number): void {
-    const { signal, fail } = this.#options
-    this.#runAgain(after).catch((error: unknown) => signal.aborted || fail(error))
-  }
-
-  /** A request without an answer may have started the run, and another query of the session may have, too. */
-  async #runAgain(after: number): Promise<void> {
-    const { signal, options } = this.#options
-    const body = withoutUndefined({ output_schema: outputSchemaOf(options) })
-    await continueStopped(this.#conversation, { status: 'paused', after }, body, { signal })
-  }
-
   /** A schema for a session that is continued belongs to its run. */
   async #post(content: UserInput['content'], isFirst: boolean): Promise<void> {
     const { options } = this.#options
@@ -206,7 +188,7 @@ class FollowedSession {
     return (
       this.#isPrompted &&
       isSettled &&
-      !this.#mustContinue &&
+      !(this.#turns.isCutOff && this.#options.failsWithServer) &&
       !this.#waitsForSubagents &&
       !this.#responder.mayAnswer(status)
     )

@@ -2,9 +2,6 @@
 import type { Event } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 
-/** A stop, and a crash that the next server has found. */
-const ENDS_OF_SERVERS: ReadonlySet<string> = new Set(['server_closing', 'server_restart'])
-
 export class Turns {
   status: Status
   /** Seq of the newest event. */
@@ -30,7 +27,7 @@ export class Turns {
     this.#hasChanged = true
     if (event.status === 'running' && this.status !== 'running') this.#startedAt = event.seq
     if (event.status !== 'running') this.#endedAt = event.seq
-    this.#isCutOff = event.status === 'paused' && ENDS_OF_SERVERS.has(event.reason)
+    this.#isCutOff = event.status === 'paused' && event.reason === 'server_closing'
     this.status = event.status
   }
 
@@ -53,7 +50,7 @@ export class Turns {
     return this.status === 'running'
   }
 
-  /** True if the end of the server has ended the run. */
+  /** True if the server has ended the run because it stops. */
   get isCutOff(): boolean {
     return this.#isCutOff
   }
