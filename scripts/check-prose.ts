@@ -24,7 +24,7 @@ const { root } = values
 const EXEMPT: ReadonlySet<string> = new Set(['scripts/prose.ts', 'test/scripts/check-prose.test.ts'])
 
 const findings = [
-  ...findIn(['README.md', 'CHANGELOG.md', '.env.example', '{docs,bench,examples}/*.md'], wordsOfMarkdown),
+  ...findIn(['README.md', 'CHANGELOG.md', '.env.example', '{docs,bench,examples,src}/*.md'], wordsOfMarkdown),
   ...findIn(['openapi/*.json'], wordsOfJson),
   ...findIn(['src/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'], wordsOfSource),
   ...findIn(['test/**/*.test.ts', 'test/**/*-contract.ts'], namesOfTests),

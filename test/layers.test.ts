@@ -9,7 +9,7 @@ import { findBreaches, LEVELS } from './layers/rules.ts'
 /** The fold, and the decisions about it. */
 const CORE = ['state/state.ts', 'state/intents.ts']
 const SRC = join(import.meta.dirname, '../src')
-const DESCRIPTION = join(import.meta.dirname, '../docs/architecture.md')
+const DESCRIPTION = join(import.meta.dirname, '../src/README.md')
 
 /** Less was seen: then the reading is broken, not the architecture fine. */
 const MINIMUM_FILES = 60

@@ -55,7 +55,7 @@ describe('the pages', () => {
 const MOST_PAGES = 28
 
 /** Of 1,000 words. */
-const LEAST_EXAMPLES = 3.5
+const LEAST_EXAMPLES = 5
 
 test.each(labelled(blocks.filter(({ language }) => language.startsWith('sh'))))(
   '%s: bash reads it, and its commands exist',

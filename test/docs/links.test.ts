@@ -9,6 +9,7 @@ const PAGES = [
   'README.md',
   'CHANGELOG.md',
   'bench/README.md',
+  'src/README.md',
   'examples/clients.md',
   ...some('pages', globSync('docs/*.md', { cwd: ROOT })),
 ]
