@@ -64,7 +64,7 @@ test.each(labelled(blocks.filter(({ language }) => language.startsWith('sh'))))(
     for (const [, line] of text.matchAll(/(?:^|[(|] ?)agent-server (.*?)(?: >.*|\).*|#.*|\|.*)?$/gm))
       readArguments(wordsOf(line!))
     for (const [, version] of text.matchAll(/agent-server-(\d+\.\d+\.\d+)/g)) expect(version).toBe(manifest.version)
-    const npm = [...text.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z:]+)/g)].map(([, name]) => name!)
+    const npm = [...text.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z]+(?::[a-z]+)*)/g)].map(([, name]) => name!)
     const known = ['ci', 'install', ...Object.keys(manifest.scripts)]
     for (const name of npm) expect(known).toContain(name)
     if (text.includes('docker build')) expect(existsSync(join(ROOT, 'Dockerfile'))).toBe(true)
