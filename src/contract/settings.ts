@@ -8,6 +8,7 @@ import { ClientTools, StoredClientTool } from './client-tools/client-tool.ts'
 import { CompactionSettings } from './compaction/settings.ts'
 import { Metadata, NewMetadata, Title, TitleWriting, Workdir } from './conversations/given-fields.ts'
 import { StoredClientHooks } from './hooks/client-hooks.ts'
+import { currentTools, withCurrentTools } from './earlier-tools.ts'
 import { Hooks } from './hooks/hooks.ts'
 import { RequestedLimits } from './limits/resource-limits.ts'
 import { MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
@@ -79,12 +80,12 @@ export const SETTINGS = {
   },
   tools: {
     create: z
-      .union([z.array(z.string()).max(100), ToolPreset])
+      .union([z.array(z.string()).max(100).overwrite(currentTools), ToolPreset])
       .optional()
       .describe(
         'Names of tools, or a preset: `default`, `minimal`, `claude` or `openhands`. Aliases from other agent servers, such as `execute_bash`, are accepted. Absent: the default preset. `[]`: no tools.',
       ),
-    stored: z.array(z.string()),
+    stored: z.array(z.string()).overwrite(currentTools),
     shown: z.array(z.string()),
     from: 'derived',
   },
@@ -195,7 +196,7 @@ export const SETTINGS = {
   tool_config: {
     create: ToolConfig.optional(),
     update: ToolConfig.optional().describe('Replaces all limits of tools. It holds from the next call on.'),
-    stored: ToolConfig.optional(),
+    stored: z.preprocess(withCurrentTools, ToolConfig).optional(),
     shown: ToolConfig.optional(),
     from: 'sent',
   },

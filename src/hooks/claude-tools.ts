@@ -3,6 +3,7 @@
  * that does the same, so that existing hooks also see what they do.
  */
 import { isAbsolute, join } from 'node:path'
+import { earlierNames } from '../contract/earlier-tools.ts'
 
 export type Input = Readonly<Record<string, unknown>>
 
@@ -19,17 +20,10 @@ export type ShownCall = {
 /** `fields`: the names of parameters here, and those of Claude Code. */
 type Translation = { readonly name: string; readonly fields: ReadonlyMap<string, string> }
 
-const as = (name: string, fields: Readonly<Record<string, string>> = {}): Translation => ({
+const as = (name: string, fields: Readonly<Record<string, string>>): Translation => ({
   name,
   fields: new Map(Object.entries(fields)),
 })
-
-// Models choose the names that are looked up here: an object would also find those of its prototype.
-const TOOLS: ReadonlyMap<string, Translation> = new Map([
-  ['shell_exec', as('Bash')],
-  ['file_read', as('Read', { path: 'file_path' })],
-  ['file_write', as('Write', { path: 'file_path' })],
-])
 
 /** The tool `FileEditor`, by its parameter `command`. */
 const EDITOR: ReadonlyMap<unknown, Translation> = new Map([
@@ -44,9 +38,9 @@ const EDITOR: ReadonlyMap<unknown, Translation> = new Map([
 const ALSO_MATCHED: ReadonlyMap<string, readonly string[]> = new Map([['apply_patch', ['Edit', 'Write', 'MultiEdit']]])
 
 export function showCall(name: string, input: Input, workdir: string): ShownCall {
-  const translation = name === 'FileEditor' ? EDITOR.get(input['command']) : TOOLS.get(name)
+  const translation = name === 'FileEditor' ? EDITOR.get(input['command']) : undefined
   if (!translation) {
-    const names = [name, ...(ALSO_MATCHED.get(name) ?? [])]
+    const names = [name, ...(ALSO_MATCHED.get(name) ?? earlierNames(name))]
     return { name, names, input: absolute(input, workdir), toOwn: (own) => own }
   }
   const { fields } = translation

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { PostedMessage } from '../contract/run.ts'
 import { ToolChoice } from '../contract/llm-config.ts'
+import { currentTools } from '../contract/earlier-tools.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
 import { Status } from '../contract/events/status.ts'
 import { Decision, PermissionMode, PermissionRules } from '../contract/permission.ts'
@@ -144,7 +145,7 @@ const OpenSubagent = z.object({
   callerId: z.string().optional(),
   agentId: z.string(),
   name: z.string(),
-  tools: z.array(z.string()),
+  tools: z.array(z.string()).overwrite(currentTools),
   deny: z.array(z.string()),
   model: z.string().optional(),
   mode: PermissionMode.optional(),

@@ -3,6 +3,7 @@
  * events are folded into that part as those of the main agent are into the state.
  */
 import type { Event, EventOf } from '../contract/events/event.ts'
+import { currentTools } from '../contract/earlier-tools.ts'
 import { addCost } from '../contract/message.ts'
 import type { OpenPermission } from './open-permission.ts'
 import { releasedRequest, undecidedCalls } from './open-permission.ts'
@@ -134,7 +135,7 @@ function begin(state: State, event: EventOf<'SubagentStart'>): State {
     callerId: caller?.toolUseId,
     agentId: event.agent_id,
     name: event.agent_name,
-    tools: event.tools,
+    tools: currentTools(event.tools),
     deny: event.disallowed_tools ?? [],
     model: event.model,
     mode: event.permission_mode,

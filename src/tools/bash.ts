@@ -153,7 +153,7 @@ function toFailure(error: unknown): ToolOutcome {
 }
 
 /** Each stream by itself. */
-export async function cutBashOutput(output: unknown, cut: (text: string) => Promise<string>): Promise<unknown> {
+async function cutBashOutput(output: unknown, cut: (text: string) => Promise<string>): Promise<unknown> {
   const parsed = BashOutput.safeParse(output)
   if (!parsed.success) return output
   const [stdout, stderr] = await Promise.all([cut(parsed.data.stdout), cut(parsed.data.stderr)])
@@ -161,7 +161,7 @@ export async function cutBashOutput(output: unknown, cut: (text: string) => Prom
 }
 
 /** The output as the model reads it. */
-export const renderBashOutput = (output: unknown): string =>
+const renderBashOutput = (output: unknown): string =>
   typeof output === 'string' ? output : renderOutput(BashOutput.parse(output))
 
 function renderOutput(output: BashOutput): string {

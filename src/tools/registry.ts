@@ -3,7 +3,6 @@ import type { ToolPreset } from '../contract/settings.ts'
 import type { ToolLimits } from '../contract/limits/tool-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { Shells } from '../shell/shell.ts'
-import { createFileRead, createFileWrite, createShellExec } from './other-names.ts'
 import { BackgroundShells } from './background/background-shells.ts'
 import { createBashOutput, createKillShell } from './background/bash-output.ts'
 import { createAskUserQuestion } from './ask-user-question.ts'
@@ -79,9 +78,6 @@ const TOOLS = {
   Skill: ({ project }) => createSkill(project),
   SlashCommand: ({ project }) => createSlashCommand(project),
   Task: ({ subagents }) => createTask(subagents),
-  file_read: ({ files, pdfs }) => createFileRead(files, pdfs),
-  file_write: ({ files }) => createFileWrite(files),
-  shell_exec: (deps) => createShellExec(deps),
 } satisfies Record<string, (deps: SharedDeps) => Tool | undefined>
 
 export type ToolName = keyof typeof TOOLS

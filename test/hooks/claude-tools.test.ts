@@ -3,9 +3,6 @@ import { showCall } from '../../src/hooks/claude-tools.ts'
 
 test.each([
   ['Bash', { command: 'ls' }, 'Bash', { command: 'ls' }],
-  ['shell_exec', { command: 'ls', id: 'x' }, 'Bash', { command: 'ls', id: 'x' }],
-  ['file_read', { path: 'a' }, 'Read', { file_path: '/work/a' }],
-  ['file_write', { path: '/a', content: 'c' }, 'Write', { file_path: '/a', content: 'c' }],
   ['FileEditor', { command: 'view', path: '/a' }, 'Read', { command: 'view', file_path: '/a' }],
   [
     'FileEditor',

@@ -71,20 +71,16 @@ test('no output of these tools holds the value of a secret', async () => {
   const secret = 'a-secret-that-nobody-may-see'
   await using stage = await setStage([
     bash('printf "key: %s\\n" "$TOKEN" > a.txt'),
-    turn(
-      use('Read', { file_path: 'a.txt' }),
-      use('Grep', { pattern: 'key', output_mode: 'content' }),
-      use('file_read', { path: 'a.txt' }),
-    ),
+    turn(use('Read', { file_path: 'a.txt' }), use('Grep', { pattern: 'key', output_mode: 'content' })),
     turn(use('Edit', { file_path: 'a.txt', old_string: 'key', new_string: 'token' })),
     turn(use('apply_patch', { input: '*** Begin Patch\n*** Update File: a.txt\n@@\n-nowhere\n+x\n*** End Patch' })),
     turn(use('Bash', { command: 'cat a.txt; sleep 0.05', run_in_background: true })),
     { text: 'Done.' },
   ])
-  const tools = ['Bash', 'Read', 'Grep', 'Edit', 'file_read', 'apply_patch']
+  const tools = ['Bash', 'Read', 'Grep', 'Edit', 'apply_patch']
   const id = await stage.create({ tools, secrets: { TOKEN: secret } })
   const results = resultsOf(await stage.say(id, 'go'))
-  expect(results).toHaveLength(7)
+  expect(results).toHaveLength(6)
   expect(results[1].output).toBe('     1\tkey: <secret:TOKEN>')
   expect(results[2].output).toBe('a.txt:1:key: <secret:TOKEN>')
   expect(JSON.stringify([await stage.events(id), stage.model.requests])).not.toContain(secret)

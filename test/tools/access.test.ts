@@ -13,14 +13,12 @@ const PATCH =
 
 test.each([
   ['Read', { file_path: 'a' }, { kind: 'read', paths: ['a'] }],
-  ['file_read', { path: 'a' }, { kind: 'read', paths: ['a'] }],
   ['Glob', { pattern: '*.ts' }, { kind: 'read', paths: ['.'], isDeep: true }],
   ['Glob', { pattern: '/etc/*.conf' }, { kind: 'read', paths: ['/etc'], isDeep: true }],
   ['Glob', { pattern: '../x/*', path: 'src' }, { kind: 'read', paths: ['src/../x'], isDeep: true }],
   ['Grep', { pattern: 'x' }, { kind: 'read', paths: ['.'], isDeep: true }],
   ['Grep', { pattern: 'x', path: '/etc' }, { kind: 'read', paths: ['/etc'], isDeep: true }],
   ['Write', { file_path: 'a', content: '' }, { kind: 'edit', paths: ['a'] }],
-  ['file_write', { path: 'a', content: '' }, { kind: 'edit', paths: ['a'] }],
   ['Edit', { file_path: 'a', old_string: 'x', new_string: 'y' }, { kind: 'edit', paths: ['a'] }],
   ['MultiEdit', { file_path: 'a', edits: [{ old_string: 'x', new_string: 'y' }] }, { kind: 'edit', paths: ['a'] }],
   ['apply_patch', { input: PATCH }, { kind: 'edit', paths: ['a', 'b', 'c', 'd'] }],
@@ -31,8 +29,8 @@ test.each([
     { kind: 'command', command: 'ls', cwd: '/work/agent', evaluates: [], path: '/bin' },
   ],
   [
-    'shell_exec',
-    { command: 'ls', id: 'two' },
+    'Bash',
+    { command: 'ls', session_id: 'two' },
     { kind: 'command', command: 'ls', cwd: '/work/two', evaluates: [], path: '/bin' },
   ],
   ['BashOutput', { bash_id: 'x' }, { kind: 'none' }],

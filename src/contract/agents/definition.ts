@@ -1,5 +1,6 @@
 /** The agents that a conversation's agent can give tasks to: their definitions in requests, and in the settings. */
 import { z } from 'zod'
+import { currentTools } from '../earlier-tools.ts'
 import { PermissionModeInput, RuleTexts } from '../permission.ts'
 
 const MAX_AGENTS = 50
@@ -24,6 +25,7 @@ export const AgentDefinition = z
     tools: z
       .array(z.string().min(1).max(200))
       .max(100)
+      .overwrite(currentTools)
       .optional()
       .describe(
         'Of the tools of the conversation, those that it has; also `mcp__<server>` and `mcp__<server>__<tool>`. Default: all except `Task` and `AskUserQuestion`.',

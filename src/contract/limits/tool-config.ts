@@ -34,10 +34,8 @@ const DAY_S = 86_400
 export const ToolConfig = z
   .strictObject({
     Bash: CallLimits(DAY_S, 1_000_000),
-    shell_exec: CallLimits(DAY_S, 1_000_000),
     BashOutput: OutputLimit(60_000),
     Read: OutputLimit(100_000),
-    file_read: OutputLimit(100_000),
     FileEditor: OutputLimit(32_000),
     Glob: CallLimits(30, 60_000),
     Grep: CallLimits(30, 60_000),

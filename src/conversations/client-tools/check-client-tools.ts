@@ -1,5 +1,6 @@
 /** Checks the client tools of a request, and redacts what they tell the model. */
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
+import { currentTool } from '../../contract/earlier-tools.ts'
 import { Problem } from '../../contract/problem.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { canonicalName, TOOL_NAMES } from '../../tools/registry.ts'
@@ -11,7 +12,7 @@ const TAKEN: ReadonlySet<string> = new Set([...TOOL_NAMES, ...OF_MCP])
 
 /** Throws a `Problem` for the name of a tool of the server: rules and models could not tell them apart. */
 export function checkClientTools(tools: readonly ClientTool[] = []): void {
-  const at = tools.findIndex(({ name }) => TAKEN.has(canonicalName(name)))
+  const at = tools.findIndex(({ name }) => TAKEN.has(currentTool(canonicalName(name))))
   if (at >= 0) throw new Problem('invalid_request', `client_tools.${at}.name: the server has a tool with this name.`)
 }
 

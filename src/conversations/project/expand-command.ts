@@ -73,8 +73,7 @@ async function run(part: ShellPart, expansion: Expansion): Promise<string> {
   const { entry, gate, state, shells, session, signal } = expansion
   const { command } = part
   if (command.length > MAX_COMMAND_CHARS) return notRun(part, `It has more than ${MAX_COMMAND_CHARS} characters.`)
-  const { tools } = state.current.settings
-  if (!tools.includes('Bash') && !tools.includes('shell_exec')) return notRun(part, 'The agent has no shell.')
+  if (!state.current.settings.tools.includes('Bash')) return notRun(part, 'The agent has no shell.')
   const access = { kind: 'command', command, ...shells.standOf(session) } as const
   const refusal = await refusalOf(gate, 'Bash', access, rulesFor(entry, expansion))
   if (refusal !== undefined) return notRun(part, `It needs a permission: ${refusal}`)

@@ -1,4 +1,5 @@
 /** Plans the subagent of a `Task` call: a new one, or one that is continued. */
+import { currentTools } from '../../contract/earlier-tools.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { TaskInput } from '../../tools/task/task-access.ts'
 import type { State } from '../../state/state-shape.ts'
@@ -55,7 +56,7 @@ async function planToContinue(
   if (!start)
     return { fault: `There is no subagent ${JSON.stringify(agentId)}; use the agent_id of an earlier result.` }
   const { agent_name, disallowed_tools, model, permission_mode, max_steps, first_seq = start.seq } = start
-  const definition = { description: '', prompt: start.system_prompt, tools: start.tools }
+  const definition = { description: '', prompt: start.system_prompt, tools: currentTools(start.tools) }
   const { tools } = grant(state, callerId, { name: agent_name, origin: 'request', definition })
   return {
     ...task,

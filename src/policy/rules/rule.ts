@@ -1,4 +1,5 @@
 /** A permission rule: how it is written, and the only file that reads it. */
+import { currentTool } from '../../contract/earlier-tools.ts'
 import type { CommandPattern } from './command-pattern.ts'
 import { parseCommandPattern } from './command-pattern.ts'
 import type { DomainPattern } from './domain-pattern.ts'
@@ -77,6 +78,7 @@ function faultOfName(name: string): string | undefined {
 }
 
 function wholeTool(text: string, name: string): PolicyRule {
+  if (currentTool(name) !== name) return { text, kind: 'tool', name: currentTool(name) }
   if (name === 'Read') return { text, kind: 'reads' }
   if (name === 'Edit') return { text, kind: 'edits' }
   return { text, kind: 'tool', name }

@@ -70,8 +70,8 @@ type Wanted = {
 
 type ReadDeps = { readonly files: AgentFiles; readonly pdfs: PdfReader }
 
-/** Also for other tools that show files by lines. `toOutcome` converts its errors. */
-export async function read({ files, pdfs }: ReadDeps, path: string, wanted: Wanted): Promise<ToolOutcome> {
+/** `toOutcome` converts its errors. */
+async function read({ files, pdfs }: ReadDeps, path: string, wanted: Wanted): Promise<ToolOutcome> {
   const maxBytes = /\.pdf$/i.test(path) ? MAX_PDF_BYTES : MAX_FILE_BYTES
   const found = await files.look(path, maxBytes)
   if (found.kind === 'directory') throw new EditorError(`${path} is a directory. Use Bash (\`ls\`) to list it.`)

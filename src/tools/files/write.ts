@@ -33,8 +33,8 @@ export function createWrite(files: AgentFiles): Tool<WriteInput> {
   }
 }
 
-/** Also for other tools that write whole files. Runs within `AgentFiles.change`. */
-export async function write(files: AgentFiles, path: string, text: string): Promise<ToolOutcome> {
+/** Runs within `AgentFiles.change`. */
+async function write(files: AgentFiles, path: string, text: string): Promise<ToolOutcome> {
   const found = await files.look(path)
   if (found.kind === 'directory') throw new EditorError(`${path} is a directory; give the path of a file.`)
   if (found.kind === 'missing') {

@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest'
 import { BackgroundShells } from '../../../src/tools/background/background-shells.ts'
 import { createBashOutput, createKillShell } from '../../../src/tools/background/bash-output.ts'
 import { createBashTool } from '../../../src/tools/bash.ts'
-import { createShellExec } from '../../../src/tools/other-names.ts'
 import type { Tool } from '../../../src/tools/tool.ts'
 import type { ToolOutcome } from '../../../src/state/tool-call.ts'
 import { eventually, openShells, processesOf } from '../../shell/shell-fixture.ts'
@@ -112,12 +111,4 @@ describe('a command in the background', () => {
       /^\[It runs in the background with the id [\w-]+\. Its output goes to \S+ and \S+\.\]$/,
     )
   })
-})
-
-test('shell_exec is Bash with the parameters of another agent', async () => {
-  const { shells, background, call } = await openBackground()
-  const tool = createShellExec({ shells, background })
-  await call(tool, { command: 'x=1' })
-  expect((await call(tool, { command: 'echo $x' })).output).toMatchObject({ stdout: '1\n' })
-  expect((await call(tool, { command: 'echo "[$x]"', id: 'other' })).output).toMatchObject({ stdout: '[]\n' })
 })

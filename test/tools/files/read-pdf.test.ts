@@ -1,6 +1,5 @@
 import { truncate } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { createFileRead } from '../../../src/tools/other-names.ts'
 import { createRead, MAX_READ_BYTES } from '../../../src/tools/files/read.ts'
 import { createWrite } from '../../../src/tools/files/write.ts'
 import { makeEncryptedPdf, makePdf } from '../../support/pdf.ts'
@@ -24,15 +23,13 @@ describe('Read shows of a PDF', () => {
   })
 
   test('the requested pages, of any number of pages', async () => {
-    const { write, say, fault, callWith } = await openRead()
+    const { write, say, fault } = await openRead()
     await write('long.pdf', makePdf({ pages: numbered(30) }))
     expect(await fault({ file_path: 'long.pdf' })).toMatch(/has 30 pages. Request at most 20 of them with `pages`/)
     expect(await say({ file_path: 'long.pdf', pages: '29-40' })).toBe(
       '[PDF with 30 pages; text of pages 29 to 30]\n\n[page 29]\nText of page 29\n\n[page 30]\nText of page 30',
     )
     expect(await fault({ file_path: 'long.pdf', pages: '31' })).toMatch(/has 30 pages; page 31 does not exist/)
-    const { output } = await callWith(createFileRead, { path: 'long.pdf', pages: '3' })
-    expect(output).toContain('[page 3]\nText of page 3')
   })
 
   test('as much as fits, and says where to continue', async () => {
