@@ -1,7 +1,7 @@
 /** How the agent loop ends by itself: the limits of a run, and answers that were cut off. */
 import type { CutReason } from '../contract/finish-reason.ts'
 import type { LoopEnd } from './loop-end.ts'
-import type { StuckHabit } from './repeats/habits.ts'
+import type { Habit } from './repeats/habits.ts'
 
 export type RunLimits = {
   readonly maxSteps: number | undefined
@@ -15,7 +15,7 @@ export type Limited = {
   /** Returns the number of model answers in this run. */
   readonly steps: () => number
   /** Returns what the agent repeats too often. */
-  readonly stuckIn: () => StuckHabit | undefined
+  readonly stuckIn: () => Habit | undefined
   /** Returns true if one more answer can be what the agent repeats too often. */
   readonly isNearlyStuck: () => boolean
   readonly limits: () => RunLimits
@@ -80,11 +80,8 @@ function spendingLimit({ limits, spent }: Limited): LoopEnd | undefined {
   return undefined
 }
 
-const STUCK: Readonly<Record<StuckHabit, string>> = {
+const STUCK: Readonly<Record<Habit, string>> = {
   same: 'The agent made the same failing calls again and again.',
-  alike: 'The agent made the same failing calls again and again.',
-  error: 'The calls of the agent failed with the same error again and again.',
-  kind: 'The calls of the agent failed with the same kind of error again and again.',
   failures: 'All calls of the agent failed, many times in a row.',
   texts: 'The agent answered again and again without calling a tool, and its run was continued each time.',
 }

@@ -13,8 +13,7 @@ import { OpenRequest } from '../contract/request.ts'
 import { UsageByModel } from '../contract/message.ts'
 import { TaskProgress } from '../contract/task.ts'
 import type { Forgotten as ForgottenEvents, AgentState, Subagent } from './state-shape.ts'
-import type { Cycle as CycleState, Streak as StreakState } from './repeats/cycle.ts'
-import { MAX_DIFFERENT } from './repeats/cycle.ts'
+import type { Streak as StreakState } from './repeats/streak.ts'
 import type { Repeats as RepeatsState } from './repeats/repeats.ts'
 import type { ToolCall } from './tool-call.ts'
 import type { OpenPermission } from './open-permission.ts'
@@ -105,38 +104,29 @@ const OpenCall = z.object({
 
 const Forgotten = z.object({ seq: z.number(), throughSeq: z.number() } satisfies Fields<ForgottenEvents>)
 
-const Cycle = z.object({
-  recent: z.array(z.string()),
-  lengths: z.array(z.number()).length(MAX_DIFFERENT),
-} satisfies Fields<CycleState>)
-
 const Streak = z.object({ recent: z.array(z.string()), times: z.number() } satisfies Fields<StreakState>)
-
-const InCommon = z.object({ hash: z.string(), times: z.number() })
 
 const Turn = z.object({
   print: z.number(),
   ms: z.number(),
   results: z.array(z.string()),
-  failed: z.object({ calls: z.array(z.string()), error: z.string(), kind: z.string() }).optional(),
+  failed: z.boolean(),
 } satisfies Fields<NonNullable<RepeatsState['turn']>>)
 
 const Failures = z.object({
   times: z.number(),
-  same: Cycle,
-  alike: Cycle,
-  error: InCommon.optional(),
-  kind: InCommon.optional(),
+  last: z.string(),
+  same: z.number(),
 } satisfies Fields<NonNullable<RepeatsState['failures']>>)
 
 const Repeats = z
   .object({
     calls: Streak.optional(),
     unchanged: Streak.optional(),
-    // In files of earlier versions a list of hashes: such a run counts from there.
+    // Files of earlier versions have other counts: such a run counts from there.
     failures: Failures.optional().catch(undefined),
     texts: z.number().optional(),
-    turn: Turn.optional(),
+    turn: Turn.optional().catch(undefined),
   } satisfies Fields<RepeatsState>)
   .default({})
 

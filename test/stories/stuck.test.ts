@@ -64,13 +64,13 @@ const MANY = 35
 
 test.each<[string, number, object?]>([
   ['no JSON', 6],
-  ['no arguments', 12],
-  ['no such tool', 24],
-  ['no such file', 24],
-  ['no such program', 24],
-  ['three errors in turn', 18],
-  ['do what rules deny', 12, { disallowed_tools: ['Bash(rm:*)'] }],
-  ['do what a hook denies', 12, { hooks: HOOKS }],
+  ['no arguments', 15],
+  ['no such tool', 15],
+  ['no such file', 15],
+  ['no such program', 15],
+  ['three errors in turn', 15],
+  ['do what rules deny', 15, { disallowed_tools: ['Bash(rm:*)'] }],
+  ['do what a hook denies', 15, { hooks: HOOKS }],
 ])('%s: the run ends after %i answers', async (text, after, fields = {}) => {
   const events = await stage.say(await stage.create({ tools, ...fields }), text)
   expect(endOf(events)).toMatchObject({ stop_reason: 'stuck', steps: after })
@@ -92,11 +92,11 @@ test.each(['say hi', 'read a file', 'read two files', 'write much', 'start progr
 test('a subagent that is stuck fails, and so does an agent that calls it again and again', async () => {
   const agents = { worker: { description: 'Works.', prompt: 'You work.' } }
   const events = await stage.say(await stage.create({ tools, agents }), 'call for help')
-  expect(ofSubagents(events, 'Result')).toHaveLength(12)
+  expect(ofSubagents(events, 'Result')).toHaveLength(15)
   expect(ofSubagents(events, 'Result').every(({ stop_reason, steps }) => stop_reason === 'stuck' && steps === 6)).toBe(
     true,
   )
-  expect(ofMain(events, 'Result')).toMatchObject([{ stop_reason: 'stuck', steps: 12 }])
+  expect(ofMain(events, 'Result')).toMatchObject([{ stop_reason: 'stuck', steps: 15 }])
 })
 
 test('compactions do not begin the count again', async () => {
@@ -132,7 +132,7 @@ test('a run that continues after a kill of the server ends as well', async () =>
   const message = { role: 'user', content: 'no such program' }
   await stage.server.call('POST', `/conversations/${id}/messages`, { message, run: true })
   const answers = async () => (await stage.events(id, 'types=AssistantMessage')).length
-  await expect.poll(answers, { interval: 5 }).toBeGreaterThan(12)
+  await expect.poll(answers, { interval: 5 }).toBeGreaterThan(6)
   await stage.server.restart('SIGKILL')
   const results = () => stage.events(id, 'types=Result')
   await expect.poll(async () => (await results()).at(-1)?.stop_reason).toBe('stuck')

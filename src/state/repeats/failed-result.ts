@@ -1,7 +1,7 @@
-/** When the result of a tool call counts as failed, and what its error is. */
+/** When the result of a tool call counts as failed. */
 import type { EventOf } from '../../contract/events/event.ts'
 
-type Result = Pick<EventOf<'ToolResult'>, 'output' | 'is_error' | 'error_type' | 'error_message'>
+type Result = Pick<EventOf<'ToolResult'>, 'output' | 'is_error' | 'error_type'>
 
 /** Error types that say nothing about the call itself. What rules deny has failed: they will deny it again. */
 const STOPPED = new Set<EventOf<'ToolResult'>['error_type']>(['interrupted', 'rejected'])
@@ -13,14 +13,7 @@ export function hasFailed({ is_error, error_type, output }: Result): boolean {
   return typeof exit_code === 'number' && exit_code !== 0
 }
 
-/** Returns what a failed call said; '' for a command that only has an exit code, as searches that find nothing. */
-export function errorTextOf({ is_error, error_message = '', output }: Result): string {
-  const { stdout, stderr } = fieldsOf(output)
-  const said = typeof output === 'string' ? [output] : [stdout, stderr].filter((text) => typeof text === 'string')
-  return [...(is_error ? [error_message] : []), ...said].join('\n').trim()
-}
-
-type CommandFields = { readonly exit_code?: unknown; readonly stdout?: unknown; readonly stderr?: unknown }
+type CommandFields = { readonly exit_code?: unknown }
 
 function fieldsOf(output: unknown): CommandFields {
   return typeof output === 'object' && output !== null ? output : {}

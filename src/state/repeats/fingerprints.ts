@@ -1,11 +1,10 @@
 /**
- * By what calls, results and errors are compared. Every call has a print, which costs less than a microsecond; hashes are
+ * By what calls and results are compared. Every call has a print, which costs less than a microsecond; hashes are
  * for what failed or may be a repetition, because to hash a long output takes a hundred times as long.
  */
 import { hash } from 'node:crypto'
 import type { EventOf } from '../../contract/events/event.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
-import { mapStrings } from '../../lib/json/map-strings.ts'
 import type { ToolCall } from '../tool-call.ts'
 
 type Call = Pick<ToolCall, 'name' | 'input'>
@@ -54,23 +53,10 @@ function mixText(print: number, text: string): number {
 export const hashOfResult = ({ name, input }: Call, result: Output): string =>
   hashText(canonicalJson([name, input]) + comparable(result))
 
-/** Characters of a call in which white space is looked for: it takes twenty times as long as hashing them. */
-const MAX_SPACED_CHARS = 64 * 1024
-
-/** Returns the same text for calls that differ in white space only, unless they are long. */
-export function hashOfCall({ name, input }: Call): string {
-  let left = MAX_SPACED_CHARS
-  const withoutSpace = (text: string) => {
-    left -= text.length
-    return left < 0 ? text : text.replaceAll(/\s+/g, ' ').trim()
-  }
-  return hashText(canonicalJson(mapStrings([name, input], withoutSpace)))
-}
-
 /** Returns the same text for answers with the same calls, in any order and number. */
 export const hashOfAnswer = (hashes: readonly string[]): string => hashText([...new Set(hashes)].sort().join(' '))
 
-export const hashText = (text: string): string => hash('sha256', text).slice(0, HASH_LENGTH)
+const hashText = (text: string): string => hash('sha256', text).slice(0, HASH_LENGTH)
 
 /** Without the names that the server gave: of the file with the complete output, and of what runs in the background. */
 function comparable({ output, error_type, error_message, truncated }: Output): string {
@@ -81,22 +67,3 @@ function comparable({ output, error_type, error_message, truncated }: Output): s
 
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g
 const STARTED = /"background_(?:pid":\d+|id":"[^"]{0,100}")/
-
-/** Characters of an error, and of its call, that are compared. */
-const KIND_LENGTH = 4000
-
-/**
- * Returns what errors of one kind have in common: the text without paths, numbers, ids and times, without names of files,
- * and without the words of the call.
- */
-export function kindOfError(text: string, { name, input }: Call): string {
-  const named = new Set(canonicalJson([name, input]).slice(0, KIND_LENGTH).split(NO_WORD))
-  const words = text.slice(0, KIND_LENGTH).split(/\s+/)
-  const common = words.map((word) =>
-    VARYING.test(word) || word.split(NO_WORD).some((part) => part !== '' && named.has(part)) ? '#' : word,
-  )
-  return common.filter((word, at) => word !== '#' || common[at - 1] !== '#').join(' ')
-}
-
-const NO_WORD = /[^\p{L}\p{N}_-]/u
-const VARYING = /[\d/\\]|\w\.\w/

@@ -4,10 +4,10 @@
  */
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ToolCall } from '../tool-call.ts'
-import type { Cycle, Streak } from './cycle.ts'
-import { cycleAfter, streakAfter } from './cycle.ts'
-import { errorTextOf, hasFailed } from './failed-result.ts'
-import { hashOfAnswer, hashOfCall, hashOfResult, hashText, kindOfError, printOf } from './fingerprints.ts'
+import { hasFailed } from './failed-result.ts'
+import { hashOfAnswer, hashOfResult, printOf } from './fingerprints.ts'
+import type { Streak } from './streak.ts'
+import { streakAfter } from './streak.ts'
 
 /** After this many answers that make the same few calls, their results are compared. */
 export const COMPARED_AFTER = 10
@@ -30,18 +30,11 @@ export type Repeats = {
 
 export type Failures = {
   readonly times: number
-  /** Their calls with their results. */
-  readonly same: Cycle
-  /** Their calls, with any results. */
-  readonly alike: Cycle
-  /** The error that all failures of the latest answers have in common. */
-  readonly error: InCommon | undefined
-  /** What these errors have in common apart from paths, numbers and the like. */
-  readonly kind: InCommon | undefined
+  /** The calls of the last one with their results. */
+  readonly last: string
+  /** How many of the latest ones had the same calls and results. */
+  readonly same: number
 }
-
-/** `times`: the number of these answers. */
-type InCommon = { readonly hash: string; readonly times: number }
 
 type Turn = {
   /** The sum of the prints: the order of the calls does not count. */
@@ -49,12 +42,9 @@ type Turn = {
   readonly ms: number
   /** Hashes of the calls with their results, if all failed or results are compared. */
   readonly results: readonly string[]
-  /** Absent as soon as a call has not failed. */
-  readonly failed?: FailedCalls | undefined
+  /** False as soon as a call has not failed. */
+  readonly failed: boolean
 }
-
-/** `error` and `kind` are empty if the calls have none in common. */
-type FailedCalls = { readonly calls: readonly string[]; readonly error: string; readonly kind: string }
 
 export const NO_REPEATS: Repeats = {}
 
@@ -86,12 +76,12 @@ const isDenial = (event: EventOf<'RequestAnswered'>) =>
   event.answered_by === 'user' &&
   event.answer.decisions.some(({ behavior }) => behavior === 'deny')
 
-const NEW_TURN: Turn = { print: 0, ms: 0, results: [], failed: { calls: [], error: '', kind: '' } }
+const NEW_TURN: Turn = { print: 0, ms: 0, results: [], failed: true }
 
 const withoutFailures = ({ turn, ...repeats }: Repeats): Repeats => ({
   ...repeats,
   failures: undefined,
-  turn: turn && { ...turn, failed: undefined },
+  turn: turn && { ...turn, failed: false },
 })
 
 export function repeatsAfterResult(repeats: Repeats, result: Result, openCalls: readonly ToolCall[]): Repeats {
@@ -103,27 +93,13 @@ export function repeatsAfterResult(repeats: Repeats, result: Result, openCalls: 
 }
 
 function turnAfter(repeats: Repeats, turn: Turn, call: ToolCall, result: Result): Turn {
-  const failed = turn.failed && hasFailed(result) ? failedAfter(turn.failed, call, result) : undefined
+  const failed = turn.failed && hasFailed(result)
   const isCompared = failed || areCompared(repeats)
   return {
     print: (turn.print + printOf(call)) | 0,
     ms: turn.ms + result.duration_ms,
     results: isCompared ? [...turn.results, hashOfResult(call, result)] : turn.results,
     failed,
-  }
-}
-
-function failedAfter({ calls, error, kind }: FailedCalls, call: ToolCall, result: Result): FailedCalls {
-  const text = errorTextOf(result)
-  const isFirst = calls.length === 0
-  const inCommon = (before: string, found: string) => {
-    const hashed = found === '' ? '' : hashText(found)
-    return isFirst || before === hashed ? hashed : ''
-  }
-  return {
-    calls: [...calls, hashOfCall(call)],
-    error: inCommon(error, text),
-    kind: inCommon(kind, text === '' ? '' : kindOfError(text, call)),
   }
 }
 
@@ -135,21 +111,12 @@ function repeatsAfterTurn(repeats: Repeats, { print, ms, results, failed }: Turn
   return {
     calls: isWait ? undefined : streakAfter(repeats.calls, print.toString(36)),
     unchanged: isWait || !areCompared(repeats) ? undefined : streakAfter(repeats.unchanged, hashOfAnswer(results)),
-    failures: failed && failuresAfter(repeats.failures, failed, results),
+    failures: failed ? failuresAfter(repeats.failures, hashOfAnswer(results)) : undefined,
   }
 }
 
-function failuresAfter(before: Failures | undefined, failed: FailedCalls, results: readonly string[]): Failures {
-  return {
-    times: (before?.times ?? 0) + 1,
-    same: cycleAfter(before?.same, hashOfAnswer(results)),
-    alike: cycleAfter(before?.alike, hashOfAnswer(failed.calls)),
-    error: inCommonAfter(before?.error, failed.error),
-    kind: inCommonAfter(before?.kind, failed.kind),
-  }
+function failuresAfter({ times, last, same }: Failures = NO_FAILURES, answer: string): Failures {
+  return { times: times + 1, last: answer, same: answer === last ? same + 1 : 1 }
 }
 
-function inCommonAfter(before: InCommon | undefined, hash: string): InCommon | undefined {
-  if (hash === '') return undefined
-  return { hash, times: before?.hash === hash ? before.times + 1 : 1 }
-}
+const NO_FAILURES: Failures = { times: 0, last: '', same: 0 }

@@ -12,9 +12,8 @@ import { CUT_OFF, metLimit, timeLimit } from '../../../src/agent/loop-ends.ts'
 import type { Limited, RunLimits } from '../../../src/agent/loop-ends.ts'
 import { buildSystemPrompt } from '../../../src/agent/prompt.ts'
 import { redactOutput } from '../../../src/agent/redact-output.ts'
-import { errorTextOf, hasFailed } from '../../../src/state/repeats/failed-result.ts'
-import { kindOfError } from '../../../src/state/repeats/fingerprints.ts'
-import type { StuckHabit } from '../../../src/agent/repeats/habits.ts'
+import { hasFailed } from '../../../src/state/repeats/failed-result.ts'
+import type { Habit } from '../../../src/agent/repeats/habits.ts'
 import { toModelCall, toToolMessage } from '../../../src/agent/tool-messages.ts'
 import type { ResultDraft } from '../../../src/agent/tool-messages.ts'
 import type { ModelMessage } from '../../../src/llm/llm.ts'
@@ -28,7 +27,7 @@ const TEXT = { type: 'text', text: 'words' } as const
 
 test('a run ends at each of its limits, and says what to do', async () => {
   const none: RunLimits = { maxSteps: undefined, maxIterations: 9, maxTokens: undefined, maxBudgetUsd: undefined }
-  const endOf = (limits: Partial<RunLimits>, habit?: StuckHabit, costUsd: number | undefined = 2): unknown => {
+  const endOf = (limits: Partial<RunLimits>, habit?: Habit, costUsd: number | undefined = 2): unknown => {
     const context: Limited = {
       steps: () => 5,
       stuckIn: () => habit,
@@ -38,7 +37,7 @@ test('a run ends at each of its limits, and says what to do', async () => {
     }
     return metLimit(context) ?? 'continues'
   }
-  const habits: StuckHabit[] = ['same', 'alike', 'error', 'kind', 'failures', 'texts']
+  const habits: Habit[] = ['same', 'failures', 'texts']
   await expectReviewed(
     {
       none: endOf({}),
@@ -116,7 +115,7 @@ test('the model reads of a call what was sent, and of its result what happened',
   )
 })
 
-test('a result counts as failed when its call was at fault, and errors of one kind are the same', async () => {
+test('a result counts as failed when its call was at fault', async () => {
   const results: Partial<ResultDraft>[] = [
     {},
     ...(['failed', 'denied', 'timeout', 'interrupted', 'rejected'] as const).map((error_type) => ({
@@ -132,24 +131,8 @@ test('a result counts as failed when its call was at fault, and errors of one ki
     { output: null },
     { output: 7 },
   ]
-  const kinds = [
-    ['no such file: /a/b.ts at line 7', {}],
-    ['no such file: src.ts', {}],
-    ['no such thing: word', { path: 'word' }],
-    ['no such thing: (word)', { path: 'a word b' }],
-    ['a 1 2 3 b 4', {}],
-    ['Tool failed', {}],
-    ['a\\b c', {}],
-    ['', {}],
-    ['x '.repeat(3000), {}],
-    ['late', { path: `${'y'.repeat(5000)} late` }],
-  ] as const
-  const shortened = (text: string) => (text.length > 200 ? `${text.slice(0, 20)}… ${text.length}` : text)
   await expectReviewed(
-    {
-      results: results.map((fields) => [fields, hasFailed(result(fields)), errorTextOf(result(fields))]),
-      kinds: kinds.map(([text, input]) => [shortened(text), shortened(kindOfError(text, { name: 'Tool', input }))]),
-    },
+    results.map((fields) => [fields, hasFailed(result(fields))]),
     'failures',
   )
 })
