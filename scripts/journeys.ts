@@ -51,9 +51,45 @@ const REPLIES = [
  * subagent to its result; a create; and `query()`, which also counts the SDK and the client.
  */
 export async function traceJourneys(): Promise<Journey[]> {
+  const journeys: Journey[] = []
+  await withServer(async (stage) => {
+    await stage.counter.watchTimers()
+    journeys.push(await messageIn(stage))
+    await traceOthers(stage, journeys)
+  })
+  return journeys
+}
+
+/** A message alone. */
+export async function traceMessage(): Promise<Journey> {
+  let journey: Journey | undefined
+  await withServer(async (stage) => {
+    journey = await messageIn(stage)
+  })
+  if (!journey) throw new Error('no message was counted')
+  return journey
+}
+
+type Stage = {
+  readonly server: Server
+  readonly options: {
+    readonly model: string
+    readonly baseUrl: string
+    readonly apiKey: string
+    readonly persistDir: string
+  }
+  readonly counter: Awaited<ReturnType<typeof startCounting>>
+}
+
+async function withServer(work: (stage: Stage) => Promise<void>): Promise<void> {
   const home = await mkdtemp(join(tmpdir(), 'agent-server-journeys-'))
   await using model = await startScriptedModel({ replies: REPLIES })
-  const options = { model: 'scripted', baseUrl: model.baseUrl, apiKey: 'key-of-the-journeys' }
+  const options = {
+    model: 'scripted',
+    baseUrl: model.baseUrl,
+    apiKey: 'key-of-the-journeys',
+    persistDir: home,
+  }
   const settings = {
     OPENHANDS_ISOLATION: 'none',
     LLM_MODEL: options.model,
@@ -62,47 +98,51 @@ export async function traceJourneys(): Promise<Journey[]> {
   }
   const server = await createServer({ persistDir: home, settings })
   const counter = await startCounting()
-  const { call, converse, post, say } = clientOf(server)
   try {
-    const journeys: Journey[] = []
-    const trace = async (name: string, work: () => Promise<unknown>, isServer = true) =>
-      void journeys.push({ name, files: await counter.during(work, isServer ? CLIENTS : MODEL) })
-
-    await counter.watchTimers()
-    const talk = await converse()
-    const stream = follow(server, talk)
-    await say(talk, 'hello')
-    await trace('message', () => post(talk, 'hello again'))
-    stream.abort()
-    const asked = await converse({ confirmation_mode: true })
-    await say(asked, 'approve', 'waiting_for_confirmation')
-    const { items } = await call('GET', `/conversations/${asked}/requests`)
-    const [{ request_id, payload }] = items
-    const decisions = payload.tool_uses.map((use: { tool_use_id: string; input_hash: string }) => ({
-      tool_use_id: use.tool_use_id,
-      input_hash: use.input_hash,
-      behavior: 'allow',
-    }))
-    const answer = { kind: 'permission', decisions }
-    await trace('approval', () => call('POST', `/conversations/${asked}/requests/${request_id}`, answer))
-    const bench = { type: 'stdio', command: process.execPath, args: [MCP_SERVER] }
-    const connected = await converse({ mcp: { mcpServers: { bench } } })
-    await say(connected, 'mcp')
-    await trace('MCP call', () => post(connected, 'mcp'))
-    const delegating = await converse()
-    await trace('subagent', () => post(delegating, 'delegate'))
-    await trace('create', () => converse())
-    const ask = async () => {
-      for await (const event of query({ prompt: 'hi', options: { ...options, persistDir: home } }))
-        if (event.type === 'Result') break
-    }
-    await trace('query()', ask, false)
-    return journeys
+    await work({ server, options, counter })
   } finally {
     counter.stop()
     await server.close()
     await rm(home, { recursive: true, force: true, maxRetries: 3 })
   }
+}
+
+async function messageIn({ server, counter }: Stage): Promise<Journey> {
+  const { converse, post, say } = clientOf(server)
+  const talk = await converse()
+  const stream = follow(server, talk)
+  await say(talk, 'hello')
+  const files = await counter.during(() => post(talk, 'hello again'), CLIENTS)
+  stream.abort()
+  return { name: 'message', files }
+}
+
+async function traceOthers({ server, options, counter }: Stage, journeys: Journey[]): Promise<void> {
+  const { call, converse, post, say } = clientOf(server)
+  const trace = async (name: string, work: () => Promise<unknown>, isServer = true) =>
+    void journeys.push({ name, files: await counter.during(work, isServer ? CLIENTS : MODEL) })
+  const asked = await converse({ confirmation_mode: true })
+  await say(asked, 'approve', 'waiting_for_confirmation')
+  const { items } = await call('GET', `/conversations/${asked}/requests`)
+  const [{ request_id, payload }] = items
+  const decisions = payload.tool_uses.map((use: { tool_use_id: string; input_hash: string }) => ({
+    tool_use_id: use.tool_use_id,
+    input_hash: use.input_hash,
+    behavior: 'allow',
+  }))
+  const answer = { kind: 'permission', decisions }
+  await trace('approval', () => call('POST', `/conversations/${asked}/requests/${request_id}`, answer))
+  const bench = { type: 'stdio', command: process.execPath, args: [MCP_SERVER] }
+  const connected = await converse({ mcp: { mcpServers: { bench } } })
+  await say(connected, 'mcp')
+  await trace('MCP call', () => post(connected, 'mcp'))
+  const delegating = await converse()
+  await trace('subagent', () => post(delegating, 'delegate'))
+  await trace('create', () => converse())
+  const ask = async () => {
+    for await (const event of query({ prompt: 'hi', options })) if (event.type === 'Result') break
+  }
+  await trace('query()', ask, false)
 }
 
 /** The folders and the totals of a journey. */

@@ -12,21 +12,31 @@ export type ChangingTools = {
   readonly prepare?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 
-type DescriberDeps = { readonly tools: readonly Tool[]; readonly changing?: ChangingTools | undefined }
+type DescriberDeps = {
+  readonly tools: readonly Tool[]
+  readonly changing?: ChangingTools | undefined
+  /** What a description may depend on: another object after each change. */
+  readonly settings?: (() => object) | undefined
+}
 
 /** Describes the tools once, and again when those that change have changed, or the agents that one of them names. */
-export function createDescriber({ tools, changing }: DescriberDeps): () => readonly ModelTool[] {
+export function createDescriber({ tools, changing, settings }: DescriberDeps): () => readonly ModelTool[] {
   let fixed = tools.map(describeTool)
   const task = tools.find(({ callsSubagent }) => callsSubagent)
   if (!changing && !task) return () => fixed
   let agents = task?.description
+  let seen = settings?.()
   let [listed, all]: [readonly Tool[], readonly ModelTool[]] = [[], fixed]
   return () => {
-    const now = { agents: task?.description, listed: changing?.listed ?? listed }
+    const current = settings?.()
+    const now = {
+      agents: current === undefined || current !== seen ? task?.description : agents,
+      listed: changing?.listed ?? listed,
+    }
     if (now.agents !== agents) fixed = tools.map(describeTool)
     if (now.agents !== agents || now.listed !== listed) all = [...fixed, ...now.listed.map(describeTool)]
-    agents = now.agents
-    listed = now.listed
+    ;({ agents, listed } = now)
+    seen = current
     return all
   }
 }

@@ -26,6 +26,8 @@ export type FinishedCall = { readonly finishes: false } | { readonly finishes: t
 export type ToolCallsDeps = LiveOutputDeps & {
   readonly tools: readonly Tool[]
   readonly changing?: ChangingTools | undefined
+  /** See `createDescriber`. */
+  readonly settings?: () => object
   readonly context: () => Omit<ToolContext, 'toolUseId' | 'approvedDefinition' | 'signal' | 'onOutput'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   /** Returns advice for the model to add to this result, if any. */
@@ -33,8 +35,8 @@ export type ToolCallsDeps = LiveOutputDeps & {
   readonly onCrash: (error: unknown, call: ToolCall) => void
   /** Calls the listener when nothing can be stored any more. Returns an unsubscribe function. */
   readonly onLogClosed?: (listener: () => void) => () => void
-  /** Hooks that follow a call. */
-  readonly hooks?: CallHooks
+  /** Hooks that follow a call, if there are any now. */
+  readonly hooks?: () => CallHooks | undefined
 }
 
 /** `events` are stored before the result. */
@@ -124,8 +126,8 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     const kept = unstored.get(call.toolUseId)
     const ended = kept ?? (await toResult(deps, call, execution))
     if (!ended) return { finishes: false }
-    const hooks = !kept && denial === undefined && deps.hooks?.areAny() ? deps.hooks : undefined
-    const ran = hooks ? withEvents(ended.events, await hooks.after(call, ended.result, signal)) : ended
+    const hooks = kept || denial !== undefined ? undefined : deps.hooks?.()
+    const ran = hooks?.areAny() ? withEvents(ended.events, await hooks.after(call, ended.result, signal)) : ended
     unstored.keep(call.toolUseId, ran)
     await before
     // After the earlier results are stored: the advice depends on them.

@@ -12,6 +12,7 @@ import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
 import { closedProblem } from './closed-problem.ts'
+import { Feature } from './feature.ts'
 import type { ConfigChange } from './config/config-change.ts'
 import type { ActiveRun, RunEnd } from './runs/active-run.ts'
 import type { RunDriverDeps } from './runs/run-driver.ts'
@@ -20,9 +21,10 @@ import type { Intent } from '../state/intents.ts'
 import { decide } from '../state/intents.ts'
 import type { LiveState } from './live-state.ts'
 import type { RecoveryReason } from '../state/run-end.ts'
+import { leavesWork } from '../state/run-end.ts'
 import type { State } from '../state/state.ts'
 import { changesLists } from '../state/view.ts'
-import { areInBackground, canWorkInBackground } from '../state/subagents.ts'
+import { canWorkInBackground } from '../state/subagents.ts'
 import type { RunTaskCommand } from './tasks/background-jobs.ts'
 import { hasJobs } from '../state/task-state.ts'
 import { Tasks } from './tasks/tasks.ts'
@@ -42,13 +44,13 @@ export type ActorDeps = Pick<RunDriverDeps, 'slots' | 'createLlm' | 'gate' | 'ho
 }
 
 export class ConversationActor {
-  /** The background jobs that clients have queued and follow by id. The actor starts them when it is their turn. */
-  readonly tasks: Tasks
   readonly #deps: ActorDeps
   readonly #log: EventLog
   readonly #state: LiveState
   readonly #openedWith: State
   readonly #runs: RunDriver
+  /** The actor starts them when it is their turn. */
+  readonly #tasks: Feature<Tasks>
   // Intents wait in this queue for each other, never for the agent: the loop runs outside it and enters it only to end
   // a run.
   readonly #inbox = new Queue({ limit: 1 })
@@ -65,10 +67,18 @@ export class ConversationActor {
     this.#runs = new RunDriver({
       ...deps,
       onEnd: (run, end) => this.#inbox.run(() => this.#endRun(run, end)),
-      onError: (error) => this.#report(error, 'a run failed'),
+      onError: (error) => this.reportStorage(error, 'a run failed'),
     })
-    this.tasks = new Tasks({ ...deps, actor: this })
+    this.#tasks = new Feature(
+      () => new Tasks({ ...deps, actor: this }),
+      () => this.#state.current.tasks.length > 0,
+    )
     deps.log.subscribe({ onEvents: (events) => this.#take(events) })
+  }
+
+  /** The background jobs that clients have queued and follow by id. */
+  get tasks(): Tasks {
+    return this.#tasks.use()
   }
 
   /** The state that clients see: a run that has ended is shown as ended, even while its end cannot be stored yet. */
@@ -81,7 +91,8 @@ export class ConversationActor {
   /** True if work is active or about to begin that a server shutdown would interrupt. */
   get isWorking(): boolean {
     const state = this.#state.current
-    return state.status === 'running' || hasJobs(state) || this.#deps.subagents.areInBackground
+    const hasWork = state.status === 'running' || (state.tasks.length > 0 && hasJobs(state))
+    return hasWork || this.#deps.subagents.current?.areInBackground === true
   }
 
   /** True if nothing is active or pending that only this object knows about. */
@@ -122,7 +133,8 @@ export class ConversationActor {
     const events = (await this.#log.append(drafts)).map((stored) => stored.event)
     if (starts) this.#runs.start()
     // An unnecessary mark costs one look at the next start; an intent that is in the log must not fail because of it.
-    else if (this.#needsNoRecovery()) await this.#deps.markActive(false).catch(this.reportStorage)
+    else if (!this.isWorking && !leavesWork(this.#state.current))
+      await this.#deps.markActive(false).catch(this.reportStorage)
     return events
   }
 
@@ -145,7 +157,7 @@ export class ConversationActor {
       await this.#runs.stop()
       if (interrupt) await this.#runs.interruptCalls()
       await this.applyEnd(this.#runs.intentToPause(reason, interrupt)).catch((error: unknown) => {
-        this.#deps.subagents.resume()
+        this.#deps.subagents.current?.resume()
         throw error
       })
     })
@@ -168,7 +180,7 @@ export class ConversationActor {
    * are stored later; until then the conversation is read-only. Throws if the log failed. Without a reason nothing was cut off.
    */
   async recover(why: RecoveryReason | undefined): Promise<void> {
-    if (!why) return this.#deps.subagents.resume()
+    if (!why) return this.#deps.subagents.current?.resume()
     const intent = { kind: 'recover', why, newRunId: uuid7(), now: Date.now() } as const
     await this.enqueue(async () => {
       try {
@@ -202,7 +214,7 @@ export class ConversationActor {
       if (this.#closed) return
       this.#closed = closedProblem(outcome)
       this.#unstored.stop()
-      await this.tasks.close()
+      await this.#tasks.built?.close()
       await this.#runs.stopAgent()
       // Pending approvals and questions stay pending and continue after the next start.
       const pauses = outcome === 'closing' && this.#state.current.status === 'running' && !this.#log.failed
@@ -229,18 +241,15 @@ export class ConversationActor {
     if (!this.#closed) this.reportStorage(error)
   }
 
-  readonly reportStorage = (error: unknown): void => this.#report(error, 'an event could not be stored')
-
-  #report(error: unknown, what: string): void {
+  readonly reportStorage = (error: unknown, what = 'an event could not be stored'): void =>
     this.#deps.logger.error({ err: error, conversation_id: this.#log.conversationId }, what)
-  }
 
   /** Receives every durable event, in order, after the state has been updated and before any other reader. */
   #take(events: readonly StoredEvent[]): void {
     let isShown = false
     for (const { event } of events) {
       this.#runs.take(event)
-      this.#deps.subagents.take(event)
+      this.#deps.subagents.current?.take(event)
       isShown ||= changesLists(event)
     }
     if (isShown) this.#deps.onChange(this.#state.current)
@@ -249,7 +258,7 @@ export class ConversationActor {
   /** Retries later if storing or starting fails now. */
   async #advanceTasks(): Promise<void> {
     if (this.#closed || this.#log.failed || this.#unstored.kept) return
-    await this.tasks.advance().catch((error: unknown) => {
+    await this.#tasks.current?.advance().catch((error: unknown) => {
       this.reportStorage(error)
       // A damaged log gives the same error on every attempt.
       if (!(error instanceof Problem && error.code === 'conversation_damaged')) this.#unstored.tryLater()
@@ -263,13 +272,6 @@ export class ConversationActor {
       this.reportStorage(error)
       throw error
     })
-  }
-
-  /** True if the next start of the server need not recover this conversation. */
-  #needsNoRecovery(): boolean {
-    const { reason, openCalls, settings } = this.#state.current
-    const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start)
-    return !this.isWorking && !isCutOff && !openCalls.length && !areInBackground(this.#state.current)
   }
 
   /** Returns true if the run continues. */

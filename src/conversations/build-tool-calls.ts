@@ -39,7 +39,7 @@ export type ToolParts = {
   readonly changing: ChangingTools
   readonly subagents: TaskAccess
   readonly elicitations: HeldRequests
-  readonly hooks: CallHooks
+  readonly hooks: () => CallHooks | undefined
 }
 
 export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
@@ -65,6 +65,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
       redact: redactor.redactInSlices,
     }),
     changing,
+    settings: () => state.current.settings,
     context: () => ({ conversationId: id, workdir: workdir(), elicit }),
     redactor,
     emit: async (drafts) => void (await log.append(drafts)),

@@ -11,11 +11,12 @@ import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 import { ConversationActor } from './actor.ts'
 import { buildToolCalls, ofCalls } from './build-tool-calls.ts'
+import { ConversationTools } from './changing-tools.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientHooks } from './client-hooks/client-hooks.ts'
 import { WaitingHooks } from './client-hooks/waiting-hooks.ts'
 import { HandedOverCalls } from './client-tools/handed-over-calls.ts'
-import { DeclaredTools, joinTools } from './client-tools/declared-tools.ts'
+import { DeclaredTools } from './client-tools/declared-tools.ts'
 import { ClientSecrets } from './config/client-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import { Conversation } from './conversation.ts'
@@ -26,8 +27,6 @@ import { CommandRecords } from '../workspace/exec/command-records.ts'
 import { ConversationProcesses } from '../workspace/exec/conversation-processes.ts'
 import { ConversationShells } from '../workspace/exec/conversation-shells.ts'
 import { ConversationFiles } from '../workspace/files/files.ts'
-import { buildHooks } from './hooks/build-hooks.ts'
-import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import { logEvents } from './log-events.ts'
 import { buildMcp } from './mcp.ts'
 import { ConversationNetwork } from '../workspace/network.ts'
@@ -44,6 +43,8 @@ import { ConversationRules } from './permission-rules.ts'
 import type { State } from '../state/state.ts'
 import { rulesOf } from '../state/state.ts'
 import type { SharedParts } from './subagents/build-subagent.ts'
+import { usedHooks } from './used-hooks.ts'
+import { UsedSubagents } from './used-subagents.ts'
 import { buildSubagents } from './subagents/build-subagents.ts'
 import { createRunTaskCommand } from './tasks/task-command-runner.ts'
 import type { CallbackFile } from '../webhooks/callback-record.ts'
@@ -71,7 +72,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const gate = new PermissionGate({ workdir: base.workdir, homes, ...ofCalls(() => toolCalls) })
   const execution = buildExecution(deps, base, source, gate)
   const project = buildProject(deps, base, gate, execution)
-  const hooks: ConversationHooks = buildHooks(deps.hooks, {
+  const hooks = usedHooks(deps.hooks, {
     ...base,
     secrets,
     redact,
@@ -83,7 +84,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const mcp = buildMcp(deps, { ...base, ...execution, secrets, redactor })
   const handedOver = new HandedOverCalls({ ...base, ...deps.clientTools })
   const elicitations = new HeldRequests(base)
-  const changing = joinTools(mcp, new DeclaredTools(state, handedOver))
+  const changing = new ConversationTools(state, { mcp, declared: new DeclaredTools(state, handedOver) })
   const agents = buildAgents(
     deps,
     { ...base, ...execution, redactor, project, changing, hooks, homes, elicitations },
@@ -165,12 +166,10 @@ function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...sou
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
     onAppended: deps.metrics.appended,
-    guard: (append) => flag.guard(append),
   })
   const state = new LiveState(source.state, log)
   const { dispatcher } = deps
   const deliveries = new CallbackSet({ document, log, mark: flag, dispatcher, redactor, sealer, logger }, callbacks)
-  flag.guardFor(deliveries)
   const waitingHooks = new WaitingHooks(id)
   const workdir = () => state.current.settings.workdir
   const requested = state.current.settings.limits
@@ -260,8 +259,10 @@ function buildAgents(
   const withoutTools = new Set<string>()
   const createLlm = createLlmFactory({ ...model, recorder })
   const shared = { ...parts, withoutTools, createLlm: createLlmFactory({ ...model, recorder: ofSubagents }) }
-  const subagents = buildSubagents(deps, shared, { actor, main: () => ({ hooks, toolCalls }) })
-  const own = { hooks: hooks.tools, shells: shells.ofAgent(), subagents: subagents.accessOf() }
+  const subagents = new UsedSubagents(state, () =>
+    buildSubagents(deps, shared, { actor, main: () => ({ hooks, toolCalls }) }),
+  )
+  const own = { hooks: () => hooks.current?.tools, shells: shells.ofAgent(), subagents: subagents.access }
   const toolCalls = buildToolCalls(deps, { ...parts, ...own, rules: () => [rulesOf(state.current)] })
   return { createLlm, withoutTools, subagents, toolCalls }
 }

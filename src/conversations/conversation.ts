@@ -24,6 +24,7 @@ import type { ClientExec } from '../workspace/exec/client-exec.ts'
 import type { ConversationShells } from '../workspace/exec/conversation-shells.ts'
 import type { ConversationFiles } from '../workspace/files/files.ts'
 import type { PromptHooks } from '../state/hook-decisions.ts'
+import type { Feature } from './feature.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import type { ClientMcp } from './mcp.ts'
@@ -68,7 +69,7 @@ export type InnerParts = {
   readonly actor: ConversationActor
   readonly state: LiveState
   readonly toolCalls: ToolCalls
-  readonly hooks: ConversationHooks
+  readonly hooks: Feature<ConversationHooks>
   readonly secrets: ConversationSecrets
   readonly network: ConversationNetwork
   readonly postedCommands: PostedCommands
@@ -84,7 +85,6 @@ export class Conversation {
   readonly files: ConversationFiles
   readonly exec: ClientExec
   readonly webhooks: Webhooks
-  readonly tasks: Tasks
   readonly requests: Requests
   readonly permissions: Permissions
   readonly clientHooks: ClientHooks
@@ -107,7 +107,6 @@ export class Conversation {
     this.files = parts.files
     this.exec = parts.exec
     this.webhooks = parts.webhooks
-    this.tasks = inner.actor.tasks
     this.requests = parts.requests
     this.permissions = parts.permissions
     this.clientHooks = parts.clientHooks
@@ -127,6 +126,10 @@ export class Conversation {
 
   get id(): string {
     return this.log.conversationId
+  }
+
+  get tasks(): Tasks {
+    return this.#actor.tasks
   }
 
   /** The state folded from the log, which others may cache. */
@@ -265,7 +268,7 @@ export class Conversation {
   /** True if closing it would end or lose nothing: no run, command, process, question or due delivery. */
   async isAtRest(): Promise<boolean> {
     const { network, deliveries, shells, hooks } = this.#inner
-    const waits = network.pending().length > 0 || deliveries.hasDue || !hooks.isIdle
+    const waits = network.pending().length > 0 || deliveries.hasDue || hooks.built?.isIdle === false
     const isWriting = !this.compactions.isIdle || !this.#inner.titles.isIdle
     return this.#actor.isAtRest && this.exec.commands.isIdle && !waits && !isWriting && !(await shells.areRunning())
   }
@@ -276,7 +279,7 @@ export class Conversation {
     this.#actor.halt()
     if (outcome === 'closing') handedOver.close()
     try {
-      await hooks.close(outcome)
+      await hooks.built?.close(outcome)
       network.close()
       const disconnected = this.mcp.close()
       // A deleted conversation need not end cleanly, and no command may delay the deletion.

@@ -9,6 +9,7 @@ import { uuid7 } from '../lib/uuid7.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationActor } from './actor.ts'
 import { redactLongParts } from './config/redact-parts.ts'
+import type { Feature } from './feature.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency, PostedKey } from '../state/idempotency.ts'
 import { answerTo, findEarlier } from '../state/idempotency.ts'
@@ -19,7 +20,7 @@ import type { LiveState } from './live-state.ts'
 type MessagePostsParts = {
   readonly actor: ConversationActor
   readonly state: LiveState
-  readonly hooks: ConversationHooks
+  readonly hooks: Feature<ConversationHooks>
   readonly postedCommands: PostedCommands
   readonly redactor: Redactor
 }
@@ -35,8 +36,9 @@ export class MessagePosts {
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
   post(posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
-    const { hooks, state } = this.#parts
-    if (!hooks.readsPrompts()) return this.#postWithCommand(posted, idempotency)
+    const { state } = this.#parts
+    const hooks = this.#parts.hooks.current
+    if (!hooks?.readsPrompts()) return this.#postWithCommand(posted, idempotency)
     const earlier = idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now())
     if (earlier) return Promise.resolve(earlier.answer)
     // Out of turn, because hooks may take long.
@@ -46,14 +48,17 @@ export class MessagePosts {
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
   async checkFirst(message: UserInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
-    const { hooks } = this.#parts
-    return message && hooks.readsPrompts() ? await hooks.checkFirst(partsOf(message.content), signal) : undefined
+    const hooks = this.#parts.hooks.current
+    return message && hooks?.readsPrompts() ? await hooks.checkFirst(partsOf(message.content), signal) : undefined
   }
 
   #postWithCommand(posted: PostMessage, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
-    const content = partsOf(posted.message.content)
-    return this.#parts.postedCommands.post(content, idempotency, (slashCommand) =>
-      this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
+    const { state, postedCommands } = this.#parts
+    const hooked = hooks && { hooks }
+    // Only project settings have slash commands.
+    if (!state.current.settings.project_settings) return this.#post(posted, idempotency, { ...hooked })
+    return postedCommands.post(partsOf(posted.message.content), idempotency, (slashCommand) =>
+      this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...hooked }),
     )
   }
 

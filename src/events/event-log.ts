@@ -31,14 +31,12 @@ export type EventLogDeps = {
   readonly onListenerError: (error: unknown) => void
   /** Called with the milliseconds until events were durable. */
   readonly onAppended?: (ms: number) => void
-  /**
-   * Wraps each append, for writes that must be durable before it. Calls `append` once, immediately or, for waiting
-   * appends, in order. The append rejects with its errors.
-   */
-  readonly guard?: <T>(append: () => Promise<T>) => Promise<T>
   /** Unix time in milliseconds. */
   readonly now?: () => number
 }
+
+/** Calls `append` once, immediately or, for waiting appends, in order. The append rejects with its errors. */
+export type AppendGuard = <T>(append: () => Promise<T>) => Promise<T>
 
 export class EventLog {
   readonly conversationId: string
@@ -51,6 +49,7 @@ export class EventLog {
   readonly #subscribers = new Set<LogSubscriber>()
   readonly #messages = new LiveMessages()
   readonly #storeFailed = Promise.withResolvers<void>()
+  #guard: AppendGuard | undefined
   #failed = false
   #ended: LogEnd | undefined
   #closing: Promise<void> | undefined
@@ -144,6 +143,15 @@ export class EventLog {
     return this.#log.count(filter)
   }
 
+  /**
+   * Wraps each append from now on, for writes that must be durable before it. Resolves when the appends that have begun
+   * before are over.
+   */
+  async guardWith(guard: AppendGuard): Promise<void> {
+    this.#guard = guard
+    await this.#lastShown
+  }
+
   /** Waits for pending appends, then notifies the subscribers of the end. Idempotent. */
   close(end: LogEnd): Promise<void> {
     return (this.#closing ??= this.#close(end))
@@ -155,7 +163,7 @@ export class EventLog {
 
   // Not async: an idle log starts writing within this very call.
   #store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
-    const { guard } = this.#deps
+    const guard = this.#guard
     return guard ? guard(() => this.#write(drafts)) : this.#write(drafts)
   }
 

@@ -187,6 +187,8 @@ export function interruptCalls(
   message: string,
   toQuestion?: string,
 ): EventDraft[] {
+  // Nothing waits without an open call.
+  if (state.openCalls.length === 0) return []
   const isMessage = message === BEFORE_MESSAGE
   // A message changes nothing about what a client executes.
   const areBegun = (call: ToolCall) => begun.includes(call.toolUseId) || (isMessage && isHandedOver(state, call))

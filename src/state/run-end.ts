@@ -76,7 +76,7 @@ export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
     ...error,
     ...givenUpAtEnd(state, stopReason, begun, another.length > 0),
     result(state, stopReason, now, { ...intent, waitsForUser: waitsForUser(state, readThrough) }),
-    ...endOfCurrentTask(state, stopReason, intent.finalText),
+    ...(state.tasks.length > 0 ? endOfCurrentTask(state, stopReason, intent.finalText) : []),
     toStatus(state, STATUS_AFTER[stopReason], stopReason),
     ...another,
   ]
@@ -93,6 +93,12 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
   if (why === 'time_limit') return interruptCalls(state, begun, BEFORE_TIME_LIMIT)
   if (why === 'hook') return interruptCalls(state, begun, BEFORE_HOOK)
   return startsAnother ? interruptCalls(state, begun, BEFORE_MESSAGE) : []
+}
+
+/** True if the next start of the server must open a conversation that does not work: to end calls, or to run again. */
+export function leavesWork({ reason, openCalls, settings, subagents }: State): boolean {
+  const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start === true)
+  return isCutOff || openCalls.length > 0 || (subagents.length > 0 && areInBackground({ subagents }))
 }
 
 /** Ends the run as the loop would have; undefined if hooks or a schema have a say, which only a run can ask. */

@@ -26,7 +26,7 @@ import { previewOf } from './preview.ts'
 import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
 import type { AgentState, State } from './state-shape.ts'
-import { foldSubagent, parentOf, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
+import { foldSubagent, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
 import { grantedByMessage, grantedByResult } from './used-entries.ts'
 
 export type { State } from './state-shape.ts'
@@ -34,7 +34,8 @@ export { EMPTY_STATE } from './state-shape.ts'
 
 /** Returns the state after one more event. Pure. */
 export function fold(state: State, event: Event): State {
-  return parentOf(event) === undefined ? foldOwn(state, event) : foldSubagent(state, event, foldOwn)
+  const isOfSubagent = 'parent_tool_use_id' in event && event.parent_tool_use_id !== undefined
+  return isOfSubagent ? foldSubagent(state, event, foldOwn) : foldOwn(state, event)
 }
 
 /** The event belongs to the agent whose part of the state this is. */
@@ -202,14 +203,15 @@ function withChanges(settings: Settings, changes: Record<string, unknown>): Sett
 function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
   const { status, reason } = event
   const run = runAfter(state.run, state.status, event)
-  const request = status === 'running' ? releasedRequest(state.request) : state.request
+  const request = status === 'running' && state.request ? releasedRequest(state.request) : state.request
   // A pause, a restart of the server and `max_steps` change nothing about what the agent repeats.
   const continues = run?.id === state.run?.id || status === 'paused' || state.status === 'paused'
   const repeats = continues ? state.repeats : NO_REPEATS
   const holdsCalls = status === 'waiting_for_input' || (state.holdsCalls && status !== 'running')
   const granted = run || !state.run ? state.granted : undefined
-  const tasks = tasksInRun(state.tasks, run?.id)
-  const subagents = status === 'running' ? releasedSubagents(state.subagents) : state.subagents
+  const tasks = state.tasks.length > 0 ? tasksInRun(state.tasks, run?.id) : state.tasks
+  const releases = status === 'running' && state.subagents.length > 0
+  const subagents = releases ? releasedSubagents(state.subagents) : state.subagents
   const isNew = run !== undefined && run.id !== state.run?.id
   const begun = isNew && {
     runsInARow: countInARow(state.runsInARow, reason),

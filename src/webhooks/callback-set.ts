@@ -62,11 +62,14 @@ export class CallbackSet {
   /** True if there is progress that is not stored. */
   #isDirty = false
   #timer: NodeJS.Timeout | undefined
+  /** False while there was no callback yet: the appends of the log pay nothing then. */
+  #isGuarded = false
 
   constructor(deps: CallbackSetDeps, file: CallbackFile) {
     this.#deps = deps
     this.#goneKeys = file.goneKeys
     for (const record of file.callbacks) this.#entries.set(record.id, this.#entryOf(record))
+    if (this.#entries.size > 0) void this.#guardLog()
   }
 
   /** Aborted when the conversation closes. */
@@ -110,6 +113,7 @@ export class CallbackSet {
   async put(id: string, change: (before: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
     return await this.#turns.run(async () => {
       if (this.#over.signal.aborted) throw new Problem('unavailable', 'The conversation is being closed; try again.')
+      if (!this.#isGuarded) await this.#guardLog()
       // Before the change takes effect: it may leave something to deliver.
       await this.#deps.mark.raise()
       await this.#stop(id)
@@ -154,6 +158,13 @@ export class CallbackSet {
       await Promise.all([...this.#working.keys()].map((id) => this.#stop(id)))
       if (end === 'closing' && this.#entries.size > 0) await this.#settle().catch(this.#report)
     })
+  }
+
+  async #guardLog(): Promise<void> {
+    const { log, mark } = this.#deps
+    this.#isGuarded = true
+    mark.guardFor(this)
+    await log.guardWith((append) => mark.guard(append))
   }
 
   #entryOf(record: CallbackRecord): Entry {

@@ -52,8 +52,8 @@ describe('An appended event', () => {
     const guarded = new EventLog({
       log: stored,
       onListenerError: () => undefined,
-      guard: (append) => before[calls++ < 2 ? 0 : 1]!.promise.then(append),
     })
+    await guarded.guardWith((append) => before[calls++ < 2 ? 0 : 1]!.promise.then(append))
     const shown: string[] = []
     guarded.subscribe({ onEvents: (events) => shown.push(...events.map(textOf)) })
     const both = [guarded.append([message('first')]), guarded.append([message('second')])]

@@ -10,6 +10,7 @@ import type { Llm } from '../../llm/llm.ts'
 import type { GateRules, GatedCall } from '../../policy/rules/gate-rules.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import { TurnGate } from '../../policy/turn-gate.ts'
+import type { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../live-state.ts'
 import type { State } from '../../state/state.ts'
@@ -24,7 +25,7 @@ export type AgentParts = Pick<Output, 'emit'> & {
   readonly state: Pick<LiveState, 'current'>
   readonly toolCalls: ToolCalls
   readonly gate: PermissionGate
-  readonly hooks: ConversationHooks
+  readonly hooks: Feature<ConversationHooks>
   readonly createLlm: (config: LlmConfig) => Llm
   /** Models of this conversation that turned out not to support tools. */
   readonly withoutTools: Set<string>
@@ -40,7 +41,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
   const { state, toolCalls, gate, hooks, createLlm, withoutTools, spent, waitsOutside } = parts
   let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
   const rules = () =>
-    hooks.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
+    hooks.current?.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
   const turn = new TurnGate(gate)
   const toDecide = () => {
     const { current } = state
@@ -60,7 +61,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
       if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
       return llm.instance
     },
-    hooks: () => hooks.forLoop(),
+    hooks: () => hooks.current?.forLoop(),
     openCalls: () => state.current.openCalls,
     decideCalls: (next, signal) => turn.decide(toDecide(), new Set(next.map(({ toolUseId }) => toolUseId)), signal),
     gate: (next) =>

@@ -1,6 +1,7 @@
 /** What a compaction reads of the state of its conversation. */
 import type { CompactorDeps } from '../../agent/compaction/compactor.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { AgentView } from '../live-state.ts'
 
@@ -10,11 +11,11 @@ const TASK_LIST = 'TaskTracker'
 export function compactionOf(
   state: AgentView,
   toolCalls: Pick<ToolCalls, 'render'>,
-  hooks: Pick<ConversationHooks, 'beforeCompaction'>,
+  hooks: Feature<ConversationHooks>,
 ): Pick<CompactorDeps, 'config' | 'settings' | 'activeRun' | 'tasks' | 'askHooks'> {
   return {
     config: () => state.current.settings.llm_config,
-    askHooks: (call, signal) => hooks.beforeCompaction(call, signal),
+    askHooks: (call, signal) => hooks.current?.beforeCompaction(call, signal),
     activeRun: () => state.current.run?.id,
     settings: () => state.current.settings.compaction,
     tasks: () => {

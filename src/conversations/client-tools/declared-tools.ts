@@ -59,21 +59,3 @@ export class DeclaredTools implements ChangingTools {
     return made
   }
 }
-
-/** Both together, those of the first first. */
-export function joinTools(first: ChangingTools, second: ChangingTools): ChangingTools {
-  let [ofFirst, ofSecond, all]: [readonly Tool[], readonly Tool[], readonly Tool[]] = [[], [], []]
-  return {
-    get listed() {
-      if (first.listed !== ofFirst || second.listed !== ofSecond) {
-        ;[ofFirst, ofSecond] = [first.listed, second.listed]
-        all = ofFirst.length > 0 ? [...ofFirst, ...ofSecond] : ofSecond
-      }
-      return all
-    },
-    find: (name) => second.find(name) ?? first.find(name),
-    get prepare() {
-      return first.prepare
-    },
-  }
-}

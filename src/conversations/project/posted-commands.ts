@@ -43,8 +43,7 @@ export class PostedCommands {
   ): Promise<T> {
     const { project, state } = this.#parts
     const [first] = content
-    const call =
-      state.current.settings.project_settings && first?.type === 'text' ? parseCommandCall(first.text) : undefined
+    const call = first?.type === 'text' ? parseCommandCall(first.text) : undefined
     const entry = call && project.entryOf(call)
     const isPosted = state.current.postedKeys.some(({ key }) => key === idempotency?.key)
     if (!entry || isPosted) return await post(undefined)

@@ -12,6 +12,7 @@ export type IsVisible = (conversation: Pick<Summary, 'id' | 'userId'>) => boolea
 
 export function summarize({ settings, ...state }: State): Summary {
   const { idempotency } = settings
+  const mayWait = state.requests.length > 0 || state.request !== undefined || state.subagents.length > 0
   return {
     id: state.id,
     status: state.status,
@@ -21,8 +22,8 @@ export function summarize({ settings, ...state }: State): Summary {
     title: settings.title,
     userId: settings.user_id,
     preview: state.preview,
-    waitsSince: waitsSince(state),
-    deadline: nextDeadline(state),
+    waitsSince: mayWait ? waitsSince(state) : undefined,
+    deadline: mayWait ? nextDeadline(state) : undefined,
     idempotency: idempotency && { key: idempotency.key, bodyHash: idempotency.bodyHash },
   }
 }

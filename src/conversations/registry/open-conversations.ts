@@ -134,7 +134,11 @@ export class OpenConversations {
 
   /** Closes requests whose deadline passes, or has passed while the server was stopped. */
   watchDeadlines(): void {
-    this.#deps.known.deadlines.watch((id) => void this.#recovery.expire(id))
+    this.#deps.known.deadlines.watch((id) => {
+      // As a request does it: it must not be closed as idle meanwhile.
+      const release = this.hold(id)
+      void this.#recovery.expire(id).then(release)
+    })
   }
 
   async missingProblem(id: string): Promise<Problem> {

@@ -9,18 +9,18 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import type { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../live-state.ts'
 import { tokensIn } from '../../state/run-state.ts'
 import { rulesOf } from '../../state/state.ts'
 import { waitsForClient } from '../../state/client-result.ts'
 import { waitsForSubagents } from '../../state/subagents.ts'
-import type { Subagents } from '../subagents/subagents.ts'
+import type { UsedSubagents } from '../used-subagents.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
 import { dequeued, queued } from '../../state/drafts.ts'
 import type { AgentParts } from '../agents/agent-context.ts'
 import { createAgentContext } from '../agents/agent-context.ts'
-import { LentPlaces } from '../agents/lent-places.ts'
 import { LiveHistory } from '../agents/live-history.ts'
 import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
 
@@ -32,9 +32,9 @@ export type ActiveRunDeps = Pick<AgentParts, 'gate' | 'createLlm' | 'withoutTool
   readonly log: EventLog
   readonly slots: Queue
   readonly toolCalls: ToolCalls
-  readonly hooks: ConversationHooks
+  readonly hooks: Feature<ConversationHooks>
   readonly state: LiveState
-  readonly subagents: Subagents
+  readonly subagents: UsedSubagents
   /** Stores the end, and returns true if the run continues after all. Not called for a run that was stopped. */
   readonly onEnd: (run: ActiveRun, end: RunEnd) => Promise<boolean>
   readonly onError: (error: unknown) => void
@@ -98,7 +98,7 @@ export class ActiveRun {
       const waiting = this.#waitFor(place)
       this.#looping = waiting
       let failed = await waiting
-      this.#deps.subagents.enter({ signal, slots: new LentPlaces(this.#deps.slots) })
+      this.#deps.subagents.enter(signal)
       this.#startedAt = performance.now() - (this.#deps.state.current.run?.activeMs ?? 0)
       this.#watchDeadline()
       for (;;) {
@@ -108,7 +108,7 @@ export class ActiveRun {
         const end = await looping
         if (signal.aborted && signal.reason !== TIME_LIMIT) return // the caller that stopped the run stores its end
         if (await this.#deps.onEnd(this, { ...end, requestedAt: this.#requestedAt })) continue
-        if ('asks' in end) this.#deps.hooks.notifyOf(end.asks)
+        if ('asks' in end) this.#deps.hooks.current?.notifyOf(end.asks)
         return
       }
     } finally {

@@ -10,6 +10,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { LlmError } from '../../llm/llm.ts'
 import type { ConversationActor } from '../actor.ts'
+import type { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import { refuseNewer } from '../../state/refusals.ts'
 import type { LiveState } from '../live-state.ts'
@@ -22,7 +23,7 @@ export type CompactionsDeps = {
   readonly actor: ConversationActor
   readonly toolCalls: ToolCalls
   readonly createLlm: (config: LlmConfig) => Llm
-  readonly hooks: Pick<ConversationHooks, 'beforeCompaction'>
+  readonly hooks: Feature<ConversationHooks>
   readonly redact: (text: string) => string
 }
 

@@ -55,14 +55,14 @@ export class RunDriver {
   /** Starts no further call or model request. */
   abort(): void {
     this.#active?.abort()
-    this.#deps.subagents.halt()
+    this.#deps.subagents.current?.halt()
   }
 
   /** Resolves when all loops have stopped. The model calls end at once; a running tool continues. */
   async stop(): Promise<void> {
     await this.#active?.stop()
     // After the run: that it waits for a slot may be stored only now, and lets those in the background work.
-    await this.#deps.subagents.stop()
+    await this.#deps.subagents.current?.stop()
     this.#active = undefined
   }
 
@@ -79,18 +79,18 @@ export class RunDriver {
 
   /** Ends the running calls, also those of subagents; see `ToolCalls.interrupt`. */
   async interruptCalls(): Promise<void> {
-    await Promise.all([this.#toolCalls.interrupt(), this.#deps.subagents.interrupt()])
+    await Promise.all([this.#toolCalls.interrupt(), this.#deps.subagents.current?.interrupt()])
   }
 
   /** The open calls that have begun: their tool writes the result. While no run is active, no other call begins. */
   begunCalls(): readonly string[] {
     const { state, subagents } = this.#deps
     const own = state.current.openCalls.map((call) => call.toolUseId).filter((id) => this.#toolCalls.hasBegun(id))
-    return [...own, ...subagents.begunCalls()]
+    return [...own, ...(subagents.current?.begunCalls() ?? [])]
   }
 
   intentToPause(reason: string, interrupt: boolean): Intent {
-    const hasHooks = this.#deps.hooks.forLoop() !== undefined
+    const hasHooks = this.#deps.hooks.current?.forLoop() !== undefined
     return { kind: 'pause', reason, interrupt, begun: this.begunCalls(), now: Date.now(), hasHooks }
   }
 

@@ -11,6 +11,7 @@ import type { ToolParts } from '../build-tool-calls.ts'
 import { buildToolCalls, ofCalls } from '../build-tool-calls.ts'
 import type { ConversationDeps } from '../dependencies.ts'
 import type { ConversationShells } from '../../workspace/exec/conversation-shells.ts'
+import { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { ConversationProject } from '../project/conversation-project.ts'
 import type { AgentParts } from '../agents/agent-context.ts'
@@ -32,7 +33,7 @@ export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'rules' | 'shells' |
     readonly state: LiveState
     readonly shells: ConversationShells
     readonly project: ConversationProject
-    readonly hooks: ConversationHooks
+    readonly hooks: Feature<ConversationHooks>
     readonly homes: readonly string[]
   }
 
@@ -51,7 +52,10 @@ export function buildSubagent(
   // Another one for each start: the end of the former shells may take a moment.
   const rules = () => rulesOfAgent(main.current, toolUseId)
   const shells = shared.shells.ofAgent(`sub-${subagent.agent.run?.startSeq}.`)
-  const hooks = shared.hooks.forSubagent({ id, name }, { state, toolCalls: () => toolCalls, emit })
+  const hooks = new Feature<ConversationHooks>(
+    () => shared.hooks.use().forSubagent({ id, name }, { state, toolCalls: () => toolCalls, emit }),
+    () => shared.hooks.current !== undefined,
+  )
   const toolCalls = buildToolCalls(deps, {
     ...shared,
     state,
@@ -67,7 +71,7 @@ export function buildSubagent(
     },
     shells,
     changing: allowedTools(shared.changing, main, subagent.tools),
-    hooks: hooks.tools,
+    hooks: () => hooks.current?.tools,
     subagents: own,
   })
   const gate = new PermissionGate({ workdir, homes, ...ofCalls(() => toolCalls) })

@@ -5,10 +5,11 @@
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import type { LoopWait } from '../../agent/loop.ts'
 import type { Event, EventType } from '../../contract/events/event.ts'
-import type { Place, Queue } from '../../lib/queue.ts'
+import type { Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { TaskAccess, TaskInput } from '../../tools/task/task-access.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
@@ -51,7 +52,7 @@ export type SubagentsDeps = {
   readonly onError: (error: unknown) => void
 }
 
-type Ended = { readonly toolCalls: Pick<ToolCalls, 'interrupt'>; readonly hooks: Pick<ConversationHooks, 'tools'> }
+type Ended = { readonly toolCalls: Pick<ToolCalls, 'interrupt'>; readonly hooks: Feature<ConversationHooks> }
 
 type Call = {
   readonly run: SubagentRun
@@ -89,9 +90,9 @@ export class Subagents {
     return this.#background.areAny
   }
 
-  /** A run of the main agent begins to work. */
-  enter(work: Omit<WorkOf, 'waiting'>): void {
-    this.#work.set(undefined, { ...work, waiting: this.#waiting })
+  /** A run of the main agent begins to work; subagents may use its slot while it waits for them. */
+  enter(signal: AbortSignal): void {
+    this.#work.set(undefined, { signal, slots: new LentPlaces(this.#deps.slots), waiting: this.#waiting })
   }
 
   /** Starts those in the background that can work, after an attempt to pause has failed. */
@@ -209,7 +210,7 @@ export class Subagents {
     const isInBackground = findSubagent(state.current, toolUseId)?.isBackground ?? false
     const caller = callerId === undefined ? main() : this.#open.get(callerId)?.parts
     if (end.stopReason === 'hook' && !isInBackground && caller) {
-      caller.hooks.tools.endRun()
+      caller.hooks.current?.tools.endRun()
       caller.toolCalls.interrupt().catch(onError)
     }
     return outcomeOf(state.current, toolUseId, end)
@@ -253,7 +254,8 @@ export class Subagents {
       return await run.loop(signal)
     } finally {
       this.#work.delete(toolUseId)
-      leave(slot, places)
+      slot?.leave()
+      places.leave()
     }
   }
 
@@ -268,7 +270,7 @@ export class Subagents {
     const runId = parts.state.current.run?.id ?? ''
     const intent = { kind: 'ask', runId, requestId: uuid7(), toolUses: asks, hooked, subagentOf: toolUseId } as const
     await applyEnqueued(this.#deps.actor(), intent, signal)
-    if (this.#isBlocked(toolUseId)) parts.hooks.notifyOf(asks)
+    if (this.#isBlocked(toolUseId)) parts.hooks.current?.notifyOf(asks)
   }
 
   /** The call stays open for the next run, unless it must end: then its subagent ends, too. */
@@ -288,10 +290,6 @@ export class Subagents {
     this.#open.delete(toolUseId)
     run?.parts.close().catch(this.#deps.onError)
   }
-}
-
-function leave(...places: readonly (Place | undefined)[]): void {
-  for (const place of places) place?.leave()
 }
 
 /** Events after which subagents in the background may be able to work. */

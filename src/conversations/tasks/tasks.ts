@@ -9,6 +9,7 @@ import type { Idempotency, PostedKey } from '../../state/idempotency.ts'
 import type { RunTaskCommand } from './background-jobs.ts'
 import { BackgroundJobs } from './background-jobs.ts'
 import type { PromptHooks } from '../../state/hook-decisions.ts'
+import type { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import { findEarlier } from '../../state/idempotency.ts'
 import { postOnce } from '../../idempotency/posted-keys.ts'
@@ -51,7 +52,7 @@ export type TasksDeps = {
   readonly log: EventLog
   readonly state: LiveState
   readonly redact: (text: string) => string
-  readonly hooks: Pick<ConversationHooks, 'readsPrompts' | 'withPrompt'>
+  readonly hooks: Feature<ConversationHooks>
   readonly runTaskCommand: RunTaskCommand
   readonly actor: TaskActor
 }
@@ -89,11 +90,12 @@ export class Tasks {
   post(task: PostTask, idempotency?: Idempotency): Promise<Task> {
     const { runnable } = task
     const { hooks, state } = this.#deps
-    if (runnable.type !== 'AgentRun' || !hooks.readsPrompts()) return this.#post(task, idempotency)
+    const prompts = hooks.current
+    if (runnable.type !== 'AgentRun' || !prompts?.readsPrompts()) return this.#post(task, idempotency)
     if (idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now()))
       return this.#post(task, idempotency)
     const parts = partsOf(runnable.message.content)
-    return hooks.withPrompt(parts, (said) => {
+    return prompts.withPrompt(parts, (said) => {
       const context = said.context === undefined ? [] : [{ type: 'text' as const, text: said.context }]
       const message = { ...runnable.message, content: [...parts, ...context] }
       return this.#post({ ...task, runnable: { ...runnable, message } }, idempotency, said)

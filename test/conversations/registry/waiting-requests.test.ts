@@ -73,9 +73,12 @@ test('a request that is opened between two pages is on a later one', async () =>
   await expect.poll(() => bench.manager.openCount).toBe(0)
   await pagesOf(bench, 1)
   const { next_page_id } = await bench.manager.requests({ limit: 1 })
+  // As a request does it: otherwise it may be closed as idle meanwhile.
+  const release = bench.manager.hold(ids[0]!)
   const first = await bench.manager.open(ids[0]!)
   await approvalsOf(first).approve(approvalsOf(first).pending().items[0]!.request_id)
   await expect.poll(() => approvalsOf(first).pending().items).toHaveLength(1)
+  release()
   await expect.poll(() => bench.manager.openCount).toBe(0)
   const { items } = await bench.manager.requests({ limit: 9, page_id: next_page_id! })
   expect(items.map(({ conversation_id: id }) => id)).toEqual([ids[1], ids[2], ids[0]])

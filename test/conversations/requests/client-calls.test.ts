@@ -85,8 +85,11 @@ describe('a call that no client has answered at once rests', () => {
       ...options,
     })
     const id = await bench.create({ client_tools: [{ ...TOOL, ...fields }] })
+    // As a request does it: otherwise it may be closed as idle meanwhile.
+    const release = bench.manager.hold(id)
     const conversation = await bench.manager.open(id)
     await conversation.post(userText('go', true))
+    release()
     // By the log: on a slow machine a deadline may have passed already.
     const rests = (event: Event) => event.type === 'StatusUpdate' && event.status === 'waiting_for_client'
     const events = async () => await eventsOf(await bench.manager.open(id))

@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+const CHILD = join(import.meta.dirname, 'children/trace-message.ts')
+
+/** The files of features, by what a conversation without settings does not use. */
+const FEATURES: Readonly<Record<string, RegExp>> = {
+  webhooks: /^webhooks\//,
+  tasks: /^(conversations\/tasks\/|state\/task-)/,
+  subagents: /^(conversations\/subagents\/|state\/subagent|tools\/task\/)/,
+  'client tools': /^(conversations\/client-tools\/|state\/client-)/,
+  'client hooks': /^conversations\/client-hooks\//,
+  hooks: /^(hooks|conversations\/hooks)\/|^state\/hook/,
+  'MCP servers': /^(mcp\/|conversations\/mcp\.ts|state\/mcp)/,
+  'slash commands': /^(project|conversations\/project)\/|^state\/command-text/,
+  'output schema': /^agent\/output\//,
+  'open requests': /^(conversations\/requests\/|state\/(open-requests|open-permission|held-intents|waits))/,
+}
+
+test('a message runs no function of a feature that its conversation does not use', async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [CHILD])
+  const files: string[] = JSON.parse(stdout)
+  expect(files).toContain('agent/loop.ts')
+  expect(files).toContain('conversations/actor.ts')
+  for (const [feature, path] of Object.entries(FEATURES))
+    expect(
+      files.filter((file) => path.test(file)),
+      feature,
+    ).toEqual([])
+})
