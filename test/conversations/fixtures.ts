@@ -42,6 +42,7 @@ import type { ResourceLimiter } from '../../src/limits/resource-limits.ts'
 import { createResourceLimiter } from '../../src/limits/resource-limits.ts'
 import { BashShells } from '../../src/shell/shells.ts'
 import { readAll } from '../events/fixtures.ts'
+import { expectRulesOnDisk } from '../support/log-rules.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 
 export const MODEL_KEY = 'the-models-own-key-4711'
@@ -250,7 +251,11 @@ export async function setBench({
       for (const each of [manager, ...dropped]) await each.close()
       for (const each of dispatchers) await each.close()
       await firehose.close()
-      await rm(home, { recursive: true, force: true, maxRetries: 3 })
+      try {
+        await expectRulesOnDisk(dataDir)
+      } finally {
+        await rm(home, { recursive: true, force: true, maxRetries: 3 })
+      }
     },
   }
 }

@@ -6,6 +6,7 @@ import type { ServerOptions, TestServer } from './server.ts'
 import { startServer } from './server.ts'
 import { borrowServer } from './shared-server.ts'
 import { subscribe } from './stream.ts'
+import { expectRulesOnDisk } from './log-rules.ts'
 
 export type Stage = AsyncDisposable & {
   readonly server: TestServer
@@ -24,6 +25,7 @@ const MOST_EVENTS = 1000
 export async function setStage(script: Script, options?: ServerOptions | TestServer): Promise<Stage> {
   const model = await startScriptedModel(script)
   const given = options !== undefined && 'call' in options ? options : undefined
+  const created: string[] = []
   const server = given ?? (await (options === undefined ? borrowServer() : startServer(options as ServerOptions)))
   const events: Stage['events'] = async (id, query = '') => {
     const all: unknown[] = []
@@ -44,6 +46,7 @@ export async function setStage(script: Script, options?: ServerOptions | TestSer
       const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: 'scripted-model-key' }
       const { status, body } = await server.call('POST', '/conversations', { llm_config, ...fields })
       if (status !== 201) throw new Error(`create: ${status} ${JSON.stringify(body)}`)
+      created.push(body.id)
       return body.id
     },
     async say(id, text) {
@@ -59,8 +62,13 @@ export async function setStage(script: Script, options?: ServerOptions | TestSer
       return stream.frames.map((frame) => frame.data)
     },
     async [Symbol.asyncDispose]() {
-      if (given === undefined) await server[Symbol.asyncDispose]()
+      // Without the model, no run continues for long.
       await model.close()
+      try {
+        await expectRulesOnDisk(server.dataDir, created)
+      } finally {
+        if (given === undefined) await server[Symbol.asyncDispose]()
+      }
     },
   }
 }
