@@ -15,6 +15,7 @@ import { ConversationTools } from './changing-tools.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientHooks } from './client-hooks/client-hooks.ts'
 import { WaitingHooks } from './client-hooks/waiting-hooks.ts'
+import { EndingRequests } from './ending-requests.ts'
 import { HandedOverCalls } from './client-tools/handed-over-calls.ts'
 import { DeclaredTools } from './client-tools/declared-tools.ts'
 import { ClientSecrets } from './config/client-secrets.ts'
@@ -82,12 +83,13 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a hook could not be called'),
   })
   const mcp = buildMcp(deps, { ...base, ...execution, secrets, redactor })
-  const handedOver = new HandedOverCalls({ ...base, ...deps.clientTools })
+  const ending = new EndingRequests(base)
+  const handedOver = new HandedOverCalls({ ...base, ending, ...deps.clientTools })
   const elicitations = new HeldRequests(base)
   const changing = new ConversationTools(state, { mcp, declared: new DeclaredTools(state, handedOver) })
   const agents = buildAgents(
     deps,
-    { ...base, ...execution, redactor, project, changing, hooks, homes, elicitations },
+    { ...base, ...execution, redactor, project, changing, hooks, homes, elicitations, ending },
     { secrets, actor: () => actor },
   )
   const { toolCalls, createLlm } = agents
@@ -115,7 +117,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       files: buildFiles(deps, base, redact),
       exec: execution,
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
-      ...buildRequests({ ...parts, ...base, ...execution, toolCalls, handedOver, elicitations }),
+      ...buildRequests({ ...parts, ...base, ...execution, toolCalls, ending, elicitations }),
       clientHooks: new ClientHooks({ ...parts, waiting: base.waitingHooks }),
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),

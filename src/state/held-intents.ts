@@ -22,8 +22,8 @@ export type AnswerHeldIntent = {
   keyName?: string | undefined
 }
 
-/** A deadline may have passed. `now` is milliseconds since 1970. */
-export type ExpireIntent = { kind: 'expire'; now: number }
+/** A deadline may have passed. `now` is milliseconds since 1970. The calls of the requests in `ending` close them. */
+export type ExpireIntent = { kind: 'expire'; now: number; ending?: ReadonlySet<string> }
 
 /** The tool that waits, or that the run calls again, writes the result of its call. */
 export function decideAnswerHeld(
@@ -47,8 +47,10 @@ export function decideAnswerHeld(
 }
 
 /** Closes the calls of clients whose deadline has passed; the model reads that none has sent a result. */
-export function decideExpire(state: State, { now }: ExpireIntent): EventDraft[] {
-  const late = clientCallsOf(state).filter(({ deadline }) => deadline !== undefined && Date.parse(deadline) <= now)
+export function decideExpire(state: State, { now, ending }: ExpireIntent): EventDraft[] {
+  const late = clientCallsOf(state)
+    .filter(({ request_id }) => !ending?.has(request_id))
+    .filter(({ deadline }) => deadline !== undefined && Date.parse(deadline) <= now)
   const callers = late.map(({ tool_use_ids: [toolUseId = ''] }) => callerOf(state, toolUseId))
   const closed = late.flatMap((request, at) => {
     const caller = callers[at]

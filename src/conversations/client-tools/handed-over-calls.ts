@@ -15,6 +15,7 @@ import { closing } from '../../state/request-drafts.ts'
 import { callerOf } from '../../state/subagents.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { CallOutcome, ToolContext } from '../../tools/tool.ts'
+import type { EndingRequests } from '../ending-requests.ts'
 import type { LiveState } from '../live-state.ts'
 
 /** How long a call waits inside its run, in milliseconds. */
@@ -23,6 +24,7 @@ const REST_AFTER_MS = 5000
 export type HandedOverDeps = {
   readonly log: Pick<EventLog, 'append' | 'subscribe'>
   readonly state: LiveState
+  readonly ending: Pick<EndingRequests, 'end'>
   /** Instead of `REST_AFTER_MS`. */
   readonly restAfterMs?: number | undefined
 }
@@ -38,7 +40,6 @@ export class HandedOverCalls {
   readonly #restAfterMs: number
   readonly #waiting = new Set<() => void>()
   #isClosing = false
-  #storing: Promise<unknown> = Promise.resolve()
 
   constructor(deps: HandedOverDeps) {
     this.#deps = deps
@@ -52,9 +53,7 @@ export class HandedOverCalls {
       await this.#open(toolUseId, { name, input }, timeout)
     }
     await this.#wait(toolUseId, signal)
-    // A result that is being stored counts: its client learns that it was accepted.
-    await this.#storing
-    return this.#outcome(toolUseId, signal)
+    return await this.#deps.ending.end(() => this.#outcome(toolUseId, signal))
   }
 
   /** True if a client executes the call, or has executed it. */
@@ -68,13 +67,6 @@ export class HandedOverCalls {
     const { current } = this.#deps.state
     const calls = [current, ...current.subagents.map(({ agent }) => agent)].flatMap(({ openCalls }) => openCalls)
     return calls.some((call) => call.name === name && isHandedOver(current, call))
-  }
-
-  /** Runs `store`, which stores a result or that a deadline has passed. Called for one at a time. */
-  async storing(store: () => Promise<unknown>): Promise<void> {
-    const stored = store()
-    this.#storing = stored.catch(() => {})
-    await stored
   }
 
   /** The server stops, or frees memory: the calls rest. */

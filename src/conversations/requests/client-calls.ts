@@ -4,7 +4,7 @@ import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { clientCallsOf } from '../../state/open-requests.ts'
-import type { HandedOverCalls } from '../client-tools/handed-over-calls.ts'
+import type { EndingRequests } from '../ending-requests.ts'
 import type { LiveState } from '../live-state.ts'
 import { findClosed } from './closed-requests.ts'
 import type { HeldActor } from './held-requests.ts'
@@ -13,7 +13,7 @@ import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
 export type ClientCallsDeps = {
   readonly log: EventLog
   readonly state: LiveState
-  readonly handedOver: Pick<HandedOverCalls, 'storing'>
+  readonly ending: EndingRequests
   readonly redact: (text: string) => string
   readonly actor: HeldActor
 }
@@ -29,9 +29,10 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
 
   open() {
     const now = Date.now()
-    return clientCallsOf(this.#deps.state.current).filter(
-      ({ deadline }) => deadline === undefined || Date.parse(deadline) > now,
-    )
+    const { state, ending } = this.#deps
+    return clientCallsOf(state.current)
+      .filter(ending.canBeAnswered)
+      .filter(({ deadline }) => deadline === undefined || Date.parse(deadline) > now)
   }
 
   redact(answer: Answer): Answer {
@@ -40,7 +41,7 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
   }
 
   async answer(requestId: string, { kind, output, is_error }: Answer, keyName: string | undefined): Promise<boolean> {
-    const { handedOver, actor } = this.#deps
+    const { ending, actor } = this.#deps
     return await actor.enqueue(async () => {
       if (!this.open().some(({ request_id }) => request_id === requestId)) return false
       const intent = {
@@ -49,15 +50,17 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
         answer: { kind, answer: { output, is_error } },
         keyName,
       } as const
-      await handedOver.storing(() => actor.apply(intent))
+      await ending.storing(() => actor.apply(intent))
       return true
     })
   }
 
   /** Closes the calls whose deadline has passed. */
   async expire(): Promise<void> {
-    const { handedOver, actor } = this.#deps
-    await actor.enqueue(() => handedOver.storing(() => actor.apply({ kind: 'expire', now: Date.now() })))
+    const { ending, actor } = this.#deps
+    await actor.enqueue(() =>
+      ending.storing(() => actor.apply({ kind: 'expire', now: Date.now(), ending: ending.ids })),
+    )
   }
 
   async compare(requestId: string, { output, is_error }: Answer): Promise<EarlierAnswer> {

@@ -11,6 +11,7 @@ import type { OpenPermission } from '../../state/open-permission.ts'
 import { repeats } from '../../state/open-permission.ts'
 import { permissionRequests } from '../../state/open-requests.ts'
 import type { State } from '../../state/state.ts'
+import type { EndingRequests } from '../ending-requests.ts'
 import type { LiveState } from '../live-state.ts'
 import { findClosed } from './closed-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
@@ -27,6 +28,7 @@ export type PermissionsDeps = {
   readonly log: EventLog
   readonly state: LiveState
   readonly toolCalls: Pick<ToolCalls, 'findFault'>
+  readonly ending: EndingRequests
   readonly redact: (text: string) => string
   readonly actor: PermissionActor
 }
@@ -41,7 +43,7 @@ export class Permissions implements RequestHandler<'permission'> {
   }
 
   open() {
-    return permissionRequests(this.#deps.state.current)
+    return permissionRequests(this.#deps.state.current).filter(this.#deps.ending.canBeAnswered)
   }
 
   /** Ids and hashes are compared, and not stored before they are found: a secret may be a part of one. */
@@ -58,12 +60,12 @@ export class Permissions implements RequestHandler<'permission'> {
 
   /** Decides calls by id and content. The same decision again changes nothing. */
   async answer(requestId: string, { decisions }: Answer, keyName: string | undefined): Promise<boolean> {
-    const { state, actor } = this.#deps
+    const { state, ending, actor } = this.#deps
     return await actor.enqueue(async () => {
       const request = requestsIn(state.current).find(({ id }) => id === requestId)
-      if (!request) return false
+      if (!request || ending.ids.has(requestId)) return false
       for (const { tool_use_id, updated_input } of decisions) this.#checkUpdate(request, tool_use_id, updated_input)
-      await actor.apply({ kind: 'decide', requestId, decisions, keyName })
+      await ending.storing(() => actor.apply({ kind: 'decide', requestId, decisions, keyName }))
       return true
     })
   }

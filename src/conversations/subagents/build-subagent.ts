@@ -18,6 +18,7 @@ import type { AgentParts } from '../agents/agent-context.ts'
 import { waitsForClient } from '../../state/client-result.ts'
 import { inSubagent } from '../../state/drafts.ts'
 import type { AgentView, LiveState } from '../live-state.ts'
+import type { EndingRequests } from '../ending-requests.ts'
 import { tokensIn } from '../../state/run-state.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { rulesOfAgent } from '../../state/subagent-rules.ts'
@@ -35,6 +36,7 @@ export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'rules' | 'shells' |
     readonly project: ConversationProject
     readonly hooks: Feature<ConversationHooks>
     readonly homes: readonly string[]
+    readonly ending: EndingRequests
   }
 
 export function buildSubagent(

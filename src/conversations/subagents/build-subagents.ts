@@ -11,10 +11,11 @@ export function buildSubagents(
   shared: SharedParts,
   { actor, main }: Pick<SubagentsDeps, 'actor' | 'main'>,
 ): Subagents {
-  const { id, log, state, logger } = shared
+  const { id, log, state, ending, logger } = shared
   return new Subagents({
     starts: new SubagentStarts(log),
     state,
+    ending,
     actor,
     main,
     slots: deps.slots,

@@ -14,7 +14,7 @@ export const STAYS_OPEN: CallOutcome = { output: '', staysOpen: true }
 const interrupted = (message: string) => ({ output: message, error: { type: 'interrupted' as const, message } })
 
 const INTERRUPTED = interrupted('The subagent was interrupted.')
-export const INTERRUPTED_EARLY = interrupted('The call was interrupted before the subagent began.')
+const INTERRUPTED_EARLY = interrupted('The call was interrupted before the subagent began.')
 
 export const FAILED_INSIDE: LoopEnd = {
   stopReason: 'error',
@@ -77,8 +77,10 @@ function endEvents(own: State, subagent: Subagent, end: LoopEnd): EventDraft[] {
   return inSubagent([...error, ...left, resultOfSubagent(own, subagent, stopReason, Date.now(), end)], subagent)
 }
 
-/** The outcome of a subagent that was interrupted, with the events of its end. */
-export const interruptedWith = (state: State, subagent: Subagent): CallOutcome => {
+/** The outcome of a call that was interrupted, with the events of the end of its subagent. */
+export function interruptedIn(state: State, toolUseId: string): CallOutcome {
+  const subagent = findSubagent(state, toolUseId)
+  if (!subagent || subagent.isBackground) return INTERRUPTED_EARLY
   const { message } = INTERRUPTED.error
   return { ...INTERRUPTED, events: endOfSubagent(state, subagent, 'cancelled', { message, why: 'interrupted' }) }
 }

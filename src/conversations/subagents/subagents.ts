@@ -14,6 +14,7 @@ import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { TaskAccess, TaskInput } from '../../tools/task/task-access.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
 import { LentPlaces } from '../agents/lent-places.ts'
+import type { EndingRequests } from '../ending-requests.ts'
 import type { LiveState } from '../live-state.ts'
 import type { Subagent } from '../../state/state-shape.ts'
 import { findSubagent, isBlocked, parentOf } from '../../state/subagents.ts'
@@ -25,8 +26,7 @@ import {
   FAILED_INSIDE,
   faultOf,
   inBackground,
-  INTERRUPTED_EARLY,
-  interruptedWith,
+  interruptedIn,
   NOT_IN_BACKGROUND,
   outcomeOf,
   STAYS_OPEN,
@@ -43,6 +43,7 @@ import { WorkingPlaces } from './working-places.ts'
 export type SubagentsDeps = {
   readonly starts: SubagentStarts
   readonly state: LiveState
+  readonly ending: Pick<EndingRequests, 'end'>
   readonly actor: () => SubagentActor
   /** Limits the runs of all conversations that work at the same time. */
   readonly slots: Queue
@@ -274,15 +275,12 @@ export class Subagents {
   }
 
   /** The call stays open for the next run, unless it must end: then its subagent ends, too. */
-  async #leave(toolUseId: string, ending: AbortSignal): Promise<CallOutcome> {
-    if (!ending.aborted) return STAYS_OPEN
+  async #leave(toolUseId: string, signal: AbortSignal): Promise<CallOutcome> {
+    if (!signal.aborted) return STAYS_OPEN
     const run = this.#open.get(toolUseId)
     await run?.parts.toolCalls.interrupt()
     if (run && run.begunCalls().length > 0) return STAYS_OPEN
-    const { current } = this.#deps.state
-    const subagent = findSubagent(current, toolUseId)
-    if (!subagent || subagent.isBackground) return INTERRUPTED_EARLY
-    return interruptedWith(current, subagent)
+    return await this.#deps.ending.end(() => interruptedIn(this.#deps.state.current, toolUseId))
   }
 
   #forget(toolUseId: string): void {

@@ -1,0 +1,41 @@
+/**
+ * Requests that end with their calls, outside the turns of the actor: their `RequestClosed` is being stored. An answer that
+ * comes now is too late; one that is being stored counts.
+ */
+import type { EventDraft } from '../contract/events/event.ts'
+import type { EventLog } from '../events/event-log.ts'
+
+export class EndingRequests {
+  readonly #ids = new Set<string>()
+  #storing: Promise<unknown> = Promise.resolve()
+
+  constructor({ log }: { readonly log: Pick<EventLog, 'subscribe'> }) {
+    log.subscribe({
+      onEvents: (events) => {
+        for (const { event } of events) if (event.type === 'RequestClosed') this.#ids.delete(event.request_id)
+      },
+    })
+  }
+
+  get ids(): ReadonlySet<string> {
+    return this.#ids
+  }
+
+  /** True if it waits and no call is about to close it. */
+  readonly canBeAnswered = ({ request_id }: { readonly request_id: string }): boolean => !this.#ids.has(request_id)
+
+  /** Runs `store`, which stores an answer or that a deadline has passed. Called in turn. */
+  async storing(store: () => Promise<unknown>): Promise<void> {
+    const stored = store()
+    this.#storing = stored.catch(() => {})
+    await stored
+  }
+
+  /** Calls `decide` when the answer that is being stored is in the state. The events that it returns will be stored. */
+  async end<T extends { readonly events?: readonly EventDraft[] }>(decide: () => T): Promise<T> {
+    await this.#storing
+    const outcome = decide()
+    for (const draft of outcome.events ?? []) if (draft.type === 'RequestClosed') this.#ids.add(draft.request_id)
+    return outcome
+  }
+}

@@ -1,0 +1,62 @@
+/** Calls of clients that end while something else happens to them: each has one end, and what was accepted counts. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createTask } from '../../../src/tools/task/task.ts'
+import type { TaskAccess } from '../../../src/tools/task/task-access.ts'
+import type { Conversation } from '../../../src/conversations/conversation.ts'
+import { openOf, untilOpen } from '../../support/answering.ts'
+import type { BenchOptions } from '../fixtures.ts'
+import { call, eventsOf, gate, only, setBench, userText } from '../fixtures.ts'
+import type { Fault } from '../mortal-store.ts'
+import { mortalStore } from '../mortal-store.ts'
+
+const TOOL = { name: 'look_up', description: '', input_schema: { type: 'object' } }
+
+async function setScene(options: BenchOptions, fields: object = {}) {
+  const store = mortalStore()
+  const bench = await setBench({ logs: store, ...options })
+  store.home.directory = join(bench.dataDir, 'sessions')
+  const id = await bench.create({ client_tools: [TOOL], ...fields })
+  const conversation = await bench.manager.open(id)
+  await conversation.post(userText('go', true))
+  return { store, bench, conversation }
+}
+
+const answer = ({ requests }: Conversation, requestId: string) =>
+  requests.answer(requestId, { kind: 'client_tool', output: 'found', is_error: false })
+
+test('a call that a time limit ends takes no answer any more', async () => {
+  const script = [{ calls: [call('look_up')] }, { text: 'Done.' }]
+  const { bench, conversation, store } = await setScene({ script }, { max_seconds_per_run: 1 })
+  await using _ = bench
+  const { request_id } = await untilOpen(conversation, 'client_tool')
+  // The end of the call takes its time on the disk; the client answers then.
+  const ending = Promise.withResolvers<void>()
+  store.fault = (): Fault => (ending.resolve(), 'slow')
+  await ending.promise
+  await expect(answer(conversation, request_id)).rejects.toMatchObject({ code: 'request_closed' })
+  await expect.poll(() => conversation.state.status).toBe('error')
+})
+
+test('a resting call of a subagent that a time limit ends takes no answer any more', async () => {
+  const busy = gate('Busy')
+  const deps = {
+    clientTools: { restAfterMs: 20 },
+    createTools: (names: readonly string[], { subagents }: { subagents: TaskAccess }) =>
+      names.length > 0 ? [busy.tool, createTask(subagents)] : [],
+  }
+  const task = (prompt: string) => call('Task', { description: 'x', prompt, subagent_type: 'general-purpose' })
+  const script: BenchOptions['script'] = ({ text }) => {
+    if (!text.includes('You are a subagent')) return { calls: [task('look it up'), task('be busy')] }
+    return { calls: [text.includes('be busy') ? call('Busy') : call('look_up')] }
+  }
+  const { bench, conversation, store } = await setScene({ script, deps }, { tools: ['Task'], max_seconds_per_run: 1 })
+  await using _ = bench
+  const { request_id } = await untilOpen(conversation, 'client_tool')
+  await busy.entered
+  const ending = Promise.withResolvers<void>()
+  store.fault = (): Fault => (ending.resolve(), 'slow')
+  await ending.promise
+  await expect(answer(conversation, request_id)).rejects.toMatchObject({ code: 'request_closed' })
+  await expect.poll(() => conversation.state.status).toBe('error')
+})
