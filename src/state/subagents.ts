@@ -7,7 +7,7 @@ import { currentTools } from '../contract/earlier-tools.ts'
 import { addCost } from '../contract/message.ts'
 import type { OpenPermission } from './open-permission.ts'
 import { releasedRequest, undecidedCalls } from './open-permission.ts'
-import { waitsForClient } from './client-result.ts'
+import { isHandedOver, waitsForClient } from './client-result.ts'
 import { withoutVerdicts } from './hooked-calls.ts'
 import type { Run } from './run-state.ts'
 import { countUsage } from './run-state.ts'
@@ -27,6 +27,16 @@ export function findSubagent({ subagents }: Pick<State, 'subagents'>, toolUseId:
 /** The subagent whose open call this is; undefined for a call of the main agent. */
 export const callerOf = ({ subagents }: Pick<State, 'subagents'>, toolUseId: string): Subagent | undefined =>
   subagents.find(({ agent }) => agent.openCalls.some((call) => call.toolUseId === toolUseId))
+
+/**
+ * True if a subagent or a client works on the call. The call of a subagent in the background has its result: an open call
+ * with its id is another one.
+ */
+export function isWorkedOn(state: State, toolUseId: string): boolean {
+  const subagent = findSubagent(state, toolUseId)
+  if (subagent && !subagent.isBackground) return true
+  return state.openCalls.some((call) => call.toolUseId === toolUseId && isHandedOver(state, call))
+}
 
 /** Returns the state after an event of a subagent. `fold` folds the events of one agent. */
 export function foldSubagent(state: State, event: Event, fold: Fold): State {

@@ -13,11 +13,9 @@ import { TurnGate } from '../../policy/turn-gate.ts'
 import type { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../live-state.ts'
-import type { State } from '../../state/state.ts'
 import { openAnswer } from '../../state/answered.ts'
-import { isHandedOver } from '../../state/client-result.ts'
 import { gatedCalls } from '../../state/state.ts'
-import { findSubagent } from '../../state/subagents.ts'
+import { isWorkedOn } from '../../state/subagents.ts'
 import { compactionOf } from './compaction-of.ts'
 
 /** `state` is that of the agent, and `emit` and `publish` mark its events as such. */
@@ -77,16 +75,6 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     limits: () => limitsOf(state),
     spent,
   }
-}
-
-/**
- * By a subagent, or by a client. The call of a subagent in the background has its result: an open call with its id is
- * another one.
- */
-function isWorkedOn(state: State, toolUseId: string): boolean {
-  const subagent = findSubagent(state, toolUseId)
-  if (subagent && !subagent.isBackground) return true
-  return state.openCalls.some((call) => call.toolUseId === toolUseId && isHandedOver(state, call))
 }
 
 function limitsOf({ current: { run, settings } }: Pick<LiveState, 'current'>): RunLimits {

@@ -10,6 +10,7 @@ import type { ShownCall } from '../../hooks/claude-tools.ts'
 import { showCall } from '../../hooks/claude-tools.ts'
 import type { HookRun } from '../../hooks/run-hooks.ts'
 import { failedRun } from '../../hooks/run-hooks.ts'
+import { isWorkedOn } from '../../state/subagents.ts'
 import type { AgentView } from '../live-state.ts'
 import type { AgentHookCaller } from './hook-caller.ts'
 
@@ -45,7 +46,8 @@ export class ToolHooks implements CallHooks {
     const { caller, state, emit, toolCalls } = this.#deps
     this.#askedAt = state.current.hooksAt
     const calls = caller.has('PreToolUse') ? state.current.openCalls : []
-    const isNew = ({ toolUseId, hook }: ToolCall) => !hook && !toolCalls().hasBegun(toolUseId)
+    const isNew = ({ toolUseId, hook }: ToolCall) =>
+      !hook && !toolCalls().hasBegun(toolUseId) && !isWorkedOn(state.current, toolUseId)
     const called = await Promise.all(calls.filter(isNew).map((call) => this.#callAbout('PreToolUse', call, {}, signal)))
     // What former hooks said about the calls does not count any more.
     if (!this.areCurrent()) return await this.beforeCalls(signal)

@@ -25,6 +25,20 @@ async function setScene(options: BenchOptions, fields: object = {}) {
 const answer = ({ requests }: Conversation, requestId: string) =>
   requests.answer(requestId, { kind: 'client_tool', output: 'found', is_error: false })
 
+test('hooks that come while a call rests are not asked about it', async () => {
+  const script = [{ calls: [call('look_up', { n: 1 })] }, { text: 'Done.' }]
+  const { bench, conversation } = await setScene({ script, deps: { clientTools: { restAfterMs: 20 } } })
+  await using _ = bench
+  const { request_id } = await untilOpen(conversation, 'client_tool')
+  await expect.poll(() => conversation.state.status).toBe('waiting_for_client')
+  await conversation.clientHooks.register('policy', { hooks: { PreToolUse: [{ hooks: [{ id: 'guard' }] }] } })
+  await answer(conversation, request_id)
+  await expect.poll(() => conversation.state.status === 'idle' || openOf(conversation, 'hook').length > 0).toBe(true)
+  expect(openOf(conversation, 'hook')).toEqual([])
+  const [result] = only(await eventsOf(conversation), 'ToolResult')
+  expect(result).toMatchObject({ output: 'found', is_error: false })
+})
+
 test('a call that a time limit ends takes no answer any more', async () => {
   const script = [{ calls: [call('look_up')] }, { text: 'Done.' }]
   const { bench, conversation, store } = await setScene({ script }, { max_seconds_per_run: 1 })
