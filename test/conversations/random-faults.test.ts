@@ -139,7 +139,9 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
   // From here on nobody asks for anything: what is stuck now is stuck for ever.
   const look = async (id: string): Promise<Outcome> => {
     await using log = await createJsonlStore(store.home).view(id)
-    return { events: (await readAll(log)).map((stored) => stored.event), seen: reader.seen.get(id)!, asked }
+    const events = (await readAll(log)).map((stored) => stored.event)
+    // A call that a pause left running may end at any time.
+    return { events, seen: reader.seen.get(id)!.slice(0, events.length), asked }
   }
   for (const id of left)
     await expect.poll(async () => whatIsLeft(stateOf((await look(id)).events)), { interval: 10 }).toEqual([])
