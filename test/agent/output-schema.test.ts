@@ -93,11 +93,11 @@ describe('a schema', () => {
     ],
   ])('whose check would take forever is given up: %s', async (_what, schema, text) => {
     // An unbounded check would take years.
-    const answer = validateOutput(schema, text)
+    const answer = new SchemaThread({ cpuMs: 50 }).ask({ schema, text })
     // A blocked event loop would have had a few turns before the answer.
     for (let turn = 0; turn < 100; turn++)
       expect(await Promise.race([answer, nextTurn('not yet')]), `in turn ${turn}`).toBe('not yet')
-    expect(await answer).toEqual({ fault: expect.stringContaining('takes too long') })
+    expect(await answer).toEqual({ fault: 'takes too long' })
   })
 })
 

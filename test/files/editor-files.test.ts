@@ -195,7 +195,7 @@ describe('a file is replaced', () => {
   })
 
   test('atomic for a reader: it sees the old one or the new one, never a part', async () => {
-    const size = 512 * 1024
+    const size = 128 * 1024
     const { path, files } = await withFile('a'.repeat(size))
     const done = new AbortController()
     const seen = new Set<string>()

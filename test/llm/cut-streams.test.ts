@@ -4,6 +4,7 @@ import type { LlmAnswer } from '../../src/llm/llm.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, chatWith, delta, event, shownText, toolCalls } from './asking.ts'
 import { cutEverywhere } from './cutting.ts'
+import { anyText } from '../support/any-text.ts'
 import { effort, IS_SOAK } from '../support/patience.ts'
 
 /** Bytes from one cut to the next: some cuts are inside a character of four bytes. */
@@ -108,7 +109,7 @@ const fragment = fc.record(
   { requiredKeys: [] },
 )
 const odd = fc.oneof(
-  fc.record({ content: fc.oneof(fc.string({ unit: 'binary' }), fc.constant(null), fc.jsonValue()) }),
+  fc.record({ content: fc.oneof(anyText(), fc.constant(null), fc.jsonValue()) }),
   fc.record({ tool_calls: fc.oneof(fc.array(fragment, { maxLength: 3 }), fc.jsonValue()) }),
   fc.jsonValue(),
 )

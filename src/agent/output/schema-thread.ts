@@ -35,6 +35,7 @@ const LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
 export class SchemaThread {
   readonly #idleMs: number
+  readonly #cpuMs: number
   /** One question at a time: what ends the thread is then the fault of that question. */
   readonly #turns = new Queue({ limit: 1 })
   #worker: Worker | undefined
@@ -42,8 +43,9 @@ export class SchemaThread {
   /** The answer to the present question. */
   #answered = Promise.withResolvers<SchemaAnswer>()
 
-  constructor({ idleMs = IDLE_MS }: { readonly idleMs?: number } = {}) {
+  constructor({ idleMs = IDLE_MS, cpuMs = CPU_MS }: { readonly idleMs?: number; readonly cpuMs?: number } = {}) {
     this.#idleMs = idleMs
+    this.#cpuMs = cpuMs
   }
 
   get isRunning(): boolean {
@@ -106,7 +108,7 @@ export class SchemaThread {
       const usage = await worker.cpuUsage().catch(() => undefined)
       const used = usage && (usage.user + usage.system) / 1000
       usedBefore ??= used
-      const isOver = (used ?? 0) - (usedBefore ?? 0) > CPU_MS || performance.now() - startedAt > ANSWER_MS
+      const isOver = (used ?? 0) - (usedBefore ?? 0) > this.#cpuMs || performance.now() - startedAt > ANSWER_MS
       if (isOver && this.#worker === worker) this.#end(new TooLong())
     }
   }

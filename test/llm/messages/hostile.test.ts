@@ -5,6 +5,7 @@ import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import { inOrder } from '../../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith } from '../asking.ts'
+import { anyText } from '../../support/any-text.ts'
 import { effort } from '../../support/patience.ts'
 
 const config = { provider: 'anthropic' } as const
@@ -176,8 +177,8 @@ const odd = fc.oneof(
       delta: fc.record(
         {
           type: fc.constantFrom('text_delta', 'thinking_delta', 'signature_delta', 'input_json_delta', null),
-          text: fc.string({ unit: 'binary' }),
-          thinking: fc.string({ unit: 'binary' }),
+          text: anyText(),
+          thinking: anyText(),
           signature: fc.jsonValue(),
           partial_json: fc.constantFrom('{', '}', '{"a":1}', null),
         },

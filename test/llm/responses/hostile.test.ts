@@ -5,6 +5,7 @@ import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import { inOrder } from '../../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith } from '../asking.ts'
+import { anyText } from '../../support/any-text.ts'
 import { effort } from '../../support/patience.ts'
 
 const config = { provider: 'openai_responses' } as const
@@ -140,7 +141,7 @@ const odd = fc.oneof(
     ),
     output_index: index,
     summary_index: index,
-    delta: fc.oneof(fc.string({ unit: 'binary' }), fc.jsonValue()),
+    delta: fc.oneof(anyText(), fc.jsonValue()),
   }),
   fc.record({ type: fc.constantFrom('response.created', 'response.x', 'x'), response: fc.jsonValue() }),
   fc.jsonValue(),

@@ -33,16 +33,45 @@ export class RealBash implements Disposable {
     this.#before = this.#look()
   }
 
-  harmOf(line: string, mayChange: (path: string) => boolean): string | undefined {
-    fs.writeFileSync(join(this.#root, 'script'), line)
-    const start = `ulimit -t 2 -f 4096; shopt -s expand_aliases; cd ${this.workdir}; . ${join(this.#root, 'script')}`
+  /** What the first harmful one of the lines does. One bash runs them all, which takes a fifth of the time of one for each. */
+  harmOfAny(lines: readonly string[], mayChange: (path: string) => boolean): string | undefined {
+    if (lines.length === 0) return undefined
+    const { harm, wasKilled } = this.#run(lines, mayChange)
+    // The lines after the one that was killed have not run. And only alone a line shows that the harm is its own.
+    if (lines.length === 1 || (harm === undefined && !wasKilled)) return harm
+    for (const line of lines) {
+      const own = this.#run([line], mayChange).harm
+      if (own !== undefined) return `${JSON.stringify(line)}: ${own}`
+    }
+    return harm
+  }
+
+  harmOf = (line: string, mayChange: (path: string) => boolean): string | undefined => this.#run([line], mayChange).harm
+
+  #run(lines: readonly string[], mayChange: (path: string) => boolean) {
+    const scripts = lines.map((_, at) => join(this.#root, `script-${at}`))
+    for (const [at, line] of lines.entries()) fs.writeFileSync(scripts[at]!, line)
+    const [own, ...others] = scripts.toReversed()
+    const before = others.toReversed().map((script) => `(. ${script})`)
+    const runs = [...before, `. ${own}`].join('\n')
+    const start = `ulimit -t 2 -f 4096; shopt -s expand_aliases; cd ${this.workdir}\n${runs}`
     // It ends also the programs that bash waits for: `fold <(…)` can wait for itself.
-    const { stdout, stderr } = spawnSync('timeout', ['-s', 'KILL', '3', 'bash', '--noprofile', '--norc', '-c', start], {
-      env: { PATH: this.#bin, HOME: this.home, OLDPWD: this.workdir, LC_ALL: 'C.UTF-8', empty: '' },
-      input: '',
-    })
+    const { stdout, stderr, signal, status } = spawnSync(
+      'timeout',
+      ['-s', 'KILL', '3', 'bash', '--noprofile', '--norc', '-c', start],
+      {
+        env: { PATH: this.#bin, HOME: this.home, OLDPWD: this.workdir, LC_ALL: 'C.UTF-8', empty: '' },
+        input: '',
+      },
+    )
+    for (const script of scripts) fs.rmSync(script)
+    const harm = this.#harmIn(`${String(stdout)}${String(stderr)}`, mayChange)
+    return { harm, wasKilled: signal !== null || status === 137 }
+  }
+
+  #harmIn(output: string, mayChange: (path: string) => boolean): string | undefined {
     const harms = fs.existsSync(this.#ran) ? [`it ran ${fs.readFileSync(this.#ran, 'utf8')}`] : []
-    if (`${String(stdout)}${String(stderr)}`.includes(CANARY)) harms.push('it showed what is outside')
+    if (output.includes(CANARY)) harms.push('it showed what is outside')
     const after = this.#look()
     const changed = [...new Set([...after.keys(), ...this.#before.keys()])].filter(
       (path) => after.get(path) !== this.#before.get(path),
