@@ -1,7 +1,7 @@
 /** Decides when a failed request is retried: exponential backoff with jitter, and the provider's `Retry-After`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorType } from '../contract/events/status.ts'
-import { isCount, retryAfterMs } from '../lib/retry-after.ts'
+import { backoffMs, isCount, retryAfterMs } from '../lib/retry-wait.ts'
 import { timerMs } from '../lib/bounded-wait.ts'
 
 /** First wait in milliseconds; it doubles each time. */
@@ -26,9 +26,8 @@ export type RetryWait = {
 
 export function retryWaitMs({ attempt, type, headers, baseMs }: RetryWait): number {
   const asked = headers && askedWaitMs(headers)
-  const backoff = baseMs * 2 ** attempt * (type === 'rate_limit' ? RATE_LIMIT_FACTOR : 1)
-  // Half of the wait is random, so that runs which failed together do not retry together.
-  const own = backoff * (0.5 + Math.random() / 2)
+  const firstMs = baseMs * (type === 'rate_limit' ? RATE_LIMIT_FACTOR : 1)
+  const own = backoffMs(attempt + 1, { firstMs, jitterFrom: 0.5 })
   // Zero, and a time that has passed here, would use up all retries at once.
   return Math.min(asked || own, MAX_WAIT_MS)
 }

@@ -18,11 +18,11 @@ import type { OfferedTools } from './tools/offered-tools.ts'
 import { inFormerOrder, offerTools } from './tools/offered-tools.ts'
 import type { TransportDeps } from './transports/open-transport.ts'
 import { openTransport } from './transports/open-transport.ts'
+import { backoffMs } from '../lib/retry-wait.ts'
 import { timerMs } from '../lib/bounded-wait.ts'
 
 /** Doubled with each attempt, in milliseconds. */
-const FIRST_WAIT_MS = 1000
-const MAX_WAIT_MS = 5 * 60_000
+const BACKOFF = { firstMs: 1000, longestMs: 5 * 60_000 }
 /** Then it is tried again with the next run only. */
 const MAX_ATTEMPTS = 10
 /** A connection that lasted this long starts the count from the beginning. */
@@ -174,8 +174,7 @@ export class McpConnection {
       this.#firstTried.resolve()
       await this.#end()
       if (signal.aborted || this.#attempts >= MAX_ATTEMPTS) break
-      const ms =
-        wasConnected && this.#attempts === 1 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (this.#attempts - 1), MAX_WAIT_MS)
+      const ms = wasConnected && this.#attempts === 1 ? 0 : backoffMs(this.#attempts, BACKOFF)
       await delay(timerMs(ms), undefined, { signal, ref: false }).catch(() => {}) // the loop sees the signal
     }
     // A later run tries again.

@@ -1,24 +1,24 @@
 /** Retries writes after a failure, with exponential backoff. */
+import type { Backoff } from '../lib/retry-wait.ts'
+import { backoffMs } from '../lib/retry-wait.ts'
 import { timerMs } from '../lib/bounded-wait.ts'
 
-export type RetryTiming = { readonly firstWaitMs: number; readonly longestWaitMs: number }
-
-const TIMING: RetryTiming = { firstWaitMs: 100, longestWaitMs: 10_000 }
+/** With jitter: a disk that was full has failed many conversations at the same moment. */
+const BACKOFF: Backoff = { firstMs: 100, longestMs: 10_000, jitterFrom: 0.75 }
 
 export class Retrier {
   readonly #work: () => Promise<unknown>
-  readonly #timing: RetryTiming
-  #waitMs: number
+  readonly #backoff: Backoff
+  #failures = 0
   #timer: NodeJS.Timeout | undefined
   #isTrying = false
   #isWanted = false
   #isStopped = false
 
   /** Retries `work` after it rejects, or if `later` was called while it ran. `work` reports its own errors. */
-  constructor(work: () => Promise<unknown>, timing: RetryTiming = TIMING) {
+  constructor(work: () => Promise<unknown>, backoff: Backoff = BACKOFF) {
     this.#work = work
-    this.#timing = timing
-    this.#waitMs = timing.firstWaitMs
+    this.#backoff = backoff
   }
 
   /** Resolves after the first attempt. */
@@ -27,7 +27,7 @@ export class Retrier {
     this.#isWanted = false
     await this.#work().catch(() => (this.#isWanted = true))
     this.#isTrying = false
-    this.#waitMs = this.#isWanted ? Math.min(2 * this.#waitMs, this.#timing.longestWaitMs) : this.#timing.firstWaitMs
+    this.#failures = this.#isWanted ? this.#failures + 1 : 0
     if (this.#isWanted) this.later()
   }
 
@@ -35,8 +35,7 @@ export class Retrier {
   later(): void {
     this.#isWanted = true
     if (this.#isTrying || this.#timer || this.#isStopped) return
-    // Add jitter: a disk that was full has failed many conversations at the same moment.
-    const waitMs = this.#waitMs * (0.75 + Math.random() / 2)
+    const waitMs = backoffMs(this.#failures + 1, this.#backoff)
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       void this.now()

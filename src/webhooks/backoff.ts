@@ -1,5 +1,6 @@
 /** Decides what follows from a failed attempt: the time of the next attempt, or that there is none. Pure. */
 import { z } from 'zod'
+import { backoffMs } from '../lib/retry-wait.ts'
 
 /** Kept from the first failure after a success. The backoff belongs to the callback, independent of the event. */
 export const Failing = z.object({
@@ -89,6 +90,5 @@ function waitMs(
   random: () => number,
 ): number {
   if (askedMs !== undefined) return Math.min(Math.max(askedMs, firstWaitMs), longestAskedMs)
-  // Half of the wait is random, so that callbacks which failed together do not retry together.
-  return Math.min(firstWaitMs * 2 ** attempts, longestWaitMs) * (0.5 + random() / 2)
+  return backoffMs(attempts + 1, { firstMs: firstWaitMs, longestMs: longestWaitMs, jitterFrom: 0.5 }, random)
 }

@@ -3,7 +3,7 @@
  * counters.
  */
 import { Queue } from '../lib/queue.ts'
-import { retryAfterMs } from '../lib/retry-after.ts'
+import { retryAfterMs } from '../lib/retry-wait.ts'
 import { withinTime } from '../lib/bounded-wait.ts'
 import { AddressRefused } from '../security/guarded-connector.ts'
 import type { SafeFetch } from '../security/safe-fetch.ts'

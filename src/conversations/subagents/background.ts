@@ -3,6 +3,8 @@
  * for a decision, or is stopped.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { timerMs } from '../../lib/bounded-wait.ts'
+import { backoffMs } from '../../lib/retry-wait.ts'
 import type { Queue } from '../../lib/queue.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
 import type { LiveState } from '../live-state.ts'
@@ -24,8 +26,7 @@ export type BackgroundDeps = {
   readonly onError: (error: unknown) => void
 }
 
-const FIRST_WAIT_MS = 100
-const LONGEST_WAIT_MS = 10_000
+const BACKOFF = { firstMs: 100, longestMs: 10_000 }
 
 type Work = { readonly abort: AbortController; readonly within: WorkOf; readonly done: Promise<void> }
 
@@ -90,7 +91,7 @@ export class BackgroundSubagents {
     let outcome: CallOutcome | undefined
     // The events that begin it are acted on first.
     await Promise.resolve()
-    for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
+    for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         const subagent = findSubagent(state.current, toolUseId)
         if (!subagent) return
@@ -99,7 +100,7 @@ export class BackgroundSubagents {
       } catch (error) {
         if (signal.aborted) return
         onError(error)
-        await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {}) // it was stopped
+        await sleep(timerMs(backoffMs(attempt, BACKOFF)), undefined, { signal, ref: false }).catch(() => {}) // it was stopped
       }
     }
   }

@@ -11,6 +11,7 @@ import type {
   TransportSendOptions,
 } from '@modelcontextprotocol/client'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
+import { backoffMs } from '../../lib/retry-wait.ts'
 import { settlesWithin, timerMs } from '../../lib/bounded-wait.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Sdk } from '../load-sdk.ts'
@@ -23,8 +24,7 @@ export const CUT_OFF = -32_077
 
 /** Streams that a server ends are opened again: so many at its own pace, and then after twice the time each. */
 const FREE_REOPENINGS = 5
-const FIRST_REOPENING_MS = 250
-const MAX_REOPENING_MS = 60_000
+const REOPENINGS = { firstMs: 250, longestMs: 60_000 }
 /** For the last request, which ends the session. */
 const GOODBYE_MS = 500
 
@@ -197,8 +197,8 @@ function createReopenings() {
     const now = performance.now()
     if (now - at > STABLE_MS) count = 0
     at = now
-    const most = FIRST_REOPENING_MS * 2 ** Math.max(0, ++count - FREE_REOPENINGS)
-    const ms = Math.max(asked, count > FREE_REOPENINGS ? Math.min(most, MAX_REOPENING_MS) : 0)
+    const limited = ++count - FREE_REOPENINGS
+    const ms = Math.max(asked, limited > 0 ? backoffMs(limited + 1, REOPENINGS) : 0)
     const timer = setTimeout(reopen, timerMs(ms))
     timer.unref()
     return () => clearTimeout(timer)

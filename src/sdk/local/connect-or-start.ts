@@ -9,6 +9,7 @@ import { readLocalRecord } from '../../access/local-record.ts'
 import { hideFiles } from '../../access/hidden-files.ts'
 import type { StartOptions } from '../../app.ts'
 import { secretFilePaths } from '../../config/environment.ts'
+import { backoffMs } from '../../lib/retry-wait.ts'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import type { LocalFetch } from './local-fetch.ts'
 import { createLocalFetch } from './local-fetch.ts'
@@ -38,7 +39,7 @@ export type ConnectOptions = Pick<StartOptions, 'callbackHooksOf'> & {
 const PATIENCE_MS = 10_000
 const RETRY_MS = 100
 /** An attempt to start begins much of the server before it finds that another one has the directory. */
-const MAX_RETRY_MS = 1600
+const STARTS = { firstMs: RETRY_MS, longestMs: 1600 }
 /** How long a server may take to say whether it is ready. */
 const ANSWER_MS = 10_000
 
@@ -51,13 +52,12 @@ export async function connectOrStart(
   // From the first attempt on: to load the server takes time, too.
   let deadline: number | undefined
   let nextStart = 0
-  for (let retryMs = RETRY_MS; ;) {
+  for (let starts = 0; ;) {
     signal?.throwIfAborted()
     let found = await connect(dataDir, { signal })
     if (!found && performance.now() >= nextStart) {
       found = await start(dataDir, { signal, ...options })
-      nextStart = performance.now() + retryMs
-      retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)
+      nextStart = performance.now() + backoffMs(++starts, STARTS)
     }
     if (found && found !== 'not ready') return found
     // It is alive.
