@@ -19,7 +19,7 @@ const answer = (more: Partial<LlmAnswer>): LlmAnswer => ({
   ...more,
 })
 
-/** A model that says this, then ends as told. */
+/** A model that streams these deltas, then returns the answer or throws the error. */
 function model(deltas: LlmDelta[], end: LlmAnswer | Error): Llm {
   return {
     model: 'm',

@@ -46,7 +46,7 @@ test('makes a conversation, lets the agent work, reads what happened, and ends i
   )
 })
 
-/** The union of events is told apart by `type`. */
+/** The field `type` distinguishes the events of the union. */
 function tell(event: Event): string {
   switch (event.type) {
     case 'ToolUse':

@@ -30,7 +30,7 @@ test('a run parses only events that are sent to the model', async () => {
     },
   })
   const again = await bench.manager.open(conversation.id)
-  await expect(eventsOf(again), 'whoever reads that event is told').rejects.toMatchObject({
+  await expect(eventsOf(again), 'a reader of that event gets an error').rejects.toMatchObject({
     code: 'conversation_damaged',
   })
   expect(await say(again)).toMatchObject({ stop_reason: 'completed' })

@@ -184,7 +184,7 @@ describe('a schema', () => {
     })
   })
 
-  test('refers to its format, and a union is told apart by `type`', () => {
+  test('refers to its format, and the members of a union are distinguished by `type`', () => {
     const known: Record<string, Json> = { A: { properties: { type: { const: 'A' } } } }
     const id = { type: 'string', format: 'uuid', pattern: '^x$', description: 'Whose.' }
     expect(shareFormats({ id }, known)).toEqual({ id: { $ref: '#/components/schemas/Uuid', description: 'Whose.' } })

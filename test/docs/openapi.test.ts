@@ -137,7 +137,7 @@ test('the main requests and responses have examples that match their schemas', (
   }
 })
 
-test('a stream is described as the data of its frames, told apart by type', () => {
+test('a stream is described as the data of its frames, distinguished by type', () => {
   const stream = document.paths['/conversations/{id}/events/stream']!['get']!
   expect(stream.responses['200']?.content).toEqual({
     'text/event-stream': { schema: { $ref: '#/components/schemas/StreamEvent' } },

@@ -80,7 +80,7 @@ export async function sharedLog(): Promise<SharedLog> {
   return { log, errors, id, directory: directory.path, [Symbol.asyncDispose]: dispose }
 }
 
-/** The same log, but whose appends are told late: durable and readable `ms` before the promise says so. */
+/** The same log, but its appends are reported late: durable and readable `ms` before the promise says so. */
 export function toldLate(stored: StoredLog, ms: (call: number) => number): StoredLog {
   let calls = 0
   return {

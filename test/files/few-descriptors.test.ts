@@ -1,4 +1,4 @@
-/** What clients and agents are told of files while descriptors are short: everything, or that it is not possible now. */
+/** What clients and agents learn about files while descriptors are short: everything, or that it is not possible now. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
@@ -30,9 +30,9 @@ const WORK: readonly [string, (jail: Jail) => Promise<unknown>][] = [
   ],
 ]
 
-type Attempt = { readonly told: unknown; readonly operations: number }
+type Attempt = { readonly answer: unknown; readonly operations: number }
 
-/** What is told if the operation with this number finds no descriptor. The jail closes all that it has opened. */
+/** What is reported if the operation with this number finds no descriptor. The jail closes all that it has opened. */
 async function attempt(workdir: string, work: (jail: Jail) => Promise<unknown>, failing: number): Promise<Attempt> {
   let operations = 0
   const io = async <T>(operation: () => Promise<T>): Promise<T> => {
@@ -41,9 +41,9 @@ async function attempt(workdir: string, work: (jail: Jail) => Promise<unknown>, 
   }
   try {
     await using jail = await openJail({ workdir, rules: { forbidden: [] }, io, signal })
-    return { told: await work(jail), operations }
+    return { answer: await work(jail), operations }
   } catch (error) {
-    return { told: codeOf(error), operations }
+    return { answer: codeOf(error), operations }
   }
 }
 
@@ -53,7 +53,7 @@ test.each(WORK)('%s is complete, or fails: whatever lacks a descriptor is not le
   for (const path of ['top', 'one/middle', 'one/two/deep']) await writeFile(bench.inside(path), 'needle\n')
   const whole = await attempt(bench.workdir, work, Infinity)
   for (let failing = 0; failing < whole.operations; failing++) {
-    const { told } = await attempt(bench.workdir, work, failing)
-    expect(['EMFILE', whole.told], `operation ${failing}`).toContainEqual(told)
+    const { answer } = await attempt(bench.workdir, work, failing)
+    expect(['EMFILE', whole.answer], `operation ${failing}`).toContainEqual(answer)
   }
 })

@@ -1,4 +1,4 @@
-/** What browsers are told: which pages may call, and what an answer may do in them. */
+/** The headers for browsers: which pages may call, and what an answer may do in them. */
 import { describe, expect, test } from 'vitest'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { KEY, expectProblem, setHttp } from './fixtures.ts'

@@ -1,4 +1,4 @@
-/** The routes of callbacks: what is accepted, what is told, what never comes out. */
+/** The routes of callbacks: what they accept, what they return, and what they never return. */
 import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

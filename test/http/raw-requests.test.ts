@@ -1,4 +1,4 @@
-/** Requests that are wrong before they are requests, or end before they are whole: each gets one answer, as all errors are told. */
+/** Requests that are wrong before they are requests, or end before they are whole: each gets one answer, in the common format of errors. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'

@@ -1,4 +1,4 @@
-/** The routes of secrets: what goes in, what never comes out, what is told of it. */
+/** The routes of secrets: what they accept, what they never return, and which events they write. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

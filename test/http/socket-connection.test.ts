@@ -105,7 +105,7 @@ describe('a connection', () => {
     }
     await using shared = await sharedLog()
     const { client, got, sending } = await openFeed(shared.log)
-    await shared.log.append([message('kept back'), toolResult('told'), message('kept back')])
+    await shared.log.append([message('kept back'), toolResult('sent'), message('kept back')])
     await expect.poll(() => got.at(-1)).toEqual({ type: 'reached', after_seq: 3 })
     // Another reader, which came later, has some heartbeats meanwhile.
     await using others = await sharedLog()

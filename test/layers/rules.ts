@@ -131,7 +131,7 @@ const unitOf = (path: string): string => path.split('/')[0]!
 
 const levelOf = (path: string): number => LEVELS.findIndex((level) => level.includes(unitOf(path)))
 
-/** Each circle once, told from its first file on. */
+/** Returns each cycle once, beginning with its first file. */
 export function cyclesIn(files: readonly SourceFile[]): string[] {
   const byPath = new Map(files.map((file) => [file.path, file]))
   const done = new Set<string>()

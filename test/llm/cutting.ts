@@ -13,7 +13,7 @@ export type CutOptions = {
   readonly config?: LlmConfig
 }
 
-/** A dozen cuts at a time; the script is told by the system prompt where to cut. */
+/** A dozen cuts at a time; the system prompt says where the script cuts. */
 export async function cutEverywhere(
   bytes: Buffer,
   { how, headers, step = 1, config }: CutOptions,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { eventually, isWalled, openShells, processesOf, runIn } from './shell-fixture.ts'
 
-/** Behind a wall it is told as shells tell it. */
+/** In a sandbox it is reported as shells report it: by its exit code. */
 const KILLED = /SIGKILL|exit code 137/
 
 describe('what a command changes stays for the next', () => {

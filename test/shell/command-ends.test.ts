@@ -4,7 +4,7 @@ import { mapBounded } from '../../src/lib/map-bounded.ts'
 import { REPORT, STATE, STATE_END } from '../../src/shell/bash-report.ts'
 import { openShells, processesOf, runIn } from './shell-fixture.ts'
 
-/** What the server's own lines call, and what else a shell needs to be told to stop. */
+/** What the server's own lines call, and what else a command needs to stop a shell. */
 const NAMES = `
   builtin command unset eval exec export set shopt local declare alias printf kill cd trap enable
   return source . : [ test read typeset readonly exit
@@ -41,7 +41,7 @@ describe('a function with the name of something that the server calls', () => {
       expect(first.note, name).toMatch(/was restarted, with its/)
       const ended = { timedOut: true, exitCode: 130 }
       expect(await runIn(next, '/bin/sleep 20', { timeout: 0.2 }), name).toMatchObject(ended)
-      // Of this name there is no function any more: else nothing could be told of the shell.
+      // Of this name there is no function any more: the shell could report nothing with it.
       const kept = name === 'builtin' ? '' : 'shadowed\n'
       expect((await runIn(next, `${name} 2>/dev/null`)).stdout, name).toBe(kept)
     })

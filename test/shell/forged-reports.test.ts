@@ -14,7 +14,7 @@ const DEFINE_FORGE = `forge() {
   for fd in /proc/self/fd/*; do { printf '${FORGED}' >&"\${fd##*/}"; } 2>/dev/null; done
 }
 `
-/** A program, to its own descriptors and to those of the shell that it is told. */
+/** A program writes to its own descriptors and to those of the shell whose process id it receives. */
 const PROGRAM = `cat >forge <<'PROGRAM'
 for fd in /proc/self/fd/* /proc/$PPID/fd/* /proc/$1/fd/*; do printf '${FORGED}' >"$fd"; done 2>/dev/null
 PROGRAM

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { shareNext } from '../../src/storage/files/shared-calls.ts'
 
-/** Work that ends when it is told to, with the number of times that it began. */
+/** Work that ends when the test lets it, with the number of times that it began. */
 function setWork() {
   const begun: PromiseWithResolvers<void>[] = []
   const work = () => {

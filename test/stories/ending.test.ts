@@ -81,7 +81,7 @@ describe('a command that ignores every signal, in a shell that lies', () => {
   })
 })
 
-/** Where devices can be had; anywhere else the kernel ends what it is told to. */
+/** The test needs a device that can be frozen: the kernel ends every other process that gets SIGKILL. */
 const execute = promisify(execFile)
 const canFreeze =
   process.getuid?.() === 0 &&

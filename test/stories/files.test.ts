@@ -55,7 +55,7 @@ test('what a user uploads the agent finds, and what the agent makes a user downl
   const events = await stage.events(id)
   const update = events.find((event) => event.type === 'FileUpdate')
   expect(update).toMatchObject({ source: 'user', path: 'names/list.txt', action: 'upload', size: 4 })
-  expect(JSON.stringify(stage.model.requests), 'the model is not told').not.toContain('upload')
+  expect(JSON.stringify(stage.model.requests), 'the model receives nothing about it').not.toContain('upload')
 })
 
 test('an upload with a key is made once, also when the server was killed in between', async () => {

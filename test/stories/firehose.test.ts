@@ -31,7 +31,7 @@ function follow(connectAfter: (cursor: string) => Promise<Connection>): Follower
       await (connection?.ended ?? takeTime(RETRY_MS))
     }
   })()
-  following.catch(() => {}) // told by `stop`
+  following.catch(() => {}) // `stop` reports it
   return {
     seen,
     async stop() {

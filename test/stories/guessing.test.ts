@@ -18,7 +18,7 @@ const LLM_KEY = random('sk-')
 const HEADER = random('hdr-')
 const OWN = random('ghp_')
 
-/** So much of each is printed: what was held back of it, while any other text was shown, told the next character. */
+/** A command prints so many characters of each. If only the right ones were held back, this would show that they are right. */
 const GUESS_LENGTH = 15
 const SERVER_KEYS = { KEY, SECRET_KEY, DEFAULT_LLM_KEY, LLM_KEY, HEADER }
 const GUESSES = [...Object.values(SERVER_KEYS), random('other-'), random('')].map((key) => key.slice(0, GUESS_LENGTH))

@@ -24,13 +24,13 @@ const LONGEST_RUN_MS = 400
 /** A conversation that is longer is run to its end, checked, and replaced by a new one. */
 const ENOUGH_EVENTS = 500
 
-/** Every command is another one, as no two requests of a conversation are alike: one that ran twice can be told. */
+/** Every command is another one, as no two requests of a conversation are alike: one that ran twice is recognised. */
 const SCRIPT: Script = ({ body }) => {
   const { messages } = body
   const last = messages.findLastIndex(({ role }) => role === 'user')
   const step = messages.slice(last).filter(({ role }) => role === 'assistant').length
   if (JSON.stringify(messages[last]).includes('come to an end')) return { text: 'This is the end.' }
-  return ROUND[step]?.(messages.length) ?? { text: 'That was this round, told slowly.', chunk_delay_ms: 4 }
+  return ROUND[step]?.(messages.length) ?? { text: 'That was this round, said slowly.', chunk_delay_ms: 4 }
 }
 
 const note = (name: string, more = '') => ({
@@ -100,7 +100,7 @@ async function post(stage: Stage, { id, acknowledged }: Subject, content: string
   acknowledged.set(posted.body.seq, posted.body.event_id)
 }
 
-/** Resolves when the server is up again; answers the conversations that were made, and told so, meanwhile. */
+/** Resolves when the server is up again. Returns the conversations whose creation the server confirmed meanwhile. */
 async function untilKilled(stage: Stage, subjects: readonly Subject[], random: Random): Promise<string[]> {
   const created: string[] = []
   const meddling = new AbortController()

@@ -59,7 +59,7 @@ export async function churn(plan: ChurnPlan): Promise<ChurnOutcome> {
 const FORKS = 20
 
 type Written = {
-  /** The last seq of each conversation that it was told of. */
+  /** The last seq of each conversation that it received. */
   readonly heads: Map<string, number>
   readonly faults: string[]
 }

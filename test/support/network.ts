@@ -8,7 +8,7 @@ export type NetworkScene = Stage & {
   readonly run: (id: string, command: string) => Promise<string>
 }
 
-/** The agent runs what it is told. */
+/** The agent runs the command that the message has. */
 const OBEDIENT: Script = ({ body }) => {
   const { role, content } = body.messages.at(-1)!
   return role === 'user' ? bash(content as string) : { text: 'Done.' } // these tests say text alone

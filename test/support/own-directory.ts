@@ -43,7 +43,7 @@ afterAll(async () => {
   expect({ files, processes }, 'what this file leaves').toEqual({ files: [], processes: [] })
 })
 
-/** What was told to end takes a moment. */
+/** A process that got a signal to end takes a moment. */
 async function leftProcesses(): Promise<LeftProcess[]> {
   await until('the end of all processes', async () => processesOf(directory).length === 0).catch(() => {}) // as they are
   return processesOf(directory)

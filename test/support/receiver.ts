@@ -1,4 +1,4 @@
-/** A receiver of callbacks: a real HTTP server that checks every signature and answers as it is told. */
+/** A receiver of callbacks: a real HTTP server that checks every signature and answers as the test says. */
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'

@@ -18,7 +18,7 @@ export type SocketClient = {
 
 export type SocketOptions = { readonly headers?: Record<string, string>; readonly autoPong?: boolean }
 
-/** What a client is told whose upgrade is refused. */
+/** What a client receives if its upgrade is refused. */
 export class RefusedUpgrade extends Error {
   readonly status: number
   readonly body: any // eslint-disable-line typescript/no-explicit-any
@@ -66,7 +66,7 @@ export async function connectAs(url: string, path: string, options: SocketOption
 async function opened(ws: WebSocket): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   ws.on('open', resolve)
-  // Also of a connection that breaks later, which is told by `close`.
+  // Also of a connection that breaks later, which `close` reports.
   ws.on('error', reject)
   ws.on('unexpected-response', (_request, response) => {
     let body = ''

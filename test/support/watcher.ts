@@ -46,7 +46,7 @@ export function watch(server: Pick<TestServer, 'url'>, id: string): Watcher {
       await stream.ended
     }
   })()
-  watching.catch(() => {}) // told by `stop`
+  watching.catch(() => {}) // `stop` reports it
   return {
     seen,
     connections: () => streams.length,

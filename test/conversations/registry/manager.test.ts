@@ -137,7 +137,7 @@ describe('creating', () => {
     await expect(bench.create({ id })).rejects.toMatchObject({ code: 'storage_full' })
     expect(
       logs.map(({ ended }) => ended),
-      'who was told of its log lets go of it',
+      'its log ends for those that it was opened for',
     ).toEqual(['deleted'])
     expect(await readdir(home.directory)).toEqual([])
     expect(await readdir(bench.workdirBase)).toEqual([])

@@ -29,7 +29,7 @@ test('a request that is interrupted while an answer fails to be stored ends with
   expect(await waiting.end).toEqual({ by: 'interrupted' })
 })
 
-/** Requests whose log stores when it is told to. */
+/** Requests whose log stores nothing until the test lets it. */
 function setHeld() {
   const stored = Promise.withResolvers<void>()
   const appended: EventDraft[] = []

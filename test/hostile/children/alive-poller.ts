@@ -1,5 +1,5 @@
 /**
- * A process of its own that asks `/alive` of a server again and again. Told anything, it answers the longest that it had
+ * A process of its own that asks `/alive` of a server again and again. On any message, it answers the longest that it had
  * to wait since the last time, in milliseconds of processor time of the server's main thread: other programs on the
  * machine make it no longer.
  */

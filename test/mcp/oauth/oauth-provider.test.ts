@@ -1,4 +1,4 @@
-/** What the SDK is told about the client and the user while it authorizes one MCP server. */
+/** What the SDK receives about the client and the user while it authorizes one MCP server. */
 import { expect, test } from 'vitest'
 import type { KeptAuthorization } from '../../../src/mcp/oauth/kept-authorization.ts'
 import { OauthProvider } from '../../../src/mcp/oauth/oauth-provider.ts'

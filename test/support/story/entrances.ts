@@ -1,4 +1,4 @@
-/** Every entrance, and how a story is told through it: with what is in the log then, and what the model read last. */
+/** Every entrance, and how a story runs through it: with what is in the log then, and what the model read last. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Event } from '../../../src/contract/events/event.ts'
