@@ -13,11 +13,11 @@ export type QueueTurn = {
 }
 
 /** For callers that do other work while they wait; all others use `run`. */
-export type Place = {
+export type SlotRequest = {
   /** True if a slot was free immediately. */
   readonly isFree: boolean
   /**
-   * Resolves to true with the slot, to false if the signal is aborted or the place is left before that. Never rejects.
+   * Resolves to true with the slot, to false if the signal is aborted or `leave` is called before that. Never rejects.
    */
   readonly given: Promise<boolean>
   /** Idempotent. Must be called in the end, with or without a slot. */
@@ -56,7 +56,7 @@ export class Queue {
    */
   async run<T>(work: () => Promise<T>, { key = '', signal }: QueueTurn = {}): Promise<T> {
     signal?.throwIfAborted()
-    // Not `take`, whose place costs as much again: this is on the hottest paths.
+    // Not `take`, whose request costs as much again: this is on the hottest paths.
     const isGiven = await (this.#slots.enter(key) || this.#wait(key, signal).given)
     if (!isGiven) throw signal?.reason
     try {
@@ -67,7 +67,7 @@ export class Queue {
   }
 
   /** Never throws. Gives a free slot even if the signal is already aborted. */
-  take({ key = '', signal }: QueueTurn = {}): Place {
+  take({ key = '', signal }: QueueTurn = {}): SlotRequest {
     const isFree = this.#slots.enter(key)
     const { given, giveUp } = isFree ? AT_ONCE : this.#wait(key, signal)
     let isLeft = false

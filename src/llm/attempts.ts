@@ -33,7 +33,7 @@ export class Attempts {
 
   get current(): { readonly target: ModelTarget; readonly forms: RequestForms } {
     const target = this.#targets[this.#at] ?? this.#targets[0]
-    const forms = this.#forms.get(target) ?? target.speaker.formsOf(withMessages(this.#request, this.#messageCount))
+    const forms = this.#forms.get(target) ?? target.adapter.formsOf(withMessages(this.#request, this.#messageCount))
     this.#forms.set(target, forms)
     return { target, forms }
   }

@@ -124,13 +124,13 @@ export class HttpLlm implements Llm {
     })
   }
 
-  #failureOf(error: unknown, { endpoint, speaker }: ModelTarget, answer: AnswerAssembly): LlmError {
+  #failureOf(error: unknown, { endpoint, adapter }: ModelTarget, answer: AnswerAssembly): LlmError {
     const partial = answer.partial()
-    return toLlmError(error, { endpoint, api: speaker.title, redact: this.#redact, partial })
+    return toLlmError(error, { endpoint, api: adapter.title, redact: this.#redact, partial })
   }
 
   async #attempt(
-    { post, speaker, pace }: ModelTarget,
+    { post, adapter, pace }: ModelTarget,
     body: Buffer,
     answer: AnswerAssembly,
     signal: AbortSignal,
@@ -145,7 +145,7 @@ export class HttpLlm implements Llm {
       onResponse: (headers) => pace.accepted(headers),
       isOver: () => answer.hasEnded,
     })
-    const deltas = readAnswer(texts, answer, speaker.createReader())
+    const deltas = readAnswer(texts, answer, adapter.createReader())
     return logPayload ? this.#logged(deltas, body, answer, logPayload) : deltas
   }
 

@@ -46,17 +46,17 @@ export interface RequestForms {
 }
 
 /** Hides the dialect of a provider from its user. */
-export type Speaker = Pick<Provider<object>, 'title' | 'createReader'> & {
+export type Adapter = Pick<Provider<object>, 'title' | 'createReader'> & {
   readonly connect: (fetch: Fetch | undefined) => Promise<Post>
   readonly formsOf: (request: LlmRequest) => RequestForms
 }
 
-export function createSpeaker<Dialect extends object>(
+export function createAdapter<Dialect extends object>(
   provider: Provider<Dialect>,
   config: LlmConfig,
   endpoint: Endpoint,
   dialects: Dialects,
-): Speaker {
+): Adapter {
   const name = `${endpoint.provider} ${endpoint.baseUrl} ${endpoint.model}`
   const write = provider.createWriter(config, endpoint)
   return {

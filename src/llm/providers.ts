@@ -3,17 +3,17 @@ import type { LlmConfig } from '../contract/llm-config.ts'
 import { ANTHROPIC_MESSAGES } from './anthropic/messages-provider.ts'
 import { CHAT_COMPLETIONS } from './chat/chat-provider.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Dialects, Speaker } from './provider.ts'
-import { createSpeaker } from './provider.ts'
+import type { Dialects, Adapter } from './provider.ts'
+import { createAdapter } from './provider.ts'
 import { OPENAI_RESPONSES } from './responses/responses-provider.ts'
 
-export function speakerOf(config: LlmConfig, endpoint: Endpoint, dialects: Dialects): Speaker {
+export function adapterOf(config: LlmConfig, endpoint: Endpoint, dialects: Dialects): Adapter {
   switch (endpoint.provider) {
     case 'anthropic':
-      return createSpeaker(ANTHROPIC_MESSAGES, config, endpoint, dialects)
+      return createAdapter(ANTHROPIC_MESSAGES, config, endpoint, dialects)
     case 'openai_responses':
-      return createSpeaker(OPENAI_RESPONSES, config, endpoint, dialects)
+      return createAdapter(OPENAI_RESPONSES, config, endpoint, dialects)
     case 'openai':
-      return createSpeaker(CHAT_COMPLETIONS, config, endpoint, dialects)
+      return createAdapter(CHAT_COMPLETIONS, config, endpoint, dialects)
   }
 }

@@ -6,13 +6,13 @@ import type { Post } from './model-connection.ts'
 import type { EndpointPace } from './pacing/endpoint-pace.ts'
 import type { Paces } from './pacing/paces.ts'
 import type { Fetch } from './pooled-fetch.ts'
-import type { Dialects, Speaker } from './provider.ts'
-import { speakerOf } from './providers.ts'
+import type { Dialects, Adapter } from './provider.ts'
+import { adapterOf } from './providers.ts'
 
 export type ModelTarget = {
   readonly config: LlmConfig
   readonly endpoint: Endpoint
-  readonly speaker: Speaker
+  readonly adapter: Adapter
   readonly pace: EndpointPace
   readonly post: () => Promise<Post>
 }
@@ -37,7 +37,7 @@ export function targetsOf(config: LlmConfig, deps: TargetDeps): ModelTargets {
 
 function targetOf(config: LlmConfig, { dialects, paces, fetch }: TargetDeps): ModelTarget {
   const endpoint = endpointOf(config)
-  const speaker = speakerOf(config, endpoint, dialects)
+  const adapter = adapterOf(config, endpoint, dialects)
   let post: Promise<Post> | undefined
-  return { config, endpoint, speaker, pace: paces.of(endpoint), post: () => (post ??= speaker.connect(fetch)) }
+  return { config, endpoint, adapter, pace: paces.of(endpoint), post: () => (post ??= adapter.connect(fetch)) }
 }

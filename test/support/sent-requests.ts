@@ -6,7 +6,7 @@ import type { RenderOutput } from '../../src/agent/tool-messages.ts'
 import type { Event, EventOf } from '../../src/contract/events/event.ts'
 import type { LlmConfig } from '../../src/contract/llm-config.ts'
 import { endpointOf } from '../../src/llm/endpoint.ts'
-import { speakerOf } from '../../src/llm/providers.ts'
+import { adapterOf } from '../../src/llm/providers.ts'
 import type { Script, ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { pickTurn } from '../../src/llm/scripted/script.ts'
 import type { Tool } from '../../src/tools/tool.ts'
@@ -54,7 +54,7 @@ const agentOf = (events: readonly Event[], { parent_tool_use_id: task }: EventOf
 function bodyOf(history: History, config: LlmConfig): string {
   const endpoint = endpointOf(config)
   const request = { system: history.system, messages: history.messagesToSend(), tools: [] }
-  return speakerOf(config, endpoint, new Map()).formsOf(request).body.toString()
+  return adapterOf(config, endpoint, new Map()).formsOf(request).body.toString()
 }
 
 const messagesIn = (body: string): unknown => {

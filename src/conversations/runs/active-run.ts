@@ -17,7 +17,7 @@ import { rulesOf } from '../../state/state.ts'
 import { waitsForClient } from '../../state/client-result.ts'
 import { waitsForSubagents } from '../../state/subagents.ts'
 import type { UsedSubagents } from '../used-subagents.ts'
-import type { Place, Queue } from '../../lib/queue.ts'
+import type { Queue, SlotRequest } from '../../lib/queue.ts'
 import { dequeued, queued } from '../../state/drafts.ts'
 import type { AgentParts } from '../agents/agent-context.ts'
 import { createAgentContext } from '../agents/agent-context.ts'
@@ -93,9 +93,9 @@ export class ActiveRun {
 
   async #drive(): Promise<void> {
     const { signal } = this.#abort
-    const place = this.#deps.slots.take({ signal })
+    const slot = this.#deps.slots.take({ signal })
     try {
-      const waiting = this.#waitFor(place)
+      const waiting = this.#waitFor(slot)
       this.#looping = waiting
       let failed = await waiting
       this.#deps.subagents.enter(signal)
@@ -117,7 +117,7 @@ export class ActiveRun {
       this.#startedAt = 0
       this.#history.forget()
       this.#context = undefined
-      place.leave()
+      slot.leave()
     }
   }
 
@@ -125,12 +125,12 @@ export class ActiveRun {
    * While the limit of concurrent runs is reached, the log shows that this run waits. Never throws: a failed append
    * ends the run.
    */
-  async #waitFor(place: Place): Promise<LoopEnd | undefined> {
-    if (place.isFree) return undefined
+  async #waitFor(slot: SlotRequest): Promise<LoopEnd | undefined> {
+    if (slot.isFree) return undefined
     const { log, state } = this.#deps
     try {
       await log.append([queued(state.current)])
-      if (await place.given) await log.append([dequeued(state.current)])
+      if (await slot.given) await log.append([dequeued(state.current)])
       return undefined
     } catch (error) {
       return this.#failure(error)

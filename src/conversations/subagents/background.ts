@@ -5,20 +5,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { timerMs } from '../../lib/bounded-wait.ts'
 import { backoffMs } from '../../lib/retry-wait.ts'
-import type { Queue } from '../../lib/queue.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
 import type { LiveState } from '../live-state.ts'
 import type { Subagent } from '../../state/state-shape.ts'
 import { findSubagent, isBlocked } from '../../state/subagents.ts'
 import { DecisionWaits } from './decision-waits.ts'
-import type { WorkOf } from './work-of.ts'
+import type { AgentSlots, WorkOf } from './agent-slots.ts'
 
 export type BackgroundDeps = {
   readonly state: LiveState
-  /** Limits the runs of all conversations that work at the same time. */
-  readonly slots: Queue
-  /** Other places than those of a run: a run would wait for those that wait for its slot. */
-  readonly places: Queue
+  readonly slots: () => AgentSlots
   /** Runs the subagent until it has ended or must wait. Rejects if an event could not be stored. */
   readonly follow: (subagent: Subagent, within: WorkOf) => Promise<CallOutcome>
   /** Stores the end. Rejects if it could not be stored. */
@@ -74,8 +70,7 @@ export class BackgroundSubagents {
   #start(toolUseId: string): void {
     const abort = new AbortController()
     const { signal } = abort
-    const { slots, places } = this.#deps
-    const within = { signal, slots, places, waiting: new DecisionWaits() }
+    const within = { signal, slots: this.#deps.slots(), waiting: new DecisionWaits() }
     const done = this.#work(toolUseId, within).finally(() => {
       this.#working.delete(toolUseId)
       // It may have been decided since it began to wait.

@@ -13,7 +13,6 @@ import type { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { TaskAccess, TaskInput } from '../../tools/task/task-access.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
-import { LentPlaces } from '../agents/lent-places.ts'
 import type { EndingRequests } from '../ending-requests.ts'
 import type { LiveState } from '../live-state.ts'
 import type { Subagent } from '../../state/state-shape.ts'
@@ -37,8 +36,8 @@ import type { SubagentStarts } from './subagent-starts.ts'
 import { SubagentRun } from './subagent-run.ts'
 import type { Worker } from './decision-waits.ts'
 import { DecisionWaits } from './decision-waits.ts'
-import type { WorkOf } from './work-of.ts'
-import { WorkingPlaces } from './working-places.ts'
+import type { WorkOf } from './agent-slots.ts'
+import { SubagentSlots } from './agent-slots.ts'
 
 export type SubagentsDeps = {
   readonly starts: SubagentStarts
@@ -71,16 +70,16 @@ export class Subagents {
   readonly #waiting = new DecisionWaits()
   /** What the agents that call subagents work on, by the call that they work for themselves. */
   readonly #work = new Map<string | undefined, WorkOf>()
-  readonly #places: WorkingPlaces
+  readonly #limits: SubagentSlots
   readonly #background: BackgroundSubagents
   #listed: { readonly for: object; readonly text: string } | undefined
 
   constructor(deps: SubagentsDeps) {
     this.#deps = deps
-    this.#places = new WorkingPlaces(deps.state.current.settings)
+    this.#limits = new SubagentSlots(deps.state.current.settings, deps.slots)
     this.#background = new BackgroundSubagents({
       ...deps,
-      places: this.#places.inBackground,
+      slots: () => this.#limits.inBackground(),
       follow: (subagent, within) => this.#followInBackground(subagent, within),
       end: (toolUseId, outcome, signal) => this.#endInBackground(toolUseId, outcome, signal),
     })
@@ -93,7 +92,7 @@ export class Subagents {
 
   /** A run of the main agent begins to work; subagents may use its slot while it waits for them. */
   enter(signal: AbortSignal): void {
-    this.#work.set(undefined, { signal, slots: new LentPlaces(this.#deps.slots), waiting: this.#waiting })
+    this.#work.set(undefined, { signal, slots: this.#limits.ofRun(), waiting: this.#waiting })
   }
 
   /** Starts those in the background that can work, after an attempt to pause has failed. */
@@ -115,7 +114,7 @@ export class Subagents {
     for (const run of this.#open.values()) run.take(event)
     this.#waiting.check()
     this.#background.check()
-    if (event.type === 'ConfigUpdate') this.#places.update(this.#deps.state.current.settings)
+    if (event.type === 'ConfigUpdate') this.#limits.update(this.#deps.state.current.settings)
     const ended = event.type === 'Result' ? parentOf(event) : undefined
     if (ended !== undefined) this.#forget(ended)
     if (RESUMES.has(event.type)) this.#background.resume()
@@ -241,22 +240,14 @@ export class Subagents {
     const { toolUseId } = run
     const isWaiting = () => this.#isBlocked(toolUseId)
     if (isWaiting() && !(await within.waiting.until(worker, isWaiting, signal))) return undefined
-    const places = (within.places ?? this.#places.ofRuns).take({ signal })
-    const slot = (await places.given) ? within.slots.take({ signal }) : undefined
+    const leave = await within.slots.take(signal)
+    if (!leave) return undefined
     try {
-      if (!(await slot?.given)) return undefined
-      const { waiting } = within
-      const lent = {
-        waiting,
-        places: new LentPlaces(within.places ?? this.#places.ofRuns),
-        slots: new LentPlaces(within.slots),
-      }
-      this.#work.set(toolUseId, { signal, ...lent })
+      this.#work.set(toolUseId, { signal, slots: within.slots.lend(), waiting: within.waiting })
       return await run.loop(signal)
     } finally {
       this.#work.delete(toolUseId)
-      slot?.leave()
-      places.leave()
+      leave()
     }
   }
 
