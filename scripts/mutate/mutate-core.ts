@@ -11,7 +11,7 @@ import { judge, ordered } from './judge.ts'
 import type { Reach } from './reach.ts'
 import { ReachNotes } from './reach.ts'
 import type { Judged } from './report.ts'
-import { runVitest } from './run-vitest.ts'
+import { runVitest, VITEST } from './run-vitest.ts'
 import { Verdicts } from './verdicts.ts'
 
 export type Settings = {
@@ -86,7 +86,7 @@ export async function mutate(settings: Settings): Promise<Judged[]> {
 
 /** The tests of `npm test` outside of the sandbox; those in it are some of them a second time. */
 function testFiles(root: string): string[] {
-  const listed = spawnSync('vitest', ['list', '--filesOnly', '--json', '--project=all'], {
+  const listed = spawnSync(process.execPath, [VITEST, 'list', '--filesOnly', '--json', '--project=all'], {
     cwd: root,
     encoding: 'utf8',
   })

@@ -12,6 +12,9 @@ import { MARK } from './progress.ts'
 import type { Orders } from './switch.ts'
 import { ORDERS_VARIABLE } from './switch.ts'
 
+/** By its path: a directory with a colon in its name cannot be in PATH. */
+export const VITEST = join(import.meta.dirname, '../../node_modules/vitest/vitest.mjs')
+
 export type VitestRun = {
   readonly root: string
   readonly tests: readonly string[]
@@ -37,7 +40,7 @@ export async function runVitest(
   for (const path of [tmpdir(), directory]) if (path !== '/tmp') chmodSync(path, 0o711)
   const config = ['--config', 'scripts/mutate/vitest.config.ts', '--reporter=./scripts/mutate/progress.ts']
   const limits = ['--project=all', `--maxWorkers=${run.workers}`]
-  const vitest = spawn('vitest', ['run', ...config, ...limits, ...run.tests], {
+  const vitest = spawn(process.execPath, [VITEST, 'run', ...config, ...limits, ...run.tests], {
     cwd: run.root,
     env: {
       ...process.env,
