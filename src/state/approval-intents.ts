@@ -19,7 +19,7 @@ import { closePermission, denyAll, permissionAnswer } from './request-drafts.ts'
 import { isAskedBefore, UNANSWERED } from './question-intents.ts'
 import { requestNotFound } from './request-problems.ts'
 import type { State } from './state.ts'
-import { findSubagent, isDetached, stateOf, waitsForSubagents } from './subagents.ts'
+import { findSubagent, isDetached, openPermissions, stateOf, waitsForSubagents } from './subagents.ts'
 import { rememberedRules } from './remembered-rules.ts'
 import { endOfCurrentTask } from './task-intents.ts'
 
@@ -167,7 +167,8 @@ function decidedBy(
  * whole.
  */
 export function decideReject(state: State, { reason, newRunId, now, keyName }: RejectIntent): EventDraft[] | Problem {
-  if (!isUndecided(state) && !isAskedBefore(state) && !waitsForSubagents(state)) return nothingPending()
+  const doSubagentsAsk = waitsForSubagents(state) && openPermissions(state).length > 0
+  if (!isUndecided(state) && !isAskedBefore(state) && !doSubagentsAsk) return nothingPending()
   const results = answerOpenCalls(state, {
     type: 'rejected',
     why: 'rejected',

@@ -50,6 +50,8 @@ export class HandedOverCalls {
   async handOver({ name, timeout }: ClientTool, { toolUseId, input, signal }: Call): Promise<CallOutcome> {
     if (!this.isHandedOver(toolUseId)) {
       if (signal.aborted) return INTERRUPTED
+      // The subagent that made the call has ended.
+      if (!this.#callOf(toolUseId)) return STAYS_OPEN
       await this.#open(toolUseId, { name, input }, timeout)
     }
     await this.#wait(toolUseId, signal)

@@ -91,7 +91,9 @@ export function buildSubagent(
     spent: () => spentBy(main.current, state.current),
     waitsOutside: () => {
       const { current } = main
-      if (waitsForClient(state.current)) return true
+      // It was rejected meanwhile: it must not continue.
+      const hasEnded = findSubagent(current, toolUseId) === undefined
+      if (hasEnded || waitsForClient(state.current)) return true
       const called = current.subagents.filter((each) => each.callerId === toolUseId && !each.isBackground)
       return called.length > 0 && called.every((each) => isBlocked(current, each))
     },

@@ -243,6 +243,8 @@ export class Subagents {
     const leave = await within.slots.take(signal)
     if (!leave) return undefined
     try {
+      // It may have been rejected while it waited.
+      if (!findSubagent(this.#deps.state.current, toolUseId)) return undefined
       this.#work.set(toolUseId, { signal, slots: within.slots.lend(), waiting: within.waiting })
       return await run.loop(signal)
     } finally {

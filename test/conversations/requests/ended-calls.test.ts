@@ -6,7 +6,7 @@ import type { TaskAccess } from '../../../src/tools/task/task-access.ts'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
 import { openOf, untilOpen } from '../../support/answering.ts'
 import type { BenchOptions } from '../fixtures.ts'
-import { call, eventsOf, gate, only, setBench, userText } from '../fixtures.ts'
+import { call, eventsOf, gate, only, setBench, tool, userText } from '../fixtures.ts'
 import type { Fault } from '../mortal-store.ts'
 import { mortalStore } from '../mortal-store.ts'
 
@@ -73,4 +73,47 @@ test('a resting call of a subagent that a time limit ends takes no answer any mo
   await ending.promise
   await expect(answer(conversation, request_id)).rejects.toMatchObject({ code: 'request_closed' })
   await expect.poll(() => conversation.state.status).toBe('error')
+})
+
+test('a subagent that is rejected while a client executes a call of another one does not continue', async () => {
+  const ask = tool('Ask', () => ({ output: 'asked' }))
+  const deps = {
+    createTools: (names: readonly string[], { subagents }: { subagents: TaskAccess }) =>
+      names.length > 0 ? [ask, createTask(subagents)] : [],
+  }
+  const task = (prompt: string) => call('Task', { description: 'x', prompt, subagent_type: 'general-purpose' })
+  let isFirst = true
+  const script: BenchOptions['script'] = ({ text }) => {
+    if (text.includes('You are a subagent')) return { calls: [text.includes('do ask') ? call('Ask') : call('look_up')] }
+    if (!isFirst) return { text: 'Done.' }
+    isFirst = false
+    return { calls: [task('look it up'), task('do ask')] }
+  }
+  const rules = { permission_mode: 'default', permission_rules: { allow: ['look_up', 'Task'] } }
+  const { bench, conversation } = await setScene({ script, deps }, { tools: ['Task'], ...rules })
+  await using _ = bench
+  // The call waits inside the run: both subagents are blocked, and the status is still `running`.
+  await untilOpen(conversation, 'client_tool')
+  await untilOpen(conversation, 'permission')
+  await conversation.permissions.reject('no')
+  await expect.poll(() => conversation.state.status).toBe('idle')
+  expect(conversation.requests.list()).toEqual([])
+  const events = await eventsOf(conversation)
+  expect(only(events, 'RequestOpened')).toHaveLength(2)
+})
+
+test('what only clients execute cannot be rejected', async () => {
+  const deps = {
+    createTools: (names: readonly string[], { subagents }: { subagents: TaskAccess }) =>
+      names.length > 0 ? [createTask(subagents)] : [],
+  }
+  const script: BenchOptions['script'] = ({ text }) =>
+    text.includes('You are a subagent')
+      ? { calls: [call('look_up')] }
+      : { calls: [call('Task', { description: 'x', prompt: 'look', subagent_type: 'general-purpose' })] }
+  const { bench, conversation } = await setScene({ script, deps }, { tools: ['Task'] })
+  await using _ = bench
+  const { request_id } = await untilOpen(conversation, 'client_tool')
+  await expect(conversation.permissions.reject('no')).rejects.toMatchObject({ code: 'nothing_pending' })
+  expect(openOf(conversation, 'client_tool')).toMatchObject([{ request_id }])
 })
