@@ -42,6 +42,13 @@ function brokenRules(events: readonly Event[]): string[] {
   return reader.broken
 }
 
+/** The ids of the requests that wait, as the log has them. */
+export function openIn(events: readonly Event[]): string[] {
+  const reader = new RuleReader()
+  for (const event of events) reader.take(event)
+  return reader.open
+}
+
 class RuleReader {
   readonly broken: string[] = []
   /** The agent of each open call: the call that a subagent works for, or undefined for the main agent. */
@@ -80,6 +87,10 @@ class RuleReader {
       default:
         return
     }
+  }
+
+  get open(): string[] {
+    return [...this.#open.keys()]
   }
 
   end(): void {
