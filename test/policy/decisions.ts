@@ -8,6 +8,8 @@ import { decide } from '../../src/policy/decide.ts'
 import type { GateDecision } from '../../src/policy/decide.ts'
 import { Places } from '../../src/policy/places.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
+import type { RuleSet } from '../../src/policy/rules/rule-set.ts'
+import type { CommandLine } from '../../src/policy/shell/command-line.ts'
 import { readCommandLine } from '../../src/policy/shell/read-command-line.ts'
 import type { ToolAccess } from '../../src/policy/tool-access.ts'
 
@@ -54,9 +56,9 @@ export function decideAccess(tool: string, access: ToolAccess, given: Given = {}
     holdsLinks,
     programOfGit: () => gitProgram,
   })
-  const line = (command: string) => readCommandLine(command, { parser, cwd: cwd ?? WORKDIR, homes: [HOME] })
+  const line = (command: string) => lineOf(command, cwd ?? WORKDIR)
   const action = access.kind === 'command' ? { kind: 'command' as const, line: line(access.command) } : access
-  const rules = ruleSetOf(PermissionRules.parse(lists))
+  const rules = rulesOf(given, lists)
   return decide(
     { tool, action, places },
     { mode, confirmation, rules, hasApprover: given.hasApprover ?? false, isStrangers },
@@ -76,4 +78,22 @@ function follow(path: string, links: Readonly<Record<string, string>>): string {
     at = links[at] ?? at
   }
   return at || '/'
+}
+
+/** The tables decide about many lines with the same few objects. */
+const rulesSoFar = new WeakMap<Given, RuleSet>()
+
+function rulesOf(given: Given, lists: Pick<Given, 'allow' | 'ask' | 'deny'>): RuleSet {
+  const rules = rulesSoFar.get(given) ?? ruleSetOf(PermissionRules.parse(lists))
+  rulesSoFar.set(given, rules)
+  return rules
+}
+
+let last: { readonly command: string; readonly cwd: string; readonly line: CommandLine } | undefined
+
+/** The tables decide about each line under several rules, one after the other. */
+function lineOf(command: string, cwd: string): CommandLine {
+  if (last?.command !== command || last.cwd !== cwd)
+    last = { command, cwd, line: readCommandLine(command, { parser, cwd, homes: [HOME] }) }
+  return last.line
 }
