@@ -9,7 +9,7 @@ import { MAX_FAILED_KEYS } from '../../src/http/guards/failed-keys.ts'
 import { MAX_WAITING_PER_CLIENT } from '../../src/http/guards/unauthenticated-connections.ts'
 import { connectAs } from '../support/socket.ts'
 import type { SocketClient } from '../support/socket.ts'
-import { message, toolResult } from '../events/fixtures.ts'
+import { message } from '../events/fixtures.ts'
 import type { HttpBench } from './fixtures.ts'
 import { KEY, MAX_FIREHOSE_STREAMS, MAX_STREAMS, setHttp } from './fixtures.ts'
 
@@ -39,7 +39,7 @@ test('a reader that is too slow is cut off as lagged, has a gapless beginning, a
   const [slow, firehose] = [await connect(`/conversations/${id}/ws`), await connect('/firehose')]
   for (const { ws } of [slow, firehose]) ws.pause()
   const large = 'x'.repeat(200_000)
-  for (let i = 0; i < 200; i++) await log.append([toolResult(large)])
+  for (let i = 0; i < 100; i++) await log.append([message(large)])
   for (const [socket, path] of [
     [slow, `/conversations/${id}/ws?after_seq=`],
     [firehose, '/firehose?cursor='],
@@ -49,7 +49,7 @@ test('a reader that is too slow is cut off as lagged, has a gapless beginning, a
     expect(socket.frames.at(-1)).toEqual({ type: 'lagged' })
     const seqs = socket.frames.flatMap(({ seq }) => seq ?? [])
     expect(seqs).toEqual(seqs.map((_, i) => i + 2))
-    expect(seqs.length).toBeLessThan(150)
+    expect(seqs.length).toBeLessThan(75)
     const back = await connectAs(url, path + (socket.frames.at(-2).cursor ?? seqs.at(-1)), { headers })
     await back.until(({ seq }) => seq === log.head)
     expect(back.frames.flatMap(({ seq }) => seq ?? [])).toEqual(
@@ -67,9 +67,9 @@ test('an event stream whose reader is too slow ends with a frame that says so, a
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`)
   await once(socket, 'readable')
   const large = 'x'.repeat(200_000)
-  for (let i = 0; i < 200; i++) await log.append([toolResult(large)])
+  for (let i = 0; i < 100; i++) await log.append([message(large)])
   const said = await text(socket)
-  expect(said.match(/^id: \d+$/gm)!.length).toBeLessThan(150)
+  expect(said.match(/^id: \d+$/gm)!.length).toBeLessThan(75)
   const last = 'event: lagged\ndata: {"type":"lagged"}\n\n'
   expect(said.slice(-100)).toMatch(new RegExp(`${last.length.toString(16)}\r\n${RegExp.escape(last)}\r\n0\r\n\r\n$`))
 })
