@@ -4,6 +4,9 @@
  */
 import { timerMs } from '../../lib/bounded-wait.ts'
 
+/** Timers do not follow the clock when it is set, and stand still while the machine is suspended. */
+const LONGEST_WAIT_MS = 60_000
+
 export class Deadlines {
   /** In milliseconds since 1970, by the id of the conversation. */
   readonly #times = new Map<string, number>()
@@ -33,7 +36,8 @@ export class Deadlines {
     if (!this.#onDue || this.#times.size === 0) return
     let next = Infinity
     for (const time of this.#times.values()) next = Math.min(next, time)
-    this.#timer = setTimeout(() => this.#fire(), timerMs(next - Date.now())).unref()
+    const waitMs = Math.min(next - Date.now(), LONGEST_WAIT_MS)
+    this.#timer = setTimeout(() => this.#fire(), timerMs(waitMs)).unref()
   }
 
   #fire(): void {
