@@ -21,8 +21,12 @@ const BECOMES: Readonly<Record<string, readonly string[]>> = {
 export const isEarlier = (type: string): boolean => Object.hasOwn(BECOMES, type)
 
 /** The earlier types that can become one of these. */
-export const earlierTypes = (types: ReadonlySet<string>): ReadonlySet<string> =>
-  new Set(Object.keys(BECOMES).filter((name) => BECOMES[name]?.some((type) => types.has(type))))
+export function earlierTypes(types: ReadonlySet<string>): ReadonlySet<string> {
+  const earlier = new Set<string>()
+  for (const [name, current] of Object.entries(BECOMES))
+    for (const type of current) if (types.has(type)) earlier.add(name)
+  return earlier
+}
 
 /** What a list of types from an earlier version names today. */
 export const currentTypes = (types: readonly string[]): string[] => [

@@ -33,7 +33,6 @@ import { registerRoutes } from './register-routes.ts'
 import { START_TIMEOUT_MS, waitToStream, wantsEventStream } from './streams/lasting-streams.ts'
 import { createRouteTable } from './route-table.ts'
 import { acceptJsonOnly } from './json-bodies.ts'
-import { keepConversationsOpen } from './keep-conversation-open.ts'
 import { handleError } from './problem-handler.ts'
 import { runInOrder } from './guards/pipelined-requests.ts'
 import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
@@ -247,4 +246,15 @@ function refuseBadUpgrades(app: FastifyInstance, corsOrigins: readonly string[])
 const compileValidator: FastifySchemaCompiler<z.ZodType> = (route) => {
   const validate = validatorCompiler(route)
   return route.httpPart === 'body' ? (data) => validate(data ?? undefined) : validate
+}
+
+/** A conversation stays open while a request for it is in progress, if its key was checked. A WebSocket holds its own. */
+function keepConversationsOpen(app: FastifyInstance, manager: Pick<RouteDeps['manager'], 'hold'>): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const { id } = (request.params ?? {}) as { id?: string }
+    // After an upgrade, the response never finishes.
+    if (id === undefined || request.is404 || app.upgrades.has(request) || reply.raw.closed) return
+    // The end of the response or of the connection, whichever is first.
+    reply.raw.once('close', manager.hold(id.toLowerCase()))
+  })
 }

@@ -47,8 +47,11 @@ export class Summaries {
   /** Adds the summary, or replaces the one with its id. */
   set(summary: Summary): void {
     const known = this.#byId.get(summary.id)
-    if (known?.status === summary.status && known.createdAt === summary.createdAt) {
+    if (known?.createdAt === summary.createdAt) {
+      const isMoved = known.status !== summary.status
+      if (isMoved) this.#of(known.status).delete(known)
       Object.assign(known, summary)
+      if (isMoved) this.#of(known.status).add(known)
       return
     }
     if (known) this.delete(known.id)

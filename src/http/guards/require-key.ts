@@ -4,12 +4,12 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { StreamTickets } from '../../access/stream-tickets.ts'
+import { Problem } from '../../contract/problem.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { CheckKey } from './first-frame-key.ts'
 import type { Authenticate } from './auth.ts'
 import { fingerprintIn } from './auth.ts'
 import { createFailedKeys } from './failed-keys.ts'
-import { refuseTokensIn } from './url-tokens.ts'
 
 type KeyCheckDeps = {
   readonly authenticate: Authenticate
@@ -61,4 +61,24 @@ function ticketIn({ query, headers, routeOptions: { config } }: FastifyRequest):
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- not validated yet
   const { ticket } = query as { ticket?: unknown }
   return typeof ticket === 'string' ? ticket : undefined
+}
+
+/** Endings of parameter names that suggest a credential; no parameter of this server ends like that. */
+const CREDENTIAL =
+  /(token|key|secret|jwt|auth|authorization|bearer|password|passwd|passphrase|pwd|credential|credentials|signature)$/
+
+/**
+ * Refuses keys in URLs, which browsers, proxies and logs store, even if the request has a valid key elsewhere. Throws a
+ * `Problem` that quotes nothing of the URL.
+ */
+function refuseTokensIn(url: string): void {
+  const at = url.indexOf('?')
+  if (at === -1) return
+  for (const name of new URLSearchParams(url.slice(at)).keys()) {
+    if (!CREDENTIAL.test(name.toLowerCase())) continue
+    throw new Problem(
+      'token_in_url',
+      'URLs end up in logs, so they must not contain a key. Send it as a header: Authorization: Bearer <OPENHANDS_MASTER_KEY>.',
+    )
+  }
 }

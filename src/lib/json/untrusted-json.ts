@@ -45,8 +45,11 @@ export function refuseComplexJson(
   let named = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code === QUOTE) at = endOfString(text, at + 1)
-    else if (code === COMMA) count++
+    if (code === QUOTE) {
+      // Most strings have no backslash before their end.
+      const quote = text.indexOf('"', at + 1)
+      at = quote > 0 && text.charCodeAt(quote - 1) !== BACKSLASH ? quote : endOfString(text, at + 1)
+    } else if (code === COMMA) count++
     else if (code === COLON) named++
     else if (code === OPEN_LIST || code === OPEN_OBJECT) {
       count++

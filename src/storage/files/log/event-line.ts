@@ -89,7 +89,10 @@ export function glance(bytes: Buffer, start: number): LineGlance | undefined {
 /** Returns a function that checks the bytes of a line for one of these types. */
 export function matchTypes(types: ReadonlySet<string>): (bytes: Buffer, line: LineGlance) => boolean {
   const wanted = Array.from(types, (type) => Buffer.from(`${type}"`))
-  return (bytes, { typeAt }) => wanted.some((type) => standsAt(bytes, typeAt, type))
+  return (bytes, { typeAt }) => {
+    for (const type of wanted) if (bytes[typeAt] === type[0] && standsAt(bytes, typeAt, type)) return true
+    return false
+  }
 }
 
 /**
