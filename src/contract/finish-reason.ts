@@ -15,5 +15,6 @@ const CUT_REASONS = Object.keys(REASONS) as CutReason[]
 
 /** Returns undefined for an answer that the model ended itself. */
 export function cutReasonOf(finishReason: string): CutReason | undefined {
-  return CUT_REASONS.find((reason) => REASONS[reason].test(finishReason))
+  for (const reason of CUT_REASONS) if (REASONS[reason].test(finishReason)) return reason
+  return undefined
 }

@@ -113,7 +113,7 @@ export class Queue {
 
   #leave(key: string): void {
     this.#slots.leave(key)
-    this.#admitOne()
+    if (this.#waiting.size > 0) this.#admitOne()
   }
 
   /** Gives a free slot to one waiter, of the first key that may have it. Returns false if no waiter may have it. */

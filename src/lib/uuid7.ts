@@ -9,6 +9,9 @@ const POOL_BYTES = 8192
 const pool = Buffer.allocUnsafe(POOL_BYTES)
 let used = POOL_BYTES
 
+/** One id takes four for the counter and six for its end. */
+const RANDOM_BYTES = 10
+
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
 let lastMs = -1
@@ -18,7 +21,12 @@ let counter = 0
 
 /** `ms` is the Unix time in the id. Ids of one process ascend as long as `ms` does not decrease. */
 export function uuid7(ms: number = Date.now()): string {
-  const random = takeRandom(10)
+  if (used + RANDOM_BYTES > POOL_BYTES) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const random = used
+  used += RANDOM_BYTES
   if (ms === lastMs) counter += 1
   else {
     lastMs = ms
@@ -27,27 +35,14 @@ export function uuid7(ms: number = Date.now()): string {
   const time = ms.toString(16).padStart(12, '0')
   const high = (0x7000 | (counter >>> 14)).toString(16)
   const low = (0x8000 | (counter & 0x3fff)).toString(16)
-  return `${time.slice(0, 8)}-${time.slice(8)}-${high}-${low}-${hex(random + 4, 6)}`
+  let rest = ''
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- HEX has an entry for each byte
+  for (let at = random + 4; at < random + RANDOM_BYTES; at++) rest += HEX[pool[at]!]!
+  return `${time.slice(0, 8)}-${time.slice(8)}-${high}-${low}-${rest}`
 }
 
 /** Returns the Unix time in milliseconds in a UUIDv7; undefined for any other text. */
 export function uuid7Time(id: string): number | undefined {
   if (!/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/i.test(id)) return undefined
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
-}
-
-function takeRandom(bytes: number): number {
-  if (used + bytes > POOL_BYTES) {
-    randomFillSync(pool)
-    used = 0
-  }
-  used += bytes
-  return used - bytes
-}
-
-function hex(start: number, bytes: number): string {
-  let text = ''
-  // oxlint-disable-next-line typescript/no-non-null-assertion -- HEX has an entry for each byte
-  for (let at = start; at < start + bytes; at++) text += HEX[pool[at]!]!
-  return text
 }

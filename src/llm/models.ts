@@ -69,5 +69,6 @@ const WINDOWS: readonly (readonly [RegExp, number])[] = [
 /** Returns undefined for an unknown model. */
 export function contextWindowOf(model: string): number | undefined {
   const name = baseName(model)
-  return WINDOWS.find(([family]) => family.test(name))?.[1]
+  for (const [family, tokens] of WINDOWS) if (family.test(name)) return tokens
+  return undefined
 }

@@ -61,7 +61,7 @@ function foldOwn(state: State, event: Event): State {
         runRequestedAt: event.run ? event.seq : state.runRequestedAt,
         runsInARow: 0,
         answered: undefined,
-        granted: grantedByMessage(state.settings.project_settings, event),
+        granted: event.slash_command && grantedByMessage(state.settings.project_settings, event),
         preview: state.preview || previewOf(event),
       }
     case 'OutputRequest':

@@ -88,8 +88,8 @@ export class AnswerAssembly {
     if (chunk.isEnd) this.end()
     if (this.#size > MAX_ANSWER_CHARS) throw new AnswerTooLarge(`it is longer than ${MAX_ANSWER_CHARS} characters`)
     return [
-      ...this.#whole({ kind: 'reasoning', text: added.reasoning }),
-      ...this.#whole({ kind: 'text', text: added.text }),
+      ...(added.reasoning === '' ? [] : this.#whole({ kind: 'reasoning', text: added.reasoning })),
+      ...(added.text === '' ? [] : this.#whole({ kind: 'text', text: added.text })),
       ...inputs.flatMap((input) =>
         this.#whole({ kind: 'tool_input', index: input.call, id: input.id, name: input.name, text: input.text }),
       ),

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import type { LlmRequest } from '../llm.ts'
-import { wellFormedJson } from './well-formed-json.ts'
 
 export const jsonOf = (value: object): string => wellFormedJson(JSON.stringify(value))
 
@@ -33,4 +32,21 @@ export function withoutKeys(
 export function withMessages(request: LlmRequest, count: number): LlmRequest {
   const { messages } = request
   return messages.length === count ? request : { ...request, messages: messages.slice(0, count) }
+}
+
+/**
+ * An escaped pair, an escaped lone surrogate, or any other escape, which may be a backslash before a harmless `ud800`.
+ */
+const ESCAPES = /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[^]/g
+
+const LONE_LENGTH = String.raw`\ud800`.length
+
+/**
+ * Lone surrogates, which are halves of characters, become U+FFFD. Providers refuse a request with one, and with it every
+ * later request of the conversation.
+ */
+export function wellFormedJson(json: string): string {
+  const text = json.toWellFormed()
+  if (!/\\u[dD][89a-fA-F]/.test(text)) return text
+  return text.replaceAll(ESCAPES, (escape) => (escape.length === LONE_LENGTH ? String.raw`\ufffd` : escape))
 }

@@ -35,16 +35,22 @@ const COPYING = 'copying'
 export class FileConversation implements ConversationStorage {
   readonly id: string
   readonly directory: string
-  readonly callbacks: StoredDocument
-  readonly commands: CommandStorage
   readonly #parts: FileParts
+  #callbacks: StoredDocument | undefined
+  #commands: CommandStorage | undefined
 
   constructor(parts: FileParts, id: string) {
     this.id = id
     this.directory = `${parts.directory}/${id}`
-    this.callbacks = new JsonDocument(`${this.directory}/callbacks.json`)
-    this.commands = new CommandRecordFiles(`${this.directory}/commands`)
     this.#parts = parts
+  }
+
+  get callbacks(): StoredDocument {
+    return (this.#callbacks ??= new JsonDocument(`${this.directory}/callbacks.json`))
+  }
+
+  get commands(): CommandStorage {
+    return (this.#commands ??= new CommandRecordFiles(`${this.directory}/commands`))
   }
 
   async reserve(): Promise<void> {

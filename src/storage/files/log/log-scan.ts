@@ -49,10 +49,10 @@ export async function readPage(log: Snapshot, options: ReadOptions): Promise<Log
 
 export async function countEvents(log: Snapshot, filter: EventFilter): Promise<number> {
   const hasFields = createFieldsMatch(filter)
-  const hasText = createTextMatch(filter)
+  const hasText = filter.q === undefined ? undefined : createTextSearch(filter.q)
   let count = 0
   await scan(log, { first: 1, last: log.head, order: 'asc', ...timesOf(filter) }, (line) => {
-    if (hasFields(line) && (filter.q === undefined || hasText(line))) count += 1
+    if (hasFields(line) && (!hasText || hasText(line.stored()))) count += 1
     return true
   })
   return count
@@ -173,13 +173,17 @@ function lineOf(block: Block, i: number, expectedSeq: number | undefined): Line 
 /** Returns the event of a line if it matches the filter. */
 function createMatch(filter: EventFilter): (line: Line) => StoredEvent | undefined {
   const hasFields = createFieldsMatch(filter)
-  const hasText = createTextMatch(filter)
-  return (line) => (hasFields(line) ? hasText(line) : undefined)
+  const hasText = filter.q === undefined ? undefined : createTextSearch(filter.q)
+  return (line) => {
+    if (!hasFields(line)) return undefined
+    const stored = line.stored()
+    return !hasText || hasText(stored) ? stored : undefined
+  }
 }
 
 function createFieldsMatch({ types, source }: EventFilter): (line: Line) => boolean {
-  const isWanted = types === undefined ? () => true : createTypeMatch(types)
-  return (line) => isWanted(line) && (source === undefined || line.header.source === source)
+  const hasType = types && createTypeMatch(types)
+  return (line) => (!hasType || hasType(line)) && (source === undefined || line.header.source === source)
 }
 
 /** What an event of an earlier version becomes depends on its content: it is parsed. */
@@ -189,15 +193,6 @@ function createTypeMatch(types: ReadonlySet<string>): (line: Line) => boolean {
   if (earlier.size === 0) return (line) => hasType(line.block.bytes, line)
   const wasType = matchTypes(earlier)
   return (line) => hasType(line.block.bytes, line) || (wasType(line.block.bytes, line) && types.has(line.stored().type))
-}
-
-/** Returns the event of a line if it contains the text. */
-function createTextMatch({ q }: EventFilter): (line: Line) => StoredEvent | undefined {
-  const contains = q === undefined ? () => true : createTextSearch(q)
-  return (line) => {
-    const stored = line.stored()
-    return contains(stored) ? stored : undefined
-  }
 }
 
 function timesOf({ since, until }: EventFilter): { since: number; until: number } {
