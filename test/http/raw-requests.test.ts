@@ -10,6 +10,14 @@ import { answersIn, drip, openSocket, sayTo } from './raw.ts'
 const BEARER = `Authorization: Bearer ${KEY}`
 
 describe('the head of a request', () => {
+  let http: Awaited<ReturnType<typeof setHttp>>
+  let url: string
+  beforeAll(async () => {
+    http = await setHttp()
+    url = await http.listen()
+  })
+  afterAll(() => http[Symbol.asyncDispose]())
+
   test.each([
     ['no Host', `GET /info HTTP/1.1\r\n${BEARER}`, 400, 'invalid_request'],
     ['two Hosts', `GET /info HTTP/1.1\r\nHost: a\r\nHost: b\r\n${BEARER}`, 400, 'invalid_request'],
@@ -66,8 +74,7 @@ describe('the head of a request', () => {
     ],
     ['an expectation, and no key', 'GET /info HTTP/1.1\r\nHost: a\r\nExpect: a-miracle', 401, 'unauthorized'],
   ])('with %s gets an error in the common format, and the connection ends', async (_, head, status, error) => {
-    await using http = await setHttp()
-    const answers = answersIn(await sayTo(await http.listen(), `${head}\r\n\r\n`))
+    const answers = answersIn(await sayTo(url, `${head}\r\n\r\n`))
     expect(answers.map((answer) => answer.status)).toEqual([status])
     expect(answers[0]!.head).toMatch(/^content-type: application\/json/im)
     expect(answers[0]!.head).toMatch(/^connection: close/im)
@@ -78,15 +85,13 @@ describe('the head of a request', () => {
   test.each(['localhost', 'localhost:8000', '127.0.0.1:1', '[::1]:8000', 'a.b-c.example', ''])(
     'may say Host: %s',
     async (host) => {
-      await using http = await setHttp()
-      const said = await sayTo(await http.listen(), `GET /alive HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      const said = await sayTo(url, `GET /alive HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
       expect(said).toMatch(/^HTTP\/1\.1 200 /)
     },
   )
 
   test('of HTTP/1.0 needs no Host', async () => {
-    await using http = await setHttp()
-    expect(await sayTo(await http.listen(), 'GET /alive HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await sayTo(url, 'GET /alive HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 

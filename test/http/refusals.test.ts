@@ -15,8 +15,7 @@ describe('a route', () => {
   test.each(['/nothing', '/conversations/x/y/z', '/conversation', '//', '/Conversations'])(
     'that does not exist is 404: %s',
     async (url) => {
-      await using http = await setHttp()
-      expectProblem(await http.call('GET', url), 404, 'not_found')
+      expectProblem(await shared.call('GET', url), 404, 'not_found')
     },
   )
 
@@ -39,33 +38,29 @@ describe('a route', () => {
     ['POST', '/alive?x=1', 'GET, HEAD'],
     ['POST', `/conversations/${uuid7()}/events/stream/`, 'GET'],
   ])('with another method is 405: %s %s', async (method, url, allow) => {
-    await using http = await setHttp()
-    const answer = await http.call(method, url)
+    const answer = await shared.call(method, url)
     expectProblem(answer, 405, 'method_not_allowed')
     expect(answer.headers['allow']).toContain(allow.split(', ')[0])
     expect(answer.body.details.allow).toEqual(expect.arrayContaining(allow.split(', ')))
   })
 
   test('is the same with a slash at its end', async () => {
-    await using http = await setHttp()
-    const id = await http.create()
+    const id = await shared.create()
     for (const url of ['/info/', '/alive/', '/conversations/', `/conversations/${id}/`, `/conversations/${id}/events/`])
-      expect((await http.call('GET', url)).status, url).toBe(200)
+      expect((await shared.call('GET', url)).status, url).toBe(200)
   })
 
   test('answers HEAD as GET, without a body', async () => {
-    await using http = await setHttp()
-    const id = await http.create()
+    const id = await shared.create()
     for (const url of ['/alive', '/info', '/conversations', `/conversations/${id}`, `/conversations/${id}/events`]) {
-      expect(await http.call('HEAD', url), url).toMatchObject({ status: 200, text: '' })
+      expect(await shared.call('HEAD', url), url).toMatchObject({ status: 200, text: '' })
     }
-    expect(await http.call('HEAD', `/conversations/${uuid7()}`)).toMatchObject({ status: 404, text: '' })
+    expect(await shared.call('HEAD', `/conversations/${uuid7()}`)).toMatchObject({ status: 404, text: '' })
   })
 
   test('of a stream does not stream for HEAD', async () => {
-    await using http = await setHttp()
-    const id = await http.create()
-    const answer = await http.call('HEAD', `/conversations/${id}/events/stream`, undefined, {
+    const id = await shared.create()
+    const answer = await shared.call('HEAD', `/conversations/${id}/events/stream`, undefined, {
       accept: 'text/event-stream',
     })
     expect(answer).toMatchObject({ status: 400, text: '' })
@@ -76,24 +71,21 @@ describe('a URL', () => {
   test.each(['/conversations/%zz', '/%', '/conversations/%c3%28/run'])(
     'that is not valid percent-encoding is 400: %s',
     async (url) => {
-      await using http = await setHttp()
-      const answer = await http.call('GET', url)
+      const answer = await shared.call('GET', url)
       expect([400, 404], answer.text).toContain(answer.status)
       expect(answer.text).not.toContain('not valid JSON')
     },
   )
 
   test('with a very long part is 400', async () => {
-    await using http = await setHttp()
-    expectProblem(await http.call('GET', `/conversations/${'x'.repeat(5000)}`), 400, 'invalid_request')
+    expectProblem(await shared.call('GET', `/conversations/${'x'.repeat(5000)}`), 400, 'invalid_request')
   })
 
   test.each(['x', '1', '..', '%2e%2e', `${uuid7()}x`, uuid7().slice(1), '%00', '018f0000-0000-0000-0000'])(
     'with an invalid id is refused: %s',
     async (id) => {
-      await using http = await setHttp()
       for (const path of ['', '/events', '/events/count', '/events/stream']) {
-        const answer = await http.call('GET', `/conversations/${id}${path}`, undefined, { accept: '*/*' })
+        const answer = await shared.call('GET', `/conversations/${id}${path}`, undefined, { accept: '*/*' })
         // A URL with dots as a segment names what is above, and no route has that path.
         if (/^(\.|%2e)+$/.test(id)) expectProblem(answer, 404, 'not_found')
         else expectProblem(answer, 400, 'invalid_request')
@@ -102,12 +94,11 @@ describe('a URL', () => {
   )
 
   test('takes an id in capitals for the same id', async () => {
-    await using http = await setHttp()
-    const id = await http.create({ id: uuid7().toUpperCase() })
+    const id = await shared.create({ id: uuid7().toUpperCase() })
     expect(id).toBe(id.toLowerCase())
-    expect(await http.call('GET', `/conversations/${id.toUpperCase()}`)).toMatchObject({ status: 200, body: { id } })
+    expect(await shared.call('GET', `/conversations/${id.toUpperCase()}`)).toMatchObject({ status: 200, body: { id } })
     expectProblem(
-      await http.call('POST', '/conversations', { id: id.toUpperCase(), llm_config: { model: 'm' } }),
+      await shared.call('POST', '/conversations', { id: id.toUpperCase(), llm_config: { model: 'm' } }),
       409,
       'conversation_exists',
     )
@@ -130,17 +121,15 @@ describe('a URL', () => {
     [`/conversations/${uuid7()}/events?since=1700000000`, 'querystring.since'],
     [`/conversations/${uuid7()}/events/stream?deltas=maybe`, 'querystring.deltas'],
   ])('with an invalid or unknown parameter is 400, and says which: %s', async (url, path) => {
-    await using http = await setHttp()
-    const answer = await http.call('GET', url)
+    const answer = await shared.call('GET', url)
     expectProblem(answer, 400, 'invalid_request')
     expect(answer.body.details.issues).toMatchObject([{ path, message: expect.any(String) }])
   })
 
   test.each(['1', '1000'])('takes a limit of %s', async (limit) => {
-    await using http = await setHttp()
-    const id = await http.create()
-    expect((await http.call('GET', `/conversations?limit=${limit}`)).status).toBe(200)
-    expect((await http.call('GET', `/conversations/${id}/events?limit=${limit}`)).status).toBe(200)
+    const id = await shared.create()
+    expect((await shared.call('GET', `/conversations?limit=${limit}`)).status).toBe(200)
+    expect((await shared.call('GET', `/conversations/${id}/events?limit=${limit}`)).status).toBe(200)
   })
 
   test('takes times with any offset, in both lists alike', async () => {
@@ -154,14 +143,16 @@ describe('a URL', () => {
   test.each(['nonsense', 'W10', Buffer.from('["asc","x"]').toString('base64url')])(
     'with an invalid page_id is 400: %s',
     async (page_id) => {
-      await using http = await setHttp()
-      const id = await http.create()
+      const id = await shared.create()
       expectProblem(
-        await http.call('GET', `/conversations?page_id=${page_id === 'W10' || page_id === 'nonsense' ? page_id : ''}`),
+        await shared.call(
+          'GET',
+          `/conversations?page_id=${page_id === 'W10' || page_id === 'nonsense' ? page_id : ''}`,
+        ),
         400,
         'invalid_cursor',
       )
-      expectProblem(await http.call('GET', `/conversations/${id}/events?page_id=${page_id}`), 400, 'invalid_cursor')
+      expectProblem(await shared.call('GET', `/conversations/${id}/events?page_id=${page_id}`), 400, 'invalid_cursor')
     },
   )
 })
@@ -177,8 +168,7 @@ describe('a body', () => {
     '{"__proto__": {}}',
     '{"constructor": {"prototype": {}}}',
   ])('that is not JSON, or not safe, is 400: %j', async (body) => {
-    await using http = await setHttp()
-    const answer = await http.call('POST', '/conversations', body)
+    const answer = await shared.call('POST', '/conversations', body)
     expectProblem(answer, 400, 'invalid_request')
     expect(answer.text).not.toContain('hunter2')
   })
@@ -196,8 +186,7 @@ describe('a body', () => {
   })
 
   test.each(['null', '[]', '"text"', '7', 'true'])('that is JSON but not an object is 400: %s', async (body) => {
-    await using http = await setHttp()
-    expectProblem(await http.call('POST', '/conversations', body), 400, 'invalid_request')
+    expectProblem(await shared.call('POST', '/conversations', body), 400, 'invalid_request')
   })
 
   test('larger than allowed is 413, by its length or when received', async () => {
@@ -225,9 +214,8 @@ describe('a body', () => {
     'application/xml',
     'nonsense',
   ])('as %s is 415', async (type) => {
-    await using http = await setHttp()
     expectProblem(
-      await http.call('POST', '/conversations', '{}', { 'content-type': type }),
+      await shared.call('POST', '/conversations', '{}', { 'content-type': type }),
       415,
       'unsupported_media_type',
     )
@@ -239,31 +227,28 @@ describe('a body', () => {
     'application/json;charset=UTF-8',
     'Application/JSON',
   ])('as %s is JSON', async (type) => {
-    await using http = await setHttp()
     expect(
-      (await http.call('POST', '/conversations', { llm_config: { model: 'm' } }, { 'content-type': type })).status,
+      (await shared.call('POST', '/conversations', { llm_config: { model: 'm' } }, { 'content-type': type })).status,
     ).toBe(201)
   })
 
   test('that is empty counts as absent, whatever its headers say', async () => {
-    await using http = await setHttp()
-    const id = await http.create()
+    const id = await shared.create()
     for (const headers of [{}, { 'content-type': 'application/json' }] as Record<string, string>[]) {
-      expect((await http.call('POST', `/conversations/${id}/pause`, undefined, headers)).status).toBe(200)
+      expect((await shared.call('POST', `/conversations/${id}/pause`, undefined, headers)).status).toBe(200)
       expect(
-        (await http.call('POST', `/conversations/${id}/pause`, '', { 'content-type': 'application/json' })).status,
+        (await shared.call('POST', `/conversations/${id}/pause`, '', { 'content-type': 'application/json' })).status,
       ).toBe(200)
-      const other = await http.create()
-      expect((await http.call('DELETE', `/conversations/${other}`, undefined, headers)).status).toBe(204)
+      const other = await shared.create()
+      expect((await shared.call('DELETE', `/conversations/${other}`, undefined, headers)).status).toBe(204)
     }
-    expectProblem(await http.call('POST', `/conversations/${id}/messages`, ''), 400, 'invalid_request')
-    expectProblem(await http.call('POST', `/conversations/${id}/messages`), 400, 'invalid_request')
+    expectProblem(await shared.call('POST', `/conversations/${id}/messages`, ''), 400, 'invalid_request')
+    expectProblem(await shared.call('POST', `/conversations/${id}/messages`), 400, 'invalid_request')
   })
 
   test('that starts with a byte order mark is read', async () => {
-    await using http = await setHttp()
     expect(
-      (await http.call('POST', '/conversations', `\ufeff${JSON.stringify({ llm_config: { model: 'm' } })}`)).status,
+      (await shared.call('POST', '/conversations', `\ufeff${JSON.stringify({ llm_config: { model: 'm' } })}`)).status,
     ).toBe(201)
   })
 })
@@ -311,11 +296,10 @@ test.each<[string, string, unknown]>([
     },
   ],
 ])('a refusal says what is wrong, and repeats nothing of it: %s %s %j', async (method, url, body) => {
-  await using http = await setHttp()
-  const answer = await http.call(method, url.replace('{id}', await http.create()), body)
+  const answer = await shared.call(method, url.replace('{id}', await shared.create()), body)
   expect(answer.status, answer.text).toBe(400)
   expect(answer.text).not.toContain(SECRET)
-  expect(http.bench.logged.join('')).not.toContain(SECRET)
+  expect(shared.bench.logged.join('')).not.toContain(SECRET)
 })
 
 test.each([
@@ -327,9 +311,8 @@ test.each([
   ['another role', { role: 'assistant', content: 'hi' }],
   ['an unknown field', { role: 'user', content: 'hi', name: 'x' }],
 ])('a message with %s is 400', async (_, message) => {
-  await using http = await setHttp()
-  const id = await http.create()
-  expectProblem(await http.call('POST', `/conversations/${id}/messages`, { message }), 400, 'invalid_request')
+  const id = await shared.create()
+  expectProblem(await shared.call('POST', `/conversations/${id}/messages`, { message }), 400, 'invalid_request')
 })
 
 test('a failure of the server returns an id to look for in its log, and no details', async () => {
@@ -362,13 +345,12 @@ test.each([
 })
 
 test('a message has 1,000 parts at most', async () => {
-  await using http = await setHttp()
-  const id = await http.create()
+  const id = await shared.create()
   const parts = (count: number) => ({
     message: { role: 'user', content: Array.from({ length: count }, () => ({ type: 'text', text: 'x' })) },
   })
-  expect((await http.call('POST', `/conversations/${id}/messages`, parts(1000))).status).toBe(202)
-  expectProblem(await http.call('POST', `/conversations/${id}/messages`, parts(1001)), 400, 'invalid_request')
+  expect((await shared.call('POST', `/conversations/${id}/messages`, parts(1000))).status).toBe(202)
+  expectProblem(await shared.call('POST', `/conversations/${id}/messages`, parts(1001)), 400, 'invalid_request')
 })
 
 test('llm_config.extra_body has 256 KiB at most, in a create and in an update', async () => {
@@ -385,8 +367,7 @@ test('llm_config.extra_body has 256 KiB at most, in a create and in an update', 
 
 describe('a body with a mistake', () => {
   const refusal = async (body: unknown) => {
-    await using http = await setHttp()
-    const answer = await http.call('POST', '/conversations', body)
+    const answer = await shared.call('POST', '/conversations', body)
     expectProblem(answer, 400, 'invalid_request')
     return answer.body.message as string
   }
