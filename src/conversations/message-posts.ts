@@ -25,6 +25,9 @@ type MessagePostsParts = {
   readonly redactor: Redactor
 }
 
+/** What is stored with the message. */
+type Added = { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks }
+
 export class MessagePosts {
   readonly #log: EventLog
   readonly #parts: MessagePostsParts
@@ -38,7 +41,11 @@ export class MessagePosts {
   post(posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
     const { state } = this.#parts
     const hooks = this.#parts.hooks.current
-    if (!hooks?.readsPrompts()) return this.#postWithCommand(posted, idempotency)
+    if (!hooks?.readsPrompts()) {
+      // Only project settings have slash commands.
+      if (!state.current.settings.project_settings) return this.#post(posted, idempotency, {})
+      return this.#postWithCommand(posted, idempotency)
+    }
     const earlier = idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now())
     if (earlier) return Promise.resolve(earlier.answer)
     // Out of turn, because hooks may take long.
@@ -53,36 +60,36 @@ export class MessagePosts {
   }
 
   #postWithCommand(posted: PostMessage, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
-    const { state, postedCommands } = this.#parts
-    const hooked = hooks && { hooks }
-    // Only project settings have slash commands.
-    if (!state.current.settings.project_settings) return this.#post(posted, idempotency, { ...hooked })
-    return postedCommands.post(partsOf(posted.message.content), idempotency, (slashCommand) =>
-      this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...hooked }),
+    const content = partsOf(posted.message.content)
+    return this.#parts.postedCommands.post(content, idempotency, (slashCommand) =>
+      this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
     )
   }
 
-  #post(
+  #post(posted: PostMessage, idempotency: Idempotency | undefined, added: Added): Promise<PostedMessage> {
+    const { actor, state, redactor } = this.#parts
+    const { redact } = redactor
+    const again = async ({ answer }: PostedKey) => answer
+    const make = () => this.#store(posted, idempotency, added)
+    return actor.enqueue(() =>
+      postOnce(idempotency, { log: this.#log, redact, remembered: state.current.postedKeys, again, make }),
+    )
+  }
+
+  /** In turn only. */
+  async #store(
     { message, run }: PostMessage,
     idempotency: Idempotency | undefined,
-    added: { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks },
+    added: Added,
   ): Promise<PostedMessage> {
-    const { actor, state, redactor } = this.#parts
-    const { redact, redactInSlices } = redactor
-    const log = this.#log
-    const make = async (): Promise<PostedMessage> => {
-      const content = await redactLongParts(partsOf(message.content), redactInSlices)
-      const sender = message.sender === undefined ? {} : { sender: redact(message.sender) }
-      const ids = { begun: actor.begunCalls(), newRunId: uuid7() }
-      const intent = { kind: 'message', content, ...sender, ...added, run, ...ids, now: Date.now() } as const
-      const events = await actor.apply({ ...intent, ...(idempotency && { idempotency }) })
-      const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
-      // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event
-      return answerTo(posted!)
-    }
-    const again = async ({ answer }: PostedKey) => answer
-    return actor.enqueue(() =>
-      postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),
-    )
+    const { actor, redactor } = this.#parts
+    const content = await redactLongParts(partsOf(message.content), redactor.redactInSlices)
+    const sender = message.sender === undefined ? {} : { sender: redactor.redact(message.sender) }
+    const ids = { begun: actor.begunCalls(), newRunId: uuid7() }
+    const intent = { kind: 'message', content, ...sender, ...added, run, ...ids, now: Date.now() } as const
+    const events = await actor.apply({ ...intent, ...(idempotency && { idempotency }) })
+    const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event
+    return answerTo(posted!)
   }
 }
