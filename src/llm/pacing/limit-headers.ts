@@ -31,10 +31,11 @@ const TOKEN_LIMITS: readonly (readonly [limit: string, remaining: string, reset:
 /** Returns the limit with the fewest tokens left, or undefined. */
 export function tokenAllowanceOf(headers: ReplyHeaders, now: number): TokenAllowance | undefined {
   const limits = TOKEN_LIMITS.flatMap(([limitName, remaining, reset]): TokenAllowance[] => {
-    const left = Number(headers.get(remaining) ?? Number.NaN)
-    const limit = Number(headers.get(limitName) ?? Number.NaN)
+    const left = numberIn(headers, remaining)
+    if (!(left >= 0)) return []
+    const limit = numberIn(headers, limitName)
     const resetMs = durationMs(headers.get(reset) ?? '', now)
-    if (!(left >= 0) || resetMs === undefined) return []
+    if (resetMs === undefined) return []
     return [{ left, limit: limit > left && Number.isFinite(limit) ? limit : undefined, resetMs }]
   })
   return limits.toSorted((a, b) => a.left - b.left)[0]
@@ -43,15 +44,19 @@ export function tokenAllowanceOf(headers: ReplyHeaders, now: number): TokenAllow
 /** Returns undefined without a limit. Of tokens it only matters here that none are left. */
 export function allowanceOf(headers: ReplyHeaders, now: number): Allowance | undefined {
   const limits = LIMITS.flatMap(([remaining, reset]) => {
-    const left = Number(headers.get(remaining) ?? Number.NaN)
+    const left = numberIn(headers, remaining)
+    if (!(left >= 0)) return []
     const resetMs = durationMs(headers.get(reset) ?? '', now)
-    const isKnown = left >= 0 && resetMs !== undefined && (left === 0 || remaining.includes('requests'))
+    const isKnown = resetMs !== undefined && (left === 0 || remaining.includes('requests'))
     return isKnown ? [{ left: Math.floor(left), resetMs }] : []
   })
   const spent = limits.filter(({ left }) => left === 0)
   if (spent.length > 0) return { left: 0, resetMs: Math.max(...spent.map(({ resetMs }) => resetMs)) }
   return limits[0]
 }
+
+/** Returns NaN without the header. */
+const numberIn = (headers: ReplyHeaders, name: string): number => Number(headers.get(name) ?? Number.NaN)
 
 /** `1s`, `6m0s` and `120ms` are durations, `2026-01-31T12:00:00Z` is a time. */
 function durationMs(text: string, now: number): number | undefined {
