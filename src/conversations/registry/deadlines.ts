@@ -3,18 +3,26 @@
  * the wall clock, so that one that has passed while the server was stopped is due at its start.
  */
 import { timerMs } from '../../lib/bounded-wait.ts'
+import { Queue } from '../../lib/queue.ts'
 
 /** Timers do not follow the clock when it is set, and stand still while the machine is suspended. */
 const LONGEST_WAIT_MS = 60_000
 
+/** Conversations that are opened at the same time: at a start, thousands of deadlines may have passed. */
+const CONCURRENCY = 64
+
 export class Deadlines {
   /** In milliseconds since 1970, by the id of the conversation. */
   readonly #times = new Map<string, number>()
-  #onDue: ((id: string) => void) | undefined
+  readonly #queue = new Queue({ limit: CONCURRENCY })
+  #onDue: ((id: string) => Promise<void>) | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** `onDue` is called with each conversation whose deadline has passed. It is watched again after the next `set`. */
-  watch(onDue: (id: string) => void): void {
+  /**
+   * `onDue` is called with each conversation whose deadline has passed, for some at the same time; it never rejects. The
+   * conversation is watched again after the next `set`.
+   */
+  watch(onDue: (id: string) => Promise<void>): void {
     this.#onDue = onDue
     this.#arm()
   }
@@ -44,7 +52,7 @@ export class Deadlines {
     const now = Date.now()
     const due = [...this.#times].filter(([, time]) => time <= now)
     for (const [id] of due) this.#times.delete(id)
-    for (const [id] of due) this.#onDue?.(id)
+    for (const [id] of due) void this.#queue.run(async () => await this.#onDue?.(id))
     this.#arm()
   }
 }

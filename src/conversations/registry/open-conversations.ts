@@ -134,10 +134,10 @@ export class OpenConversations {
 
   /** Closes requests whose deadline passes, or has passed while the server was stopped. */
   watchDeadlines(): void {
-    this.#deps.known.deadlines.watch((id) => {
+    this.#deps.known.deadlines.watch(async (id) => {
       // As a request does it: it must not be closed as idle meanwhile.
       const release = this.hold(id)
-      void this.#recovery.expire(id).then(release)
+      await this.#recovery.expire(id).finally(release)
     })
   }
 
