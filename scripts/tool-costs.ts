@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSystemPrompt } from '../src/agent/prompt.ts'
-import { createToolCalls } from '../src/agent/tool-calls.ts'
+import { ToolCalls } from '../src/agent/tool-calls.ts'
 import { createEditorFiles } from '../src/files/editor-files.ts'
 import { createSafeFetch } from '../src/security/safe-fetch.ts'
 import { createRedactor } from '../src/security/redaction/redactor.ts'
@@ -52,7 +52,7 @@ export type PresetCost = {
 /** Bytes, as a request to an OpenAI-compatible endpoint has them. */
 export function presetCosts(): PresetCost[] {
   return Object.entries(PRESETS).map(([preset, names]) => {
-    const { descriptions } = createToolCalls({
+    const { descriptions } = new ToolCalls({
       tools: createTools(names, UNUSED_DEPS),
       context: unused,
       redactor: createRedactor(),

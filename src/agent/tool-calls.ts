@@ -17,8 +17,7 @@ import type { ResultDraft } from './tool-messages.ts'
 import type { LiveOutputDeps } from './live-output.ts'
 import { createLiveOutput } from './live-output.ts'
 import { UnstoredResults } from './unstored-results.ts'
-import type { CallOutcome } from '../tools/tool.ts'
-import type { Tool, ToolContext } from '../tools/tool.ts'
+import type { CallOutcome, Tool, ToolContext } from '../tools/tool.ts'
 
 /** `finishes`: the tool ends the run; `finalText` is its text. */
 export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }
@@ -49,53 +48,8 @@ export type CallHooks = {
   readonly after: (call: ToolCall, result: ResultDraft, signal: AbortSignal) => Promise<HookedResult>
 }
 
-/**
- * The calls of one conversation. A call that a pause left running is still in here when the next run reaches it, and is
- * awaited instead of run a second time. `run` rejects only if its result could not be stored.
- */
-export interface ToolCalls {
-  /** What a model request lists. The same array until it changes. */
-  readonly descriptions: readonly ModelTool[]
-  /** Absent without tools that come and go. */
-  readonly prepare?: ChangingTools['prepare'] | undefined
-  render(toolName: string, output: unknown): string
-  run(call: ToolCall): Promise<FinishedCall>
-  /**
-   * Runs calls in parallel; all of them start before it returns. Of a call in `denials` only the reason is stored, as its
-   * result. Results are stored in the order of the calls. Resolves to the last call that finishes the run, if there is one.
-   * Rejects if a result could not be stored. `onStoring` receives the last result when its storing has begun, unless a
-   * call may finish the run. It must not throw.
-   */
-  runInParallel(
-    calls: readonly ToolCall[],
-    denials?: ReadonlyMap<string, string>,
-    onStoring?: (result: ResultDraft) => void,
-  ): Promise<FinishedCall>
-  /** Returns true if the tool changes nothing, so that its calls may run in parallel. */
-  isReadOnly(name: string): boolean
-  /** Returns true if its calls are worked on by subagents. */
-  callsSubagent(name: string): boolean
-  /** Returns true if it was started: it is running, or its result waits to be stored. */
-  hasBegun(toolUseId: string): boolean
-  /** Returns which of these calls, none of which has begun, are questions to the user. Cheap without tools that ask. */
-  asking(calls: readonly ToolCall[], denials: ReadonlyMap<string, string>): readonly AskingCall[]
-  /** Describes what is invalid in an input. */
-  findFault(name: string, input: unknown): string | undefined
-  /** What the call would do. Nothing, if its input is refused. */
-  accessOf(call: Pick<ToolCall, 'name' | 'input'>): ToolAccess
-  /** The hash of the definition of a tool that may change. */
-  definitionOf(name: string): string | undefined
-  /**
-   * Ends the running calls; each still gets its result, as `interrupted`. Resolves when all have it, or without those
-   * that ignore their signal: the caller has promised an answer within two seconds.
-   */
-  interrupt(): Promise<void>
-}
-
 /** How long to wait for a tool that was asked to end, in milliseconds. */
 const INTERRUPT_GRACE_MS = 1500
-
-const NONE: readonly AskingCall[] = []
 
 /** How a call begins: `denial` is the reason why it does not run; its result is stored after `before`. */
 type Beginning = {
@@ -106,23 +60,135 @@ type Beginning = {
 
 type RunningCall = { readonly promise: Promise<FinishedCall>; readonly abort: AbortController }
 
-export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
-  const { changing } = deps
-  const byName = new Map(deps.tools.map((tool) => [tool.name, tool]))
-  const toolNamed = (name: string) => byName.get(name) ?? changing?.find(name)
-  const describe = createDescriber(deps)
-  const canAsk = deps.tools.some((tool) => 'questions' in tool)
-  const running = new Map<string, RunningCall>()
-  const unstored = new UnstoredResults<ToolCall, HookedResult>({
-    store: (call) => begin(call),
-    onLogClosed: deps.onLogClosed ?? (() => () => {}),
-  })
+/**
+ * The calls of one conversation. A call that a pause left running is still in here when the next run reaches it, and is
+ * awaited instead of run a second time. `run` rejects only if its result could not be stored.
+ */
+export class ToolCalls {
+  readonly #deps: ToolCallsDeps
+  readonly #byName: ReadonlyMap<string, Tool>
+  readonly #describe: () => readonly ModelTool[]
+  readonly #canAsk: boolean
+  readonly #running = new Map<string, RunningCall>()
+  readonly #unstored: UnstoredResults<ToolCall, HookedResult>
+
+  constructor(deps: ToolCallsDeps) {
+    this.#deps = deps
+    this.#byName = new Map(deps.tools.map((tool) => [tool.name, tool]))
+    this.#describe = createDescriber(deps)
+    this.#canAsk = deps.tools.some((tool) => 'questions' in tool)
+    this.#unstored = new UnstoredResults({
+      store: (call) => this.run(call),
+      onLogClosed: deps.onLogClosed ?? (() => () => {}),
+    })
+  }
+
+  /** What a model request lists. The same array until it changes. */
+  get descriptions(): readonly ModelTool[] {
+    return this.#describe()
+  }
+
+  /** Undefined without tools that come and go. */
+  get prepare(): ChangingTools['prepare'] {
+    return this.#deps.changing?.prepare
+  }
+
+  render(toolName: string, output: unknown): string {
+    return renderOutput(this.#toolNamed(toolName), output)
+  }
+
+  run(call: ToolCall): Promise<FinishedCall> {
+    return this.#begin(call, {})
+  }
+
+  /**
+   * Runs calls in parallel; all of them start before it returns. Of a call in `denials` only the reason is stored, as its
+   * result. Results are stored in the order of the calls. Resolves to the last call that finishes the run, if there is one.
+   * Rejects if a result could not be stored. `onStoring` receives the last result when its storing has begun, unless a
+   * call may finish the run. It must not throw.
+   */
+  async runInParallel(
+    calls: readonly ToolCall[],
+    denials?: ReadonlyMap<string, string>,
+    onStoring?: (result: ResultDraft) => void,
+  ): Promise<FinishedCall> {
+    const ends: Promise<FinishedCall>[] = []
+    const last = calls.some(({ name }) => this.#toolNamed(name)?.finishes) ? undefined : calls.at(-1)
+    for (const call of calls) {
+      const denial = denials?.get(call.toolUseId)
+      ends.push(this.#begin(call, { denial, before: ends.at(-1), ...(call === last && { onStoring }) }))
+    }
+    // Wait for all of them, also after a failure.
+    await Promise.allSettled(ends)
+    const finished = await Promise.all(ends)
+    return finished.findLast(({ finishes }) => finishes) ?? { finishes: false }
+  }
+
+  /** Returns true if the tool changes nothing, so that its calls may run in parallel. */
+  isReadOnly(name: string): boolean {
+    return this.#toolNamed(name)?.readOnly === true
+  }
+
+  /** Returns true if its calls are worked on by subagents. */
+  callsSubagent(name: string): boolean {
+    return this.#toolNamed(name)?.callsSubagent === true
+  }
+
+  /** Returns true if it was started: it is running, or its result waits to be stored. */
+  hasBegun(toolUseId: string): boolean {
+    return this.#running.has(toolUseId) || this.#unstored.has(toolUseId)
+  }
+
+  /** Returns which of these calls, none of which has begun, are questions to the user. Cheap without tools that ask. */
+  asking(calls: readonly ToolCall[], denials: ReadonlyMap<string, string>): readonly AskingCall[] {
+    return this.#canAsk ? askingCalls(this.#byName, calls, denials) : []
+  }
+
+  /** Describes what is invalid in an input. */
+  findFault(name: string, input: unknown): string | undefined {
+    return findFault(this.#toolNamed(name), input)
+  }
+
+  /** What the call would do. Nothing, if its input is refused. */
+  accessOf({ name, input }: Pick<ToolCall, 'name' | 'input'>): ToolAccess {
+    return accessOf(this.#toolNamed(name), input)
+  }
+
+  /** The hash of the definition of a tool that may change. */
+  definitionOf(name: string): string | undefined {
+    return this.#toolNamed(name)?.definitionHash
+  }
+
+  /**
+   * Ends the running calls; each still gets its result, as `interrupted`. Resolves when all have it, or without those
+   * that ignore their signal: the caller has promised an answer within two seconds.
+   */
+  interrupt(): Promise<void> {
+    return interruptAll([...this.#running.values()])
+  }
+
+  #toolNamed(name: string): Tool | undefined {
+    return this.#byName.get(name) ?? this.#deps.changing?.find(name)
+  }
+
+  #begin(call: ToolCall, beginning: Beginning): Promise<FinishedCall> {
+    const { toolUseId } = call
+    const already = this.#running.get(toolUseId)
+    if (already) return already.promise
+    const abort = new AbortController()
+    const promise = this.#settle(call, abort.signal, beginning).finally(() => {
+      this.#running.delete(toolUseId)
+      if (this.#unstored.has(toolUseId)) this.#unstored.tryLater(call)
+    })
+    this.#running.set(toolUseId, { promise, abort })
+    return promise
+  }
 
   /** Stores the result after that of the earlier call `before`. If that one cannot be stored, this one is kept as well. */
-  const settle = async (call: ToolCall, signal: AbortSignal, beginning: Beginning): Promise<FinishedCall> => {
-    const { denial, before, onStoring } = beginning
+  async #settle(call: ToolCall, signal: AbortSignal, { denial, before, onStoring }: Beginning): Promise<FinishedCall> {
+    const [deps, unstored] = [this.#deps, this.#unstored]
     const execution = () =>
-      denial === undefined ? execute(deps, toolNamed(call.name), call, signal) : refusal('denied', denial)
+      denial === undefined ? execute(deps, this.#toolNamed(call.name), call, signal) : refusal('denied', denial)
     const kept = unstored.get(call.toolUseId)
     const ended = kept ?? (await toResult(deps, call, execution))
     if (!ended) return { finishes: false }
@@ -137,53 +203,10 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     onStoring?.(result)
     await stored
     unstored.forget(call.toolUseId)
-    const tool = toolNamed(call.name)
+    const tool = this.#toolNamed(call.name)
     return tool?.finishes && !result.is_error
       ? { finishes: true, finalText: renderOutput(tool, result.output) }
       : { finishes: false }
-  }
-
-  const begin = (call: ToolCall, beginning: Beginning = {}): Promise<FinishedCall> => {
-    const already = running.get(call.toolUseId)
-    if (already) return already.promise
-    const abort = new AbortController()
-    const promise = settle(call, abort.signal, beginning).finally(() => {
-      running.delete(call.toolUseId)
-      if (unstored.has(call.toolUseId)) unstored.tryLater(call)
-    })
-    running.set(call.toolUseId, { promise, abort })
-    return promise
-  }
-
-  return {
-    get descriptions() {
-      return describe()
-    },
-    get prepare() {
-      return changing?.prepare
-    },
-    asking: (calls, denials) => (canAsk ? askingCalls(byName, calls, denials) : NONE),
-    findFault: (name, input) => findFault(toolNamed(name), input),
-    accessOf: ({ name, input }) => accessOf(toolNamed(name), input),
-    definitionOf: (name) => toolNamed(name)?.definitionHash,
-    render: (name, output) => renderOutput(toolNamed(name), output),
-    run: (call) => begin(call),
-    async runInParallel(calls, denials, onStoring) {
-      const ends: Promise<FinishedCall>[] = []
-      const last = calls.some(({ name }) => toolNamed(name)?.finishes) ? undefined : calls.at(-1)
-      for (const call of calls) {
-        const denial = denials?.get(call.toolUseId)
-        ends.push(begin(call, { denial, before: ends.at(-1), ...(call === last && { onStoring }) }))
-      }
-      // Wait for all of them, also after a failure.
-      await Promise.allSettled(ends)
-      const finished = await Promise.all(ends)
-      return finished.findLast(({ finishes }) => finishes) ?? { finishes: false }
-    },
-    isReadOnly: (name) => toolNamed(name)?.readOnly === true,
-    callsSubagent: (name) => toolNamed(name)?.callsSubagent === true,
-    hasBegun: (toolUseId) => running.has(toolUseId) || unstored.has(toolUseId),
-    interrupt: () => interruptAll([...running.values()]),
   }
 }
 

@@ -1,8 +1,8 @@
 /** Builds the tools of a conversation and the calls of its agent. */
 import { adviceFor } from '../agent/repeats/habits.ts'
 import type { ChangingTools } from '../agent/describe-tool.ts'
-import type { CallHooks, ToolCalls } from '../agent/tool-calls.ts'
-import { createToolCalls } from '../agent/tool-calls.ts'
+import type { CallHooks } from '../agent/tool-calls.ts'
+import { ToolCalls } from '../agent/tool-calls.ts'
 import { limitsIn } from '../contract/limits/tool-config.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
@@ -46,7 +46,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
   const { id, own, directory, logger, log, state, rules, limits, workdir, redactor } = parts
   const { shells, network, project, changing, hooks } = parts
   const elicit = createElicit(parts.elicitations, redactor.redact)
-  return createToolCalls({
+  return new ToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
       shells,
       project,

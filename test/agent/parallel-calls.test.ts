@@ -1,6 +1,6 @@
 /** Calls of one turn that change nothing run at the same time; all others run in order. */
 import { describe, expect, test } from 'vitest'
-import { createToolCalls } from '../../src/agent/tool-calls.ts'
+import { ToolCalls } from '../../src/agent/tool-calls.ts'
 import type { EventDraft } from '../../src/contract/events/event.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import type { Tool } from '../../src/tools/tool.ts'
@@ -130,7 +130,7 @@ test('when a result cannot be stored, those behind it wait, and none runs a seco
   const stored: EventDraft[] = []
   let fails = true
   const [a, b] = [reading('A'), reading('B')]
-  const toolCalls = createToolCalls({
+  const toolCalls = new ToolCalls({
     tools: [a.tool, b.tool] satisfies Tool[],
     context: () => ({ conversationId: 'c', workdir: '/work', elicit: async () => undefined }),
     redactor: createRedactor(),

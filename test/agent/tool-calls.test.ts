@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { EventDraft } from '../../src/contract/events/event.ts'
-import { createToolCalls } from '../../src/agent/tool-calls.ts'
+import { ToolCalls } from '../../src/agent/tool-calls.ts'
 import type { ToolCall } from '../../src/state/tool-call.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
@@ -17,7 +17,7 @@ function setUp(...tools: Tool[]) {
   const crashes: unknown[] = []
   const shown: string[] = []
   const storage = { fails: false }
-  const toolCalls = createToolCalls({
+  const toolCalls = new ToolCalls({
     tools,
     context: () => ({ conversationId: 'c', workdir: '/work', elicit: async () => undefined }),
     redactor,

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createToolCalls } from '../../src/agent/tool-calls.ts'
+import { ToolCalls } from '../../src/agent/tool-calls.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { createAskUserQuestion } from '../../src/tools/ask-user-question.ts'
 import { contextIn } from './tool-fixture.ts'
 
 const tool = createAskUserQuestion()
-const toolCalls = createToolCalls({
+const toolCalls = new ToolCalls({
   tools: [tool],
   context: () => contextIn('/work'),
   redactor: createRedactor(),

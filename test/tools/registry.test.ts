@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { buildSystemPrompt } from '../../src/agent/prompt.ts'
-import { createToolCalls } from '../../src/agent/tool-calls.ts'
+import { ToolCalls } from '../../src/agent/tool-calls.ts'
 import { DEFAULT_TOOLS, PRESETS } from '../../src/tools/presets.ts'
 import { TOOL_NAMES, createTools, resolveToolNames } from '../../src/tools/registry.ts'
 import { TOOLS_KEPT_IN_LOG, TOOLS_THAT_FINISH } from '../../src/state/tool-roles.ts'
@@ -60,7 +60,7 @@ test('a tool that is asked for by name and cannot be offered is an error that sa
 test('every tool is made under its own name, and described in a form that a model takes', () => {
   const tools = createTools(TOOL_NAMES, deps)
   expect(tools.map((tool) => tool.name)).toEqual(TOOL_NAMES)
-  const toolCalls = createToolCalls({
+  const toolCalls = new ToolCalls({
     tools,
     context: () => contextIn('/work'),
     redactor: createRedactor(),
