@@ -96,7 +96,10 @@ export type Beside = { readonly named: Promise<unknown>; readonly write: () => P
 
 /** Stores the logs. Ids are lower-case UUIDs; any other is `conversation_not_found`. */
 export interface EventStore {
-  /** Creates a new, empty log with a durable directory entry. Throws `conversation_exists`. */
+  /**
+   * Creates a new, empty log. Its directory entry is durable once the first append resolves; with other files, when the
+   * log is returned. Throws `conversation_exists`.
+   */
   create(conversationId: string, beside?: Beside): Promise<StoredLog>
   /**
    * Creates a new log that begins with events of another one, from seq 1 on: their seqs, times and contents are kept,

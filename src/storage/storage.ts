@@ -75,8 +75,9 @@ export interface ConversationStorage {
   createdAt(): Promise<string>
 
   /**
-   * Creates an empty log and stores the first secrets. Both, and the id itself, are durable when it resolves. After an
-   * earlier crash either, both or nothing exists. After a rejection no write is in progress.
+   * Creates an empty log and stores the first secrets. Both, and the id itself, are durable when the first append to the
+   * log resolves; secrets before that append begins. After an earlier crash either, both or nothing exists. After a
+   * rejection no write is in progress.
    */
   createLog(secrets: SecretValues): Promise<StoredLog>
   /** As `EventStore.copy`. */

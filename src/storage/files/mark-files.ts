@@ -8,17 +8,22 @@ import { codeOf } from '../../lib/error-code.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { CreationKey, Deletions, Marks } from '../storage.ts'
+import { shareNext } from './shared-calls.ts'
 
 /** `directory` exists and is durable. */
 export class MarkFiles implements Marks {
   readonly #directory: string
+  /** Many runs that start at the same time wait for the same sync. */
+  readonly #sync: () => Promise<void>
 
   constructor(directory: string) {
     this.#directory = directory
+    this.#sync = shareNext(() => syncDirectory(directory))
   }
 
-  set(id: string): Promise<void> {
-    return touchDurably(this.#directory, id)
+  async set(id: string): Promise<void> {
+    await touch(this.#directory, id)
+    await this.#sync()
   }
 
   clear(id: string): Promise<void> {
@@ -93,9 +98,11 @@ export async function listIds(directory: string): Promise<string[]> {
 }
 
 export async function touchDurably(directory: string, name: string): Promise<void> {
-  await writeFile(join(directory, name), '', { mode: 0o600 })
+  await touch(directory, name)
   await syncDirectory(directory)
 }
+
+const touch = (directory: string, name: string): Promise<void> => writeFile(join(directory, name), '', { mode: 0o600 })
 
 /** Throws when it cannot be known: what is only unreadable must not be taken for deleted. */
 export async function exists(path: string): Promise<boolean> {

@@ -33,6 +33,8 @@ export type JsonlLogParts = {
   readonly file: LogFile
   readonly index: SeqIndex
   readonly tail: Tail
+  /** Resolves when the directory entry of a new log is durable. */
+  readonly named?: Promise<unknown>
   readonly now: () => number
   readonly onClosed: () => void
 }
@@ -49,6 +51,8 @@ export class JsonlLog implements StoredLog {
   /** The durable offset: nothing is read beyond it, and the next write begins there. */
   #end: number
   #lastMs: number
+  /** Undefined once it is durable. */
+  #named: Promise<unknown> | undefined
   /** The last `opening` for which the file was verified to be unchanged. */
   #checkedOpening: number | undefined
   /** The reason why the log can no longer be used. */
@@ -57,12 +61,13 @@ export class JsonlLog implements StoredLog {
   #failure: Problem | undefined
   #isFenced = false
 
-  constructor({ conversationId, epoch, file, index, tail, now, onClosed }: JsonlLogParts) {
+  constructor({ conversationId, epoch, file, index, tail, named, now, onClosed }: JsonlLogParts) {
     this.conversationId = conversationId
     this.epoch = epoch
     this.#file = file
     this.#checkedOpening = file.opening
     this.#index = index
+    this.#named = named
     this.#now = now
     this.#onClosed = onClosed
     this.#head = tail.last?.seq ?? 0
@@ -171,6 +176,8 @@ export class JsonlLog implements StoredLog {
     const bytes = Buffer.from(text)
     await this.#requireUnchanged()
     await this.#write(bytes)
+    await this.#named?.catch((cause) => this.#failForGood(cause))
+    this.#named = undefined
     this.#index.learn(this.#head + 1, this.#end)
     this.#head += events.length
     this.#end += bytes.length

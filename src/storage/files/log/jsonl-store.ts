@@ -12,6 +12,7 @@ import { shareNext } from '../shared-calls.ts'
 import { writeCopiedLog } from './copied-log.ts'
 import type { Beside, EventStore, LogView, LogViews, StoredLog } from '../../../events/event-store.ts'
 import { JsonlLog } from './jsonl-log.ts'
+import type { JsonlLogParts } from './jsonl-log.ts'
 import { LogFile } from './log-file.ts'
 import { readPage } from './log-scan.ts'
 import { SeqIndex } from './seq-index.ts'
@@ -48,9 +49,9 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   // Many creates at the same time wait for the same directory.
   const syncNames = shareNext(() => syncDirectory(directory))
 
-  function take(conversationId: string, file: LogFile, index: SeqIndex, tail: Tail): StoredLog {
+  function take(conversationId: string, opened: Pick<JsonlLogParts, 'file' | 'index' | 'tail' | 'named'>): StoredLog {
     const onClosed = () => current.get(conversationId) === log && current.delete(conversationId)
-    const log = new JsonlLog({ conversationId, epoch: ++lastEpoch, file, index, tail, now, onClosed })
+    const log = new JsonlLog({ conversationId, epoch: ++lastEpoch, now, onClosed, ...opened })
     current.set(conversationId, log)
     return log
   }
@@ -66,8 +67,8 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
       requireUuid(conversationId)
       return await enqueue(conversationId, async () => {
         const { path, file, index } = fileOf(conversationId)
-        await createFile(file, path, { beside, syncNames, directory }).catch(refuseCreation)
-        return take(conversationId, file, index, { last: undefined, end: 0 })
+        const { named } = await createFile(file, path, { beside, syncNames, directory }).catch(refuseCreation)
+        return take(conversationId, { file, index, tail: { last: undefined, end: 0 }, named })
       })
     },
 
@@ -79,7 +80,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
         await makeDirectories(dirname(path), 0o700)
         await writeCopiedLog(path, { conversationId, events, ending, now })
         const { tail } = await openFile(file, path, now())
-        return take(conversationId, file, index, tail)
+        return take(conversationId, { file, index, tail })
       })
     },
 
@@ -90,7 +91,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
         const { path, file, index } = fileOf(conversationId)
         try {
           const { tail, repaired } = await openFile(file, path, now())
-          return { log: take(conversationId, file, index, tail), repaired }
+          return { log: take(conversationId, { file, index, tail }), repaired }
         } catch (error) {
           await file.close(notFound())
           throw isMissing(error) ? notFound() : error
@@ -157,11 +158,15 @@ type Creation = {
   readonly syncNames: () => Promise<void>
 }
 
+/**
+ * Resolves to the promise of a durable directory entry, which the caller handles: it is synced while the first events are
+ * written. If other files are created with the log, it is durable already: a log with events must not lack them.
+ */
 async function createFile(
   file: LogFile,
   path: string,
   { beside, directory: ofAll, syncNames }: Creation,
-): Promise<void> {
+): Promise<{ readonly named: Promise<unknown> }> {
   const directory = dirname(path)
   let topmost: string | undefined
   try {
@@ -177,7 +182,11 @@ async function createFile(
   for (let up = 0, at = directory; up <= depth; up++) parents.push((at = dirname(at)))
   await beside?.named
   // Sync concurrently: one journal commit covers all of them.
-  await Promise.all([...parents.map((each) => (each === ofAll ? syncNames() : syncDirectory(each))), beside?.write()])
+  const named = Promise.all(parents.map((each) => (each === ofAll ? syncNames() : syncDirectory(each))))
+  if (beside) await Promise.all([named, beside.write()])
+  // It may fail before anyone waits for it.
+  named.catch(() => {})
+  return { named }
 }
 
 function refuseCreation(cause: unknown): never {
