@@ -47,7 +47,8 @@ export async function startServices(
   const storage = await openFileStorage({
     directory: config.dataDir,
     operatorKeys: config.secretKeys,
-    onFault: (error) => logger.warn({ err: error }, 'the next start has to read more: summaries could not be written'),
+    onFault: (error) =>
+      logger.warn({ err: error }, 'a start has to read more: the summaries could not be read or written'),
   })
   started.use(storage)
   const limiting = createResourceLimiter({

@@ -260,7 +260,7 @@ test('a start listens before it has read the conversations, and answers 503 for 
   await server.stop()
   // What is to be read has no end until somebody writes to it.
   const fifo = join(server.dataDir, 'sessions', body.id, 'meta.json')
-  await rm(join(server.dataDir, 'summaries'))
+  await rm(join(server.dataDir, 'summaries.db'))
   await rm(fifo)
   execFileSync('mkfifo', [fifo])
   const started = server.restart()

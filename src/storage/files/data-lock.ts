@@ -7,6 +7,8 @@ import { Problem } from '../../contract/problem.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
 import { shareNext } from './shared-calls.ts'
+import type { Database } from './sqlite.ts'
+import { isBusy, isDamaged, loadSqlite } from './sqlite.ts'
 
 /** The format version of the data directory. Raised when an older server would misread it. */
 export const DATA_FORMAT = 2
@@ -81,7 +83,7 @@ const LOCK_FILE = 'lock.db'
 function takeLock(directory: string): () => void {
   const { DatabaseSync } = loadSqlite()
   const path = join(directory, LOCK_FILE)
-  let database: InstanceType<typeof DatabaseSync> | undefined
+  let database: Database | undefined
   try {
     const opened = (database = new DatabaseSync(path, { timeout: 0 }))
     opened.exec('BEGIN EXCLUSIVE')
@@ -102,32 +104,8 @@ function takeLock(directory: string): () => void {
   }
 }
 
-/**
- * Loaded here, because importers of this file may not need it. Without the warning of Node 22 that SQLite is experimental:
- * it would be on the output of each program that embeds the server, and the lock needs nothing of what may change.
- */
-function loadSqlite() {
-  const warn = Object.getOwnPropertyDescriptor(process, 'emitWarning')
-  process.emitWarning = () => {}
-  try {
-    return process.getBuiltinModule('node:sqlite')
-  } finally {
-    if (warn) Object.defineProperty(process, 'emitWarning', warn)
-  }
-}
-
-const SQLITE_BUSY = 5
-const SQLITE_CORRUPT = 11
-const SQLITE_NOTADB = 26
-
-const isBusy = (error: unknown): boolean => hasCode(error, SQLITE_BUSY)
-
-function hasCode(error: unknown, ...codes: readonly unknown[]): boolean {
-  return error instanceof Error && 'errcode' in error && codes.includes(error.errcode)
-}
-
 function adviceFor(error: unknown, path: string): string {
-  return hasCode(error, SQLITE_CORRUPT, SQLITE_NOTADB)
+  return isDamaged(error)
     ? `Remove ${path}: it is damaged, and holds only the lock.`
     : 'Check that its disk has space, that this user may write there, and that files can be opened (ulimit -n).'
 }

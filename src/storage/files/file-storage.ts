@@ -86,7 +86,7 @@ export class FileStorage implements Storage {
     this.due = new MarkFiles(join(root, 'due'))
     this.deletions = new DeletionFiles(join(root, 'deleted'))
     this.sharedWorkdirs = new GuestFiles(join(root, 'shared-workdirs'), (id) => exists(join(directory, id)))
-    this.summaries = new FileSummaries({ path: join(root, 'summaries'), logs: directory, onFault })
+    this.summaries = new FileSummaries({ path: join(root, 'summaries.db'), logs: directory, onFault })
     this.#parts = {
       directory,
       logs: store,
@@ -115,6 +115,7 @@ export class FileStorage implements Storage {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.summaries.release()
     await this.#lock?.[Symbol.asyncDispose]()
   }
 }

@@ -3,11 +3,11 @@ import { logPathIn } from './log/jsonl-store.ts'
 import type { NotedSummaries, Summary, SummaryCache } from '../storage.ts'
 import type { LogStamp } from './log-stamp.ts'
 import { isSameStamp, stampOf, stampsOf } from './log-stamp.ts'
-import type { NotedSummary } from './summary-file.ts'
-import { SummaryFile } from './summary-file.ts'
+import type { NotedSummary } from './summary-table.ts'
+import { SummaryTable } from './summary-table.ts'
 
 export type FileSummariesOptions = {
-  /** Path of the summaries file. */
+  /** Path of the database. */
   readonly path: string
   /** Directory of the logs. */
   readonly logs: string
@@ -19,16 +19,16 @@ export type FileSummariesOptions = {
 }
 
 export class FileSummaries implements SummaryCache {
-  readonly #file: SummaryFile
+  readonly #table: SummaryTable
   readonly #logs: string
 
   constructor({ path, logs, onFault }: FileSummariesOptions) {
-    this.#file = new SummaryFile({ path, onFault })
+    this.#table = new SummaryTable({ path, onFault })
     this.#logs = logs
   }
 
   async read(): Promise<NotedSummaries> {
-    const noted = await this.#file.read()
+    const noted = await this.#table.read()
     return {
       current: async (ids, signal) => {
         const stamps = await stampsOf(ids.map(this.#logOf), signal)
@@ -39,20 +39,25 @@ export class FileSummaries implements SummaryCache {
 
   noteFor(id: string): (summary: Summary) => void {
     const stamp = stampOf(this.#logOf(id))
-    return (summary) => stamp && this.#file.note({ summary, stamp })
+    return (summary) => stamp && this.#table.note({ summary, stamp })
   }
 
   forget(id: string): Promise<void> {
-    return this.#file.forget(id)
+    return this.#table.forget(id)
   }
 
   tidy(isThere: (id: string) => boolean): Promise<void> {
-    return this.#file.tidy(isThere)
+    return this.#table.tidy(isThere)
   }
 
   /** Writes pending summaries. */
   close(): Promise<void> {
-    return this.#file.close()
+    return this.#table.close()
+  }
+
+  /** Closes the database without writing what is pending. */
+  release(): void {
+    this.#table.release()
   }
 
   readonly #logOf = (id: string): string => logPathIn(this.#logs, id)

@@ -4,8 +4,12 @@ import { join } from 'node:path'
 import { isDraftName } from '../../lib/durable-file.ts'
 import { codeOf } from '../../lib/error-code.ts'
 
-/** Only these: people keep files there, too, such as a `master-key.new` of theirs. `.ready` is that of `readiness.ts`. */
-const FIXED = /^(?:(?:version|keys\.json|local\.json|summaries|firehose-heads)\.(?:new|draft)|\.ready)$/
+/**
+ * Only these: people keep files there, too, such as a `master-key.new` of theirs. `.ready` is that of `readiness.ts`, and
+ * `summaries` the cache of earlier versions.
+ */
+const FIXED =
+  /^(?:(?:version|keys\.json|local\.json|firehose-heads)\.(?:new|draft)|summaries(?:\.(?:new|draft))?|\.ready)$/
 const RANDOM = /^(?:data-keys|hidden-files|master-key)\.(?:[0-9a-f]{12}|[0-9a-f-]{36})(?:\.new)?$/
 const OF_SANDBOX = /^\.seccomp-[0-9a-f-]{36}$/
 

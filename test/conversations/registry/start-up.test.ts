@@ -11,7 +11,7 @@ import { createRandom } from '../../support/random.ts'
 import type { Bench } from '../fixtures.ts'
 import { setBench } from '../fixtures.ts'
 
-const summariesOf = (bench: Bench) => join(bench.dataDir, 'summaries')
+const summariesOf = (bench: Bench) => join(bench.dataDir, 'summaries.db')
 const logOf = (bench: Bench, id: string) => join(bench.sessionOf(id), 'events.jsonl')
 
 const post = async (bench: Bench, id: string, text: string) =>

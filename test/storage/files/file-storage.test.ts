@@ -136,7 +136,7 @@ test('nothing of a forgotten summary is in the file, also in the process that ma
   }
   await storage.summaries.forget(ids[0]!)
   await storage.settled()
-  const text = await readFile(join(directory.path, 'summaries'), 'utf8')
+  const text = await readFile(join(directory.path, 'summaries.db'), 'utf8')
   expect([text.includes(ids[0]!), text.includes(`title of ${ids[1]!}`)]).toEqual([false, true])
 })
 

@@ -1,0 +1,238 @@
+/**
+ * The summaries of all conversations in one SQLite database, so that startup reads one file instead of one per conversation.
+ *
+ * It is a cache. A row counts only while its log is unchanged, according to its stamp; any other conversation is read from
+ * its own files. So no write waits for the disk: a crash only makes the next start slower, even if it damages the database,
+ * which is then made again.
+ */
+import { closeSync, openSync, rmSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Status } from '../../contract/events/status.ts'
+import { createSlices } from '../../lib/time-slices.ts'
+import type { Summary } from '../storage.ts'
+import type { LogStamp } from './log-stamp.ts'
+import type { Database, Statement } from './sqlite.ts'
+import { isDamaged, loadSqlite } from './sqlite.ts'
+
+export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
+
+/** Raised when summaries are derived differently or have another format: older ones are dropped. */
+const FORMAT = 1
+
+/**
+ * Nothing is synced, and a transaction is undone from memory. What is deleted is overwritten, because it may be private.
+ */
+const SETTINGS = 'PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA secure_delete = ON'
+const SCHEMA = `
+  DROP TABLE IF EXISTS summaries;
+  CREATE TABLE summaries (id TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  PRAGMA user_version = ${FORMAT}`
+
+/** Some hundred rows, which SQLite joins: reading each by itself takes half as long again. */
+const SELECT = `SELECT group_concat(entry) AS entries, max(id) AS last
+  FROM (SELECT id, entry FROM summaries WHERE id > ? ORDER BY id LIMIT 256)`
+const INSERT = 'INSERT OR REPLACE INTO summaries (id, entry) VALUES (?, ?)'
+const DELETE = 'DELETE FROM summaries WHERE id = ?'
+
+type Entry = readonly [
+  id: string,
+  size: number,
+  mtimeMs: number,
+  status: Status,
+  lastSeq: number,
+  createdAt: number,
+  updatedAt: number,
+  title: string | null,
+  userId: string | null,
+  preview: string,
+  key: string | null,
+  bodyHash: string | null,
+  waitsSince: number | null,
+  deadline: number | null,
+  /** Again: after a power failure, a row may begin on a page of one version and end on one of another. */
+  mtimeMs: number,
+]
+
+type Opened = { readonly database: Database; readonly insert: Statement; readonly remove: Statement }
+
+export type SummaryTableDeps = {
+  /** Created if it does not exist. */
+  readonly path: string
+  /** Called with errors that prevent writing entries; the next start then reads those conversations. */
+  readonly onFault: (error: unknown) => void
+}
+
+export class SummaryTable {
+  readonly #deps: SummaryTableDeps
+  #opened: Opened | undefined
+  /** What is to be written, by id; undefined for what is to be forgotten. */
+  #changes = new Map<string, NotedSummary | undefined>()
+  #writing: Promise<void> | undefined
+  /** The ids that the table may contain, until it is tidied. */
+  #untidied: string[] | undefined = []
+
+  constructor(deps: SummaryTableDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns the recorded summaries, each valid while its stamp matches the log. Call it once, first. */
+  async read(): Promise<Map<string, NotedSummary>> {
+    const noted = new Map<string, NotedSummary>()
+    try {
+      const slices = createSlices()
+      const select = this.#open().database.prepare(SELECT)
+      for (let last: unknown = ''; ;) {
+        const batch = select.get(String(last))
+        if (typeof batch?.['entries'] !== 'string') break
+        last = batch['last']
+        for (const entry of parseEntries(batch['entries'])) noted.set(entry[0], fromEntry(entry))
+        await slices.rest()
+      }
+      this.#untidied = [...noted.keys()]
+    } catch (error) {
+      this.#deps.onFault(error)
+      if (isDamaged(error) || error instanceof SyntaxError) this.#startOver()
+    }
+    return noted
+  }
+
+  /** Nobody may write the log between the creation of its stamp and that of the summary. Written in the next turn. */
+  note(noted: NotedSummary): void {
+    this.#untidied?.push(noted.summary.id)
+    this.#changes.set(noted.summary.id, noted)
+    void this.#write()
+  }
+
+  /** Resolves when the database contains nothing of the conversation. */
+  async forget(id: string): Promise<void> {
+    this.#changes.set(id, undefined)
+    await this.#write()
+  }
+
+  /** Call it after startup: forgets conversations that no longer exist. */
+  async tidy(isThere: (id: string) => boolean): Promise<void> {
+    for (const id of this.#untidied ?? []) if (!isThere(id)) this.#changes.set(id, undefined)
+    this.#untidied = undefined
+    await this.#write()
+  }
+
+  /** Writes pending summaries. A later note opens it again. */
+  async close(): Promise<void> {
+    await this.#writing
+    this.release()
+  }
+
+  /** Closes it without writing what is pending. */
+  release(): void {
+    this.#changes.clear()
+    this.#opened?.database.close()
+    this.#opened = undefined
+  }
+
+  /** Together with what is noted in this turn. Never rejects: the next start detects missing entries. */
+  #write(): Promise<void> {
+    return (this.#writing ??= this.#writeInNextTurn())
+  }
+
+  async #writeInNextTurn(): Promise<void> {
+    await nextTurn()
+    this.#writing = undefined
+    const changes = this.#changes
+    this.#changes = new Map()
+    if (changes.size > 0) this.#apply(changes)
+  }
+
+  #apply(changes: ReadonlyMap<string, NotedSummary | undefined>): void {
+    try {
+      writeAll(this.#open(), changes)
+    } catch (error) {
+      this.#deps.onFault(error)
+      // What must be forgotten is not kept for lack of room.
+      if (isDamaged(error) || changes.values().some((noted) => !noted)) this.#startOver()
+    }
+  }
+
+  #open(): Opened {
+    if (this.#opened) return this.#opened
+    const { path } = this.#deps
+    closeSync(openSync(path, 'a', 0o600)) // SQLite would let others read it
+    const database = new (loadSqlite().DatabaseSync)(path)
+    try {
+      database.exec(SETTINGS)
+      if (database.prepare('PRAGMA user_version').get()?.['user_version'] !== FORMAT) database.exec(SCHEMA)
+      return (this.#opened = { database, insert: database.prepare(INSERT), remove: database.prepare(DELETE) })
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  }
+
+  #startOver(): void {
+    try {
+      this.#opened?.database.close()
+      this.#opened = undefined
+      rmSync(this.#deps.path, { force: true })
+    } catch (error) {
+      this.#deps.onFault(error)
+    }
+  }
+}
+
+function writeAll({ database, insert, remove }: Opened, changes: ReadonlyMap<string, NotedSummary | undefined>): void {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    for (const [id, noted] of changes) {
+      if (noted) insert.run(id, JSON.stringify(toEntry(noted)))
+      else remove.run(id)
+    }
+    database.exec('COMMIT')
+  } catch (error) {
+    try {
+      database.exec('ROLLBACK')
+    } catch {
+      // SQLite has done so itself.
+    }
+    throw error
+  }
+}
+
+function parseEntries(text: string): Entry[] {
+  const values: unknown[] = JSON.parse(`[${text}]`)
+  return values.filter(isEntry)
+}
+
+/** Checked by hand: a schema takes longer than all other work on an entry, and there may be a hundred thousand. */
+function isEntry(value: unknown): value is Entry {
+  if (!Array.isArray(value) || value.length !== FIELDS.length) return false
+  for (let at = 0; at < FIELDS.length; at++) {
+    const field: unknown = value[at]
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
+    const type = FIELDS[at]!
+    if (typeof field !== type.name && !(type.isNullable && field === null)) return false
+  }
+  return STATUSES.has(value[3]) && value.at(-1) === value[2]
+}
+
+const fieldOf = (name: string, isNullable = false) => ({ name, isNullable })
+const [NUMBER, TIME] = [fieldOf('number'), fieldOf('number', true)]
+const [TEXT, OPTIONAL] = [fieldOf('string'), fieldOf('string', true)]
+const MORE = [OPTIONAL, OPTIONAL, TEXT, OPTIONAL, OPTIONAL, TIME, TIME, NUMBER]
+const FIELDS = [TEXT, NUMBER, NUMBER, TEXT, NUMBER, NUMBER, NUMBER, ...MORE]
+const STATUSES: ReadonlySet<unknown> = new Set(Status.options)
+
+function toEntry({ summary, stamp }: NotedSummary): Entry {
+  const { id, status, lastSeq, title, userId, preview, idempotency, waitsSince, deadline } = summary
+  const times = [summary.createdAt, summary.updatedAt] as const
+  const keys = [idempotency?.key ?? null, idempotency?.bodyHash ?? null] as const
+  const rest = [title ?? null, userId ?? null, preview, ...keys, waitsSince ?? null, deadline ?? null] as const
+  return [id, stamp.size, stamp.mtimeMs, status, lastSeq, ...times, ...rest, stamp.mtimeMs]
+}
+
+function fromEntry([id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, ...texts]: Entry): NotedSummary {
+  const [title, userId, preview, key, bodyHash, since, until] = texts
+  const idempotency = key !== null && bodyHash !== null ? { key, bodyHash } : undefined
+  const times = { createdAt, updatedAt }
+  const shown = { title: title ?? undefined, userId: userId ?? undefined, preview }
+  const waiting = { waitsSince: since ?? undefined, deadline: until ?? undefined }
+  return { summary: { id, status, lastSeq, ...times, ...shown, ...waiting, idempotency }, stamp: { size, mtimeMs } }
+}
