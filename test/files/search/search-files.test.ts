@@ -125,6 +125,16 @@ describe.each(ENGINES)('by content, with %s', (_name, ripgrep) => {
     expect(huge).toEqual({ path: 'b', type: 'file', line: 1 })
   })
 
+  test('in a very long line, a text is found wherever it begins', async () => {
+    await using bench = await setJail()
+    // Around the ends of pieces that are read, after more of the line than is kept.
+    const starts = [5, 6, 7, 8].flatMap((pieces) => [5, 3, 1].map((before) => pieces * 65_536 - before))
+    const files = starts.map((start) => [String(start), `${'z'.repeat(start)}needle${'z'.repeat(100_000)}`] as const)
+    await fill(bench, Object.fromEntries(files))
+    const { items } = await search(bench, { content: 'needle' }, ripgrep)
+    expect(items.map(({ path }) => Number(path))).toEqual(starts)
+  })
+
   test('redacts secrets in its results', async () => {
     await using bench = await setJail()
     await fill(bench, { a: `token=hunter2-hunter2 ${'x'.repeat(3000)}` })
