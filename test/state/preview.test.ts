@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import { previewOf } from '../../src/state/preview.ts'
+import type { EventOf } from '../../src/contract/events/event.ts'
+
+const previewOfContent = (content: EventOf<'UserMessage'>['content']): string =>
+  previewOf({ type: 'UserMessage', source: 'user', content } as EventOf<'UserMessage'>)
+
+test('a preview is the beginning of the texts of a message, without its images', () => {
+  const image = { type: 'image' as const, media_type: 'image/png' as const, data: '' }
+  const texts = ['one', 'x'.repeat(300)].map((text) => ({ type: 'text' as const, text }))
+  expect(previewOfContent([image, ...texts])).toBe(`one ${'x'.repeat(196)}`)
+})
