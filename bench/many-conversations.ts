@@ -12,14 +12,15 @@ const SECOND_MS = 1000
 /** The server must not run. */
 export async function fillWithConversations(home: string, count: number): Promise<void> {
   const server = await startServerProcess(home)
-  await fetch(`${URL}/conversations`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      llm_config: { model: 'none' },
-      initial_message: { role: 'user', content: 'Add up the second column.' },
-    }),
-  })
+  const send = async (method: string, path: string, body: object) => {
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    const response = await fetch(`${URL}${path}`, { method, headers, body: JSON.stringify(body) })
+    return (await response.json()) as { readonly id: string }
+  }
+  const initial_message = { role: 'user', content: 'Add up the second column.' }
+  const { id: created } = await send('POST', '/conversations', { llm_config: { model: 'none' }, initial_message })
+  // A change, because `meta.json` is written after the first one.
+  await send('PUT', `/conversations/${created}/config`, { title: 'Second column' })
   const sessions = join(home, 'data/sessions')
   const [first] = await readdir(sessions)
   const read = (name: string) => readFile(join(sessions, first!, name), 'utf8')
