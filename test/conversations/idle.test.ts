@@ -227,6 +227,21 @@ test('of more than may be open unused, the least recently used are closed; those
   for (let i = 0; i < 2; i++) expect((await manager.open(old.id)).id).toBe(old.id)
 })
 
+test('instead of a busy one, another is closed, although nothing is used afterwards', async () => {
+  const slow = gate('Slow')
+  const idle = { afterMs: 3_600_000, isShort: () => false, maxUnused: 2 }
+  const script = [{ calls: [call('Slow')] }, { text: 'Done.' }]
+  await using bench = await setBench({ manager: { idle }, tools: [slow.tool], script })
+  const busy = await bench.converse()
+  await busy.post(userText('go', true))
+  await slow.entered
+  const [one, other] = [await bench.converse(), await bench.converse()]
+  await expect.poll(() => bench.manager.openCount).toBe(2)
+  expect([busy, one, other].map(({ log }) => log.ended)).toEqual([undefined, 'closing', undefined])
+  slow.open()
+  await expect.poll(() => busy.state.status).toBe('idle')
+})
+
 test('one that was created and not used is stored when it is closed, and a stop of the server does not write it again', async () => {
   await using bench = await setIdle()
   const [one, other] = [await bench.converse(), await bench.converse()]

@@ -62,7 +62,8 @@ export class IdleWatch {
     if (this.#surplusTimer || this.#deps.uses.unused <= this.#maxUnused) return
     this.#surplusTimer = setTimeout(() => {
       this.#surplusTimer = undefined
-      void this.#look(() => this.#closeSurplus())
+      if (this.#isLooking) this.noteUse()
+      else void this.#look(() => this.#closeSurplus())
     }, SURPLUS_LOOK_MS).unref()
   }
 
@@ -91,10 +92,15 @@ export class IdleWatch {
   async #closeSurplus(): Promise<void> {
     const { uses, close } = this.#deps
     const { unused } = uses
-    const ids = uses.leastRecent(Math.min(unused - this.#maxUnused, MAX_TRIED))
-    await mapBounded(ids, CONCURRENCY, close)
-    // A busy one is asked again after all others.
-    for (const id of ids) uses.postpone(id)
+    // Instead of busy ones, others are closed, which may have been used later.
+    for (let left = Math.min(unused, MAX_TRIED); left > 0 && uses.unused > this.#maxUnused;) {
+      const ids = uses.leastRecent(Math.min(uses.unused - this.#maxUnused, left))
+      if (ids.length === 0) break
+      await mapBounded(ids, CONCURRENCY, close)
+      // A busy one is asked again after all others.
+      for (const id of ids) uses.postpone(id)
+      left -= ids.length
+    }
     if (uses.unused < unused) this.noteUse()
   }
 }
