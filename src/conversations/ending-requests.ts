@@ -6,15 +6,14 @@ import type { EventDraft } from '../contract/events/event.ts'
 import type { EventLog } from '../events/event-log.ts'
 
 export class EndingRequests {
+  readonly #log: Pick<EventLog, 'subscribe'>
   readonly #ids = new Set<string>()
+  /** Only while there are some: other events cost nothing. */
+  #unsubscribe: (() => void) | undefined
   #storing: Promise<unknown> = Promise.resolve()
 
   constructor({ log }: { readonly log: Pick<EventLog, 'subscribe'> }) {
-    log.subscribe({
-      onEvents: (events) => {
-        for (const { event } of events) if (event.type === 'RequestClosed') this.#ids.delete(event.request_id)
-      },
-    })
+    this.#log = log
   }
 
   get ids(): ReadonlySet<string> {
@@ -35,7 +34,19 @@ export class EndingRequests {
   async end<T extends { readonly events?: readonly EventDraft[] }>(decide: () => T): Promise<T> {
     await this.#storing
     const outcome = decide()
-    for (const draft of outcome.events ?? []) if (draft.type === 'RequestClosed') this.#ids.add(draft.request_id)
+    for (const draft of outcome.events ?? []) if (draft.type === 'RequestClosed') this.#add(draft.request_id)
     return outcome
+  }
+
+  #add(requestId: string): void {
+    this.#ids.add(requestId)
+    this.#unsubscribe ??= this.#log.subscribe({
+      onEvents: (events) => {
+        for (const { event } of events) if (event.type === 'RequestClosed') this.#ids.delete(event.request_id)
+        if (this.#ids.size > 0) return
+        this.#unsubscribe?.()
+        this.#unsubscribe = undefined
+      },
+    })
   }
 }

@@ -20,6 +20,9 @@ export type Elicitation = {
  */
 export type CallOutcome = ToolOutcome & { readonly staysOpen?: true; readonly events?: readonly EventDraft[] }
 
+/** The next run, or this one when it continues, calls the tool again. */
+export const STAYS_OPEN: CallOutcome = { output: '', staysOpen: true }
+
 export type ToolContext = {
   readonly conversationId: string
   readonly toolUseId: string

@@ -16,7 +16,8 @@ const FEATURES: Readonly<Record<string, RegExp>> = {
   'MCP servers': /^(mcp\/|conversations\/mcp\.ts|state\/mcp)/,
   'slash commands': /^(project|conversations\/project)\/|^state\/command-text/,
   'output schema': /^agent\/output\//,
-  'open requests': /^(conversations\/requests\/|state\/(open-requests|open-permission|held-intents|waits))/,
+  'open requests':
+    /^(conversations\/(requests\/|ending-requests)|state\/(open-requests|open-permission|held-intents|waits))/,
 }
 
 test('a message runs no function of a feature that its conversation does not use', async () => {

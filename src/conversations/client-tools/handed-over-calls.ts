@@ -15,6 +15,7 @@ import { closing } from '../../state/request-drafts.ts'
 import { callerOf } from '../../state/subagents.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { CallOutcome, ToolContext } from '../../tools/tool.ts'
+import { STAYS_OPEN } from '../../tools/tool.ts'
 import type { EndingRequests } from '../ending-requests.ts'
 import type { LiveState } from '../live-state.ts'
 
@@ -30,8 +31,6 @@ export type HandedOverDeps = {
 }
 
 type Call = Pick<ToolContext, 'toolUseId' | 'signal'> & { readonly input: Record<string, unknown> }
-
-const STAYS_OPEN: CallOutcome = { output: '', staysOpen: true }
 
 const INTERRUPTED: CallOutcome = { output: MAY_HAVE_RUN, error: { type: 'interrupted', message: MAY_HAVE_RUN } }
 

@@ -3,13 +3,11 @@ import type { LoopEnd } from '../../agent/loop-end.ts'
 import { boundMessage, isTooLong } from '../../agent/subagent-message.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
+import { STAYS_OPEN } from '../../tools/tool.ts'
 import type { TaskOutput } from '../../tools/task/task.ts'
 import { answerOpenCalls, endOfSubagent, inRun, inSubagent, resultOfSubagent } from '../../state/drafts.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { findSubagent, stateOf } from '../../state/subagents.ts'
-
-/** The next run continues it. */
-export const STAYS_OPEN: CallOutcome = { output: '', staysOpen: true }
 
 const interrupted = (message: string) => ({ output: message, error: { type: 'interrupted' as const, message } })
 

@@ -13,6 +13,7 @@ import type { Feature } from '../feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { TaskAccess, TaskInput } from '../../tools/task/task-access.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
+import { STAYS_OPEN } from '../../tools/tool.ts'
 import type { EndingRequests } from '../ending-requests.ts'
 import type { LiveState } from '../live-state.ts'
 import type { Subagent } from '../../state/state-shape.ts'
@@ -21,15 +22,7 @@ import { listAgents } from './definitions.ts'
 import type { SubagentActor } from './apply-in-turn.ts'
 import { applyEnqueued } from './apply-in-turn.ts'
 import { BackgroundSubagents } from './background.ts'
-import {
-  FAILED_INSIDE,
-  faultOf,
-  inBackground,
-  interruptedIn,
-  NOT_IN_BACKGROUND,
-  outcomeOf,
-  STAYS_OPEN,
-} from './outcome.ts'
+import { FAILED_INSIDE, faultOf, inBackground, interruptedIn, NOT_IN_BACKGROUND, outcomeOf } from './outcome.ts'
 import { planSubagent } from './plan-subagent.ts'
 import type { SubagentParts } from './subagent-run.ts'
 import type { SubagentStarts } from './subagent-starts.ts'
