@@ -46,7 +46,7 @@ export const isDraftName = (name: string): boolean => /\.(?:new|draft|[0-9a-f]{1
 // Use bare descriptors: a FileHandle costs half as much again, and creating a conversation waits for several.
 const openDescriptor = promisify(fs.open)
 const fsync = promisify(fs.fsync)
-const close = promisify(fs.close)
+const writeSome = promisify(fs.write)
 
 /** After a crash, a created or renamed file may have no name unless its directory was synced. */
 export async function syncDirectory(path: fs.PathLike): Promise<void> {
@@ -54,7 +54,33 @@ export async function syncDirectory(path: fs.PathLike): Promise<void> {
   try {
     await fsync(descriptor)
   } finally {
-    await close(descriptor)
+    // A directory is closed from memory, which costs less than to hand it to the thread pool.
+    fs.closeSync(descriptor)
+  }
+}
+
+/** A new file, each write to which is durable; its name is when its directory was synced. Close it after the last write. */
+export class SyncedFile {
+  readonly #descriptor: number
+
+  private constructor(descriptor: number) {
+    this.#descriptor = descriptor
+  }
+
+  /** Throws EEXIST if the file exists. */
+  static async create(path: string): Promise<SyncedFile> {
+    const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = fs.constants
+    return new SyncedFile(await openDescriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_DSYNC, 0o600))
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let done = 0; done < bytes.length;)
+      done += (await writeSome(this.#descriptor, bytes, done, bytes.length - done)).bytesWritten
+  }
+
+  /** Nothing is left to be written. */
+  close(): void {
+    fs.closeSync(this.#descriptor)
   }
 }
 

@@ -1,10 +1,8 @@
 /** Stores secrets: one encrypted file per conversation, `secrets.enc` in its directory. */
-import { constants } from 'node:fs'
-import type { FileHandle } from 'node:fs/promises'
-import { open, readFile, rename } from 'node:fs/promises'
+import { readFile, rename } from 'node:fs/promises'
 import { z } from 'zod'
 import { Problem } from '../../contract/problem.ts'
-import { replaceFile } from '../../lib/durable-file.ts'
+import { SyncedFile, replaceFile } from '../../lib/durable-file.ts'
 import type { KeyMaterial, Sealer } from '../../security/sealer.ts'
 import { createSealers } from '../../security/sealer.ts'
 import type { SecretValues } from '../storage.ts'
@@ -39,13 +37,12 @@ export class SecretFiles {
    * Creates the file of a new conversation, for the caller to close: `writeFirst` makes its content durable, and a sync of
    * the new directory its name. Not `replaceFile`: the file is new, and the creation syncs it together with the log.
    */
-  async create(conversationId: string): Promise<FileHandle> {
-    const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = constants
-    return await open(this.#pathOf(conversationId), O_WRONLY | O_CREAT | O_EXCL | O_DSYNC, 0o600)
+  async create(conversationId: string): Promise<SyncedFile> {
+    return await SyncedFile.create(this.#pathOf(conversationId))
   }
 
-  async writeFirst(file: FileHandle, conversationId: string, values: SecretValues): Promise<void> {
-    await file.writeFile(this.#seal(conversationId, values))
+  async writeFirst(file: SyncedFile, conversationId: string, values: SecretValues): Promise<void> {
+    await file.write(this.#seal(conversationId, values))
   }
 
   /**
