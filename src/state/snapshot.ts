@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { PostedMessage } from '../contract/run.ts'
 import { ToolChoice } from '../contract/llm-config.ts'
 import { currentTools } from '../contract/earlier-tools.ts'
+import type { Event } from '../contract/events/event.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
 import { Status } from '../contract/events/status.ts'
 import { Decision, PermissionMode, PermissionRules } from '../contract/permission.ts'
@@ -22,8 +23,14 @@ import type { Run as RunState } from './run-state.ts'
 import type { State } from './state.ts'
 import type { OpenTask as TaskState } from './task-state.ts'
 import { Settings } from './settings.ts'
-import { EMPTY_STATE } from './state.ts'
+import { EMPTY_STATE, fold } from './state.ts'
 import { NO_AGENT } from './state-shape.ts'
+
+/**
+ * A log of at most so many events is folded about as fast as a snapshot is read, so none is written for it: it would be
+ * one more file for each conversation that was only created.
+ */
+const SHORT_LOG = 2
 
 /** Where the snapshots of conversations are. */
 type Snapshots = {
@@ -31,6 +38,16 @@ type Snapshots = {
     readSnapshot(): Promise<unknown>
     writeSnapshot(snapshot: object): Promise<void>
   }
+}
+
+/** Where the logs of conversations can be read. */
+type Logs = {
+  view(id: string): Promise<
+    AsyncDisposable & {
+      readonly head: number
+      read(options: { readonly limit: number }): Promise<{ readonly events: readonly { readonly event: Event }[] }>
+    }
+  >
 }
 
 /** A schema for each field: one without would be lost. */
@@ -216,6 +233,25 @@ export async function readSnapshot(storage: Snapshots, id: string): Promise<Stat
   const meta = { ...noted, subagents, readThrough: noted.readThrough ?? noted.lastSeq }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- optional fields of the schema are `undefined` ones of the state
   return { ...EMPTY_STATE, ...meta } as State
+}
+
+export const isShort = (lastSeq: number): boolean => lastSeq > 0 && lastSeq <= SHORT_LOG
+
+/**
+ * Returns the state of a conversation that is not open, as of its last snapshot or, if its log is short, of its end.
+ * Undefined if neither can be read. `lastSeq`: that of the log, 0 if it is unknown.
+ */
+export async function readAtRest(storage: Snapshots & Logs, id: string, lastSeq: number): Promise<State | undefined> {
+  const noted = isShort(lastSeq) ? undefined : await readSnapshot(storage, id)
+  return noted ?? (await readShortLog(storage, id).catch(() => undefined))
+}
+
+async function readShortLog(storage: Logs, id: string): Promise<State | undefined> {
+  await using log = await storage.view(id)
+  if (log.head > SHORT_LOG) return undefined
+  const { events } = await log.read({ limit: SHORT_LOG })
+  const state = events.reduce((before, { event }) => fold(before, event), EMPTY_STATE)
+  return state.createdAt ? state : undefined
 }
 
 export async function writeSnapshot(storage: Snapshots, state: State): Promise<void> {

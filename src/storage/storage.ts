@@ -257,4 +257,6 @@ export interface NotedSummaries {
    * while nobody writes the logs. Throws the reason of an aborted signal.
    */
   current(ids: readonly string[], signal: AbortSignal): Promise<(Summary | undefined)[]>
+  /** Returns the last stored summary, whatever has happened to the log since; undefined if none is stored. */
+  last(id: string): Summary | undefined
 }

@@ -27,6 +27,12 @@ async function forkOf(bench: Bench, id: string, fields: Partial<ForkRequest> = {
   return { view, conversation: await bench.manager.open(view.id) }
 }
 
+/** Leaves the files as they are right before the log is there. */
+async function undoCreation(bench: Bench, id: string): Promise<void> {
+  await rm(join(bench.dataDir, 'summaries.db'))
+  await rm(join(bench.sessionOf(id), 'events.jsonl'))
+}
+
 /** Once it is there: it is written when the fork has been answered. */
 async function metaOf(bench: Bench, id: string): Promise<string> {
   const path = join(bench.sessionOf(id), 'meta.json')
@@ -350,14 +356,7 @@ describe('the workdir', () => {
     const original = await bench.converse()
     const { workdir } = original.state.settings
     const fork = await forkOf(bench, original.id, { workdir: 'share' })
-    await metaOf(bench, fork.view.id)
-    // As it is on disk right before the log is there.
-    await bench.restart({
-      between: async () => {
-        await rm(join(bench.sessionOf(fork.view.id), 'meta.json'))
-        await rm(join(bench.sessionOf(fork.view.id), 'events.jsonl'))
-      },
-    })
+    await bench.restart({ between: () => undoCreation(bench, fork.view.id) })
     expect((await stat(workdir)).isDirectory()).toBe(true)
     await bench.manager.delete(original.id)
     await expect(stat(workdir)).rejects.toMatchObject({ code: 'ENOENT' })
@@ -417,14 +416,7 @@ describe('a fork that fails or is interrupted', () => {
     const original = await bench.converse()
     await writeFile(join(original.state.settings.workdir, 'file'), 'x')
     const { view } = await forkOf(bench, original.id)
-    await metaOf(bench, view.id)
-    // As it is on disk right before the log is there.
-    await bench.restart({
-      between: async () => {
-        await rm(join(bench.sessionOf(view.id), 'meta.json'))
-        await rm(join(bench.sessionOf(view.id), 'events.jsonl'))
-      },
-    })
+    await bench.restart({ between: () => undoCreation(bench, view.id) })
     await expect(bench.manager.open(view.id)).rejects.toMatchObject({ code: 'conversation_not_found' })
     expect(await readdir(join(bench.dataDir, 'sessions'))).toEqual([original.id])
     expect(await readdir(bench.workdirBase)).toEqual([original.id])

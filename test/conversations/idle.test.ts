@@ -1,6 +1,6 @@
 /** Conversations that nobody uses are closed, and opened again by whoever asks next; nothing is lost in between. */
 import { execFile } from 'node:child_process'
-import { stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
@@ -242,18 +242,21 @@ test('instead of a busy one, another is closed, although nothing is used afterwa
   await expect.poll(() => busy.state.status).toBe('idle')
 })
 
-test('one that was created and not used is stored when it is closed, and a stop of the server does not write it again', async () => {
+test('a snapshot of the current state is not written again: neither when the conversation is closed, nor when the server stops', async () => {
   await using bench = await setIdle()
   const [one, other] = [await bench.converse(), await bench.converse()]
-  const release = bench.manager.hold(other.id)
-  const inodeOf = async ({ id }: Conversation) => (await stat(join(bench.dataDir, 'sessions', id, 'meta.json'))).ino
+  const [releaseOne, release] = [bench.manager.hold(one.id), bench.manager.hold(other.id)]
+  for (const to of [one, other]) await say(to)
+  const snapshotOf = ({ id }: Conversation) => join(bench.sessionOf(id), 'meta.json')
+  const inodeOf = async (of: Conversation) => (await stat(snapshotOf(of))).ino
+  for (const each of [one, other])
+    await expect.poll(async () => JSON.parse(await readFile(snapshotOf(each), 'utf8')).lastSeq).toBe(each.state.lastSeq)
+  const before = [await inodeOf(one), await inodeOf(other)]
+  releaseOne()
   await closed(one)
-  const before = await inodeOf(one)
-  await expect(inodeOf(other)).rejects.toThrow('ENOENT')
   release()
   await bench.manager.close()
-  expect(await inodeOf(one)).toBe(before)
-  expect(await inodeOf(other)).toBeDefined()
+  expect([await inodeOf(one), await inodeOf(other)]).toEqual(before)
 })
 
 test('while memory is short, conversations are closed sooner', async () => {

@@ -82,7 +82,7 @@ test('a server that stops leaves its data; one that cannot start leaves nothing,
   await using server = await startServer({ env })
   const { dataDir } = server
   const { id } = (await server.call('POST', '/conversations', { llm_config: { model: 'm' } })).body
-  await server.call('PUT', `/conversations/${id}/config`, { title: 'Noted' })
+  for (const title of ['Noted', 'Again']) await server.call('PUT', `/conversations/${id}/config`, { title })
   await expect.poll(() => namesIn(join(dataDir, 'sessions', id))).toContain('meta.json')
 
   const names = async () => (await namesIn(dataDir)).filter((name) => !isDraftName(name))

@@ -261,7 +261,6 @@ test('a start listens before it has read the conversations, and answers 503 for 
   // What is to be read has no end until somebody writes to it.
   const fifo = join(server.dataDir, 'sessions', body.id, 'meta.json')
   await rm(join(server.dataDir, 'summaries.db'))
-  await rm(fifo)
   execFileSync('mkfifo', [fifo])
   const started = server.restart()
   await expect.poll(() => server.call('GET', '/alive').catch(() => undefined)).toMatchObject({ status: 200 })

@@ -9,7 +9,7 @@ import type { IsVisible } from './listing.ts'
 import { summarize } from './listing.ts'
 import { Deadlines } from './deadlines.ts'
 import { RestingViews } from './resting-views.ts'
-import { readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
+import { isShort, readAtRest, writeSnapshot } from '../../state/snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
 import { scanDataDirectory } from './start-up.ts'
 import type { State } from '../../state/state.ts'
@@ -25,7 +25,7 @@ export class KnownConversations {
 
   constructor(deps: StartUpDeps) {
     this.#deps = deps
-    this.#resting = new RestingViews((id) => readSnapshot(deps.storage, id))
+    this.#resting = new RestingViews(({ id, lastSeq }) => readAtRest(deps.storage, id, lastSeq))
   }
 
   /**
@@ -70,9 +70,9 @@ export class KnownConversations {
     )
   }
 
-  /** Writes `meta.json`, unless it has this very state: a conversation that was only created is written once. */
+  /** Writes `meta.json`, unless it has this very state, or the log is so short that it is as good. */
   async store(state: State): Promise<void> {
-    if (this.#stored.has(state)) return
+    if (this.#stored.has(state) || isShort(state.lastSeq)) return
     this.#stored.add(state)
     try {
       await writeSnapshot(this.#deps.storage, state)
@@ -121,10 +121,10 @@ export class KnownConversations {
     return this.#summaries.values()
   }
 
-  /** Returns the state of a conversation that is not open, if `meta.json` has it as of its last event. */
+  /** Returns the state of a conversation that is not open, if it can be read as of its last event without opening it. */
   async stateAtRest(id: string): Promise<State | undefined> {
     const summary = this.get(id)
-    const state = summary && (await readSnapshot(this.#deps.storage, id))
+    const state = summary && (await readAtRest(this.#deps.storage, id, summary.lastSeq))
     return state?.lastSeq === summary?.lastSeq ? state : undefined
   }
 

@@ -1,5 +1,6 @@
 /**
- * Views of conversations that are not open, for lists: read from `meta.json` and cached until the conversation changes.
+ * Views of conversations that are not open, for lists: read from `meta.json` or a short log, and cached until the
+ * conversation changes.
  */
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { Summary } from '../../storage/storage.ts'
@@ -13,23 +14,23 @@ const MAX_KEPT_BYTES = 8 * 1024 * 1024
 type Kept = { readonly view: ConversationView; readonly updatedAt: number; readonly bytes: number }
 
 export class RestingViews {
-  readonly #read: (id: string) => Promise<State | undefined>
+  readonly #read: (summary: Summary) => Promise<State | undefined>
   /** Most recently requested last. */
   readonly #kept = new Map<string, Kept>()
   #bytes = 0
 
-  constructor(read: (id: string) => Promise<State | undefined>) {
+  constructor(read: (summary: Summary) => Promise<State | undefined>) {
     this.#read = read
   }
 
-  /** Returns undefined if `meta.json` is not current: the log must be opened then. */
+  /** Returns undefined if what was read is not current: the log must be opened then. */
   async view(summary: Summary): Promise<ConversationView | undefined> {
     const kept = this.#kept.get(summary.id)
     if (kept && isOf(kept.view.last_seq, kept.updatedAt, summary)) {
       this.#keep(kept)
       return withStatus(kept.view, summary)
     }
-    const state = await this.#read(summary.id)
+    const state = await this.#read(summary)
     // The log cannot be read, so this is all there is.
     if (summary.lastSeq === 0) return viewOf(damaged(state, summary))
     if (!state || !isOf(state.lastSeq, Date.parse(state.updatedAt), summary)) return undefined
@@ -62,6 +63,8 @@ function withStatus(view: ConversationView, { status }: Summary): ConversationVi
   return view.status === status ? view : { ...view, status }
 }
 
-export function damaged(state: State | undefined, { id, status, createdAt }: Summary): State {
-  return { ...(state ?? damagedState(id, new Date(createdAt).toISOString())), status }
+export function damaged(state: State | undefined, { id, status, createdAt, title }: Summary): State {
+  if (state) return { ...state, status }
+  const found = damagedState(id, new Date(createdAt).toISOString())
+  return { ...found, status, settings: { ...found.settings, title } }
 }

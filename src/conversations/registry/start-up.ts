@@ -13,7 +13,7 @@ import type { CreationKey, Storage, Summary } from '../../storage/storage.ts'
 import { KEY_LIFETIME_MS } from '../../state/idempotency.ts'
 import { summarize } from './listing.ts'
 import { removeData, stateOnDisk } from './removal.ts'
-import { readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
+import { isShort, readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
 import { readState } from '../read-state.ts'
 import type { State } from '../../state/state.ts'
 import { EMPTY_STATE } from '../../state/state.ts'
@@ -69,7 +69,7 @@ export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal):
   }
   await removeAllLeft(deps, others, signal)
   // Sorted by age, as the server's own ids are: the next start then finds them in list order.
-  const read = await mapBounded(others.sort(), CONCURRENCY, (id) => readSummary(deps, id, signal))
+  const read = await mapBounded(others.sort(), CONCURRENCY, (id) => readSummary(deps, id, noted.last(id), signal))
   return { summaries: [...summaries, ...read.filter((summary) => summary !== undefined)], deletedKeys }
 }
 
@@ -116,8 +116,16 @@ async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
   }
 }
 
-/** Summarises the current log, and stores the summary for the next start. Returns undefined if there is no log. */
-async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): Promise<Summary | undefined> {
+/**
+ * Summarises the current log, and stores the summary for the next start. Returns undefined if there is no conversation.
+ * `last`: the summary that was stored before the log changed.
+ */
+async function readSummary(
+  deps: StartUpDeps,
+  id: string,
+  last: Summary | undefined,
+  signal: AbortSignal,
+): Promise<Summary | undefined> {
   const { storage, logger } = deps
   signal.throwIfAborted()
   // Take the fingerprint before reading the log: the next start then notices changes made meanwhile.
@@ -125,21 +133,25 @@ async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): 
   const noted = await readSnapshot(storage, id)
   try {
     const state = await currentState(deps, id, noted)
+    if (state) {
+      const summary = summarize(state)
+      note(summary)
+      return summary
+    }
     // Without a first event no client ever saw it: a crash interrupted its creation.
-    if (!state) return await sweep(deps, id)
-    const summary = summarize(state)
-    note(summary)
-    return summary
+    if (!noted && !last) return await sweep(deps, id)
+    throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
   } catch (error) {
     logger.error({ err: error, conversation_id: id }, 'this conversation cannot be read')
-    const state = noted ?? damagedState(id, await storage.conversation(id).createdAt())
-    return { ...summarize(state), status: 'error', lastSeq: 0 }
+    const found = noted && summarize(noted)
+    const summary = found ?? last ?? summarize(damagedState(id, await storage.conversation(id).createdAt()))
+    return { ...summary, status: 'error', lastSeq: 0 }
   }
 }
 
 /**
- * Reads `meta.json` if it is as new as the log, otherwise the log. Returns undefined if neither has a first event;
- * throws if only the log is unreadable.
+ * Reads `meta.json` if it is as new as the log, otherwise the log. Returns undefined if the log has no event; throws if it
+ * is unreadable.
  */
 async function currentState(
   { storage }: StartUpDeps,
@@ -149,11 +161,11 @@ async function currentState(
   const ending = noted && storage.conversation(id).lastEvent()
   if (noted && ending?.seq === noted.lastSeq && ending.timestamp === noted.updatedAt) return noted
   const state = await readState(storage.conversation(id), noted).catch((error: unknown) => {
-    if (!noted && error instanceof Problem && error.code === 'conversation_not_found') return undefined
+    if (error instanceof Problem && error.code === 'conversation_not_found') return undefined
     throw error
   })
-  if (state) await writeSnapshot(storage, state).catch(() => {}) // it is only a cache
-  if (!state && noted) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
+  // It is only a cache.
+  if (state && !isShort(state.lastSeq)) await writeSnapshot(storage, state).catch(() => {})
   return state
 }
 

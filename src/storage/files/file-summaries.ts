@@ -34,6 +34,7 @@ export class FileSummaries implements SummaryCache {
         const stamps = await stampsOf(ids.map(this.#logOf), signal)
         return ids.map((id, at) => summaryOf(noted.get(id), stamps[at]))
       },
+      last: (id) => noted.get(id)?.summary,
     }
   }
 

@@ -5,7 +5,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { z } from 'zod'
-import { readSnapshot } from '../../state/snapshot.ts'
+import { readAtRest } from '../../state/snapshot.ts'
 import type { State } from '../../state/state.ts'
 import type { WorkdirDeps } from './moved-workdirs.ts'
 import { findMoved } from './moved-workdirs.ts'
@@ -17,7 +17,7 @@ export async function enterAsGuest(deps: WorkdirDeps, workdir: string, id: strin
   const made = await madeDirectoryOf(workdirBase, workdir)
   const owner = made && basename(made)
   if (made === undefined || owner === undefined || owner === id) return
-  const state = await readSnapshot(storage, owner)
+  const state = await readAtRest(storage, owner, 0)
   const isOwned = state ? (await madeFor(deps, state)) === made : await storage.conversation(owner).exists()
   if (isOwned) await storage.sharedWorkdirs.add(made, [owner, id])
   // The owner is deleted; others still work there.

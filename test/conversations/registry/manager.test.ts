@@ -494,6 +494,7 @@ describe('a start of the server', () => {
     async (meta) => {
       await using bench = await setBench()
       const damaged = await bench.create()
+      await say(await bench.manager.open(damaged))
       const sound = await bench.create()
       await bench.restart({
         between: async () => {

@@ -1,10 +1,11 @@
 /** Snapshots and events that servers of different versions exchange in one data directory. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { ListConversations } from '../../../src/contract/conversation.ts'
 import { versionOf } from '../../../src/contract/events/event.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
-import { eventsOf, setBench } from '../fixtures.ts'
+import { eventsOf, say, setBench } from '../fixtures.ts'
 
 const RULES = { allow: [], ask: [], deny: ['Bash(rm:*)'] }
 
@@ -26,6 +27,7 @@ test('events that older servers would misread have version 2: then those servers
 test('permission rules survive an older server, whose snapshot does not contain them', async () => {
   await using bench = await setBench()
   const [ruled, plain] = [await bench.create({ permission_rules: RULES }), await bench.create()]
+  for (const id of [ruled, plain]) await say(await bench.manager.open(id))
   const metaOf = (id: string) => join(bench.sessionOf(id), 'meta.json')
   const read = async (id: string) => JSON.parse(await readFile(metaOf(id), 'utf8'))
   await bench.restart({
@@ -43,6 +45,7 @@ test('permission rules survive an older server, whose snapshot does not contain 
 test('the snapshot of a version that counted repetitions in another way is read, and the count begins again', async () => {
   await using bench = await setBench()
   const id = await bench.create()
+  await say(await bench.manager.open(id))
   const path = join(bench.sessionOf(id), 'meta.json')
   const repeats = { failures: ['0123456789abcdef'.repeat(2)], open: [], error: { hash: '0123456789abcdef', times: 1 } }
   await bench.restart({
@@ -52,4 +55,15 @@ test('the snapshot of a version that counted repetitions in another way is read,
     },
   })
   expect((await bench.manager.open(id)).state).toMatchObject({ preview: 'from the snapshot', repeats: {} })
+})
+
+test('a log of one or two events has no snapshot: lists and starts read the log itself', async () => {
+  await using bench = await setBench()
+  const [created, posted] = [await bench.create({ title: 'created' }), await bench.create({ title: 'posted' })]
+  await (await bench.manager.open(posted)).post({ message: { role: 'user', content: 'hello' }, run: false })
+  const before = [await bench.view(posted), await bench.view(created)]
+  await bench.restart()
+  for (const id of [created, posted]) expect(await readdir(bench.sessionOf(id))).not.toContain('meta.json')
+  expect((await bench.manager.list(ListConversations.parse({}))).items).toEqual(before)
+  expect(await Promise.all([posted, created].map((id) => bench.view(id)))).toEqual(before)
 })

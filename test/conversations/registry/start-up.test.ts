@@ -9,7 +9,7 @@ import type { EventStore } from '../../../src/events/event-store.ts'
 import { effort } from '../../support/patience.ts'
 import { createRandom } from '../../support/random.ts'
 import type { Bench } from '../fixtures.ts'
-import { setBench } from '../fixtures.ts'
+import { say, setBench } from '../fixtures.ts'
 
 const summariesOf = (bench: Bench) => join(bench.dataDir, 'summaries.db')
 const logOf = (bench: Bench, id: string) => join(bench.sessionOf(id), 'events.jsonl')
@@ -89,22 +89,30 @@ describe('a start of the server', () => {
     }
   })
 
-  test('never sweeps a conversation whose log is gone or empty: it is damaged', async () => {
-    await using bench = await setBench()
-    const [gone, empty] = [await bench.create({ title: 'gone' }), await bench.create({ title: 'empty' })]
-    await bench.restart({
-      async between() {
-        await rm(logOf(bench, gone))
-        await truncate(logOf(bench, empty), 0)
-      },
-    })
-    const status = { status: 'error' }
-    expect(await listed(bench)).toMatchObject([
-      { id: empty, title: 'empty', ...status },
-      { id: gone, title: 'gone', ...status },
-    ])
-    expect(await readdir(bench.sessionOf(gone))).toContain('meta.json')
-  })
+  test.each(['its summary', 'its meta.json'])(
+    'never sweeps a conversation whose log is gone or empty: %s shows that it is damaged',
+    async (evidence) => {
+      await using bench = await setBench()
+      const [gone, empty] = [await bench.create({ title: 'gone' }), await bench.create({ title: 'empty' })]
+      if (evidence === 'its meta.json') for (const id of [gone, empty]) await say(await bench.manager.open(id))
+      await bench.restart({
+        async between() {
+          await rm(logOf(bench, gone))
+          await truncate(logOf(bench, empty), 0)
+          if (evidence === 'its meta.json') await rm(summariesOf(bench))
+        },
+      })
+      const status = { status: 'error' }
+      const all = await listed(bench)
+      expect(all).toMatchObject([
+        { id: empty, title: 'empty', ...status },
+        { id: gone, title: 'gone', ...status },
+      ])
+      expect(await readdir(bench.sessionOf(gone))).toContain('secrets.enc')
+      await bench.restart()
+      expect(await listed(bench), 'also after another start').toEqual(all)
+    },
+  )
 
   test('leaves nothing of a deleted conversation in the file of summaries', async () => {
     await using bench = await setBench()
