@@ -8,6 +8,7 @@ import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { StoredEvent } from '../events/event-store.ts'
 import { Queue } from '../lib/queue.ts'
+import { Interrupt } from '../llm/llm.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
@@ -149,12 +150,12 @@ export class ConversationActor {
   }
 
   /**
-   * Stops the active run, if any. The model call ends at once; a running tool continues unless `interrupt` ends it.
-   * `interrupt` also cancels the calls that have not begun; otherwise they begin with the next run.
+   * Stops the active run, if any. The model call ends at once; a running tool continues. `interrupt` ends it too, cancels
+   * the calls that have not begun, which otherwise begin with the next run, and stores the text so far.
    */
   async pause({ interrupt, reason }: { interrupt: boolean; reason: string }): Promise<void> {
     await this.enqueue(async () => {
-      await this.#runs.stop()
+      await this.#runs.stop(interrupt ? new Interrupt('a pause') : undefined)
       if (interrupt) await this.#runs.interruptCalls()
       await this.applyEnd(this.#runs.intentToPause(reason, interrupt)).catch((error: unknown) => {
         this.#deps.subagents.current?.resume()
@@ -233,7 +234,7 @@ export class ConversationActor {
 
   /** Stops the run and its tools, in turn only. Returns the log's head at the last model request, or 0. */
   async stopAgent(): Promise<number> {
-    return await this.#runs.stopAgent()
+    return await this.#runs.stopAgent(new Interrupt('a cancellation'))
   }
 
   /** Logs that an event could not be stored. If the conversation is closed, that is expected and not logged. */

@@ -18,6 +18,7 @@ import type {
   ModelMessage,
   TakenIds,
 } from './llm.ts'
+import { CutAnswer, Interrupt } from './llm.ts'
 import { isAboutRequest } from './error-rules.ts'
 import { refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
@@ -101,7 +102,7 @@ export class HttpLlm implements Llm {
         this.#last = { messages: request.messages, tokens: limitedTokensOf(whole.usage, target.endpoint) }
         return whole
       } catch (error) {
-        if (signal.aborted) throw signal.reason
+        if (signal.aborted) throw endOf(answer, signal)
         const refusal = wasShown ? undefined : refusalOf(error)
         if (refusal && isAboutRequest(refusal) && forms.next(refusal.message)) continue
         const failure = this.#failureOf(error, target, answer)
@@ -175,6 +176,12 @@ export class HttpLlm implements Llm {
       log({ direction: 'response', body: response })
     }
   }
+}
+
+/** What an aborted request throws. */
+function endOf(answer: AnswerAssembly, { reason }: AbortSignal): unknown {
+  const partial = reason instanceof Interrupt ? answer.partial() : undefined
+  return partial ? new CutAnswer(partial) : reason
 }
 
 /** Anthropic does not limit what is read from its cache. */

@@ -101,8 +101,8 @@ export type LlmAnswer = {
  * A language model behind one configuration.
  *
  * `stream` yields the deltas of each part in order and returns the whole answer. It throws an `LlmError` for every
- * failure
- * of the provider, and the signal's reason when aborted. It retries temporary failures itself, and yields an `LlmRetry`
+ * failure of the provider, and the signal's reason when aborted; if that is an `Interrupt` and the answer has a text, a
+ * `CutAnswer`. It retries temporary failures itself, and yields an `LlmRetry`
  * before each wait. Ending the iteration early or aborting closes the connection. Calls are independent of each other.
  */
 export interface Llm {
@@ -117,6 +117,19 @@ export type AnswerStream = Pick<AsyncGenerator<LlmDelta, LlmAnswer>, 'next' | 'r
 export function leaveAnswer(stream: AnswerStream): Promise<unknown> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
   return stream.return(undefined as never)
+}
+
+/** The reason of an abort by somebody who wants the text so far. */
+export class Interrupt extends Error {}
+
+/** An answer that an `Interrupt` ended: `partial` has its text, and no calls. */
+export class CutAnswer extends Error {
+  readonly partial: LlmAnswer
+
+  constructor(partial: LlmAnswer) {
+    super('The answer was interrupted.')
+    this.partial = partial
+  }
 }
 
 /** A failure of the provider, classified; `message` is safe to show: it contains no key and no request body. */

@@ -227,6 +227,7 @@ export type RunOutput = {
   readonly finalText?: string
   readonly structuredOutput?: unknown
   readonly waitsForUser?: boolean
+  readonly isInterrupted?: boolean
 }
 
 /** Without a `finalText`, or with an empty one, the run's last message becomes the final text. */
@@ -241,6 +242,7 @@ export function result(state: State, stopReason: StopReason, now: number, end: R
     ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
     ...('structuredOutput' in end && { structured_output: end.structuredOutput }),
     stop_reason: stopReason,
+    ...(end.isInterrupted && { interrupted: true as const }),
     steps: run?.steps ?? 0,
     duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,
     session_id: state.id,

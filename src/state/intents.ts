@@ -251,7 +251,11 @@ function decidePause(
     const pauses = state.status !== 'paused' && areInBackground(state)
     return pauses ? [...interrupted, toStatus(state, 'paused', reason)] : interrupted
   }
-  return [...interrupted, result(state, 'paused', now), toStatus(state, 'paused', reason)]
+  return [
+    ...interrupted,
+    result(state, 'paused', now, { isInterrupted: interrupt && reason !== 'server_closing' }),
+    toStatus(state, 'paused', reason),
+  ]
 }
 
 function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {

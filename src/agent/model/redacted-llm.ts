@@ -6,7 +6,7 @@ import { mapStrings, stringsIn } from '../../lib/json/map-strings.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { AssistantPart } from '../../contract/message.ts'
 import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../../llm/llm.ts'
-import { leaveAnswer, LlmError, partOf } from '../../llm/llm.ts'
+import { CutAnswer, leaveAnswer, LlmError, partOf } from '../../llm/llm.ts'
 import { redactMaskedKeys } from '../../security/redaction/masked-keys.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 import type { StreamRedactor } from '../../security/redaction/stream-redactor.ts'
@@ -45,6 +45,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
           }
         }
       } catch (error) {
+        if (error instanceof CutAnswer) throw new CutAnswer(await redactPartial(error.partial, redactor))
         throw error instanceof LlmError ? await redactError(error, redactor) : error
       } finally {
         // For a reader that leaves early.

@@ -3,7 +3,7 @@ import type { EventDraft } from '../../contract/events/event.ts'
 import type { AssistantPart } from '../../contract/message.ts'
 import type { TransientDraft } from '../../contract/events/transient-event.ts'
 import type { AnswerStream, LlmAnswer, LlmPiece, LlmRetry, ModelToolCall } from '../../llm/llm.ts'
-import { leaveAnswer, LlmError, partOf } from '../../llm/llm.ts'
+import { CutAnswer, leaveAnswer, LlmError, partOf } from '../../llm/llm.ts'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 
@@ -26,8 +26,8 @@ export type Turn = {
 }
 
 /**
- * When it resolves, answer and calls are durable. Throws the model's error after storing the partial answer as
- * `partial`, and the signal's reason when aborted. Each retry is logged before its wait. No tool starts before the
+ * When it resolves, answer and calls are durable. Throws the model's error, or the signal's reason when aborted, after
+ * storing as `partial` what there is of the answer; of an abort only if its reason is an `Interrupt`. Each retry is logged before its wait. No tool starts before the
  * answer is complete, so that a retry repeats only text.
  */
 export async function takeTurn(stream: AnswerStream, deps: TurnDeps, signal: AbortSignal): Promise<Turn> {
@@ -55,10 +55,21 @@ export async function takeTurn(stream: AnswerStream, deps: TurnDeps, signal: Abo
   } catch (error) {
     // It waits for its next attempt, if it was the event of a retry that could not be stored.
     await leaveAnswer(stream)
-    if (error instanceof LlmError && error.partial?.text.trim()) await storePartial(error.partial, messageId, deps)
+    const partial = partialOf(error)
+    if (partial) await storePartial(partial, messageId, deps)
     else abandon()
-    throw error
+    throw error instanceof CutAnswer ? signal.reason : error
   }
+}
+
+/** Neither spaces nor characters without a form. */
+const VISIBLE = /[^\s\p{C}]/u
+
+function partialOf(error: unknown): LlmAnswer | undefined {
+  const partial = error instanceof LlmError || error instanceof CutAnswer ? error.partial : undefined
+  if (!partial || !VISIBLE.test(partial.text)) return undefined
+  // The agent continues after an interruption, and providers refuse a thought that was cut off.
+  return error instanceof CutAnswer ? { ...partial, reasoning: '' } : partial
 }
 
 type OnAnswer = NonNullable<TurnDeps['onAnswer']>

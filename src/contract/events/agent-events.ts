@@ -22,7 +22,7 @@ export const AssistantMessage = Envelope.extend({
     .nonnegative()
     .optional()
     .describe('Seq of the last event that the model had read when it gave this answer.'),
-  partial: z.boolean().optional().describe('The model failed after this part of its answer.'),
+  partial: z.boolean().optional().describe('The model failed, or was interrupted, after this part of its answer.'),
 }).meta({ id: 'AssistantMessage' })
 
 export const ToolUse = Envelope.extend({
@@ -104,6 +104,10 @@ export const Result = Envelope.extend({
     .optional()
     .describe('The final answer as JSON, valid for the `output_schema` of the run. Absent without a schema.'),
   stop_reason: StopReason,
+  interrupted: z
+    .literal(true)
+    .optional()
+    .describe('A client stopped the run with `interrupt`: the last answer may be `partial`.'),
   steps: z.int().nonnegative().describe('Number of model answers in this run.'),
   duration_ms: z.number().nonnegative(),
   session_id: z.uuid(),

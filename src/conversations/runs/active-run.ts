@@ -7,6 +7,7 @@ import { runAgent } from '../../agent/loop.ts'
 import type { OutputContext } from '../../agent/output/final-output.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
+import { Interrupt } from '../../llm/llm.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { Feature } from '../feature.ts'
@@ -40,7 +41,7 @@ export type ActiveRunDeps = Pick<AgentParts, 'gate' | 'createLlm' | 'withoutTool
   readonly onError: (error: unknown) => void
 }
 
-const TIME_LIMIT = Symbol('time limit')
+const TIME_LIMIT = new Interrupt('the time limit')
 
 export class ActiveRun {
   readonly id: string
@@ -71,17 +72,17 @@ export class ActiveRun {
     return this.#requestedAt
   }
 
-  /** Starts no further call or model request. `stop` must follow. */
-  abort(): void {
-    this.#abort.abort()
+  /** Starts no further call or model request. `stop` must follow. An `Interrupt` stores the text so far. */
+  abort(reason?: Interrupt): void {
+    this.#abort.abort(reason)
   }
 
   /**
    * Resolves when the loop has stopped, and does not wait for the stored end: that would wait for the inbox, whose turn
    * the caller holds.
    */
-  async stop(): Promise<void> {
-    this.abort()
+  async stop(reason?: Interrupt): Promise<void> {
+    this.abort(reason)
     await this.#looping
   }
 

@@ -1,6 +1,7 @@
 /** Starts and stops the runs of one conversation, one at a time. The actor decides what follows from a run's end. */
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
+import type { Interrupt } from '../../llm/llm.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { Intent } from '../../state/intents.ts'
 import { statusOfWait } from '../../state/waits.ts'
@@ -58,9 +59,9 @@ export class RunDriver {
     this.#deps.subagents.current?.halt()
   }
 
-  /** Resolves when all loops have stopped. The model calls end at once; a running tool continues. */
-  async stop(): Promise<void> {
-    await this.#active?.stop()
+  /** Resolves when all loops have stopped. The model calls end at once; a running tool continues. See `ActiveRun.abort`. */
+  async stop(reason?: Interrupt): Promise<void> {
+    await this.#active?.stop(reason)
     // After the run: that it waits for a slot may be stored only now, and lets those in the background work.
     await this.#deps.subagents.current?.stop()
     this.#active = undefined
@@ -70,9 +71,9 @@ export class RunDriver {
    * Stops the run and its tools, except tools that ignore the signal. Returns the log's head at the last model request,
    * or 0 if there was none.
    */
-  async stopAgent(): Promise<number> {
+  async stopAgent(reason?: Interrupt): Promise<number> {
     const requestedAt = this.#active?.requestedAt ?? 0
-    await this.stop()
+    await this.stop(reason)
     await this.interruptCalls()
     return requestedAt
   }
