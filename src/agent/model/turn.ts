@@ -27,8 +27,8 @@ export type Turn = {
 
 /**
  * When it resolves, answer and calls are durable. Throws the model's error, or the signal's reason when aborted, after
- * storing as `partial` what there is of the answer; of an abort only if its reason is an `Interrupt`. Each retry is logged before its wait. No tool starts before the
- * answer is complete, so that a retry repeats only text.
+ * storing what arrived of the answer as `partial`; of an abort only if its reason is an `Interrupt`. Each retry is logged
+ * before its wait. No tool starts before the answer is complete, so that a retry repeats only text.
  */
 export async function takeTurn(stream: AnswerStream, deps: TurnDeps, signal: AbortSignal): Promise<Turn> {
   let messageId = uuid7()
