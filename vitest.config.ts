@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { LONG_TESTS } from './test/support/long-tests.ts'
 import { PATIENCE_MS } from './test/support/patience.ts'
@@ -36,8 +35,6 @@ export default defineConfig({
     execArgv: ['--max-semi-space-size=64', '--min-semi-space-size=64'],
     // Node loads the modules itself, as it does those of the server. Vite takes `#` and `?` in a path for parts of a URL.
     experimental: { viteModuleRunner: false },
-    // As npm sets it, also where npm did not start them: MCP servers of the tests are programs of the packages.
-    env: { PATH: `${join(import.meta.dirname, 'node_modules/.bin')}:${process.env['PATH']}` },
     globalSetup: ['test/support/run-directory.ts'],
     setupFiles: ['test/support/own-directory.ts', ...(process.env['TEST_COSTS'] ? ['test/support/costs.ts'] : [])],
     // Waits inside a test end sooner, and say what they saw.
