@@ -72,6 +72,7 @@ describe('one sentence reports', () => {
     ['an option of the chat', ['serve', '--no-tui'], 'serve has no option --no-tui.'],
     ['a format without --no-tui', ['chat', '--output-format', 'json'], '--output-format needs --no-tui.'],
     ['answers that nobody can write', ['-p', '--ask', 'stdin', 'hi'], '--ask stdin needs --input-format stream-json'],
+    ['deltas without lines', ['-p', '--include-partial-messages', 'hi'], 'needs --output-format stream-json.'],
     ['answers in the chat', ['chat', '--ask', 'clients'], '--ask needs --no-tui.'],
     ['a wrong choice', ['-p', '--tool-choice', 'maybe', 'hi'], /--tool-choice maybe does not exist; use auto or/],
     [

@@ -20,6 +20,7 @@ const RUN_OPTIONS = [
   'print',
   'output-format',
   'input-format',
+  'include-partial-messages',
   'ask',
   'autoresume',
   'resume',

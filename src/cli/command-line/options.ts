@@ -29,6 +29,7 @@ export const OPTIONS = {
   print: flag('The same as --no-tui.', 'p'),
   'output-format': oneOf(['text', 'json', 'stream-json'], 'What is printed without the chat. Default: text.'),
   'input-format': oneOf(['text', 'stream-json'], 'What stdin contains without the chat. Default: text.'),
+  'include-partial-messages': flag('With stream-json, also print what the model is writing.'),
   ask: oneOf(
     ['nobody', 'stdin', 'clients'],
     'Where approvals and answers come from without the chat. Default: nobody.',

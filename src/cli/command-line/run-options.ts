@@ -15,6 +15,7 @@ export type RunInvocation = {
   readonly prompt: string | undefined
   readonly outputFormat: OutputFormat
   readonly inputFormat: 'text' | 'stream-json'
+  readonly includesDeltas: boolean
   /** Where the approvals and answers of a headless run come from. */
   readonly ask: 'nobody' | 'stdin' | 'clients'
   /** The id of a conversation, or the latest one; undefined: a new one. */
@@ -45,6 +46,7 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     prompt: words.length > 0 ? words.join(' ') : undefined,
     outputFormat: outputFormat as OutputFormat,
     inputFormat: inputFormat as RunInvocation['inputFormat'],
+    includesDeltas: values['include-partial-messages'] === true,
     ask: (values.ask ?? 'nobody') as RunInvocation['ask'],
     resume: resumeOf(values),
     settings: values.settings,
@@ -62,10 +64,13 @@ export function readRunOptions(values: Values, words: readonly string[], server:
 }
 
 function checkFormats(values: Values, words: readonly string[], isHeadless: boolean): void {
-  const format = (['output-format', 'input-format', 'ask'] as const).find((name) => values[name] !== undefined)
+  const given = ['output-format', 'input-format', 'include-partial-messages', 'ask'] as const
+  const format = given.find((name) => values[name] !== undefined)
   if (!isHeadless && format !== undefined) throw new UsageError(`--${format} needs --no-tui.`)
   if (values['input-format'] === 'stream-json' && words.length > 0)
     throw new UsageError('with --input-format stream-json the prompts come from stdin; leave the argument out.')
+  if (values['include-partial-messages'] && values['output-format'] !== 'stream-json')
+    throw new UsageError('--include-partial-messages needs --output-format stream-json.')
   const hasLines = values['input-format'] === 'stream-json' && values['output-format'] === 'stream-json'
   if (values.ask === 'stdin' && !hasLines)
     throw new UsageError('--ask stdin needs --input-format stream-json and --output-format stream-json.')

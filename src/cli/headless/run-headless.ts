@@ -155,7 +155,7 @@ class HeadlessRun {
 
   /** Returns the exit code: that of success if `until` has ended it. */
   async #runOne(turn: Pick<TurnRequest, 'content' | 'stopped' | 'after' | 'until'>): Promise<number> {
-    const { maxSteps, toolChoice } = this.#invocation
+    const { maxSteps, toolChoice, includesDeltas } = this.#invocation
     using _ = this.#pausesWhenStopped()
     const end = await runTurn({
       ...turn,
@@ -169,6 +169,7 @@ class HeadlessRun {
         this.#unseen = Math.max(this.#unseen ?? 0, event.seq)
         this.#output.event(event)
       },
+      onDelta: includesDeltas ? (delta) => this.#output.frame(delta) : undefined,
       isStopped: () => this.#isStopped,
     })
     if (!end) return DONE

@@ -4,6 +4,7 @@
 import { AgentServerError } from '../../client/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
@@ -32,6 +33,8 @@ export type TurnRequest = {
   /** The first answer of the model must call a tool. */
   readonly forcesTool: boolean
   readonly onEvent: (event: Event) => void
+  /** Receives what the model is writing; undefined: it is not followed. */
+  readonly onDelta?: ((delta: TransientEvent) => void) | undefined
   /** Whether the run continues when the process that ran the agents has ended. */
   readonly continuesRuns: boolean
   /** Whether the run is to end: checked where it begins, because a pause before that would be lost. */
@@ -92,7 +95,7 @@ export async function requireWork(conversation: ConversationHandle, stopped: Sto
 }
 
 async function followTurn(turn: TurnRequest, begun: Begun): Promise<TurnEnd> {
-  const { conversation, waits, onEvent, until } = turn
+  const { conversation, waits, onEvent, onDelta, until } = turn
   let { runId } = begun
   let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }
   let steps = 0
@@ -100,7 +103,12 @@ async function followTurn(turn: TurnRequest, begun: Begun): Promise<TurnEnd> {
   // Of the last run, while subagents work.
   let ended: TurnEnd | undefined
   const signal = until ? AbortSignal.any([waits.signal, until]) : waits.signal
-  for await (const event of conversation.events({ after: begun.after, giveUpAfterMs: GIVE_UP_AFTER_MS, signal })) {
+  const following = { after: begun.after, giveUpAfterMs: GIVE_UP_AFTER_MS, signal, deltas: onDelta !== undefined }
+  for await (const event of conversation.events(following)) {
+    if (!('seq' in event)) {
+      onDelta?.(event)
+      continue
+    }
     onEvent(event)
     await waits.take(event)
     background.take(event)

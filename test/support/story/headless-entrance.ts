@@ -8,7 +8,8 @@ import type { Entrance, EntrancePlace } from './entrance.ts'
 import { LineProcess } from './line-process.ts'
 import { ALLOWED } from './script.ts'
 
-const FORMATS = ['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--ask', 'stdin']
+const LINES = ['--input-format', 'stream-json', '--output-format', 'stream-json', '--include-partial-messages']
+const FORMATS = ['-p', ...LINES, '--ask', 'stdin']
 
 export class HeadlessEntrance implements Entrance {
   readonly name = 'the headless command line'
@@ -44,8 +45,8 @@ export class HeadlessEntrance implements Entrance {
     await this.#send({ type: 'answer', request_id, answer: { kind: 'question', answers } })
   }
 
-  /** What is written is not in its output. */
-  sees = async () => {}
+  sees = (text: string) =>
+    this.#running.has(({ type, text_delta }) => type === 'AssistantDelta' && text.startsWith(text_delta))
   interrupt = () => this.#send({ type: 'pause', interrupt: true })
 
   async ended(answer?: string): Promise<void> {

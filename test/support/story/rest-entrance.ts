@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import type { Event } from '../../../src/contract/events/event.ts'
 import type { TestServer } from '../server.ts'
 import { startServer } from '../server.ts'
+import { subscribe } from '../stream.ts'
 import { until } from '../until.ts'
 import type { Entrance, EntrancePlace } from './entrance.ts'
 import { ALLOWED, TOOLS } from './script.ts'
@@ -49,8 +50,12 @@ export class RestEntrance implements Entrance {
     await this.#post(`/requests/${request_id}`, { kind: 'question', answers })
   }
 
-  /** What is written is in streams only. */
-  sees = async () => {}
+  async sees(text: string): Promise<void> {
+    const stream = await subscribe(this.#server.url, `/conversations/${this.#id}/events/stream?deltas=true`)
+    await stream.until(({ event, data }) => event === 'AssistantDelta' && text.startsWith(data.text_delta))
+    stream.close()
+  }
+
   interrupt = () => this.#post('/pause', { interrupt: true })
 
   async ended(answer?: string): Promise<void> {

@@ -18,6 +18,8 @@ export const REASON = 'The notes are still needed.'
 export const ANSWERS = ['SQLite', 'Postgres'] as const
 /** The beginning of an answer that takes minutes. */
 export const ENDLESS = 'This answer has no end'
+/** One piece: whoever interrupts after it interrupts the same text. */
+const BEGINNING = { choices: [{ index: 0, delta: { content: ENDLESS } }] }
 
 /** The same for all. The command line has no choice of tools. */
 export const TOOLS = ['Bash', 'FileEditor', 'TaskTracker', 'AskUserQuestion', 'Task'] as const
@@ -62,7 +64,7 @@ export function storyTurn({ messages }: ScriptedQuestion): ScriptedTurn {
 function turnFor(said: string, step: number, read: number): ScriptedTurn {
   if (said.includes(CHILD)) return CHILD_WORK[step] ?? { text: 'The file is there.' }
   if (said.includes(SAID.begin)) return WORK[step] ?? { text: `Done: ${read} messages.` }
-  if (said.includes(SAID.talk)) return { text: ENDLESS + ' and so on'.repeat(1000), chunk_delay_ms: 50 }
+  if (said.includes(SAID.talk)) return { raw: [`data: ${JSON.stringify(BEGINNING)}\n\n`], hang: true }
   if (said.includes(SAID.ask)) return step === 0 ? { calls: [bash(ASKED[3])] } : { text: `Asked: ${read} messages.` }
   if (said.includes(SAID.hang)) return { calls: [bash(HANG)] }
   return { text: `Over: ${read} messages.` }
