@@ -30,6 +30,9 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Starts the agent. Without `wait` the response is 202 at once; with `wait` it is 200 when the run has ended or needs a client. The body can be empty.',
   compactConversation:
     'The model writes a summary, which it reads from then on in place of the earlier events. The log keeps all events. Recent turns, the first message of the user and the task list of the agent are kept.',
+  announceAttendance:
+    'A chat sends it every 10 seconds. Programs that resume the latest conversation leave one that is `attended` alone. Nothing is stored.',
+  endAttendance: 'A chat sends it when it is closed.',
   pauseConversation:
     'Stops the model request at once, and the run at the next safe point. The next run continues there. The body can be empty.',
   setConfirmation: 'Decides whether tool calls that have not begun need an approval.',

@@ -3,6 +3,10 @@ import { join } from 'node:path'
 import type { RunInvocation } from './command-line/run-options.ts'
 import { UsageError } from './command-line/usage-error.ts'
 import { newConversation } from './settings/conversation-settings.ts'
+import type { ConversationView } from '../contract/conversation.ts'
+import type { BeforeOpening } from './conversation/open-conversation.ts'
+import { useByOthers } from './conversation/refuse-resume.ts'
+import { ask } from './settings/ask.ts'
 import { canMoveCursor, wantsColor } from '../config/config.ts'
 import { describeSandbox, openRun } from './open-run.ts'
 import { readRunSettings } from './settings/run-settings.ts'
@@ -26,7 +30,10 @@ async function runChat(invocation: RunInvocation): Promise<number> {
   const { server } = invocation
   const { signal } = new AbortController()
   const settings = await readRunSettings(invocation, signal)
-  const opened = await openRun({ server, settings }, signal)
+  // A conversation that is named by its id is meant, also if another chat has it open.
+  const isNamed = typeof invocation.resume === 'object'
+  const before: BeforeOpening = { onResume: async (found) => (isNamed ? undefined : await confirmSharing(found)) }
+  const opened = await openRun({ server, settings, before }, signal)
   await using host = opened.host
   const { view, info } = opened
   return await startChat({
@@ -47,4 +54,12 @@ async function runChat(invocation: RunInvocation): Promise<number> {
     color: wantsColor(),
     notices: [describeSandbox(info, server), ...opened.notices],
   })
+}
+
+async function confirmSharing(found: ConversationView): Promise<void> {
+  const use = useByOthers(found)
+  if (use === undefined) return
+  const answer = await ask(`Conversation ${found.id} ${use}. Continue it here, too? [y/N] `)
+  if (/^y(?:es)?$/i.test(answer ?? '')) return
+  throw new UsageError('the conversation was left alone; leave --autoresume out for a new one.')
 }

@@ -27,7 +27,7 @@ type Action = (client: AgentServerClient, invocation: SessionsInvocation, signal
 
 const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
   async list(client, { limit, json }, signal) {
-    const views = await latestConversations(client, limit, signal)
+    const views = await latestConversations(client, { count: limit }, signal)
     const show = json ? sayJson : (view: ConversationView) => print(rowOf(view))
     for (const view of views) show(view)
     if (views.length === 0 && !json) sayError('There are no conversations.\n')

@@ -100,6 +100,10 @@ export const ConversationView = z
       .boolean()
       .optional()
       .describe('The run waits because OPENHANDS_MAX_CONCURRENT_RUNS other runs are active.'),
+    attended: z
+      .literal(true)
+      .optional()
+      .describe('A chat has announced in the last 30 seconds that a person has the conversation open.'),
     last_seq: z.int().nonnegative(),
     usage: UsageByModel.describe('Usage of the whole conversation, by model.'),
     cost_usd: z.number().optional(),

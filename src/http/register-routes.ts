@@ -11,6 +11,7 @@ import { documentRoutes } from './docs.ts'
 import type { Authorize } from './guards/authorize.ts'
 import type { ReadinessProbe } from './readiness.ts'
 import { agentConfigRoutes } from './routes/agent-config.ts'
+import { attendanceRoutes } from './routes/attendance.ts'
 import { clientHookRoutes } from './routes/client-hooks.ts'
 import { callbackSecretRoutes } from './routes/callbacks/callback-secrets.ts'
 import { callbackRoutes } from './routes/callbacks/callbacks.ts'
@@ -69,6 +70,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(documentRoutes)
   await app.register(keyRoutes, deps)
   await app.register(conversationRoutes, { manager })
+  await app.register(attendanceRoutes, { manager })
   await app.register(agentConfigRoutes, { manager })
   await app.register(mcpRoutes, { manager })
   await app.register(mcpOauthRoutes, { manager, pending: deps.pendingAuthorizations })

@@ -140,6 +140,8 @@ describe('conversations', () => {
     ['POST', '/messages', hello],
     ['POST', '/run'],
     ['POST', '/pause'],
+    ['PUT', `/attendance/${uuid7()}`],
+    ['DELETE', `/attendance/${uuid7()}`],
     ['GET', '/events'],
     ['GET', '/events/count'],
     ['GET', `/events/${uuid7()}`],

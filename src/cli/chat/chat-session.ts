@@ -33,6 +33,8 @@ const PROBE_MS = 300
 /** How long one attempt may take. It grows with each attempt, for a slow network. */
 const FIRST_PATIENCE_MS = 1000
 const MAX_PATIENCE_MS = 30_000
+/** How often this conversation is announced as open here, in milliseconds. It holds three times as long. */
+const ANNOUNCE_MS = 10_000
 /** How long a message may take to be stored. A network that drops packets reports nothing. */
 const SEND_TIMEOUT_MS = 60_000
 
@@ -64,6 +66,7 @@ export class ChatSession {
   /** Shows the end of the conversation so far, and then follows it until `close`. Never throws. */
   async open(): Promise<void> {
     const { signal } = this.#abort
+    using _announcing = this.#announce()
     while (!signal.aborted) {
       try {
         await this.#catchUp()
@@ -80,6 +83,20 @@ export class ChatSession {
 
   close(): void {
     this.#abort.abort()
+  }
+
+  /** Best effort: a key may not write, and the connection may be lost. */
+  #announce(): Disposable {
+    const client = crypto.randomUUID()
+    const announce = () => void this.conversation.attend(client).catch(() => {})
+    announce()
+    const timer = setInterval(announce, ANNOUNCE_MS).unref()
+    const leave = () => {
+      clearInterval(timer)
+      this.conversation.leave(client).catch(() => {})
+    }
+    this.#abort.signal.addEventListener('abort', leave, { once: true })
+    return { [Symbol.dispose]: () => clearInterval(timer) }
   }
 
   dispatch(event: ChatEvent): void {

@@ -1,5 +1,6 @@
 /** The first lines of the chat: the version, the directory, and whether commands run in a sandbox. */
 import type { ChatOptions } from '../chat-seam.ts'
+import { describeWeakMode } from '../conversation/refuse-resume.ts'
 import type { ChatSession } from './chat-session.ts'
 import { sandboxText } from './commands/facts.ts'
 import type { Tone } from './state/chat-state.ts'
@@ -11,6 +12,8 @@ export function greet(session: ChatSession, { info, notices, server }: ChatOptio
   const isSaid = notices.some((notice) => /sandbox/i.test(notice))
   const tone = info.isolation === 'none' ? 'warning' : 'info'
   if (!isSaid) session.dispatch({ type: 'Notice', tone, text: `Sandbox: ${sandboxText(info.isolation)}.` })
+  const weak = describeWeakMode(session.view.state.permission_mode)
+  if (weak !== undefined) session.dispatch({ type: 'Notice', tone: 'warning', text: `Warning: ${weak}` })
   for (const text of notices) session.dispatch({ type: 'Notice', tone: toneOf(text), text })
 }
 

@@ -23,6 +23,7 @@ const RUN_OPTIONS = [
   'include-partial-messages',
   'ask',
   'autoresume',
+  'all',
   'resume',
   'settings',
   'api-key',

@@ -34,7 +34,8 @@ export const OPTIONS = {
     ['nobody', 'stdin', 'clients'],
     'Where approvals and answers come from without the chat. Default: nobody.',
   ),
-  autoresume: flag('Continue the conversation with the latest event.', 'c'),
+  autoresume: flag('Continue the conversation of this directory with the latest event.', 'c'),
+  all: flag('With --autoresume, look in every directory.'),
   resume: { ...text('ID', 'Continue this conversation. With -p the prompt can be left out.'), short: 'r' },
   settings: {
     ...text('FILE', 'Read settings from this file. Default: ~/.openhands/settings_sdk.json.'),

@@ -18,8 +18,8 @@ export type RunInvocation = {
   readonly includesDeltas: boolean
   /** Where the approvals and answers of a headless run come from. */
   readonly ask: 'nobody' | 'stdin' | 'clients'
-  /** The id of a conversation, or the latest one; undefined: a new one. */
-  readonly resume: { readonly id: string } | 'latest' | undefined
+  /** The id of a conversation, the latest one of the directory, or of all; undefined: a new one. */
+  readonly resume: { readonly id: string } | 'latest' | 'latest of all' | undefined
   readonly settings: string | undefined
   /** The key of the model; with `server` that of the server. */
   readonly apiKey: string | undefined
@@ -76,8 +76,10 @@ function checkFormats(values: Values, words: readonly string[], isHeadless: bool
     throw new UsageError('--ask stdin needs --input-format stream-json and --output-format stream-json.')
 }
 
-function resumeOf({ resume, autoresume }: Values): RunInvocation['resume'] {
+function resumeOf({ resume, autoresume, all }: Values): RunInvocation['resume'] {
   if (resume !== undefined && autoresume) throw new UsageError('use --resume or --autoresume, not both.')
+  if (all && !autoresume) throw new UsageError('--all needs --autoresume.')
+  if (all) return 'latest of all'
   return autoresume ? 'latest' : resume === undefined ? undefined : { id: resume }
 }
 

@@ -27,27 +27,32 @@ export async function findConversation(
   return only
 }
 
-/** Returns undefined if no conversation exists. */
+/** `workdir`: only conversations that work there. Returns undefined if there is none. */
 export async function latestConversation(
   client: AgentServerClient,
+  workdir: string | undefined,
   signal: AbortSignal,
 ): Promise<ConversationView | undefined> {
-  const [latest] = await latestConversations(client, 1, signal)
+  const [latest] = await latestConversations(client, { count: 1, workdir }, signal)
   return latest
 }
+
+type Wanted = { readonly count: number; readonly workdir?: string | undefined }
 
 /** At most `count`, the one with the latest event first. */
 export async function latestConversations(
   client: AgentServerClient,
-  count: number,
+  { count, workdir }: Wanted,
   signal: AbortSignal,
 ): Promise<ConversationView[]> {
-  for (const days of RECENT_DAYS) {
-    const updated_after = new Date(Date.now() - days * DAY_MS).toISOString()
-    const recent = await recentConversations(client, { updated_after }, signal)
-    if (recent.length >= count) return recent.slice(0, count)
+  const since = RECENT_DAYS.map((days) => ({ updated_after: new Date(Date.now() - days * DAY_MS).toISOString() }))
+  let found: ConversationView[] = []
+  for (const filter of [...since, {}]) {
+    const all = await recentConversations(client, filter, signal)
+    found = workdir === undefined ? all : all.filter((view) => view.workdir === workdir)
+    if (found.length >= count) break
   }
-  return (await recentConversations(client, {}, signal)).slice(0, count)
+  return found.slice(0, count)
 }
 
 async function recentConversations(

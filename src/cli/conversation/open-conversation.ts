@@ -1,8 +1,10 @@
 /** Creates the conversation of a command, or finds the one to resume and applies what the command line changes in it. */
+import { realpath } from 'node:fs/promises'
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import { removeLeftHooks } from '../../sdk/hooks/left-hooks.ts'
+import { requireGivenMode } from './refuse-resume.ts'
 import type { ConversationSettings } from '../settings/conversation-settings.ts'
 import { changesOfResumed, newConversation } from '../settings/conversation-settings.ts'
 import { findConversation, latestConversation } from './find-conversation.ts'
@@ -31,8 +33,9 @@ export async function openConversation(
   given: GivenNames,
   { onNone, onResume, signal }: BeforeOpening & { readonly signal: AbortSignal },
 ): Promise<OpenedConversation> {
-  const found = await wanted(client, settings.resume, signal)
+  const found = await wanted(client, settings, signal)
   if (found) {
+    requireGivenMode(found, settings.permissionMode)
     await onResume?.(found, client.conversation(found.id))
     const names = namesOfResumed(given, settings)
     const resuming = namingSettings(new SettingNames(names), resume(client, found, settings, signal))
@@ -41,7 +44,8 @@ export async function openConversation(
   if (settings.resume !== undefined) await onNone?.()
   const creating = client.conversations.create(newConversation(settings), { signal })
   const view = await namingSettings(new SettingNames(given), creating)
-  const notices = settings.resume === undefined ? [] : ['there is no conversation to resume; this is a new one.']
+  const notices =
+    settings.resume === undefined ? [] : [NO_CONVERSATION[settings.resume === 'latest' ? 'here' : 'anywhere']]
   return { view, isResumed: false, names: given, notices: [...notices, ...warningsOf(view, given)] }
 }
 
@@ -56,12 +60,19 @@ const warningsOf = ({ warnings = [] }: ConversationView, names: GivenNames): str
 
 async function wanted(
   client: AgentServerClient,
-  resumed: ConversationSettings['resume'],
+  { resume: resumed, cwd }: ConversationSettings,
   signal: AbortSignal,
 ): Promise<ConversationView | undefined> {
   if (resumed === undefined) return undefined
-  if (resumed === 'latest') return await latestConversation(client, signal)
-  return await findConversation(client, resumed.id, signal)
+  if (resumed === 'latest of all') return await latestConversation(client, undefined, signal)
+  if (resumed !== 'latest') return await findConversation(client, resumed.id, signal)
+  // A remote server has other directories: it is searched as a whole unless one is named.
+  return await latestConversation(client, cwd && (await realpath(cwd).catch(() => cwd)), signal)
+}
+
+const NO_CONVERSATION = {
+  here: 'there is no conversation to resume in this directory; this is a new one. --all looks in every directory.',
+  anywhere: 'there is no conversation to resume; this is a new one.',
 }
 
 const LEFT_HOOKS = 'hooks of a program that has ended were removed.'

@@ -6,6 +6,7 @@ import { readStopped } from '../../sdk/session/stopped-session.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { BeforeOpening } from '../conversation/open-conversation.ts'
+import { describeWeakMode, refuseDisturbance } from '../conversation/refuse-resume.ts'
 import { Interrupts } from '../interrupts.ts'
 import type { AgentHost } from '../open-host.ts'
 import type { Opened } from '../open-run.ts'
@@ -60,10 +61,13 @@ function beforeOpening(
   return {
     async onNone() {
       const line = await readFirst()
-      if (!line || !('content' in line))
-        throw new UsageError('there is no conversation to continue; give a prompt to begin one.')
+      if (!line || !('content' in line)) {
+        const where = invocation.resume === 'latest' ? ' in this directory (--all looks in every one)' : ''
+        throw new UsageError(`there is no conversation to continue${where}; give a prompt to begin one.`)
+      }
     },
     async onResume(found, conversation) {
+      refuseDisturbance(found, first !== undefined && !('run' in first))
       if (mayBeAsked(invocation) || (first && !('run' in first))) return
       await requireWork(conversation, await readStopped(conversation, found))
     },
@@ -73,6 +77,8 @@ function beforeOpening(
 function sayStart({ view, isResumed, info, notices }: Opened, { server }: RunInvocation, output: HeadlessOutput): void {
   output.note(describeSandbox(info, server))
   output.note(`${isResumed ? 'resumed ' : ''}conversation ${view.id} in ${view.workdir}`)
+  const weak = describeWeakMode(view.state.permission_mode)
+  if (weak !== undefined) output.note(`warning: ${weak}`)
   for (const notice of notices) output.note(notice)
 }
 

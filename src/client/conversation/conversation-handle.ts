@@ -136,6 +136,19 @@ export class ConversationHandle {
     return this.#api.call('pauseConversation', { params: this, body }, options)
   }
 
+  /**
+   * Announces for 30 seconds that a person has the conversation open: it is shown as `attended`. `clientId`: a UUID that the
+   * program has chosen for itself.
+   */
+  attend(clientId: string, options?: CallOptions) {
+    return this.#api.call('announceAttendance', { params: { id: this.id, client_id: clientId } }, options)
+  }
+
+  /** Withdraws the announcement. */
+  leave(clientId: string, options?: CallOptions) {
+    return this.#api.call('endAttendance', { params: { id: this.id, client_id: clientId } }, options)
+  }
+
   /** Replaces earlier events by a summary in what the model reads. */
   compact(body?: BodyOf<'compactConversation'>, options?: CallOptions) {
     return this.#api.call('compactConversation', { params: this, body }, options)

@@ -37,6 +37,8 @@ import { get, post, postOnce, put, remove } from './operation.ts'
 export const CONVERSATION_OPERATIONS = {
   getConversation: get('/conversations/{id}').returns<typeof ConversationView>(),
   deleteConversation: remove('/conversations/{id}'),
+  announceAttendance: put('/conversations/{id}/attendance/{client_id}'),
+  endAttendance: remove('/conversations/{id}/attendance/{client_id}'),
   getAgentInfo: get('/conversations/{id}/agent-info').returns<typeof AgentInfo>(),
   updateConfig: put('/conversations/{id}/config').sends<typeof UpdateConfig>().returns<typeof ConversationView>(),
   forkConversation: postOnce('/conversations/{id}/fork')

@@ -24,6 +24,7 @@ import type { Idempotency } from '../../state/idempotency.ts'
 import { CreatedKeys } from '../../idempotency/created-keys.ts'
 import { answerOnce } from '../../state/idempotency.ts'
 import { createInFlight } from '../../idempotency/in-flight.ts'
+import { Attendance } from './attendance.ts'
 import { keyOf } from './known-conversations.ts'
 import type { Summary } from '../../storage/storage.ts'
 import type { IsVisible } from './listing.ts'
@@ -64,6 +65,7 @@ export type ManagerDeps = OpenConversationsDeps &
   }
 
 export class ConversationManager {
+  readonly attendance = new Attendance()
   readonly #deps: ManagerDeps
   readonly #open: OpenConversations
   readonly #waiting: WaitingRequestPages

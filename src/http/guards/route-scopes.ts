@@ -42,6 +42,8 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'POST /conversations/:id/messages',
     'POST /conversations/:id/run',
     'POST /conversations/:id/pause',
+    'PUT /conversations/:id/attendance/:client_id',
+    'DELETE /conversations/:id/attendance/:client_id',
     'POST /conversations/:id/compact',
     'POST /conversations/:id/events',
     'POST /conversations/:id/tasks',

@@ -14,6 +14,7 @@ import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
 import { createAs, hidingDeleted, ofProject, ownKey } from '../guards/limited-requests.ts'
+import { attendanceIn } from './attendance.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 /** Errors of creating a conversation. */
@@ -30,6 +31,7 @@ const CREATE = [
 
 export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')
+  const shown = attendanceIn(manager)
 
   app.post(
     '/conversations',
@@ -60,7 +62,10 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         response: { 200: ConversationPage },
       },
     },
-    (request) => manager.list(request.query, visibleTo(accessOf(request))),
+    async (request) => {
+      const { items, ...page } = await manager.list(request.query, visibleTo(accessOf(request)))
+      return { ...page, items: items.map(shown) }
+    },
   )
 
   app.get(
@@ -84,7 +89,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         response: { 200: ConversationView },
       },
     },
-    async (request) => (await manager.open(request.params.id)).view(),
+    async (request) => shown((await manager.open(request.params.id)).view()),
   )
 
   app.delete(

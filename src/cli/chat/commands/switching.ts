@@ -30,8 +30,8 @@ export async function resume({ options, session, switchTo, pick }: ChatContext, 
   })
 }
 
-const nameOf = ({ id, title, updated_at, status }: ConversationView): string =>
-  `${updated_at.slice(0, 16).replace('T', ' ')}  ${cleanLine(title ?? id)}  (${status})`
+const nameOf = ({ id, title, updated_at, status, attended }: ConversationView): string =>
+  `${updated_at.slice(0, 16).replace('T', ' ')}  ${cleanLine(title ?? id)}  (${attended ? 'open in a chat' : status})`
 
 /** By its id, or by the beginning of it. */
 async function find(

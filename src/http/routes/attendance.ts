@@ -1,0 +1,51 @@
+/** Routes by which a chat announces that a person has a conversation open. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { ConversationView } from '../../contract/conversation.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { describeRoute } from '../describe-route.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
+
+const ByClient = ById.extend({ client_id: z.uuid().describe('Chosen by the client, for itself.') })
+
+/** Returns a function that adds the attendance to a view. */
+export const attendanceIn =
+  (manager: ConversationManager) =>
+  (view: ConversationView): ConversationView =>
+    manager.attendance.has(view.id) ? { ...view, attended: true } : view
+
+export const attendanceRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('conversations')
+
+  app.put(
+    '/conversations/:id/attendance/:client_id',
+    {
+      schema: {
+        ...describe('announceAttendance', 'Announce for 30 seconds that a person has it open', CONVERSATION),
+        params: ByClient,
+        response: { 204: z.undefined().describe('The conversation is `attended`.') },
+      },
+    },
+    async ({ params }, reply) => {
+      await manager.open(params.id)
+      manager.attendance.announce(params.id, params.client_id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.delete(
+    '/conversations/:id/attendance/:client_id',
+    {
+      schema: {
+        ...describe('endAttendance', 'Withdraw the announcement', CONVERSATION),
+        params: ByClient,
+        response: { 204: z.undefined().describe('This client does not have it open.') },
+      },
+    },
+    async ({ params }, reply) => {
+      await manager.open(params.id)
+      manager.attendance.leave(params.id, params.client_id)
+      return reply.code(204).send()
+    },
+  )
+}
