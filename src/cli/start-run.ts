@@ -1,14 +1,19 @@
 /** Sends a message with the options of the command line for its run. */
+import type { BodyOf } from '../client/operations/operations.ts'
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import type { CallOptions } from '../client/request/api.ts'
 import type { UserInput } from '../contract/message.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+
+/** What holds for the runs of one command, and leaves nothing in a conversation that it resumes. */
+export type GivenForRuns = Pick<BodyOf<'runConversation'>, 'model' | 'permission_mode' | 'allowed_tools'>
 
 type RunOptions = {
   readonly content: UserInput['content']
   readonly maxSteps: number | undefined
   /** `--tool-choice required`: an option of the run and not of the conversation, so that nothing of it is left after a crash. */
   readonly forcesTool: boolean
+  readonly overrides?: GivenForRuns
   /** The options of the message. */
   readonly options?: CallOptions
 }
@@ -16,10 +21,11 @@ type RunOptions = {
 /** Returns the id of the run. */
 export async function startRun(
   conversation: ConversationHandle,
-  { content, maxSteps, forcesTool, options = {} }: RunOptions,
+  { content, maxSteps, forcesTool, overrides = {}, options = {} }: RunOptions,
 ): Promise<string | undefined> {
-  if (maxSteps === undefined && !forcesTool) return (await conversation.send(content, options)).run_id
-  await conversation.postMessage({ message: { role: 'user', content }, run: false }, options)
   const tool_choice = forcesTool ? ('required' as const) : undefined
-  return (await conversation.run(withoutUndefined({ max_steps: maxSteps, tool_choice }))).run_id
+  const run = withoutUndefined({ max_steps: maxSteps, tool_choice, ...overrides })
+  if (Object.keys(run).length === 0) return (await conversation.send(content, options)).run_id
+  await conversation.postMessage({ message: { role: 'user', content }, run: false }, options)
+  return (await conversation.run(run)).run_id
 }

@@ -4,6 +4,7 @@ import { Result } from './events/agent-events.ts'
 import { ErrorType, Status } from './events/status.ts'
 import { ToolChoice } from './llm-config.ts'
 import { UserInput } from './message.ts'
+import { PermissionModeInput, RuleTexts } from './permission.ts'
 
 export const PostMessage = z
   .strictObject({
@@ -48,6 +49,16 @@ export const RunRequest = z
     tool_choice: ToolChoice.optional().describe(
       'For the first model answer of this run. `llm_config.tool_choice` holds for the others.',
     ),
+    model: z
+      .string()
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('The model of this run. It must be of the endpoint of the conversation. Needs the scope `read`, too.'),
+    permission_mode: PermissionModeInput.optional().describe(
+      'The mode of this run instead of that of the conversation. Needs the scope `approve`, too.',
+    ),
+    allowed_tools: RuleTexts.optional().describe('More `allow` rules, for this run. Needs the scope `approve`, too.'),
     after_seq: z
       .int()
       .nonnegative()

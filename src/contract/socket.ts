@@ -65,6 +65,9 @@ const RunFrame = z
     max_steps: RunRequest.shape.max_steps,
     output_schema: RunRequest.shape.output_schema,
     tool_choice: RunRequest.shape.tool_choice,
+    model: RunRequest.shape.model,
+    permission_mode: RunRequest.shape.permission_mode,
+    allowed_tools: RunRequest.shape.allowed_tools,
   })
   .meta({ id: 'RunFrame' })
 

@@ -33,12 +33,13 @@ import type { ConversationNetwork } from '../workspace/network.ts'
 import type { PostedCommands } from './project/posted-commands.ts'
 import type { Permissions } from './requests/permissions.ts'
 import type { Requests } from './requests/requests.ts'
-import { checkOutputSchema } from './config/check-output-schema.ts'
-import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { Compactions } from './runs/compactions.ts'
 import type { Titles } from './runs/titles.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
+import { checkOutputSchema } from './config/check-output-schema.ts'
 import type { LiveState } from './live-state.ts'
+import type { RunWishes } from './runs/requested-run.ts'
+import { requestedRun } from './runs/requested-run.ts'
 import type { RecoveryReason } from '../state/run-end.ts'
 import type { ConversationRules } from './permission-rules.ts'
 import type { State } from '../state/state.ts'
@@ -181,16 +182,14 @@ export class Conversation {
 
   /** Starts a run and returns its id. */
   async run({
-    max_steps,
-    output_schema,
-    tool_choice,
     after_seq: afterSeq,
-  }: Pick<RunRequest, 'max_steps' | 'output_schema' | 'tool_choice' | 'after_seq'> = {}): Promise<string> {
-    if (output_schema) await checkOutputSchema(output_schema)
+    ...wishes
+  }: RunWishes & Pick<Partial<RunRequest>, 'after_seq'> = {}): Promise<string> {
+    if (wishes.output_schema) await checkOutputSchema(wishes.output_schema)
+    const requested = requestedRun(wishes, this.#state.current.settings, this.redact)
     return this.#actor.enqueue(async () => {
       const newRunId = uuid7()
-      const limits = withoutUndefined({ maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice })
-      await this.#actor.apply({ kind: 'run', newRunId, ...limits, ...(afterSeq !== undefined && { afterSeq }) })
+      await this.#actor.apply({ kind: 'run', newRunId, ...requested, ...(afterSeq !== undefined && { afterSeq }) })
       return newRunId
     })
   }

@@ -11,6 +11,8 @@ import type { Subagent } from './state-shape.ts'
 import { findSubagent, stateOf } from './subagents.ts'
 import type { Idempotency } from './idempotency.ts'
 import { DEQUEUED, QUEUED } from '../contract/events/status.ts'
+import type { PermissionMode } from '../contract/permission.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { State } from './state.ts'
 
 type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>
@@ -29,14 +31,14 @@ export type RequestedRun = {
   readonly maxSteps?: number
   readonly outputSchema?: Record<string, unknown>
   readonly toolChoice?: ToolChoice
+  readonly model?: string
+  readonly permissionMode?: PermissionMode
+  readonly allowedTools?: readonly string[]
 }
 
-export function start(
-  state: State,
-  runId: string,
-  reason: string,
-  { maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice }: RequestedRun = {},
-): StatusDraft {
+export function start(state: State, runId: string, reason: string, requested: RequestedRun = {}): StatusDraft {
+  const { maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice, model } = requested
+  const { permissionMode: permission_mode, allowedTools } = requested
   return {
     type: 'StatusUpdate',
     source: 'environment',
@@ -47,6 +49,9 @@ export function start(
     ...(max_steps !== undefined && { max_steps }),
     ...(output_schema && { output_schema }),
     ...(tool_choice && { tool_choice }),
+    ...(model !== undefined && { model }),
+    ...(permission_mode && { permission_mode }),
+    ...(allowedTools && { allowed_tools: [...allowedTools] }),
   }
 }
 
@@ -70,7 +75,14 @@ export function startForUnread(state: State, status: Status, readThrough: number
   if (!mayFollow(state)) return []
   if (state.runRequestedAt > readThrough) return [start({ ...state, status }, newRunId, 'message')]
   const wakes = state.subagentEndedAt > readThrough && isAwake(status)
-  return wakes ? [start({ ...state, status }, newRunId, 'subagent')] : []
+  return wakes ? [startToRead({ ...state, status }, newRunId)] : []
+}
+
+/** Starts a run that reads the end of a subagent. It continues what the last run did, with what that run had. */
+export function startToRead(state: State, newRunId: string): EventDraft {
+  const { model, permissionMode, allowed } = state.lastRun?.overrides ?? {}
+  const requested = withoutUndefined({ model, permissionMode, allowedTools: allowed?.allow })
+  return start(state, newRunId, 'subagent', requested)
 }
 
 /** True if a message of a subagent is unread, and no run starts for it before the user asks for one. */

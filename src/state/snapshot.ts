@@ -13,7 +13,7 @@ import { Decision, PermissionMode, PermissionRules } from '../contract/permissio
 import { OpenRequest } from '../contract/request.ts'
 import { UsageByModel } from '../contract/message.ts'
 import { TaskProgress } from '../contract/task.ts'
-import type { Forgotten as ForgottenEvents, AgentState, Subagent } from './state-shape.ts'
+import type { Forgotten as ForgottenEvents, AgentState, RunOverrides, Subagent } from './state-shape.ts'
 import type { Streak as StreakState } from './repeats/streak.ts'
 import type { Repeats as RepeatsState } from './repeats/repeats.ts'
 import type { ToolCall } from './tool-call.ts'
@@ -172,6 +172,12 @@ const OpenSubagent = z.object({
   } satisfies Fields<AgentState>),
 } satisfies Fields<Subagent>)
 
+const Overrides = z.object({
+  model: z.string().optional(),
+  permissionMode: PermissionMode.optional(),
+  allowed: PermissionRules.optional(),
+} satisfies Fields<RunOverrides>)
+
 /** `meta.json`: the state as of `lastSeq`; the fold continues with the rest of the log. */
 const Meta = z.object({
   /** The highest version of the folded events that the writer understood. */
@@ -206,7 +212,7 @@ const Meta = z.object({
   runRequestedAt: z.number(),
   // Missing in files of earlier versions, which had no subagents in the background.
   subagentEndedAt: z.number().default(0),
-  lastRun: z.object({ id: z.string(), startSeq: z.number() }).optional(),
+  lastRun: z.object({ id: z.string(), startSeq: z.number(), overrides: Overrides.optional() }).optional(),
   // Missing in files of earlier versions, which did not count them.
   runsInARow: z.number().default(0),
   // Missing in files of earlier versions: everything counts as read.

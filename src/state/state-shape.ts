@@ -7,7 +7,7 @@ import type { StoredKind } from '../contract/events/request-events.ts'
 import type { Status } from '../contract/events/status.ts'
 import type { UsageByModel } from '../contract/message.ts'
 import type { OpenRequestOf } from '../contract/request.ts'
-import type { PermissionRules } from '../contract/permission.ts'
+import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
 import type { OpenPermission } from './open-permission.ts'
 import type { PostedKey } from './idempotency.ts'
 import type { OpenTask } from './task-state.ts'
@@ -65,6 +65,16 @@ export type Subagent = {
   readonly agent: AgentState
 }
 
+/** What holds for one run instead of the settings of the conversation. */
+export type RunOverrides = {
+  readonly model?: string | undefined
+  readonly permissionMode?: PermissionMode | undefined
+  /** More rules that allow. */
+  readonly allowed?: PermissionRules | undefined
+}
+
+type LastRun = { readonly id: string; readonly startSeq: number; readonly overrides?: RunOverrides | undefined }
+
 export type State = AgentState & {
   readonly id: string
   readonly status: Status
@@ -87,7 +97,7 @@ export type State = AgentState & {
   /** Seq of the newest end of a subagent in the background, which the agent reads as a message. */
   readonly subagentEndedAt: number
   /** The newest run, active or not, and the seq of its first event. */
-  readonly lastRun: { readonly id: string; readonly startSeq: number } | undefined
+  readonly lastRun: LastRun | undefined
   /** Runs that have begun since the user asked for something: that of the user, and those that followed by themselves. */
   readonly runsInARow: number
   readonly usage: UsageByModel

@@ -25,6 +25,8 @@ import { TOOLS_KEPT_IN_LOG } from './tool-roles.ts'
 import { previewOf } from './preview.ts'
 import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
+import type { Overridden } from './run-overrides.ts'
+import { modeOf, overridesIn, overridesOf } from './run-overrides.ts'
 import type { AgentState, State } from './state-shape.ts'
 import { foldSubagent, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
 import { grantedByMessage, grantedByResult } from './used-entries.ts'
@@ -128,16 +130,20 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
 }
 
 /** The rules and the mode of the conversation; `rulesOfAgent` has those of a subagent. */
-export const rulesOf = ({ settings, granted }: Pick<State, 'settings' | 'granted'>): GateRules => ({
-  mode: settings.permission_mode ?? 'bypass',
-  confirmation: settings.confirmation_mode ?? false,
-  rules: joinedRules(
-    settings.permission_rules,
-    settings.project_settings?.permission_rules,
-    granted,
-    mcpRules(settings.mcp),
-  ),
-})
+export function rulesOf(state: Overridden & Pick<State, 'settings' | 'granted'>): GateRules {
+  const { settings, granted } = state
+  return {
+    mode: modeOf(state),
+    confirmation: settings.confirmation_mode ?? false,
+    rules: joinedRules(
+      settings.permission_rules,
+      settings.project_settings?.permission_rules,
+      granted,
+      mcpRules(settings.mcp),
+      overridesOf(state)?.allowed,
+    ),
+  }
+}
 
 /**
  * Settings of a newer version may be unreadable: the conversation can still be read, but not run. Settings of our
@@ -215,7 +221,7 @@ function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
   const isNew = run !== undefined && run.id !== state.run?.id
   const begun = isNew && {
     runsInARow: countInARow(state.runsInARow, reason),
-    lastRun: { id: run.id, startSeq: run.startSeq },
+    lastRun: { id: run.id, startSeq: run.startSeq, ...overridesIn(event) },
   }
   return { ...state, status, reason, run, ...begun, request, holdsCalls, repeats, granted, tasks, subagents }
 }

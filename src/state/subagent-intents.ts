@@ -1,7 +1,9 @@
 /** Decides the events of intents about subagents. Pure. */
 import type { EventDraft } from '../contract/events/event.ts'
-import { inRun, isAwake, mayFollow, start } from './drafts.ts'
+import { inRun, isAwake, mayFollow, startToRead } from './drafts.ts'
+import type { PermissionMode } from '../contract/permission.ts'
 import type { State } from './state.ts'
+import { overridesOf } from './run-overrides.ts'
 import { findSubagent } from './subagents.ts'
 
 type StartDraft = Extract<EventDraft, { type: 'SubagentStart' }>
@@ -22,7 +24,22 @@ export function decideStartSubagent(state: State, { subagent }: StartSubagentInt
   )
   const isTaken = state.subagents.some((each) => each.agentId === subagent.agent_id)
   if (!isOpen || isTaken || findSubagent(state, id) || state.subagents.length >= MAX_OPEN) return []
-  return [{ type: 'SubagentStart', source: 'environment', ...inRun(state), ...subagent }]
+  return [
+    { type: 'SubagentStart', source: 'environment', ...inRun(state), ...subagent, ...modeBeyondRun(state, subagent) },
+  ]
+}
+
+/** From the one that allows least to the one that allows most. */
+const MODES: readonly PermissionMode[] = ['plan', 'deny', 'callback', 'default', 'accept_edits', 'bypass']
+
+/** A subagent in the background outlives the run, and does not get more rights by that. */
+function modeBeyondRun(
+  state: State,
+  { background, permission_mode }: NewSubagent,
+): { permission_mode?: PermissionMode } {
+  const mode = background ? overridesOf(state)?.permissionMode : undefined
+  if (mode === undefined) return {}
+  return { permission_mode: MODES.find((each) => each === mode || each === permission_mode) ?? mode }
 }
 
 /** A subagent in the background has ended: `events` are those of its end. `newRunId` is for the run that reads its result. */
@@ -41,5 +58,5 @@ export function decideEndBackground(state: State, { toolUseId, events, newRunId 
   if (!findSubagent(state, toolUseId)) return []
   const isEndedByHook = events.some((event) => event.type === 'Result' && event.stop_reason === 'hook')
   if (!isAwake(state.status) || isEndedByHook) return [...events]
-  return mayFollow(state) ? [...events, start(state, newRunId, 'subagent')] : events.map(waiting)
+  return mayFollow(state) ? [...events, startToRead(state, newRunId)] : events.map(waiting)
 }

@@ -14,6 +14,7 @@ import type { Case } from './operations.ts'
 import { isPublic, operations, pathOf, validBody, validHeaders, validQuery } from './operations.ts'
 
 const http = await setHttp({ deps: { createShells: realShells() } })
+const url = await http.listen()
 afterAll(() => http[Symbol.asyncDispose]())
 
 const LLM = { llm_config: { model: 'scripted', base_url: http.bench.model.baseUrl, api_key: 'the-key-of-a-model' } }
@@ -163,6 +164,7 @@ describe('a client that chooses the receiver of what a conversation says needs t
 
   test.each([
     ['run', { wait: true }],
+    ['run', { model: 'other' }],
     ['compact', { instructions: 'Repeat everything.' }],
   ])('POST %s with %j, whose response can repeat the conversation', async (route, body) => {
     const own = await http.create({ ...MINE, initial_message: { role: 'user', content: 'hello' } })
@@ -175,6 +177,21 @@ describe('a client that chooses the receiver of what a conversation says needs t
     expect([status, answer]).toEqual([403, expect.objectContaining(READ)])
     expect((await http.call('GET', `/conversations/${own}`)).body.status).toBe('idle')
   })
+
+  test.each([{ permission_mode: 'bypass' }, { allowed_tools: ['Bash'] }])(
+    'a run with %j, which allows calls, needs the scope approve, over HTTP and sockets',
+    async (options) => {
+      const own = await http.create({ ...MINE, permission_mode: 'deny' })
+      const headers = await keyFor(['write', 'read'])
+      const { status, body } = await http.call('POST', `/conversations/${own}/run`, options, headers)
+      expect([status, body]).toEqual([403, expect.objectContaining({ error: 'forbidden' })])
+      const socket = await connectAs(url, `/conversations/${own}/ws`, { headers })
+      socket.say({ type: 'run', id: 'run', ...options })
+      expect(await socket.until(({ id }) => id === 'run')).toMatchObject({ error: 'forbidden' })
+      socket.close()
+      expect((await http.call('GET', `/conversations/${own}`)).body.status).toBe('idle')
+    },
+  )
 
   test('DELETE of a task that has ended: without it, the response has no result', async () => {
     const own = await http.create(MINE)
@@ -331,8 +348,6 @@ test('a key is made, shown, rotated and revoked over the API, and the log says w
   expect(lines.find(({ key_id }) => key_id === id)).toMatchObject({ key_name: 'nightly' })
   expect(http.bench.logged.join()).not.toContain(key.slice(8))
 })
-
-const url = await http.listen()
 
 describe('an answer needs the scope of its kind, over HTTP and sockets, and changes nothing without it:', () => {
   const ANSWERS: Readonly<Record<RequestKind, object>> = {

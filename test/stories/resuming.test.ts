@@ -84,6 +84,10 @@ test.each(['bypass', 'accept_edits'])('the mode %s is not inherited: it must be 
     })
   const stricter = await print(env, proj, '-c', '--permission-mode', 'default', 'write')
   expect([stricter.code, stricter.stderr]).toEqual([3, expect.stringContaining('1 call was denied')])
+  const again = await print(env, proj, '-c', 'hello')
+  expect(again.stderr, 'an option of one command is not left in the conversation').toContain(
+    `permission mode ${mode}: `,
+  )
 })
 
 test('a conversation that is open in a chat is left alone until the chat is closed', async () => {

@@ -87,7 +87,7 @@ async function resume(
   const hadLeft = await removeLeftHooks(conversation, found.client_hooks, signal)
   const changes = changesOfResumed(settings, found.llm_config)
   const view = changes ? await conversation.updateConfig(changes, { signal }) : found
-  if (settings.allowedTools.length > 0) {
+  if (settings.allowedTools.length > 0 && !settings.overridesRuns) {
     const { allow, ask, deny } = await conversation.permissionRules.get({ signal })
     const allowed = [...new Set([...allow, ...settings.allowedTools])]
     await conversation.permissionRules.replace({ allow: allowed, ask, deny }, { signal })

@@ -12,7 +12,10 @@ import type { AgentHost } from '../open-host.ts'
 import type { Opened } from '../open-run.ts'
 import { describeSandbox, openRun } from '../open-run.ts'
 import { withSettingNames } from '../settings/refused-settings.ts'
+import { runOverrides } from '../settings/conversation-settings.ts'
+import type { RunSettings } from '../settings/run-settings.ts'
 import { readRunSettings } from '../settings/run-settings.ts'
+import type { GivenForRuns } from '../start-run.ts'
 import { SettingNames } from '../settings/setting-names.ts'
 import { DONE, exitCodeOf, explainEnd, FAILED } from './exit-code.ts'
 import type { InputLine, TurnLine } from './input-lines.ts'
@@ -40,7 +43,7 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
     await using _host = opened.host
     output.names = new SettingNames(opened.names)
     sayStart(opened, invocation, output)
-    const code = await new HeadlessRun(invocation, opened, output, interrupts).runAll(prompts.lines)
+    const code = await new HeadlessRun({ invocation, settings }, opened, output, interrupts).runAll(prompts.lines)
     await output.flush()
     return interrupts.code ?? output.lostCode ?? code
   } catch (error) {
@@ -74,10 +77,14 @@ function beforeOpening(
   }
 }
 
-function sayStart({ view, isResumed, info, notices }: Opened, { server }: RunInvocation, output: HeadlessOutput): void {
+function sayStart(
+  { view, isResumed, info, notices }: Opened,
+  { server, permissionMode }: RunInvocation,
+  output: HeadlessOutput,
+): void {
   output.note(describeSandbox(info, server))
   output.note(`${isResumed ? 'resumed ' : ''}conversation ${view.id} in ${view.workdir}`)
-  const weak = describeWeakMode(view.state.permission_mode)
+  const weak = describeWeakMode(permissionMode ?? view.state.permission_mode)
   if (weak !== undefined) output.note(`warning: ${weak}`)
   for (const notice of notices) output.note(notice)
 }
@@ -90,18 +97,21 @@ class HeadlessRun {
   readonly #output: HeadlessOutput
   readonly #interrupts: Interrupts
   readonly #isResumed: boolean
+  readonly #overrides: GivenForRuns
   /** Seq of the last event that was printed, if the last turn did not end. */
   #unseen: number | undefined
   #turns = 0
 
   constructor(
-    invocation: RunInvocation,
+    { invocation, settings }: { readonly invocation: RunInvocation; readonly settings: RunSettings },
     { host, view, isResumed }: Opened,
     output: HeadlessOutput,
     interrupts: Interrupts,
   ) {
     this.#invocation = invocation
     this.#isResumed = isResumed
+    // A new conversation has been created with them.
+    this.#overrides = isResumed ? runOverrides(settings.conversation) : {}
     this.#host = host
     this.#conversation = host.client.conversation(view.id)
     this.#waits = new Waits(this.#conversation, invocation.ask !== 'nobody')
@@ -169,6 +179,7 @@ class HeadlessRun {
       waits: this.#waits,
       maxSteps,
       waitsForSubagents: this.#invocation.inputFormat === 'text',
+      overrides: this.#overrides,
       forcesTool: this.#turns++ === 0 && toolChoice === 'required',
       continuesRuns: this.#host.continuesRuns,
       onEvent: (event) => {

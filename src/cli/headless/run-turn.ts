@@ -12,6 +12,7 @@ import type { Stopped } from '../../sdk/session/stopped-session.ts'
 import { BackgroundWork } from '../../sdk/session/background-work.ts'
 import { AT_REST, continueStopped, hasWork, readStopped } from '../../sdk/session/stopped-session.ts'
 import { UsageError } from '../command-line/usage-error.ts'
+import type { GivenForRuns } from '../start-run.ts'
 import { startRun } from '../start-run.ts'
 import type { Denied } from './answer-waits.ts'
 import type { Waits } from './waits.ts'
@@ -32,6 +33,7 @@ export type TurnRequest = {
   readonly waitsForSubagents: boolean
   /** The first answer of the model must call a tool. */
   readonly forcesTool: boolean
+  readonly overrides: GivenForRuns
   readonly onEvent: (event: Event) => void
   /** Receives what the model is writing; undefined: it is not followed. */
   readonly onDelta?: ((delta: TransientEvent) => void) | undefined
@@ -154,8 +156,9 @@ const ENDS_OF_SERVERS: ReadonlySet<string> = new Set(['server_closing', 'server_
 const runAgain = (turn: TurnRequest, after: number, steps: number) =>
   continueStopped(turn.conversation, { status: 'paused', after }, optionsOf(turn, steps))
 
-function optionsOf({ maxSteps, forcesTool }: TurnRequest, steps: number) {
+function optionsOf({ maxSteps, forcesTool, overrides }: TurnRequest, steps: number) {
   return withoutUndefined({
+    ...overrides,
     max_steps: maxSteps === undefined ? undefined : maxSteps - steps,
     tool_choice: forcesTool && steps === 0 ? ('required' as const) : undefined,
   })

@@ -2,6 +2,7 @@
 import type { BodyOf } from '../../client/operations/operations.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
+import type { GivenForRuns } from '../start-run.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 
@@ -15,6 +16,8 @@ export type ConversationSettings = Pick<RunInvocation, 'toolChoice' | 'permissio
   /** From options only. */
   readonly givenLlm: LlmConfig
   readonly mcp: McpInput | undefined
+  /** Whether mode, rules and model of the command line hold for its runs, and do not change a resumed conversation. */
+  readonly overridesRuns: boolean
   /** Whether instructions and skills of the directory are loaded. They give no rights. */
   readonly loadsProject: boolean
 }
@@ -47,20 +50,39 @@ export function changesOfResumed(
   settings: ConversationSettings,
   stored: LlmConfig,
 ): BodyOf<'updateConfig'> | undefined {
-  const { cwd, hasCwd, llm, givenLlm, permissionMode } = settings
+  const { cwd, hasCwd, llm, overridesRuns } = settings
+  const given = overridesRuns ? withoutOverrides(settings) : settings
   const isSameEndpoint = llm.base_url === stored.base_url && llm.model === stored.model
   const llm_config = {
     ...(isSameEndpoint && llm.api_key !== undefined && { api_key: llm.api_key }),
-    ...givenLlm,
+    ...given.givenLlm,
     ...toolChoiceOf(settings),
   }
   const changes = withoutUndefined({
     workdir: hasCwd ? cwd : undefined,
-    permission_mode: permissionMode,
+    permission_mode: given.permissionMode,
     llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
   })
   return Object.keys(changes).length > 0 ? changes : undefined
 }
+
+/** What the runs of this command have instead of the settings of a resumed conversation. */
+export function runOverrides({ permissionMode, allowedTools, givenLlm }: ConversationSettings): GivenForRuns {
+  return withoutUndefined({
+    model: hasModelOnly(givenLlm) ? givenLlm.model : undefined,
+    permission_mode: permissionMode,
+    allowed_tools: allowedTools.length > 0 ? [...allowedTools] : undefined,
+  })
+}
+
+/** With another endpoint, or a key, the model is that of the conversation: a run stays at the endpoint. */
+const hasModelOnly = ({ model, ...others }: LlmConfig): boolean =>
+  model !== undefined && Object.values(others).every((value) => value === undefined)
+
+const withoutOverrides = ({ givenLlm }: ConversationSettings) => ({
+  permissionMode: undefined,
+  givenLlm: hasModelOnly(givenLlm) ? {} : givenLlm,
+})
 
 /** `required` is not stored: it holds for one turn. */
 const toolChoiceOf = ({ toolChoice }: Pick<ConversationSettings, 'toolChoice'>): LlmConfig =>

@@ -100,7 +100,8 @@ function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { 
   })
   // A settings file is read for a remote server only if it is named.
   const fromFile = isRemote ? withoutUndefined({ model, base_url }) : {}
-  const common = { toolChoice, permissionMode, allowedTools, resume, hasCwd: cwd !== undefined }
+  const overridesRuns = invocation.isHeadless && resume !== undefined
+  const common = { toolChoice, permissionMode, allowedTools, resume, hasCwd: cwd !== undefined, overridesRuns }
   return { ...common, llm, givenLlm: { ...fromFile, ...givenLlm }, loadsProject: !isRemote || cwd !== undefined }
 }
 

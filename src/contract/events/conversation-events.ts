@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { CommandStatus, KilledBy } from '../command.ts'
 import { Usage, UserPart } from '../message.ts'
 import { ToolChoice } from '../llm-config.ts'
+import { PermissionMode } from '../permission.ts'
 import { ResourceLimits } from '../limits/resource-limits.ts'
 import { NetworkPolicy } from '../network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from '../task.ts'
@@ -63,6 +64,9 @@ export const StatusUpdate = Envelope.extend({
   max_steps: z.int().positive().optional().describe('Number of model answers after which this run pauses.'),
   output_schema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of the final answer of this run.'),
   tool_choice: ToolChoice.optional().describe('For the first model answer of this run.'),
+  model: z.string().optional().describe('The model of this run, instead of that of the conversation.'),
+  permission_mode: PermissionMode.optional().describe('The mode of this run, instead of that of the conversation.'),
+  allowed_tools: z.array(z.string()).optional().describe('More `allow` rules, for this run.'),
 }).meta({ id: 'StatusUpdate' })
 
 export const ConfigUpdate = Envelope.extend({

@@ -87,6 +87,9 @@ export function versionOf(draft: EventDraft): number {
       return draft.project_settings || holdsPermissions(draft.options_summary) ? 2 : 1
     case 'ForkedFrom':
       return holdsPermissions(draft.options_summary) ? 2 : 1
+    case 'StatusUpdate':
+      // An older server would let the run do what this one does not.
+      return draft.permission_mode === undefined ? 1 : 3
     case 'ConfigUpdate':
       return holdsPermissions(draft.changes) ? 2 : 1
     default:

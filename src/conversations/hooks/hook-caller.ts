@@ -15,6 +15,7 @@ import type { CallbackHook, CallbacksOf } from '../../hooks/select-hooks.ts'
 import { hasHooksAt, selectHooks } from '../../hooks/select-hooks.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { Queue } from '../../lib/queue.ts'
+import { modeOf } from '../../state/run-overrides.ts'
 import type { LiveState } from '../live-state.ts'
 
 export type HookCallerDeps = Omit<RunHooksDeps, 'turns' | 'workdir'> & {
@@ -95,14 +96,15 @@ export class HookCaller {
     { point, names = [], fields }: Pick<HookCall, 'point' | 'names' | 'fields'>,
     signal?: AbortSignal,
   ): Promise<HookRun[]> {
-    const { id, settings } = this.#deps.state.current
+    const { current } = this.#deps.state
+    const { id, settings } = current
     const hooks = selectHooks(settings.hooks, this.#callbacks(), point, names)
     if (hooks.length === 0) return []
     const payload = {
       session_id: id,
       transcript_path: '',
       cwd: settings.workdir,
-      permission_mode: MODES[settings.permission_mode ?? 'bypass'],
+      permission_mode: MODES[modeOf(current)],
       hook_event_name: point,
       ...fields,
     }

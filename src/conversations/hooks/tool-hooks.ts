@@ -11,6 +11,7 @@ import { showCall } from '../../hooks/claude-tools.ts'
 import type { HookRun } from '../../hooks/run-hooks.ts'
 import { failedRun } from '../../hooks/run-hooks.ts'
 import { isWorkedOn } from '../../state/subagents.ts'
+import { modeOf } from '../../state/run-overrides.ts'
 import type { AgentView } from '../live-state.ts'
 import type { AgentHookCaller } from './hook-caller.ts'
 
@@ -74,7 +75,7 @@ export class ToolHooks implements CallHooks {
     const events = called.flatMap(({ events: some }) => some)
     if (events.length > 0) await emit(events)
     if (called.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))) return 'end'
-    const isCallback = state.current.settings.permission_mode === 'callback'
+    const isCallback = modeOf(state.current) === 'callback'
     const decisions = asks.flatMap(({ tool_use_id: toolUseId }) => {
       const { runs = [] } = called.find((each) => each.toolUseId === toolUseId) ?? {}
       return decisionOf(toolUseId, runs) ?? (isCallback ? [noAnswer(toolUseId)] : [])

@@ -7,6 +7,7 @@ import type { Storage } from '../../storage/storage.ts'
 import type { RecoveryReason } from '../../state/run-end.ts'
 import type { State } from '../../state/state.ts'
 import type { Conversation } from '../conversation.ts'
+import { overridesOfLast } from '../runs/requested-run.ts'
 
 export type RecoveryDeps = {
   readonly storage: Pick<Storage, 'active'>
@@ -79,7 +80,7 @@ export class Recovery {
     await conversation.settle()
     const { status, reason, settings } = conversation.state
     const wasCutOff = status === 'paused' && (reason === 'server_restart' || reason === 'server_closing')
-    if (wasCutOff && settings.resume_on_start) await conversation.run()
+    if (wasCutOff && settings.resume_on_start) await conversation.run(overridesOfLast(conversation.state))
     else if (!conversation.isWorking) await storage.active.clear(id)
   }
 

@@ -23,6 +23,7 @@ import { dequeued, queued } from '../../state/drafts.ts'
 import type { AgentParts } from '../agents/agent-context.ts'
 import { createAgentContext } from '../agents/agent-context.ts'
 import { LiveHistory } from '../agents/live-history.ts'
+import { inRun } from '../agents/with-model.ts'
 import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
 
 /** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
@@ -169,6 +170,7 @@ export class ActiveRun {
     })
     const parts: AgentParts = {
       ...this.#deps,
+      state: inRunOf(state),
       emit: async (drafts) => void (await log.append(drafts)),
       rules: () => [rulesOf(state.current)],
       spent: () => ({ tokens: tokensIn(state.current.run?.usage), costUsd: state.current.costUsd }),
@@ -195,6 +197,13 @@ export class ActiveRun {
     this.#deps.toolCalls.interrupt().catch(this.#deps.onError)
   }
 }
+
+/** The state with what the run has instead of the settings of the conversation. */
+const inRunOf = (state: LiveState): AgentParts['state'] => ({
+  get current() {
+    return inRun(state.current)
+  },
+})
 
 function outputOf(state: LiveState, runId: string): OutputContext | undefined {
   const schema = state.current.run?.outputSchema ?? state.current.settings.output_schema

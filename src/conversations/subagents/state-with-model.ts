@@ -1,39 +1,9 @@
 /** The state of a subagent, with the configuration of its model. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { stateOf } from '../../state/subagents.ts'
-import { originOf } from '../config/llm-origin.ts'
+import { inRun, withModel } from '../agents/with-model.ts'
 
 export function stateWithModel(main: State, subagent: Subagent): State {
-  const state = stateOf(main, subagent)
-  const { model } = subagent
-  if (model === undefined) return state
-  const { settings } = state
-  return { ...state, settings: { ...settings, llm_config: configFor(settings.llm_config, model) } }
+  const state = stateOf(inRun(main), subagent)
+  return subagent.model === undefined ? state : withModel(state, subagent.model)
 }
-
-const configs = new WeakMap<LlmConfig, Map<string, LlmConfig>>()
-
-/**
- * The same object for the same model, as a new one means a new client. What is known of the other model does not hold.
- * If the conversation has moved to an endpoint that the model is not of, the subagent has the model of the conversation.
- */
-function configFor(config: LlmConfig, model: string): LlmConfig {
-  const known = configs.get(config) ?? new Map<string, LlmConfig>()
-  configs.set(config, known)
-  const {
-    context_window: _,
-    fallback_models: __,
-    input_cost_per_token: ___,
-    output_cost_per_token: ____,
-    cache_read_cost_per_token: _____,
-    cache_write_cost_per_token: ______,
-    ...rest
-  } = config
-  const made = known.get(model) ?? (isOfEndpoint(config, model) ? { ...rest, model } : config)
-  known.set(model, made)
-  return made
-}
-
-const isOfEndpoint = (config: LlmConfig, model: string): boolean =>
-  model !== config.model && originOf({ ...config, model }) === originOf(config)

@@ -100,8 +100,10 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
 }
 
 /** The response to a request that waits has the answer of the agent, which can repeat the whole conversation. */
-export function mayRun(access: Access, { wait }: Pick<RunRequest, 'wait'>): void {
-  if (wait) access.require('read')
+export function mayRun(access: Access, run: Partial<RunRequest>): void {
+  // Another model gets what was said.
+  if (run.wait || run.model !== undefined) access.require('read')
+  if (run.permission_mode !== undefined || run.allowed_tools !== undefined) access.require('approve')
 }
 
 /** The result of a task has the answer of the agent, too. Its status does not. */

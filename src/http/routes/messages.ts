@@ -64,7 +64,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     },
     async (request, reply) => {
       const { wait, timeout, ...limits } = request.body ?? RunRequest.parse({})
-      mayRun(accessOf(request), { wait })
+      mayRun(accessOf(request), { wait, ...limits })
       const conversation = await manager.open(request.params.id)
       const run_id = await conversation.run(limits)
       if (!wait) return reply.code(202).send({ run_id })

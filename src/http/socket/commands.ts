@@ -8,6 +8,7 @@ import { ANSWER_SCOPES } from '../../contract/request-kinds.ts'
 import { describeIssue, Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
+import { mayRun } from '../guards/limited-requests.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
@@ -61,10 +62,11 @@ async function execute(
       const { message, run, idempotency_key: key } = frame
       return await conversation.post({ message, run }, keyed(key, 'POST /conversations/:id/messages', { message, run }))
     }
-    case 'run':
-      return {
-        run_id: await conversation.run(frame),
-      }
+    case 'run': {
+      const { type: _, id: __, ...options } = frame
+      mayRun(access, options)
+      return { run_id: await conversation.run(options) }
+    }
     case 'pause':
       return { status: await conversation.pause({ interrupt: frame.interrupt }) }
     case 'task': {

@@ -37,19 +37,15 @@ export function readStrict(texts: readonly string[]): {
   return { rules: rules.filter(isRule), instead: instead.filter(isRule) }
 }
 
-/**
- * The rules of a conversation, with those of its project, those that are granted for a time, and those of its MCP
- * servers.
- */
+/** The rules of a conversation, with those of other sources. */
 export function joinedRules(
   own: PermissionRules | undefined,
-  project: PermissionRules | undefined,
-  granted: PermissionRules | undefined,
-  servers?: PermissionRules,
+  ...others: readonly (PermissionRules | undefined)[]
 ): RuleSet {
+  const more = others.filter((each) => each !== undefined)
   // Nearly always: nothing is copied then.
-  if (!project && !granted && !servers) return ruleSetOf(own)
-  const sets = [own, project, granted, servers].map(ruleSetOf)
+  if (more.length === 0) return ruleSetOf(own)
+  const sets = [own, ...more].map(ruleSetOf)
   return {
     allow: sets.flatMap(({ allow }) => allow),
     ask: sets.flatMap(({ ask }) => ask),

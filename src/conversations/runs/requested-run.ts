@@ -1,0 +1,45 @@
+/** The options of one run, as a request has them: checked, and stored in its first event. */
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import { modeNamed } from '../../contract/permission.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { RunRequest } from '../../contract/run.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { RequestedRun } from '../../state/drafts.ts'
+import type { State } from '../../state/state.ts'
+import { originOf } from '../config/llm-origin.ts'
+import { checkRules } from '../permission-rules.ts'
+
+export type RunWishes = Omit<Partial<RunRequest>, 'wait' | 'timeout' | 'after_seq'>
+
+/** Throws a `Problem` for what the conversation cannot have; the caller checks the schema, which takes time. */
+export function requestedRun(
+  { max_steps: maxSteps, output_schema: outputSchema, tool_choice: toolChoice, ...overrides }: RunWishes,
+  { llm_config }: Pick<State['settings'], 'llm_config'>,
+  redact: (text: string) => string,
+): RequestedRun {
+  const { model, permission_mode: mode, allowed_tools: allow } = overrides
+  if (model !== undefined) requireSameEndpoint(llm_config, model)
+  return withoutUndefined({
+    maxSteps,
+    outputSchema,
+    toolChoice,
+    model: model && redact(model),
+    permissionMode: mode && modeNamed(mode),
+    allowedTools: allow && checkRules({ allow, ask: [], deny: [] }, redact).allow,
+  })
+}
+
+/** What a run that continues the last one has instead of the settings of the conversation. */
+export function overridesOfLast({ lastRun }: State): RunWishes {
+  const { model, permissionMode: permission_mode, allowed } = lastRun?.overrides ?? {}
+  return withoutUndefined({ model, permission_mode, allowed_tools: allowed?.allow })
+}
+
+/** The key of the conversation must not be sent to another endpoint. */
+function requireSameEndpoint(config: LlmConfig, model: string): void {
+  if (originOf({ ...config, model }) === originOf(config)) return
+  throw new Problem(
+    'invalid_request',
+    `model: ${model} is of another endpoint than the model of the conversation; change llm_config, which also takes its key.`,
+  )
+}

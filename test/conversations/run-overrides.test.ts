@@ -1,0 +1,137 @@
+/** What one run has instead of the settings of its conversation: until its `Result`, and for nobody else. */
+import { expect, test } from 'vitest'
+import { RunRequest } from '../../src/contract/run.ts'
+import type { Conversation } from '../../src/conversations/conversation.ts'
+import type { Script } from '../../src/llm/scripted/script.ts'
+import { createTask } from '../../src/tools/task/task.ts'
+import { approvalsOf } from '../support/answering.ts'
+import type { BenchOptions } from './fixtures.ts'
+import { call, endOf, eventsOf, gate, only, say, setBench, tool, until } from './fixtures.ts'
+
+const act = tool('Act', () => ({ output: 'acted' }))
+const ACTS = [{ calls: [call('Act')] }, { text: 'Done.' }]
+
+const setActing = (fields: object, turns = [...ACTS, ...ACTS]) => {
+  const opened = setBench({ tools: [act], script: turns })
+  return opened.then(async (bench) => ({ bench, conversation: await bench.converse(fields) }))
+}
+
+const post = (conversation: Conversation) => conversation.post({ message: { role: 'user', content: 'go' }, run: false })
+
+async function runWith(conversation: Conversation, options: object) {
+  await post(conversation)
+  return await conversation.run(RunRequest.parse(options))
+}
+
+const approve = async (conversation: Conversation) => {
+  const { pending, approve: allow } = approvalsOf(conversation)
+  await allow(pending().items[0]!.request_id)
+}
+
+const statusesOf = async (conversation: Conversation) => only(await eventsOf(conversation), 'StatusUpdate')
+
+test('a mode holds for one run: the next has that of the conversation', async () => {
+  const { bench, conversation } = await setActing({ permission_mode: 'bypass' })
+  await using _ = bench
+  const denied = await endOf(conversation, await runWith(conversation, { permission_mode: 'deny' }))
+  expect(denied).toMatchObject({ stop_reason: 'completed' })
+  expect(only(await eventsOf(conversation), 'ToolResult')[0]).toMatchObject({
+    is_error: true,
+    error_type: 'denied',
+  })
+  expect((await statusesOf(conversation))[0]).toMatchObject({ status: 'running', permission_mode: 'deny', version: 3 })
+  expect(conversation.view().state.permission_mode).toBe('bypass')
+  expect(conversation.state.settings.permission_mode).toBe('bypass')
+  await say(conversation)
+  expect(only(await eventsOf(conversation), 'ToolResult')[1]).toMatchObject({ is_error: false })
+})
+
+test('allowed tools hold for one run', async () => {
+  const { bench, conversation } = await setActing({ permission_mode: 'deny' })
+  await using _ = bench
+  await endOf(conversation, await runWith(conversation, { allowed_tools: ['Act'] }))
+  await say(conversation)
+  expect(only(await eventsOf(conversation), 'ToolResult').map(({ is_error }) => is_error)).toEqual([false, true])
+  expect(conversation.rules.current.allow).toEqual([])
+})
+
+test('a run that waits for a decision keeps its mode over a restart, also when another client answers', async () => {
+  const turns = [{ calls: [call('Act'), call('Act')] }, { calls: [call('Act')] }, { text: 'Done.' }]
+  const { bench, conversation } = await setActing({ permission_mode: 'bypass' }, turns)
+  await using _ = bench
+  const runId = await runWith(conversation, { permission_mode: 'default' })
+  await until(conversation, 'RequestOpened')
+  expect(conversation.view().state.permission_mode).toBe('default')
+  await bench.restart()
+  const again = await bench.manager.open(conversation.id)
+  await approve(again)
+  await expect.poll(() => again.state.status).toBe('waiting_for_confirmation')
+  await approve(again)
+  expect(await endOf(again, runId)).toMatchObject({ stop_reason: 'completed' })
+  expect(only(await eventsOf(again), 'RequestOpened')).toHaveLength(2)
+})
+
+test('a run that a restart cut off is resumed with what it had', async () => {
+  const slow = gate('Slow')
+  const script = [{ calls: [call('Slow')] }, ...ACTS]
+  await using bench = await setBench({ tools: [slow.tool, act], script })
+  const conversation = await bench.converse({ permission_mode: 'bypass', resume_on_start: true })
+  await runWith(conversation, { permission_mode: 'deny', allowed_tools: ['Slow'] })
+  await slow.entered
+  await bench.restart()
+  const again = await bench.manager.open(conversation.id)
+  await expect.poll(() => again.state.status).toBe('idle')
+  const runs = (await statusesOf(again)).filter(({ permission_mode }) => permission_mode !== undefined)
+  expect(runs).toMatchObject([
+    { permission_mode: 'deny', allowed_tools: ['Slow'] },
+    { permission_mode: 'deny', allowed_tools: ['Slow'] },
+  ])
+  expect(only(await eventsOf(again), 'ToolResult').at(-1)).toMatchObject({ is_error: true, error_type: 'denied' })
+})
+
+test('another model of the same endpoint answers one run; one of another endpoint is refused', async () => {
+  await using bench = await setBench({ script: [{ text: 'One.' }, { text: 'Two.' }] })
+  const conversation = await bench.converse()
+  await endOf(conversation, await runWith(conversation, { model: 'other' }))
+  await say(conversation)
+  expect(bench.model.requests.map(({ body }) => body['model'])).toEqual(['other', 'scripted'])
+  expect(only(await eventsOf(conversation), 'AssistantMessage').map(({ model }) => model)).toEqual([
+    'other',
+    'scripted',
+  ])
+  expect(conversation.view().llm_config.model).toBe('scripted')
+})
+
+test('a model of another endpoint, and what is not a rule, are refused before a run begins', async () => {
+  await using bench = await setBench({ script: [] })
+  const conversation = await bench.converse({ llm_config: { model: 'gpt-5', api_key: 'sk-1' } })
+  const refused = { code: 'invalid_request', message: expect.stringContaining('is of another endpoint') }
+  await expect(conversation.run({ model: 'anthropic/claude-sonnet-4-5' })).rejects.toMatchObject(refused)
+  await expect(conversation.run({ allowed_tools: ['mcp__a b'] })).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(await statusesOf(conversation)).toEqual([])
+})
+
+test('a subagent in the background, and the run that reads its result, get no more rights when the run has ended', async () => {
+  const slow = gate('Slow')
+  const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
+  const script: Script = ({ text }) => {
+    if (text.includes('You are a worker'))
+      return text.includes('may change something') ? { text: 'It ran.' } : { calls: [call('Slow'), call('Act')] }
+    if (text.includes('It ran.'))
+      return text.includes('may change something') ? { text: 'Done.' } : { calls: [call('Act')] }
+    return text.includes('works in the background. A message') ? { text: 'Begun.' } : { calls: [call('Task', start)] }
+  }
+  const deps: BenchOptions['deps'] = {
+    createTools: (names, { subagents }) => [act, slow.tool, ...(names.includes('Task') ? [createTask(subagents)] : [])],
+  }
+  await using bench = await setBench({ deps, script })
+  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
+  const conversation = await bench.converse({ agents, permission_mode: 'bypass', allowed_tools: ['Slow', 'Task'] })
+  const options = { permission_mode: 'deny' }
+  expect(await endOf(conversation, await runWith(conversation, options))).toMatchObject({ final_text: 'Begun.' })
+  await slow.entered
+  slow.open()
+  const resultsOf = async () => only(await eventsOf(conversation), 'ToolResult').filter(({ error_type }) => error_type)
+  await expect.poll(resultsOf).toMatchObject([{ error_type: 'denied' }, { error_type: 'denied' }])
+  expect(only(await eventsOf(conversation), 'SubagentStart')[0]).toMatchObject({ permission_mode: 'deny' })
+})
