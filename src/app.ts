@@ -32,7 +32,7 @@ export async function startApp(config: Config, options: StartOptions = {}): Prom
       startServices(config, localCredential, started),
       loadServer(),
     ])
-    return await startServer(config, started, { ...services, callbackHooksOf }, listen)
+    return await startServer(config, started, { ...services, callbackHooksOf, isLocal }, listen)
   } catch (error) {
     await listening?.close()
     await started.disposeAsync()

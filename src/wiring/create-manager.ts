@@ -11,6 +11,8 @@ import { ConversationManager } from '../conversations/registry/manager.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
 import type { CallbacksOf } from '../hooks/select-hooks.ts'
 import { UnfinishedFiles } from '../files/unfinished-files.ts'
+import type { GitIdentity } from '../shell/git-identity.ts'
+import { gitIdentities } from '../shell/git-identity.ts'
 import { HostEnvironment } from '../lib/start-process.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
@@ -55,6 +57,8 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
   /** For callbacks and hooks: to public addresses, and those that the operator allows. */
   readonly callbackFetch: SafeFetch
   readonly callbackHooksOf?: CallbacksOf | undefined
+  /** Whether the server is part of a program on the machine of a person. */
+  readonly isLocal?: boolean
   /** For MCP servers: to public addresses, and those that the operator allows. */
   readonly mcpFetch: UrlFetch
   readonly pendingAuthorizations: PendingAuthorizations
@@ -127,6 +131,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     parts
   const { callbackFetch, mcpFetch, pendingAuthorizations: pending, localCredential } = parts
   const env = HostEnvironment.from(config.environment)
+  const identityOf = parts.isLocal ? gitIdentities(env, config.environment) : undefined
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
     unfinished,
@@ -150,7 +155,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       fileRules: (conversation) => fileRules(config, launcher, conversation),
       homesOf: (directory) => homesOf(launcher, env, directory),
     },
-    exec: execution(config, launcher, { env, web, ...files }),
+    exec: execution(config, launcher, { env, identityOf, web, ...files }),
     limits: {
       check: (requested) => resources.check(requested),
       inForce: (requested) => resources.inForce(requested),
@@ -199,17 +204,24 @@ function modelAccess(config: Config, logger: Logger): ModelAccess {
   }
 }
 
+type OfShells = {
+  readonly env: HostEnvironment
+  /** Undefined: commits have no name. */
+  readonly identityOf: ((directory: string) => GitIdentity) | undefined
+}
+
 function execution(
   config: Config,
   launcher: ShellLauncher,
-  { env, ...shared }: SharedByTools & { readonly env: HostEnvironment },
+  { env, identityOf, ...shared }: SharedByTools & OfShells,
 ): Execution {
   return {
     ...toolsExecution(config, launcher, shared),
-    createShells: ({ directory, limits, ...options }) =>
+    createShells: ({ directory, limits, secretsEnv, ...options }) =>
       limits.limitShells(
         new BashShells({
           ...options,
+          secretsEnv: identityOf ? () => ({ ...identityOf(options.workdir), ...secretsEnv() }) : secretsEnv,
           stateDir: shellsOf(directory),
           outputDir: outputsOf(directory),
           privateDir: privateOf(directory),
