@@ -93,7 +93,11 @@ test('a pause stops it, a run continues it, and a paused conversation is not sta
   await stage.say(id, 'begin it')
   await until('calls of subagents', async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
   expect((await call('POST', `/conversations/${id}/pause`, { interrupt: true })).body.status).toBe('paused')
-  const ended = await stage.events(id)
+  // A command that ends slowly gets its result later than the pause its answer.
+  const ended = await until('the end of the subagent', async () => {
+    const events = await stage.events(id)
+    return ofSubagents(events, 'Result').length === 2 && events
+  })
   expectWhole(ended)
   expect(ofSubagents(ended, 'Result').at(-1)).toMatchObject({ stop_reason: 'cancelled' })
   expect(await statusOf(id)).toBe('paused')
