@@ -1,10 +1,13 @@
 /** `agent-server sessions`: lists, shows, exports and deletes conversations, with a server or without. */
+import { realpath } from 'node:fs/promises'
 import type { ConversationView } from '../contract/conversation.ts'
 import type { AgentServerClient } from '../client/client.ts'
 import { describeEvent } from '../contract/events/describe-event.ts'
 import type { SessionsInvocation } from './command-line/read-arguments.ts'
 import { UsageError } from './command-line/usage-error.ts'
-import { findConversation, latestConversations } from './conversation/find-conversation.ts'
+import { ageOf, nameOf, placeOf, stateOf } from './conversation/describe-conversation.ts'
+import { findConversation, latestConversations, recentConversations } from './conversation/find-conversation.ts'
+import { isInUse } from './conversation/refuse-resume.ts'
 import { leaveProject } from '../config/leave-project.ts'
 import { infoOf, openHost } from './open-host.ts'
 import { oneLine } from '../telemetry/plain-text.ts'
@@ -26,8 +29,9 @@ export async function sessions(invocation: SessionsInvocation): Promise<void> {
 type Action = (client: AgentServerClient, invocation: SessionsInvocation, signal: AbortSignal) => Promise<void>
 
 const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
-  async list(client, { limit, json }, signal) {
-    const views = await latestConversations(client, { count: limit }, signal)
+  async list(client, { limit, json, search, cwd, server }, signal) {
+    const workdir = await directoryOf(cwd, server)
+    const views = await latestConversations(client, { count: limit, workdir, search }, signal)
     const show = json ? sayJson : (view: ConversationView) => print(rowOf(view))
     for (const view of views) show(view)
     if (views.length === 0 && !json) sayError('There are no conversations.\n')
@@ -44,6 +48,23 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
     const { id: found } = await findConversation(client, id, signal)
     for await (const event of client.conversation(found).listEvents({ limit: PAGE }, { signal })) sayJson(event)
   },
+  async rename(client, { id = '', title = '' }, signal) {
+    const { id: found } = await findConversation(client, id, signal)
+    await client.conversation(found).updateConfig({ title }, { signal })
+    sayError(`Renamed ${found}.\n`)
+  },
+  async prune(client, { olderThanMs = Infinity, cwd, server }, signal) {
+    const workdir = await directoryOf(cwd, server)
+    const before = Date.now() - olderThanMs
+    let count = 0
+    for (const view of await recentConversations(client, {}, signal)) {
+      const isElsewhere = workdir !== undefined && view.workdir !== workdir
+      if (isElsewhere || Date.parse(view.updated_at) >= before || isInUse(view)) continue
+      await client.conversation(view.id).delete({ signal })
+      count += 1
+    }
+    sayError(`Deleted ${count} ${count === 1 ? 'conversation' : 'conversations'}.\n`)
+  },
   async delete(client, { id = '' }, signal) {
     const { id: found } = await findConversation(client, id, signal)
     await client.conversation(found).delete({ signal })
@@ -58,15 +79,22 @@ const SECONDS = '2026-01-31T12:00:00'.length
 
 const print = (line: string): void => say(`${line}\n`)
 
-function rowOf({ id, updated_at, status, title, workdir }: ConversationView): string {
-  return oneLine(`${id}  ${updated_at.slice(0, SECONDS)}  ${status.padEnd(STATUS_WIDTH)}  ${title ?? workdir}`)
+/** A directory of this machine under its real name, as conversations have it. */
+const directoryOf = async (cwd: string | undefined, server: string | undefined): Promise<string | undefined> =>
+  cwd === undefined || server !== undefined ? cwd : await realpath(cwd).catch(() => cwd)
+
+function rowOf(view: ConversationView): string {
+  const age = ageOf(view).padStart(AGE_WIDTH)
+  const place = placeOf(view).padEnd(PLACE_WIDTH)
+  return `${view.id}  ${age}  ${stateOf(view).padEnd(STATUS_WIDTH)}  ${place}  ${nameOf(view)}`
 }
 
-const STATUS_WIDTH = 'finished'.length
+const [AGE_WIDTH, STATUS_WIDTH, PLACE_WIDTH] = [4, 'finished'.length, 16]
 
 function factsOf({
   id,
   title,
+  preview,
   status,
   workdir,
   llm_config,
@@ -76,7 +104,7 @@ function factsOf({
 }: ConversationView): string[] {
   const facts = [
     ['Conversation', id],
-    ['Title', title],
+    ['Title', title ?? preview],
     ['Status', status],
     ['Directory', workdir],
     ['Model', llm_config.model],

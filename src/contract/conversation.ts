@@ -100,6 +100,10 @@ export const ConversationView = z
       .boolean()
       .optional()
       .describe('The run waits because OPENHANDS_MAX_CONCURRENT_RUNS other runs are active.'),
+    preview: z
+      .string()
+      .optional()
+      .describe('The beginning of the first message, in lists and in `GET /conversations/{id}`.'),
     attended: z
       .literal(true)
       .optional()

@@ -98,7 +98,9 @@ describe('conversations', () => {
         activated_knowledge_microagents: ['be kind'],
       },
     })
-    const { warnings: _, ...told } = conversation
+    const { warnings: _, ...rest } = conversation
+    expect(rest, 'a key that may write need not read what was said').not.toHaveProperty('preview')
+    const told = { ...rest, preview: 'first' }
     expect(checked(await http.call('GET', `/conversations/${id}`), 200, ConversationView)).toEqual(told)
     expect(checked(await http.call('GET', '/conversations'), 200, ConversationPage)).toEqual({
       items: [told],

@@ -38,7 +38,7 @@ const RUN_OPTIONS = [
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type CompletedShell = (typeof SHELLS)[number]
 
-export const SESSION_ACTIONS = ['list', 'show', 'export', 'delete'] as const
+export const SESSION_ACTIONS = ['list', 'show', 'export', 'rename', 'delete', 'prune'] as const
 export type SessionAction = (typeof SESSION_ACTIONS)[number]
 
 const EXIT_CODES =
@@ -65,12 +65,17 @@ export const COMMANDS = {
     options: RUN_OPTIONS,
   },
   sessions: {
-    usage: ['sessions list [--limit NUMBER] [--json]', 'sessions show|export|delete ID'],
-    about: 'Lists, shows, exports and deletes conversations.',
-    details: [
-      'export prints every event as a line of JSON. delete also removes the working directory if the server created it. An ID can be shortened as long as it is unique.',
+    usage: [
+      'sessions list [--search TEXT] [--cwd DIRECTORY] [--limit NUMBER]',
+      'sessions show|export|delete ID',
+      'sessions rename ID TITLE',
+      'sessions prune --older-than AGE [--cwd DIRECTORY]',
     ],
-    options: ['limit', 'json', 'server', 'api-key'],
+    about: 'Lists, shows, exports, renames and deletes conversations.',
+    details: [
+      'export prints every event as a line of JSON. delete also removes the working directory if the server created it. An ID can be shortened to its beginning or its end, as long as it is unique. prune deletes all conversations without an event for a time, except those that work, wait for an answer or are open in a chat.',
+    ],
+    options: ['limit', 'search', 'cwd', 'older-than', 'json', 'server', 'api-key'],
     words: SESSION_ACTIONS,
   },
   serve: {

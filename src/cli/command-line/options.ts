@@ -57,11 +57,16 @@ export const OPTIONS = {
     multiple: true,
   },
   'max-steps': text('NUMBER', 'Stop a run after this number of model answers.'),
-  cwd: { ...text('DIRECTORY', 'Where the agent works. Default: the current directory.'), completes: 'directories' },
+  cwd: {
+    ...text('DIRECTORY', 'Where the agent works. Default: the current directory; for sessions: every one.'),
+    completes: 'directories',
+  },
   'mcp-config': { ...text('FILE', 'Add the MCP servers of this file, in the form of .mcp.json.'), completes: 'files' },
   server: text('URL', 'Ask this server instead of the agents of this machine.'),
   json: flag('Print JSON, one object per line.'),
   limit: text('NUMBER', 'Print at most this number. Default: 20.'),
+  search: text('TEXT', 'Only conversations with this text in the title or the first message.'),
+  'older-than': text('AGE', 'Without an event for this time, such as 30d, 12h or 4w.'),
   version: flag('Print the version.', 'v'),
   help: flag('Print this help.', 'h'),
 } as const satisfies Record<string, Option>

@@ -14,8 +14,14 @@ import { UsageError } from './usage-error.ts'
 export type SessionsInvocation = {
   readonly name: 'sessions'
   readonly action: SessionAction
-  /** Undefined for `list`. */
+  /** Undefined for `list` and `prune`. */
   readonly id: string | undefined
+  /** For `rename`. */
+  readonly title: string | undefined
+  readonly search: string | undefined
+  readonly cwd: string | undefined
+  /** Milliseconds, for `prune`. */
+  readonly olderThanMs: number | undefined
   readonly limit: number
   readonly json: boolean
   readonly server: string | undefined
@@ -141,14 +147,44 @@ function serveOptions(values: Values) {
 
 function sessionsOf([word, ...rest]: readonly string[], values: Values): SessionsInvocation {
   const action = oneOf(word, SESSION_ACTIONS, 'say what to do')
-  const id = onlyOne(rest)
-  if (action === 'list' ? id !== undefined : id === undefined)
-    throw new UsageError(
-      id === undefined ? `sessions ${action} needs the ID of a conversation.` : `${id} is one word too many.`,
-    )
+  const [id, ...words] = rest
+  const title = action === 'rename' && words.length > 0 ? words.splice(0).join(' ') : undefined
+  const tooMany = WITHOUT_ID.has(action) ? id : words[0]
+  if (tooMany !== undefined) throw new UsageError(`${tooMany} is one word too many.`)
+  if (id === undefined && !WITHOUT_ID.has(action))
+    throw new UsageError(`sessions ${action} needs the ID of a conversation.`)
+  if (action === 'rename' && title === undefined) throw new UsageError('sessions rename needs an ID and a title.')
+  const olderThanMs = ageIn(action, values['older-than'])
   const server = values.server === undefined ? undefined : urlOf(values.server)
   const limit = values.limit === undefined ? DEFAULT_LIMIT : Number(values.limit)
-  return { name: 'sessions', action, id, limit, json: values.json ?? false, server, apiKey: values['api-key'] }
+  const { search, cwd, json = false, 'api-key': apiKey } = values
+  return { name: 'sessions', action, id, title, search, cwd, olderThanMs, limit, json, server, apiKey }
+}
+
+const MINUTE = 60_000
+const UNITS: Readonly<Record<string, number>> = {
+  m: MINUTE,
+  h: 60 * MINUTE,
+  d: 24 * 60 * MINUTE,
+  w: 7 * 24 * 60 * MINUTE,
+}
+
+/** Returns the milliseconds of a time such as `30d`; undefined for another text. */
+function millisecondsOf(text: string): number | undefined {
+  const [, count, unit = ''] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
+  const ms = Number(count) * (UNITS[unit] ?? Number.NaN)
+  return ms > 0 ? ms : undefined
+}
+
+const WITHOUT_ID: ReadonlySet<SessionAction> = new Set(['list', 'prune'])
+
+function ageIn(action: SessionAction, text: string | undefined): number | undefined {
+  if (text === undefined && action !== 'prune') return undefined
+  if (action !== 'prune') throw new UsageError(`sessions ${action} has no option --older-than; use sessions prune.`)
+  if (text === undefined) throw new UsageError('sessions prune needs --older-than, such as --older-than 30d.')
+  const ms = millisecondsOf(text)
+  if (ms === undefined) throw new UsageError(`--older-than ${text} is not an age; write 30d, 12h, 45m or 4w.`)
+  return ms
 }
 
 function urlOf(text: string | undefined): string {

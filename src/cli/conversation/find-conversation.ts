@@ -1,4 +1,4 @@
-/** Finds conversations by an id or its beginning, and the one with the latest event. */
+/** Finds conversations by an id, or its beginning or end, and the one with the latest event. */
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import { UsageError } from '../command-line/usage-error.ts'
@@ -20,10 +20,11 @@ export async function findConversation(
   if (id.length < MIN_PREFIX || !/^[0-9a-f-]+$/i.test(id))
     throw new UsageError(`${id} is not the ID of a conversation.`)
   const all = await recentConversations(client, {}, signal)
-  const [only, ...others] = all.filter((view) => view.id.startsWith(id.toLowerCase()))
+  const part = id.toLowerCase()
+  const [only, ...others] = all.filter((view) => view.id.startsWith(part) || view.id.endsWith(part))
   if (only === undefined) throw new UsageError(`there is no conversation ${id}; see agent-server sessions list.`)
   if (others.length > 0)
-    throw new UsageError(`${others.length + 1} conversations begin with ${id}; give more of the ID.`)
+    throw new UsageError(`${others.length + 1} conversations begin or end with ${id}; give more of the ID.`)
   return only
 }
 
@@ -37,27 +38,28 @@ export async function latestConversation(
   return latest
 }
 
-type Wanted = { readonly count: number; readonly workdir?: string | undefined }
+type Wanted = { readonly count: number; readonly workdir?: string | undefined; readonly search?: string | undefined }
 
 /** At most `count`, the one with the latest event first. */
 export async function latestConversations(
   client: AgentServerClient,
-  { count, workdir }: Wanted,
+  { count, workdir, search }: Wanted,
   signal: AbortSignal,
 ): Promise<ConversationView[]> {
   const since = RECENT_DAYS.map((days) => ({ updated_after: new Date(Date.now() - days * DAY_MS).toISOString() }))
   let found: ConversationView[] = []
   for (const filter of [...since, {}]) {
-    const all = await recentConversations(client, filter, signal)
+    const all = await recentConversations(client, { ...filter, ...(search !== undefined && { q: search }) }, signal)
     found = workdir === undefined ? all : all.filter((view) => view.workdir === workdir)
     if (found.length >= count) break
   }
   return found.slice(0, count)
 }
 
-async function recentConversations(
+/** The one with the latest event first. */
+export async function recentConversations(
   client: AgentServerClient,
-  filter: { readonly updated_after?: string },
+  filter: { readonly updated_after?: string; readonly q?: string },
   signal: AbortSignal,
 ): Promise<ConversationView[]> {
   const all: ConversationView[] = []

@@ -171,8 +171,8 @@ export class ConversationManager {
     return this.#deps.known.count(filter, isVisible)
   }
 
-  /** Returns the fields that decide who may see it; undefined if it does not exist. */
-  ownerOf(id: string): Pick<Summary, 'id' | 'userId'> | undefined {
+  /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. */
+  ownerOf(id: string): Pick<Summary, 'id' | 'userId' | 'preview'> | undefined {
     return this.#deps.known.get(id)
   }
 

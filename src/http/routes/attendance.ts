@@ -8,11 +8,14 @@ import { ById, CONVERSATION } from './conversation-params.ts'
 
 const ByClient = ById.extend({ client_id: z.uuid().describe('Chosen by the client, for itself.') })
 
-/** Returns a function that adds the attendance to a view. */
-export const attendanceIn =
+/** Returns a function that adds to a view what only keys may see that may read the conversation. */
+export const readViewIn =
   (manager: ConversationManager) =>
-  (view: ConversationView): ConversationView =>
-    manager.attendance.has(view.id) ? { ...view, attended: true } : view
+  (view: ConversationView): ConversationView => {
+    const preview = manager.ownerOf(view.id)?.preview
+    const attended = manager.attendance.has(view.id)
+    return { ...view, ...(preview && { preview }), ...(attended && { attended: true as const }) }
+  }
 
 export const attendanceRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')

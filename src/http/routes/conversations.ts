@@ -14,7 +14,7 @@ import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
 import { createAs, hidingDeleted, ofProject, ownKey } from '../guards/limited-requests.ts'
-import { attendanceIn } from './attendance.ts'
+import { readViewIn } from './attendance.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 /** Errors of creating a conversation. */
@@ -31,7 +31,7 @@ const CREATE = [
 
 export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')
-  const shown = attendanceIn(manager)
+  const shown = readViewIn(manager)
 
   app.post(
     '/conversations',

@@ -4,13 +4,14 @@ import type { ProjectSettings } from '../../../contract/project/project-settings
 import type { CompletedCommand } from '../input/completion.ts'
 import type { ChatCommand } from './command.ts'
 import { compact, showCost, showModel, showPermissions, showStatus, showTools } from './facts.ts'
-import { newConversation, resume } from './switching.ts'
+import { newConversation, rename, resume } from './switching.ts'
 import { PermissionMode } from '../../../contract/permission.ts'
 
 export const COMMANDS: readonly ChatCommand[] = [
   { name: 'help', description: 'Shows the commands and the keys.', run: ({ session }) => session.say(helpText()) },
   { name: 'new', description: 'Starts a new conversation in the same directory.', run: newConversation },
   { name: 'resume', argument: '[id]', description: 'Continues an earlier conversation.', run: resume },
+  { name: 'rename', argument: 'TITLE', description: 'Gives the conversation a title.', run: rename },
   { name: 'model', argument: '[name]', description: 'Shows the model, or changes it.', run: showModel },
   { name: 'tools', description: 'Lists the tools of the agent.', run: showTools },
   {

@@ -1,5 +1,6 @@
 /** Commands that show another conversation. */
 import type { ConversationView } from '../../../contract/conversation.ts'
+import { ageOf, nameOf, stateOf } from '../../conversation/describe-conversation.ts'
 import { cleanLine } from '../state/clean-text.ts'
 import type { ChatContext } from './command.ts'
 
@@ -20,7 +21,7 @@ export async function resume({ options, session, switchTo, pick }: ChatContext, 
   pick({
     title: 'Which conversation?',
     text: '',
-    options: others.map((view) => ({ label: nameOf(view), description: cleanLine(view.workdir) })),
+    options: others.map((view) => ({ label: cleanLine(nameOf(view)), description: factsOf(view) })),
     isMultiple: false,
     hint: 'Enter or a number continues it; Esc closes the list',
     onChoose: ([at = 0]) => {
@@ -30,17 +31,24 @@ export async function resume({ options, session, switchTo, pick }: ChatContext, 
   })
 }
 
-const nameOf = ({ id, title, updated_at, status, attended }: ConversationView): string =>
-  `${updated_at.slice(0, 16).replace('T', ' ')}  ${cleanLine(title ?? id)}  (${attended ? 'open in a chat' : status})`
+const factsOf = (view: ConversationView): string => cleanLine(`${ageOf(view)} · ${stateOf(view)} · ${view.workdir}`)
 
-/** By its id, or by the beginning of it. */
+export async function rename({ session }: ChatContext, title: string): Promise<void> {
+  if (title === '') throw new Error('Give the new title: /rename TITLE.')
+  await session.conversation.updateConfig({ title })
+  session.say(`The conversation is called ${cleanLine(title)} now.`)
+}
+
+const isPartOf = ({ id }: ConversationView, part: string): boolean => id.startsWith(part) || id.endsWith(part)
+
+/** By its id, or by the beginning or the end of it. */
 async function find(
   id: string,
   items: readonly ConversationView[],
   get: (id: string) => Promise<ConversationView>,
 ): Promise<ConversationView> {
   if (UUID.test(id)) return await get(id.toLowerCase())
-  const [found, ...others] = id.length < SHORTEST_ID ? [] : items.filter((view) => view.id.startsWith(id.toLowerCase()))
+  const [found, ...others] = id.length < SHORTEST_ID ? [] : items.filter((view) => isPartOf(view, id.toLowerCase()))
   if (found && others.length === 0) return found
   const hint = found ? 'give more of its id' : '/resume lists the latest ones'
   throw new Error(`There is ${found ? 'more than one' : 'no'} conversation ${id}; ${hint}.`)

@@ -1,0 +1,87 @@
+/** The conversations of a person on the command line: what they are called, and how they are found, renamed and removed. */
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import { startCommand } from '../support/command.ts'
+
+let home: string
+let model: ScriptedModel
+beforeAll(async () => {
+  home = await realpath(await mkdtemp(join(tmpdir(), 'sessions-')))
+  for (const name of ['proj', 'other']) await mkdir(join(home, name))
+  model = await startScriptedModel({
+    replies: [
+      { when: 'touch it', turns: [{ calls: [{ name: 'Bash', arguments: { command: 'touch it' } }] }] },
+      { turns: [{ text: 'Hello.' }] },
+    ],
+  })
+})
+afterAll(async () => {
+  await model.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+function start(directory: string, ...args: string[]) {
+  const env = { HOME: home, LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'sk-test' }
+  return startCommand(args, { cwd: join(home, directory), env: { ...env, OPENHANDS_DATA_DIR: join(home, 'data') } })
+}
+
+const command = (directory: string, ...args: string[]) => start(directory, ...args).finished
+
+const idIn = (stderr: string) => /conversation (\S+) in/.exec(stderr)![1]!
+
+const rowsOf = async (...args: string[]) =>
+  (await command('proj', 'sessions', 'list', ...args)).stdout.split('\n').filter(Boolean)
+
+test('a session is called by its first message, found by text and directory, renamed, and pruned by age', async () => {
+  const first = idIn((await command('proj', '-p', 'Fix the\n  flaky test of the parser')).stderr)
+  const second = idIn((await command('other', '-p', 'Write the changelog')).stderr)
+  const rows = await rowsOf()
+  expect(rows).toEqual([
+    expect.stringMatching(new RegExp(String.raw`^${second} +now +idle +other +Write the changelog$`)),
+    expect.stringMatching(new RegExp(String.raw`^${first} +now +idle +proj +Fix the flaky test of the parser$`)),
+  ])
+  expect(await rowsOf('--search', 'FLAKY')).toEqual([rows[1]])
+  expect(await rowsOf('--cwd', join(home, 'other'))).toEqual([rows[0]])
+
+  expect((await command('proj', 'sessions', 'rename', first.slice(-12), 'The', 'parser')).stderr).toBe(
+    `Renamed ${first}.\n`,
+  )
+  expect((await rowsOf('--search', 'The parser'))[0]).toMatch(/proj +The parser$/)
+  expect((await command('proj', 'sessions', 'show', first.slice(-12))).stdout).toContain('Title         The parser')
+
+  expect((await command('proj', 'sessions', 'prune', '--older-than', '1m')).stderr).toBe('Deleted 0 conversations.\n')
+  expect(await rowsOf()).toHaveLength(2)
+})
+
+/** Moves all events of a conversation a year into the past. */
+async function age(id: string): Promise<void> {
+  const session = join(home, 'data/sessions', id)
+  const log = join(session, 'events.jsonl')
+  const year = new Date().getFullYear()
+  const text = await readFile(log, 'utf8')
+  await writeFile(log, text.replaceAll(`"timestamp":"${year}`, `"timestamp":"${year - 1}`))
+  await rm(join(session, 'meta.json'), { force: true })
+}
+
+test('prune deletes what is older, only of the directory if one is named, and never what waits for an answer', async () => {
+  const old = idIn((await command('proj', '-p', 'old one')).stderr)
+  const elsewhere = idIn((await command('other', '-p', 'old one elsewhere')).stderr)
+  const young = idIn((await command('proj', '-p', 'young one')).stderr)
+  const asking = start('proj', '-p', '--ask', 'clients', 'touch it')
+  await asking.said('Bash: touch it')
+  asking.child.kill('SIGKILL')
+  const waiting = idIn((await asking.finished).stderr)
+  for (const id of [old, elsewhere, waiting]) await age(id)
+  const left = async () => (await rowsOf()).map((row) => row.slice(0, old.length))
+  const prune = (...args: string[]) => command('proj', 'sessions', 'prune', '--older-than', '300d', ...args)
+  expect((await prune('--cwd', join(home, 'proj'))).stderr).toBe('Deleted 1 conversation.\n')
+  expect(await left()).toEqual(expect.arrayContaining([young, elsewhere, waiting]))
+  expect(await left()).not.toContain(old)
+  expect((await prune()).stderr).toBe('Deleted 1 conversation.\n')
+  expect(await left()).toEqual(expect.arrayContaining([young, waiting]))
+  expect(await left()).not.toContain(elsewhere)
+})
