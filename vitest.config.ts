@@ -43,6 +43,6 @@ export default defineConfig({
     // A test without an assertion passes whatever the code does.
     expect: { requireAssertions: true, poll: { timeout: PATIENCE_MS } },
     reporters: ['default'],
-    projects: isLinux ? [all, long, sandboxed] : [all, long],
+    projects: isLinux ? [sandboxed, all, long] : [all, long],
   },
 })

@@ -17,3 +17,13 @@ export function overridesIn({ model, permission_mode: permissionMode, allowed_to
   if (model === undefined && permissionMode === undefined && allow === undefined) return {}
   return { overrides: { model, permissionMode, ...(allow && { allowed: { allow, ask: [], deny: [] } }) } }
 }
+
+/** A later change of the conversation takes precedence, also during the run: somebody may have taken rights back. */
+export function afterChange(lastRun: State['lastRun'], changes: Readonly<Record<string, unknown>>): State['lastRun'] {
+  if (!lastRun?.overrides) return lastRun
+  const { model, ...granted } = lastRun.overrides
+  const changesModel = 'llm_config' in changes
+  const changesRights = 'permission_mode' in changes || 'permission_rules' in changes
+  if (!changesModel && !changesRights) return lastRun
+  return { ...lastRun, overrides: { ...(!changesModel && { model }), ...(!changesRights && granted) } }
+}

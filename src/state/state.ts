@@ -26,7 +26,7 @@ import { previewOf } from './preview.ts'
 import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
 import type { Overridden } from './run-overrides.ts'
-import { modeOf, overridesIn, overridesOf } from './run-overrides.ts'
+import { afterChange, modeOf, overridesIn, overridesOf } from './run-overrides.ts'
 import type { AgentState, State } from './state-shape.ts'
 import { foldSubagent, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
 import { grantedByMessage, grantedByResult } from './used-entries.ts'
@@ -187,7 +187,8 @@ function afterRequestEnd(state: State, event: EventOf<'RequestAnswered' | 'Reque
   return { ...state, requests, openCalls }
 }
 
-function afterConfig(state: State, event: EventOf<'ConfigUpdate'>): State {
+function afterConfig(before: State, event: EventOf<'ConfigUpdate'>): State {
+  const state = { ...before, lastRun: afterChange(before.lastRun, event.changes) }
   const settings = readSettings(state, event, () => withChanges(state.settings, event.changes))
   const spent = spentBesides(state, event)
   if (!('hooks' in event.changes)) return { ...state, ...spent, settings }

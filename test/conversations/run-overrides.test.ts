@@ -89,6 +89,25 @@ test('a run that a restart cut off is resumed with what it had', async () => {
   expect(only(await eventsOf(again), 'ToolResult').at(-1)).toMatchObject({ is_error: true, error_type: 'denied' })
 })
 
+test.each([
+  ['the mode', (conversation: Conversation) => conversation.configure({ permission_mode: 'deny' })],
+  ['the rules', (conversation: Conversation) => conversation.rules.replace({ allow: [], ask: ['Act'], deny: [] })],
+])('a later change of %s takes precedence, also during the run', async (what, change) => {
+  const slow = gate('Slow')
+  await using bench = await setBench({
+    tools: [slow.tool, act],
+    script: [{ calls: [call('Slow'), call('Act')] }, { text: 'Done.' }],
+  })
+  const conversation = await bench.converse({ permission_mode: 'deny' })
+  const runId = await runWith(conversation, { permission_mode: 'bypass', allowed_tools: ['Act'] })
+  await slow.entered
+  await change(conversation)
+  slow.open()
+  expect(await endOf(conversation, runId), what).toMatchObject({ stop_reason: 'completed' })
+  const results = only(await eventsOf(conversation), 'ToolResult')
+  expect(results.map(({ is_error }) => is_error)).toEqual([false, true])
+})
+
 test('another model of the same endpoint answers one run; one of another endpoint is refused', async () => {
   await using bench = await setBench({ script: [{ text: 'One.' }, { text: 'Two.' }] })
   const conversation = await bench.converse()
