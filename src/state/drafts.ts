@@ -173,10 +173,11 @@ export function endBackground(
   begun: readonly string[],
   reason: StopReason,
   message: string,
+  mayEnd: (subagent: Subagent) => boolean = () => true,
 ): EventDraft[] {
   const isBegun = ({ toolUseId }: ToolCall) => begun.includes(toolUseId)
   return state.subagents
-    .filter(({ isBackground, toolUseId }) => isBackground && !begun.includes(toolUseId))
+    .filter((each) => each.isBackground && !begun.includes(each.toolUseId) && mayEnd(each))
     .filter(({ agent }) => !agent.openCalls.some((call) => hasBegun(state, call, isBegun)))
     .filter(({ toolUseId }) => !state.openCalls.some((call) => call.toolUseId === toolUseId))
     .flatMap((subagent) => endOfSubagent(state, subagent, reason, { message, why: whyOf(reason) }))

@@ -18,7 +18,7 @@ import {
 import { openAnswer } from './answered.ts'
 import { isHandedOver, waitsForClient } from './client-result.ts'
 import { waitOutside } from './waits.ts'
-import { areInBackground, findSubagent, waitsForSubagents } from './subagents.ts'
+import { areInBackground, findSubagent, isBlocked, waitsForSubagents } from './subagents.ts'
 import { closeHosts } from './request-drafts.ts'
 import { STATUS_AFTER } from './run-state.ts'
 import type { State } from './state.ts'
@@ -120,7 +120,8 @@ export function endAnswered(state: State, now: number, hasHooks: boolean): Event
  * decision, or was decided while paused, has had none and keeps waiting.
  */
 export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
-  const cutOff = endBackground(state, [], 'server_restart', CUT_OFF)
+  // One that only waits for somebody has lost nothing.
+  const cutOff = endBackground(state, [], 'server_restart', CUT_OFF, (each) => !isBlocked(state, each))
   const lost = [...endOfLostJobs(state), ...closeHosts(state, 'server_restart'), ...cutOff]
   if (isWaiting(state.status) || isUndecided(state) || waitsForSubagents(state) || isHeldBack(state))
     return state.status === 'running' ? [...lost, ...waitOutside(state)] : lost
@@ -137,7 +138,7 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
     })
   })
   if (state.status !== 'running') {
-    const wasWorking = areInBackground(state) && (state.status === 'idle' || state.status === 'finished')
+    const wasWorking = cutOff.length > 0 && (state.status === 'idle' || state.status === 'finished')
     return [...lost, ...answered, ...(wasWorking ? [toStatus(state, 'paused', why)] : [])]
   }
   if (why === 'log_failed') {
