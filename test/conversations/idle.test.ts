@@ -244,8 +244,12 @@ test('instead of a busy one, another is closed, although nothing is used afterwa
 
 test('a snapshot of the current state is not written again: neither when the conversation is closed, nor when the server stops', async () => {
   await using bench = await setIdle()
-  const [one, other] = [await bench.converse(), await bench.converse()]
-  const [releaseOne, release] = [bench.manager.hold(one.id), bench.manager.hold(other.id)]
+  const hold = async () => {
+    const id = await bench.create()
+    const release = bench.manager.hold(id)
+    return { conversation: await bench.manager.open(id), release }
+  }
+  const [{ conversation: one, release: releaseOne }, { conversation: other, release }] = [await hold(), await hold()]
   for (const to of [one, other]) await say(to)
   const snapshotOf = ({ id }: Conversation) => join(bench.sessionOf(id), 'meta.json')
   const inodeOf = async (of: Conversation) => (await stat(snapshotOf(of))).ino
