@@ -374,14 +374,15 @@ describe('the firehose', () => {
       fc.asyncProperty(steps, async (plan) => {
         await using own = await tempDirectory()
         await life.stop()
-        life = startLife(own.path, ids)
+        // As in a server: the firehose learns of each conversation that there is, open or not.
+        const made = [uuid7()]
+        life = startLife(own.path, made)
         const logs = new Map<string, EventLog>()
         const open = async (id: string) => {
           const log = logs.get(id) ?? (await life.open(id))
           logs.set(id, log)
           return log
         }
-        const made = [uuid7()]
         logs.set(made[0]!, await life.create(made[0]!))
         const readers = [0, 1, 2].map(() => ({ seen: [] as Seen[], leave: async () => {}, isHere: false }))
         const come = async (one: (typeof readers)[number], signal: AbortSignal) => {
