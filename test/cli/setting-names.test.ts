@@ -1,6 +1,6 @@
 /** What a person has written is named in errors, and not the field of the API. */
 import { expect, test } from 'vitest'
-import { combineModelSettings, fromFile, fromOptions } from '../../src/cli/settings/model-settings.ts'
+import { combineModelSettings, fromEnvironment, fromFile, fromOptions } from '../../src/cli/settings/model-settings.ts'
 import { SettingNames } from '../../src/cli/settings/setting-names.ts'
 
 const options = fromOptions({ model: 'gpt-5', apiKey: undefined, baseUrl: undefined })
@@ -27,4 +27,48 @@ test('the key of another endpoint is named', () => {
   const elsewhere = fromOptions({ model: 'gpt-5', apiKey: undefined, baseUrl: 'https://other.example' })
   const { missing } = combineModelSettings([elsewhere, file], '/home/settings.json')
   expect(missing?.message).toMatch(/^api_key of \/home\/settings.json is for another endpoint than https:\/\/other/)
+})
+
+test('the environment takes every field of the model: texts as they are, others as JSON', () => {
+  const environment = {
+    LLM_TEMPERATURE: '0.5',
+    LLM_FALLBACK_MODELS: '["small"]',
+    LLM_DISABLE_VISION: 'true',
+    LLM_EXTRA_HEADERS: '{"X-Team": "red"}',
+    LLM_API_VERSION: '2026-01-01',
+    LLM_NUM_RETRIES: '',
+  }
+  expect(fromEnvironment(environment).values).toMatchObject({
+    temperature: 0.5,
+    fallback_models: ['small'],
+    disable_vision: true,
+    extra_headers: { 'X-Team': 'red' },
+    api_version: '2026-01-01',
+  })
+  expect(() => fromEnvironment({ LLM_NUM_RETRIES: 'sk-in-the-wrong-place' })).toThrow(
+    /^LLM_NUM_RETRIES is not valid: (?!.*sk-)/,
+  )
+})
+
+test('what belongs to a model, or to an endpoint, does not hold for another one', () => {
+  const values = {
+    model: 'one',
+    base_url: 'https://one.example.com/v1',
+    context_window: 9000,
+    input_cost_per_token: 1,
+    temperature: 0.1,
+    provider: 'anthropic' as const,
+    extra_headers: { authorization: 'Basic c2VjcmV0' },
+  }
+  const own = fromFile({ path: '/home/settings.json', settings: values, notices: [] })
+  expect(combineModelSettings([own], '').llm).toEqual(values)
+  const otherModel = combineModelSettings(
+    [fromOptions({ model: 'two', apiKey: undefined, baseUrl: undefined }), own],
+    '',
+  )
+  const { context_window: _, input_cost_per_token: __, ...ofEndpoint } = values
+  expect(otherModel.llm).toEqual({ ...ofEndpoint, model: 'two' })
+  const elsewhere = fromOptions({ model: undefined, apiKey: undefined, baseUrl: 'https://two.example.com/v1' })
+  const { provider: ___, extra_headers: ____, ...ofModel } = values
+  expect(combineModelSettings([elsewhere, own], '').llm).toEqual({ ...ofModel, base_url: 'https://two.example.com/v1' })
 })

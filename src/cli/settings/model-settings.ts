@@ -1,7 +1,9 @@
 /** Combines the settings of the model: options take precedence over the environment, and that over the settings file. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
-import { createReader, sourceOf } from '../../config/environment.ts'
+import { z } from 'zod'
+import { DROPPED_CREDENTIALS, LlmConfig, LLM_PROVIDERS } from '../../contract/llm-config.ts'
+import { checked, createReader, sourceOf } from '../../config/environment.ts'
 import { readLlmKey, readLlmUrl } from '../../config/keys.ts'
+import { UsageError } from '../command-line/usage-error.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { LlmError } from '../../llm/llm.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
@@ -9,9 +11,30 @@ import type { RunInvocation } from '../command-line/run-options.ts'
 import type { GivenNames } from './setting-names.ts'
 import type { SettingsFile } from './settings-file.ts'
 
-const FIELDS = ['model', 'base_url', 'api_key', 'temperature', 'reasoning_effort'] as const
-type Field = (typeof FIELDS)[number]
-type Values = Pick<LlmConfig, Field>
+type Field = keyof LlmConfig
+type Values = LlmConfig
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the schema
+const FIELDS = Object.keys(LlmConfig.shape) as Field[]
+
+/** What belongs to an endpoint, and is not sent to another one. */
+const OF_ENDPOINT: readonly Field[] = [
+  ...DROPPED_CREDENTIALS,
+  'provider',
+  'custom_llm_provider',
+  'api_version',
+  'extra_body',
+]
+
+/** What is true of one model only: it does not hold for the model that another source names. */
+const OF_MODEL: ReadonlySet<Field> = new Set<Field>([
+  'context_window',
+  'disable_vision',
+  'fallback_models',
+  'input_cost_per_token',
+  'output_cost_per_token',
+  'cache_read_cost_per_token',
+  'cache_write_cost_per_token',
+])
 
 /** Values, and what a person calls their fields. */
 export type ModelSource = { readonly values: Values; readonly nameOf: (field: Field) => string }
@@ -37,32 +60,71 @@ export const fromFile = ({ path, settings }: SettingsFile): ModelSource => ({
 
 export const fromPerson = (values: Values): ModelSource => ({ values, nameOf: () => 'what you have entered' })
 
-/** Reads the environment of the process, without a `.env`: call it after `leaveProject`. */
-export function fromEnvironment(): ModelSource {
+const variableOf = (field: Field): string => `LLM_${field.toUpperCase()}`
+
+/** Reads the environment of the process, without a `.env`: call it after `leaveProject`. Throws a `UsageError`. */
+export function fromEnvironment(environment = process.env): ModelSource {
   const read = createReader({})
-  const values = withoutUndefined({
+  const known = {
     model: read('LLM_MODEL'),
     api_key: readLlmKey(read('LLM_API_KEY')),
     base_url: readLlmUrl(read),
+    provider: checked('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
+  }
+  const others = FIELDS.filter((field) => !Object.hasOwn(known, field))
+  const values = withoutUndefined({
+    ...Object.fromEntries(others.map((field) => [field, valueIn(field, environment[variableOf(field)])])),
+    ...known,
   })
   const isKeyFile = sourceOf('LLM_API_KEY')?.from === 'file'
-  const nameOf = (field: Field) => `LLM_${field.toUpperCase()}${field === 'api_key' && isKeyFile ? '_FILE' : ''}`
+  const nameOf = (field: Field) => `${variableOf(field)}${field === 'api_key' && isKeyFile ? '_FILE' : ''}`
   return { values, nameOf }
+}
+
+/** A text, or JSON. The message does not repeat it: it may contain a key. */
+function valueIn(field: Field, text: string | undefined): unknown {
+  if (text === undefined || text === '') return undefined
+  const schema = LlmConfig.shape[field]
+  const asText = schema.safeParse(text)
+  if (asText.success) return asText.data
+  const { success, data, error } = schema.safeParse(parseJson(text))
+  if (success) return data
+  throw new UsageError(`${variableOf(field)} is not valid: ${error.issues[0]?.message ?? 'unknown'}.`)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
+  }
 }
 
 /** `sources`: the first one that has a value sets it. `path`: the settings file. */
 export function combineModelSettings(sources: readonly ModelSource[], path: string): ModelSettings {
-  const sourceFor = (field: Field) => sources.find(({ values }) => values[field] !== undefined)
+  const first = (field: Field) => sources.find(({ values }) => values[field] !== undefined)
+  const model = first('model')?.values.model
+  const isOfModel = ({ values }: ModelSource) => values.model === undefined || values.model === model
+  const sourceFor = (field: Field) =>
+    OF_MODEL.has(field) ? sources.find((each) => each.values[field] !== undefined && isOfModel(each)) : first(field)
   const set = FIELDS.flatMap((field) => {
     const source = sourceFor(field)
     return source ? [{ field, value: source.values[field], name: source.nameOf(field) }] : []
   })
-  const { api_key, ...given }: Values = Object.fromEntries(set.map(({ field, value }) => [field, value]))
+  const given: Values = Object.fromEntries(set.map(({ field, value }) => [field, value]))
+  const isElsewhereFor = (field: Field) => {
+    const source = sourceFor(field)
+    return source !== undefined && isForAnother(source.values, given.base_url)
+  }
   const keyed = sourceFor('api_key')
-  const isElsewhere = keyed !== undefined && isForAnother(keyed.values, given.base_url)
-  const llm = withoutUndefined({ ...given, api_key: isElsewhere ? undefined : api_key })
+  const isElsewhere = isElsewhereFor('api_key')
+  const dropped = OF_ENDPOINT.filter(isElsewhereFor)
+  const llm: LlmConfig = withoutUndefined({
+    ...given,
+    ...Object.fromEntries(dropped.map((field) => [field, undefined])),
+  })
   const names = Object.fromEntries(set.map(({ field, name }) => [`llm_config.${field}`, name]))
-  return { llm, names, missing: whatIsMissing(llm, path, isElsewhere ? keyed.nameOf('api_key') : undefined) }
+  return { llm, names, missing: whatIsMissing(llm, path, isElsewhere ? keyed?.nameOf('api_key') : undefined) }
 }
 
 /** A key that was given together with an endpoint is never sent to another one. */

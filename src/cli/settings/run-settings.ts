@@ -16,7 +16,7 @@ import type { ModelSettings, ModelSource } from './model-settings.ts'
 import { combineModelSettings, fromEnvironment, fromFile, fromOptions, fromPerson } from './model-settings.ts'
 import type { GivenNames } from './setting-names.ts'
 import type { ModelFileSettings, SettingsFile } from './settings-file.ts'
-import { readMcpFile, readSettingsFile } from './settings-file.ts'
+import { holdsSecrets, readMcpFile, readSettingsFile } from './settings-file.ts'
 
 export type RunSettings = {
   readonly conversation: ConversationSettings
@@ -42,7 +42,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   requireRules(invocation.allowedTools)
   if (mcp && resume !== undefined) throw new UsageError('--mcp-config cannot change a resumed conversation.')
   const cwd = await workdirOf(invocation)
-  const keyFile = file.settings.api_key === undefined ? undefined : secretPathOf(file.path)
+  const keyFile = holdsSecrets(file.settings) ? secretPathOf(file.path) : undefined
   const dataDir = await leaveProject({ createsIt: !isRemote, signal })
   const { llm, names } = await modelOf(invocation, file)
   return {

@@ -2,15 +2,13 @@
 import { stat } from 'node:fs/promises'
 import { z } from 'zod'
 import { defaultSettingsPath } from '../../config/paths.ts'
-import { LlmConfig } from '../../contract/llm-config.ts'
+import { NewLlmConfig } from '../../contract/llm-config.ts'
 import { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { readSmallFile, whyUnreadable } from '../../files/small-file.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
-const { model, api_key, base_url, temperature, reasoning_effort } = LlmConfig.shape
-
-const Settings = z.looseObject({ model, api_key, base_url, temperature, reasoning_effort, mcp: McpInput.optional() })
+const Settings = z.looseObject({ ...NewLlmConfig.shape, mcp: McpInput.optional() })
 export type ModelFileSettings = z.infer<typeof Settings>
 
 const KNOWN: ReadonlySet<string> = new Set(Object.keys(Settings.shape))
@@ -73,9 +71,13 @@ const withoutNulls = (json: unknown): unknown =>
 const isBare = (json: unknown): boolean =>
   isObject(json) && !Object.keys(json).some((name) => Object.hasOwn(McpInput.shape, name))
 
+/** Headers are credentials as well. */
+export const holdsSecrets = ({ api_key, extra_headers }: ModelFileSettings): boolean =>
+  api_key !== undefined || extra_headers !== undefined
+
 /** A key in a file that others can read is not secret. */
 async function modeNotice(path: string, settings: ModelFileSettings): Promise<string[]> {
-  if (settings.api_key === undefined || process.platform === 'win32') return []
+  if (!holdsSecrets(settings) || process.platform === 'win32') return []
   const { mode } = await stat(path)
   return (mode & 0o077) === 0 ? [] : [`${path} contains a key and other users can read it; run chmod 600 on it.`]
 }
