@@ -28,7 +28,8 @@ async function refuse(
   args: readonly string[] = [],
 ): Promise<{ code: number | null; output: string }> {
   const { exited, output } = launch(['serve', ...args], {
-    env: { OPENHANDS_DATA_DIR: join(home, 'data'), ...env },
+    // Others may listen on the port that it takes by itself.
+    env: { OPENHANDS_DATA_DIR: join(home, 'data'), OPENHANDS_SERVER_PORT: '0', ...env },
     cwd: home,
   })
   return { code: await exited, output: output() }
