@@ -4,6 +4,7 @@ import type { ProjectSettings } from '../../contract/project/project-settings.ts
 import type { ChatOptions } from '../chat-seam.ts'
 import type { ChatContext } from './commands/command.ts'
 import { allCommands, readCommand } from './commands/commands.ts'
+import { nextMode } from './commands/facts.ts'
 import { AnswerPanels, cached, isWaiting } from './input/answer-panels.ts'
 import { approvalLines, editableText, editedInput } from './input/approval-text.ts'
 import { Completion } from './input/completion.ts'
@@ -55,6 +56,7 @@ export class Chat {
     const handlers = {
       onSubmit: (text: string, typed: string) => this.#guard(this.#submit(text, typed)),
       onEscape: () => this.#guard(this.#escape()),
+      onNextMode: () => this.#guard(nextMode(this.#session)),
       onCancel: () => this.#cancel(),
       onEnd: () => this.leave(0),
     }

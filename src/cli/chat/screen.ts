@@ -27,6 +27,7 @@ export type ScreenHandlers = {
   /** `typed` is the same with the spaces around it. */
   readonly onSubmit: (text: string, typed: string) => void
   readonly onEscape: () => void
+  readonly onNextMode: () => void
   /** Ctrl+C with an empty prompt. */
   readonly onCancel: () => void
   /** Ctrl+D with an empty prompt. */
@@ -188,6 +189,7 @@ export class Screen {
     if (matchesKey(key, 'ctrl+r')) return did(() => (this.#search = new HistorySearch(this.#prompts, theme)))
     if (matchesKey(key, 'ctrl+c')) return isEmpty ? did(handlers.onCancel) : did(() => (this.draft = ''))
     if (matchesKey(key, 'ctrl+d') && isEmpty) return did(handlers.onEnd)
+    if (matchesKey(key, 'shift+tab')) return did(handlers.onNextMode)
     if (matchesKey(key, 'ctrl+o')) return did(() => this.#expand())
     if (matchesKey(key, 'ctrl+l')) return did(() => this.#tui.requestRender(true))
     if (matchesKey(key, 'ctrl+z')) return did(() => this.#suspend())

@@ -301,6 +301,19 @@ describe.concurrent('the chat', () => {
     await terminal.shows(`The agent of the other conversation continues: /resume ${id}`)
   })
 
+  test('Shift+Tab goes through the modes that ask, and never to bypass', async () => {
+    await using terminal = await open({ permission_mode: 'bypass' })
+    await terminal.shows('· mode bypass')
+    for (const mode of ['default', 'accept_edits', 'plan', 'default', 'accept_edits']) {
+      terminal.press(KEYS.shiftTab)
+      if (mode === 'default') await terminal.hides('· mode')
+      else await terminal.shows(`· mode ${mode}`)
+      await expect
+        .poll(async () => (await stage.server.call('GET', `/conversations/${terminal.id}`)).body.state.permission_mode)
+        .toBe(mode)
+    }
+  })
+
   test('/status, /cost, /tools, /model, /compact, /clear and /help answer', async () => {
     await using terminal = await open({}, { rows: 60 })
     await terminal.say('/status')

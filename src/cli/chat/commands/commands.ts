@@ -42,6 +42,7 @@ export const KEYS: readonly (readonly [key: string, does: string])[] = [
   ['Enter', 'sends the message; while the agent works, it steers it'],
   ['Shift+Enter, Ctrl+J, \\ and Enter', 'begins another line'],
   ['Esc', 'interrupts the agent'],
+  ['Shift+Tab', 'the next permission mode: default, accept_edits, plan'],
   ['Ctrl+O', 'shows all output of tools and the reasoning, or less of it'],
   ['Up, Down', 'earlier messages, also of earlier chats'],
   ['Ctrl+R', 'searches the earlier messages'],

@@ -39,6 +39,14 @@ export async function showPermissions({ session }: ChatContext, mode: string): P
   session.say([`The permission mode is ${state.permission_mode}${confirms}.`, ...rows, ...(more ?? [])].join('\n'))
 }
 
+/** Those that Shift+Tab goes through. `bypass` is not among them: it is chosen by its name. */
+const CYCLE: readonly PermissionMode[] = ['default', 'accept_edits', 'plan']
+
+export async function nextMode({ conversation, state }: ChatContext['session']): Promise<void> {
+  const at = CYCLE.findIndex((mode) => mode === state.mode)
+  await conversation.updateConfig({ permission_mode: CYCLE[(at + 1) % CYCLE.length] ?? 'default' })
+}
+
 /** Throws a sentence with the names of the modes. */
 function modeNamed(mode: string): string {
   const names: readonly string[] = PermissionMode.options

@@ -9,7 +9,13 @@ const SLOW_MS = 500
 
 const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 const left = Promise.withResolvers<void>()
-const handlers = { onSubmit: () => {}, onEscape: () => {}, onCancel: () => {}, onEnd: left.resolve }
+const handlers = {
+  onSubmit: () => {},
+  onEscape: () => {},
+  onNextMode: () => {},
+  onCancel: () => {},
+  onEnd: left.resolve,
+}
 const facts = { isSandboxed: true, server: undefined }
 const screen = new Screen({ theme: createTheme(false), facts, handlers })
 let [frames, key] = [0, 'none']

@@ -12,6 +12,7 @@ export const KEYS = {
   enter: '\r',
   escape: '\x1b',
   tab: '\t',
+  shiftTab: '\x1b[Z',
   up: '\x1b[A',
   down: '\x1b[B',
   left: '\x1b[D',
