@@ -130,3 +130,7 @@ export function checked<T>(name: Name, schema: z.ZodType<T>, read: Read): T {
   if (parsed.success) return parsed.data
   throw new ConfigError(`${name} is not valid: ${parsed.error.issues.map((issue) => issue.message).join('; ')}.`)
 }
+
+/** Returns the variables of the model. `serve` reads only those in `variables.ts`, the programs of a person all. */
+export const modelVariables = (): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('LLM_')))

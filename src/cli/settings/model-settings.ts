@@ -1,7 +1,7 @@
 /** Combines the settings of the model: options take precedence over the environment, and that over the settings file. */
 import { z } from 'zod'
 import { DROPPED_CREDENTIALS, LlmConfig, LLM_PROVIDERS } from '../../contract/llm-config.ts'
-import { checked, createReader, sourceOf } from '../../config/environment.ts'
+import { checked, createReader, modelVariables, sourceOf } from '../../config/environment.ts'
 import { readLlmKey, readLlmUrl } from '../../config/keys.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
@@ -63,7 +63,7 @@ export const fromPerson = (values: Values): ModelSource => ({ values, nameOf: ()
 const variableOf = (field: Field): string => `LLM_${field.toUpperCase()}`
 
 /** Reads the environment of the process, without a `.env`: call it after `leaveProject`. Throws a `UsageError`. */
-export function fromEnvironment(environment = process.env): ModelSource {
+export function fromEnvironment(environment = modelVariables()): ModelSource {
   const read = createReader({})
   const known = {
     model: read('LLM_MODEL'),
