@@ -12,7 +12,9 @@ import { mortalStore } from './mortal-store.ts'
 const LOOK_UP: ClientTool = { name: 'look_up', description: 'Looks up.', input_schema: { type: 'object' } }
 
 /** The main agent starts a worker in the background, and the worker calls this tool. */
-async function setWaiting(calls: string): Promise<{ bench: Bench; conversation: Conversation; die: () => Promise<void> }> {
+async function setWaiting(
+  calls: string,
+): Promise<{ bench: Bench; conversation: Conversation; die: () => Promise<void> }> {
   const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
   const script: Script = ({ text }) => {
     if (text.includes('You are a worker'))
