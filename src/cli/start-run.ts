@@ -5,15 +5,15 @@ import type { CallOptions } from '../client/request/api.ts'
 import type { UserInput } from '../contract/message.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 
-/** What holds for the runs of one command, and leaves nothing in a conversation that it resumes. */
-export type GivenForRuns = Pick<BodyOf<'runConversation'>, 'model' | 'permission_mode' | 'allowed_tools'>
+/** Options that hold for the runs of one command, and leave nothing in a conversation that it resumes. */
+export type OverrideOptions = Pick<BodyOf<'runConversation'>, 'model' | 'permission_mode' | 'allowed_tools'>
 
 type RunOptions = {
   readonly content: UserInput['content']
   readonly maxSteps: number | undefined
   /** `--tool-choice required`: an option of the run and not of the conversation, so that nothing of it is left after a crash. */
   readonly forcesTool: boolean
-  readonly overrides?: GivenForRuns
+  readonly overrides?: OverrideOptions
   /** The options of the message. */
   readonly options?: CallOptions
 }

@@ -38,7 +38,7 @@ import type { Titles } from './runs/titles.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 import type { LiveState } from './live-state.ts'
-import type { RunWishes } from './runs/requested-run.ts'
+import type { RunRequestOptions } from './runs/requested-run.ts'
 import { requestedRun } from './runs/requested-run.ts'
 import type { RecoveryReason } from '../state/run-end.ts'
 import type { ConversationRules } from './permission-rules.ts'
@@ -184,7 +184,7 @@ export class Conversation {
   async run({
     after_seq: afterSeq,
     ...wishes
-  }: RunWishes & Pick<Partial<RunRequest>, 'after_seq'> = {}): Promise<string> {
+  }: RunRequestOptions & Pick<Partial<RunRequest>, 'after_seq'> = {}): Promise<string> {
     if (wishes.output_schema) await checkOutputSchema(wishes.output_schema)
     const requested = requestedRun(wishes, this.#state.current.settings, this.redact)
     return this.#actor.enqueue(async () => {

@@ -27,8 +27,8 @@ import { EMPTY_STATE, fold } from './state.ts'
 import { NO_AGENT } from './state-shape.ts'
 
 /**
- * A log of at most so many events is folded about as fast as a snapshot is read, so none is written for it: it would be
- * one more file for each conversation that was only created.
+ * A log of at most this many events gets no snapshot: it is folded about as fast as a snapshot is read, and the snapshot
+ * would be one more file for each conversation that was only created.
  */
 const SHORT_LOG = 2
 

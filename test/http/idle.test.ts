@@ -54,3 +54,13 @@ test('a request opens it again and lets it close afterwards, whatever the respon
     await expect.poll(() => log.ended).toBe('closing')
   }
 })
+
+test('an announcement that a person has it open does not open it', async () => {
+  await using http = await setIdle()
+  const { manager } = http.bench
+  const id = await http.create()
+  await expect.poll(() => manager.openCount).toBe(0)
+  const announced = await http.call('PUT', `/conversations/${id}/attendance/${crypto.randomUUID()}`)
+  expect([announced.status, manager.openCount]).toEqual([204, 0])
+  expect((await http.call('GET', `/conversations/${id}`)).body).toMatchObject({ attended: true })
+})

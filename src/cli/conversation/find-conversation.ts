@@ -10,6 +10,12 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const RECENT_DAYS = [1, 30] as const
 const PAGE = 100
 
+/** Whether the id of the conversation begins or ends with `text`, in upper or lower case. */
+export function isPartOf({ id }: ConversationView, text: string): boolean {
+  const part = text.toLowerCase()
+  return id.startsWith(part) || id.endsWith(part)
+}
+
 /** Throws a `UsageError` unless there is exactly one. */
 export async function findConversation(
   client: AgentServerClient,
@@ -20,15 +26,14 @@ export async function findConversation(
   if (id.length < MIN_PREFIX || !/^[0-9a-f-]+$/i.test(id))
     throw new UsageError(`${id} is not the ID of a conversation.`)
   const all = await recentConversations(client, {}, signal)
-  const part = id.toLowerCase()
-  const [only, ...others] = all.filter((view) => view.id.startsWith(part) || view.id.endsWith(part))
+  const [only, ...others] = all.filter((view) => isPartOf(view, id))
   if (only === undefined) throw new UsageError(`there is no conversation ${id}; see agent-server sessions list.`)
   if (others.length > 0)
     throw new UsageError(`${others.length + 1} conversations begin or end with ${id}; give more of the ID.`)
   return only
 }
 
-/** `workdir`: only conversations that work there. Returns undefined if there is none. */
+/** Searches only the conversations whose directory is `workdir`, if it is given. Returns undefined if there is none. */
 export async function latestConversation(
   client: AgentServerClient,
   workdir: string | undefined,

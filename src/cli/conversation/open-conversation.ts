@@ -1,5 +1,4 @@
 /** Creates the conversation of a command, or finds the one to resume and applies what the command line changes in it. */
-import { realpath } from 'node:fs/promises'
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
@@ -67,7 +66,7 @@ async function wanted(
   if (resumed === 'latest of all') return await latestConversation(client, undefined, signal)
   if (resumed !== 'latest') return await findConversation(client, resumed.id, signal)
   // A remote server has other directories: it is searched as a whole unless one is named.
-  return await latestConversation(client, cwd && (await realpath(cwd).catch(() => cwd)), signal)
+  return await latestConversation(client, cwd, signal)
 }
 
 const NO_CONVERSATION = {

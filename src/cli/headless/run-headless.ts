@@ -15,7 +15,7 @@ import { withSettingNames } from '../settings/refused-settings.ts'
 import { runOverrides } from '../settings/conversation-settings.ts'
 import type { RunSettings } from '../settings/run-settings.ts'
 import { readRunSettings } from '../settings/run-settings.ts'
-import type { GivenForRuns } from '../start-run.ts'
+import type { OverrideOptions } from '../start-run.ts'
 import { SettingNames } from '../settings/setting-names.ts'
 import { DONE, exitCodeOf, explainEnd, FAILED } from './exit-code.ts'
 import type { InputLine, TurnLine } from './input-lines.ts'
@@ -97,7 +97,7 @@ class HeadlessRun {
   readonly #output: HeadlessOutput
   readonly #interrupts: Interrupts
   readonly #isResumed: boolean
-  readonly #overrides: GivenForRuns
+  readonly #overrides: OverrideOptions
   /** Seq of the last event that was printed, if the last turn did not end. */
   #unseen: number | undefined
   #turns = 0

@@ -12,7 +12,7 @@ import type { Stopped } from '../../sdk/session/stopped-session.ts'
 import { BackgroundWork } from '../../sdk/session/background-work.ts'
 import { AT_REST, continueStopped, hasWork, readStopped } from '../../sdk/session/stopped-session.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import type { GivenForRuns } from '../start-run.ts'
+import type { OverrideOptions } from '../start-run.ts'
 import { startRun } from '../start-run.ts'
 import type { Denied } from './answer-waits.ts'
 import type { Waits } from './waits.ts'
@@ -33,7 +33,7 @@ export type TurnRequest = {
   readonly waitsForSubagents: boolean
   /** The first answer of the model must call a tool. */
   readonly forcesTool: boolean
-  readonly overrides: GivenForRuns
+  readonly overrides: OverrideOptions
   readonly onEvent: (event: Event) => void
   /** Receives what the model is writing; undefined: it is not followed. */
   readonly onDelta?: ((delta: TransientEvent) => void) | undefined

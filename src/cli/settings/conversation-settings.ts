@@ -2,7 +2,7 @@
 import type { BodyOf } from '../../client/operations/operations.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
-import type { GivenForRuns } from '../start-run.ts'
+import type { OverrideOptions } from '../start-run.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 
@@ -67,7 +67,7 @@ export function changesOfResumed(
 }
 
 /** What the runs of this command have instead of the settings of a resumed conversation. */
-export function runOverrides({ permissionMode, allowedTools, givenLlm }: ConversationSettings): GivenForRuns {
+export function runOverrides({ permissionMode, allowedTools, givenLlm }: ConversationSettings): OverrideOptions {
   return withoutUndefined({
     model: hasModelOnly(givenLlm) ? givenLlm.model : undefined,
     permission_mode: permissionMode,

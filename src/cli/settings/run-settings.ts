@@ -1,5 +1,5 @@
 /** Collects what a conversation gets: options, environment, settings file, and what a person is asked for. */
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { faultOfHeaderValue } from '../../contract/http-header.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
@@ -79,7 +79,7 @@ async function workdirOf({ server, cwd }: RunInvocation): Promise<string | undef
   const path = absolute(cwd ?? '.')
   const found = await stat(path).catch(() => undefined)
   if (!found?.isDirectory()) throw new UsageError(`${path} is not a directory.`)
-  return path
+  return await realpath(path)
 }
 
 function absolute(path: string): string {

@@ -24,6 +24,7 @@ import type { AgentParts } from '../agents/agent-context.ts'
 import { createAgentContext } from '../agents/agent-context.ts'
 import { LiveHistory } from '../agents/live-history.ts'
 import { inRun } from '../agents/with-model.ts'
+import { overridesOf } from '../../state/run-overrides.ts'
 import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
 
 /** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
@@ -170,7 +171,7 @@ export class ActiveRun {
     })
     const parts: AgentParts = {
       ...this.#deps,
-      state: inRunOf(state),
+      state: overridesOf(state.current)?.model === undefined ? state : inRunOf(state),
       emit: async (drafts) => void (await log.append(drafts)),
       rules: () => [rulesOf(state.current)],
       spent: () => ({ tokens: tokensIn(state.current.run?.usage), costUsd: state.current.costUsd }),

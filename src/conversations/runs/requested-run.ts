@@ -9,11 +9,11 @@ import type { State } from '../../state/state.ts'
 import { originOf } from '../config/llm-origin.ts'
 import { checkRules } from '../permission-rules.ts'
 
-export type RunWishes = Omit<Partial<RunRequest>, 'wait' | 'timeout' | 'after_seq'>
+export type RunRequestOptions = Omit<Partial<RunRequest>, 'wait' | 'timeout' | 'after_seq'>
 
 /** Throws a `Problem` for what the conversation cannot have; the caller checks the schema, which takes time. */
 export function requestedRun(
-  { max_steps: maxSteps, output_schema: outputSchema, tool_choice: toolChoice, ...overrides }: RunWishes,
+  { max_steps: maxSteps, output_schema: outputSchema, tool_choice: toolChoice, ...overrides }: RunRequestOptions,
   { llm_config }: Pick<State['settings'], 'llm_config'>,
   redact: (text: string) => string,
 ): RequestedRun {
@@ -30,7 +30,7 @@ export function requestedRun(
 }
 
 /** What a run that continues the last one has instead of the settings of the conversation. */
-export function overridesOfLast({ lastRun }: State): RunWishes {
+export function overridesOfLast({ lastRun }: State): RunRequestOptions {
   const { model, permissionMode: permission_mode, allowed } = lastRun?.overrides ?? {}
   return withoutUndefined({ model, permission_mode, allowed_tools: allowed?.allow })
 }

@@ -1,21 +1,11 @@
 /** Routes by which a chat announces that a person has a conversation open. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { ConversationView } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 const ByClient = ById.extend({ client_id: z.uuid().describe('Chosen by the client, for itself.') })
-
-/** Returns a function that adds to a view what only keys may see that may read the conversation. */
-export const readViewIn =
-  (manager: ConversationManager) =>
-  (view: ConversationView): ConversationView => {
-    const preview = manager.ownerOf(view.id)?.preview
-    const attended = manager.attendance.has(view.id)
-    return { ...view, ...(preview && { preview }), ...(attended && { attended: true as const }) }
-  }
 
 export const attendanceRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')
@@ -30,7 +20,7 @@ export const attendanceRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
       },
     },
     async ({ params }, reply) => {
-      await manager.open(params.id)
+      await requireKnown(manager, params.id)
       manager.attendance.announce(params.id, params.client_id)
       return reply.code(204).send()
     },
@@ -46,9 +36,14 @@ export const attendanceRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
       },
     },
     async ({ params }, reply) => {
-      await manager.open(params.id)
+      await requireKnown(manager, params.id)
       manager.attendance.leave(params.id, params.client_id)
       return reply.code(204).send()
     },
   )
+}
+
+/** Opens only an unknown one, which fails: an announcement does not keep an idle conversation in memory. */
+async function requireKnown(manager: ConversationManager, id: string): Promise<void> {
+  if (!manager.ownerOf(id)) await manager.open(id)
 }

@@ -14,7 +14,6 @@ import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
 import { createAs, hidingDeleted, ofProject, ownKey } from '../guards/limited-requests.ts'
-import { readViewIn } from './attendance.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 /** Errors of creating a conversation. */
@@ -31,7 +30,7 @@ const CREATE = [
 
 export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')
-  const shown = readViewIn(manager)
+  const shown = (view: ConversationView) => withReadFields(manager, view)
 
   app.post(
     '/conversations',
@@ -106,4 +105,11 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       return reply.code(204).send()
     },
   )
+}
+
+/** Adds what a key sees only of a conversation that it may read. */
+function withReadFields(manager: ConversationManager, view: ConversationView): ConversationView {
+  const preview = manager.ownerOf(view.id)?.preview
+  const attended = manager.attendance.has(view.id)
+  return { ...view, ...(preview && { preview }), ...(attended && { attended: true as const }) }
 }

@@ -1,6 +1,7 @@
 /** Commands that show another conversation. */
 import type { ConversationView } from '../../../contract/conversation.ts'
 import { ageOf, nameOf, stateOf } from '../../conversation/describe-conversation.ts'
+import { isPartOf } from '../../conversation/find-conversation.ts'
 import { cleanLine } from '../state/clean-text.ts'
 import type { ChatContext } from './command.ts'
 
@@ -39,8 +40,6 @@ export async function rename({ session }: ChatContext, title: string): Promise<v
   session.say(`The conversation is called ${cleanLine(title)} now.`)
 }
 
-const isPartOf = ({ id }: ConversationView, part: string): boolean => id.startsWith(part) || id.endsWith(part)
-
 /** By its id, or by the beginning or the end of it. */
 async function find(
   id: string,
@@ -48,7 +47,7 @@ async function find(
   get: (id: string) => Promise<ConversationView>,
 ): Promise<ConversationView> {
   if (UUID.test(id)) return await get(id.toLowerCase())
-  const [found, ...others] = id.length < SHORTEST_ID ? [] : items.filter((view) => isPartOf(view, id.toLowerCase()))
+  const [found, ...others] = id.length < SHORTEST_ID ? [] : items.filter((view) => isPartOf(view, id))
   if (found && others.length === 0) return found
   const hint = found ? 'give more of its id' : '/resume lists the latest ones'
   throw new Error(`There is ${found ? 'more than one' : 'no'} conversation ${id}; ${hint}.`)
