@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { Title } from './conversations/given-fields.ts'
 import { Status } from './events/status.ts'
 import { DroppedCredential } from './llm-config.ts'
-import { UsageByModel, UserInput } from './message.ts'
+import { MessageInput, UsageByModel } from './message.ts'
 import { PageLimit } from './page.ts'
 import { PermissionMode, RuleTexts } from './permission.ts'
 import { ProjectSource } from './project/project-settings.ts'
+import { RunOutcome, RunRequest } from './run.ts'
 import { Secrets } from './secret.ts'
 import { fieldsOf } from './settings.ts'
 
@@ -21,7 +22,13 @@ export const CreateConversation = z
     disallowed_tools: RuleTexts.optional().describe('More `deny` rules.'),
     system_prompt: z.string().min(1).optional().describe('Replaces the default prompt of the server.'),
     system_prompt_extensions: z.array(z.string().min(1)).optional(),
-    initial_message: UserInput.optional().describe('Stored as the first message. Does not start the agent.'),
+    initial_message: MessageInput.optional().describe('Stored as the first message, or its text.'),
+    run: z.boolean().default(false).describe('Start the agent. Needs `initial_message`.'),
+    wait: z
+      .boolean()
+      .default(false)
+      .describe('Respond when the run has ended or waits for a client. Needs `run`, and the scope `read`.'),
+    timeout: RunRequest.shape.timeout,
     secrets: Secrets.optional(),
     setting_sources: z
       .array(ProjectSource)
@@ -35,6 +42,11 @@ export const CreateConversation = z
         'Whether files of the workdir may give rights: `allow` rules, a mode, `allowed-tools` and hooks, which need the same scopes as `hooks`. Rules that deny or ask always hold. Default: false.',
       ),
   })
+  .refine(({ run, initial_message }) => !run || initial_message !== undefined, {
+    path: ['run'],
+    error: 'needs initial_message: without a message the agent has nothing to do',
+  })
+  .refine(({ wait, run }) => !wait || run, { path: ['wait'], error: 'needs run: true' })
   .meta({
     id: 'CreateConversation',
     examples: [
@@ -46,10 +58,14 @@ export const CreateConversation = z
         secrets: { GITHUB_TOKEN: 'ghp_example-value' },
         initial_message: { role: 'user', content: 'Write total.sh, which adds up a CSV file.' },
       },
+      { initial_message: 'Write total.sh, which adds up a CSV file.', run: true, wait: true, timeout: 120 },
       {},
     ],
   })
 export type CreateConversation = z.infer<typeof CreateConversation>
+
+/** Without the options of its first run. */
+export type ConversationRequest = Omit<CreateConversation, 'run' | 'wait' | 'timeout'>
 
 export const ForkConversation = z
   .strictObject({
@@ -114,6 +130,11 @@ export const ConversationView = z
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
     warnings: z.array(z.string()).optional().describe('Fields of the request that were ignored, and other warnings.'),
+    run_id: z.uuid().optional().describe('The run that `run` started, in the response of the create.'),
+    result: RunOutcome.shape.result.describe(
+      'After a create with `wait`. Absent while `status` is `running`: the wait timed out.',
+    ),
+    error: RunOutcome.shape.error.describe('After a create with `wait`: why the run failed. Absent unless it failed.'),
     dropped: z
       .array(DroppedCredential)
       .optional()

@@ -106,6 +106,14 @@ export const UserInput = z
   .meta({ id: 'UserInput' })
 export type UserInput = z.infer<typeof UserInput>
 
+/** A message in a request: a text stands for a message with this text. */
+export const MessageInput = z.union([UserInput, MessageText]).meta({ id: 'MessageInput' })
+export type MessageInput = z.infer<typeof MessageInput>
+
+export function messageOf(input: MessageInput): UserInput {
+  return typeof input === 'string' ? { role: 'user', content: input } : input
+}
+
 export function partsOf(content: UserInput['content']): UserPart[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }

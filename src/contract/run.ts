@@ -3,17 +3,20 @@ import { z } from 'zod'
 import { Result } from './events/agent-events.ts'
 import { ErrorType, Status } from './events/status.ts'
 import { ToolChoice } from './llm-config.ts'
-import { UserInput } from './message.ts'
+import { MessageInput } from './message.ts'
 import { PermissionModeInput, RuleTexts } from './permission.ts'
 
 export const PostMessage = z
   .strictObject({
-    message: UserInput,
+    message: MessageInput.describe('A message, or its text.'),
     run: z.boolean().default(false).describe('Start the agent. An active run reads the message in either case.'),
   })
   .meta({
     id: 'PostMessage',
-    examples: [{ message: { role: 'user', content: 'Thanks. Do it once more.' }, run: true }],
+    examples: [
+      { message: 'Thanks. Do it once more.', run: true },
+      { message: { role: 'user', content: 'Thanks. Do it once more.', sender: 'reviewer' }, run: true },
+    ],
   })
 export type PostMessage = z.infer<typeof PostMessage>
 

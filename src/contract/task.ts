@@ -1,7 +1,7 @@
 /** Tasks: background work that clients post and follow by id, in the log and on the wire. */
 import { z } from 'zod'
 import { KilledBy } from './command.ts'
-import { UserInput } from './message.ts'
+import { MessageInput, UserInput } from './message.ts'
 import { PageLimit } from './page.ts'
 
 export const TaskStatus = z.enum(['pending', 'running', 'completed', 'error', 'cancelled']).meta({ id: 'TaskStatus' })
@@ -74,9 +74,14 @@ export type TaskResult = z.infer<typeof TaskResult>
 
 const Title = z.string().min(1).max(200)
 
-export const PostTask = z.strictObject({ title: Title, runnable: Runnable }).meta({
+const NewAgentRun = AgentRun.extend({ message: MessageInput.describe('The message to the agent, or its text.') }).meta({
+  id: 'NewAgentRun',
+})
+const NewRunnable = z.discriminatedUnion('type', [NewAgentRun, CommandTask, Ticker]).meta({ id: 'NewRunnable' })
+
+export const PostTask = z.strictObject({ title: Title, runnable: NewRunnable }).meta({
   id: 'PostTask',
-  examples: [{ title: 'Tests', runnable: { type: 'AgentRun', message: { role: 'user', content: 'Run the tests.' } } }],
+  examples: [{ title: 'Tests', runnable: { type: 'AgentRun', message: 'Run the tests.' } }],
 })
 export type PostTask = z.infer<typeof PostTask>
 

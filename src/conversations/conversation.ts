@@ -4,7 +4,7 @@
 import type { AgentInfo } from '../contract/agent-info.ts'
 import type { ConversationView, UpdateConfig } from '../contract/conversation.ts'
 import type { Status } from '../contract/events/status.ts'
-import type { UserInput } from '../contract/message.ts'
+import type { MessageInput } from '../contract/message.ts'
 import type { PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/run.ts'
 import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'
@@ -176,7 +176,7 @@ export class Conversation {
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
-  checkFirst(message: UserInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
+  checkFirst(message: MessageInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
     return this.#messages.checkFirst(message, signal)
   }
 

@@ -1,7 +1,7 @@
 /** The first events of a log: how the conversation was created, and the message it was created with. */
-import type { CreateConversation } from '../contract/conversation.ts'
+import type { ConversationRequest } from '../contract/conversation.ts'
 import type { EventDraft } from '../contract/events/event.ts'
-import { partsOf } from '../contract/message.ts'
+import { messageOf, partsOf } from '../contract/message.ts'
 import type { PromptHooks } from '../state/hook-decisions.ts'
 import { buildSystemPrompt } from '../agent/prompt.ts'
 import type { LoadedProject } from '../project/load-project.ts'
@@ -14,7 +14,7 @@ import type { ConversationDeps } from './dependencies.ts'
 
 export type NewConversation = {
   readonly id: string
-  readonly request: CreateConversation
+  readonly request: ConversationRequest
   readonly settings: Settings
   /** Redacted. */
   readonly project: LoadedProject | undefined
@@ -70,8 +70,8 @@ export async function firstEvents(
   }
   const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }
   const made = secretNames.length > 0 ? [init, secrets] : [init]
-  const { initial_message: message } = request
-  if (!message) return made
+  if (request.initial_message === undefined) return made
+  const message = messageOf(request.initial_message)
   const content = await redactLongParts(partsOf(message.content), redactInSlices)
   return [
     ...made,

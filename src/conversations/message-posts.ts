@@ -1,7 +1,7 @@
 /** How a client's message gets into the conversation: past its hooks, with its slash command, redacted, and once. */
 import type { EventOf } from '../contract/events/event.ts'
-import type { UserInput } from '../contract/message.ts'
-import { partsOf } from '../contract/message.ts'
+import type { MessageInput, UserInput } from '../contract/message.ts'
+import { messageOf, partsOf } from '../contract/message.ts'
 import type { PostedMessage, PostMessage } from '../contract/run.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { PromptHooks } from '../state/hook-decisions.ts'
@@ -25,6 +25,8 @@ type MessagePostsParts = {
   readonly redactor: Redactor
 }
 
+type Posted = { readonly message: UserInput; readonly run: boolean }
+
 /** What is stored with the message. */
 type Added = { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks }
 
@@ -38,7 +40,8 @@ export class MessagePosts {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  post(posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+  post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+    const posted = { message: messageOf(message), run }
     const { state } = this.#parts
     const hooks = this.#parts.hooks.current
     if (!hooks?.readsPrompts()) {
@@ -54,19 +57,21 @@ export class MessagePosts {
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
-  async checkFirst(message: UserInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
+  async checkFirst(message: MessageInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
     const hooks = this.#parts.hooks.current
-    return message && hooks?.readsPrompts() ? await hooks.checkFirst(partsOf(message.content), signal) : undefined
+    return message && hooks?.readsPrompts()
+      ? await hooks.checkFirst(partsOf(messageOf(message).content), signal)
+      : undefined
   }
 
-  #postWithCommand(posted: PostMessage, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
+  #postWithCommand(posted: Posted, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
     const content = partsOf(posted.message.content)
     return this.#parts.postedCommands.post(content, idempotency, (slashCommand) =>
       this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
     )
   }
 
-  #post(posted: PostMessage, idempotency: Idempotency | undefined, added: Added): Promise<PostedMessage> {
+  #post(posted: Posted, idempotency: Idempotency | undefined, added: Added): Promise<PostedMessage> {
     const { actor, state, redactor } = this.#parts
     const { redact } = redactor
     const again = async ({ answer }: PostedKey) => answer
@@ -77,11 +82,7 @@ export class MessagePosts {
   }
 
   /** In turn only. */
-  async #store(
-    { message, run }: PostMessage,
-    idempotency: Idempotency | undefined,
-    added: Added,
-  ): Promise<PostedMessage> {
+  async #store({ message, run }: Posted, idempotency: Idempotency | undefined, added: Added): Promise<PostedMessage> {
     const { actor, redactor } = this.#parts
     const content = await redactLongParts(partsOf(message.content), redactor.redactInSlices)
     const sender = message.sender === undefined ? {} : { sender: redactor.redact(message.sender) }

@@ -5,7 +5,7 @@
 import type {
   ConversationView,
   CountConversations,
-  CreateConversation,
+  ConversationRequest,
   ForkConversation,
   ListConversations,
 } from '../../contract/conversation.ts'
@@ -124,7 +124,7 @@ export class ConversationManager {
    * throws a `Problem` if the client may not use the hooks of settings files.
    */
   async create(
-    request: CreateConversation,
+    request: ConversationRequest,
     idempotency?: Idempotency,
     { mayUse = () => {}, mayConnect = () => {} }: Partial<Pick<CreateOptions, 'mayUse' | 'mayConnect'>> = {},
   ): Promise<ConversationView> {

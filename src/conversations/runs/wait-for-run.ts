@@ -66,10 +66,14 @@ const isOfSubagent = (event: Event) => 'parent_tool_use_id' in event && event.pa
 /** A run that fails stores its error and its result together. */
 async function lastEnd(log: EventLog, runId: string): Promise<AwaitedEnd> {
   let end: AwaitedEnd = {}
-  // Between its events and the end of the log may be those of subagents.
+  // Between its events and the end of the log may be those of subagents and of later runs.
   for await (const { events } of readPages(log, { types: ENDS, order: 'desc', limit: ENDS_PAGE })) {
     for (const { event } of events) {
       if (isOfSubagent(event)) continue
+      if (!('run_id' in event) || event.run_id !== runId) {
+        if (end.result) return end
+        continue
+      }
       const hasResult = end.result !== undefined
       end = endAfter(end, event, runId)
       if (hasResult || !end.result) return end

@@ -1,6 +1,6 @@
 /** The tasks of one conversation: clients post, cancel and read them; they start one by one in turn. */
 import type { Event } from '../../contract/events/event.ts'
-import { partsOf } from '../../contract/message.ts'
+import { messageOf, partsOf } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { PostTask, Runnable, Task, ListTasks } from '../../contract/task.ts'
 import type { EventLog } from '../../events/event-log.ts'
@@ -87,8 +87,10 @@ export class Tasks {
   }
 
   /** Idempotent: the same key and body within a day returns the same task, and it is posted once. */
-  post(task: PostTask, idempotency?: Idempotency): Promise<Task> {
-    const { runnable } = task
+  post(posted: PostTask, idempotency?: Idempotency): Promise<Task> {
+    const { title } = posted
+    const runnable = storedForm(posted.runnable)
+    const task = { title, runnable }
     const { hooks, state } = this.#deps
     const prompts = hooks.current
     if (runnable.type !== 'AgentRun' || !prompts?.readsPrompts()) return this.#post(task, idempotency)
@@ -102,7 +104,7 @@ export class Tasks {
     })
   }
 
-  #post({ title, runnable }: PostTask, idempotency?: Idempotency, hooks?: PromptHooks): Promise<Task> {
+  #post({ title, runnable }: StoredTask, idempotency?: Idempotency, hooks?: PromptHooks): Promise<Task> {
     const { log, state, redact } = this.#deps
     const again = async ({ answer }: PostedKey) => postedView(await postedAt(log, answer.seq))
     const make = async (): Promise<Task> => {
@@ -182,6 +184,11 @@ const HOLDS_SECRET = new Problem(
   'invalid_request',
   'runnable.command contains the value of a secret, which everyone who can read the conversation would see; use $NAME instead.',
 )
+
+type StoredTask = Pick<Task, 'title' | 'runnable'>
+
+const storedForm = (runnable: PostTask['runnable']): Runnable =>
+  runnable.type === 'AgentRun' ? { ...runnable, message: messageOf(runnable.message) } : runnable
 
 /** Images and times are left unchanged. */
 function redactRunnable(runnable: Runnable, redact: (text: string) => string): Runnable {

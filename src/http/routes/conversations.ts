@@ -1,4 +1,5 @@
 /** Routes that create, find and delete conversations. */
+import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
@@ -10,10 +11,13 @@ import {
 } from '../../contract/conversation.ts'
 import { Count } from '../../contract/page.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { startFirstRun } from '../../conversations/runs/first-run.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import { closeSignal } from '../close-signal.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
-import { createAs, hidingDeleted, ofProject, ownKey } from '../guards/limited-requests.ts'
+import { createAs, hidingDeleted, mayRun, ofProject, ownKey } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 /** Errors of creating a conversation. */
@@ -45,10 +49,12 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     async (request, reply) => {
       const access = accessOf(request)
       const wanted = createAs(access, request.body)
+      mayRun(access, wanted)
       const conversation = await hidingDeleted(access, () =>
         manager.create(wanted, ownKey(access, idempotencyOf(request)), ofProject(access)),
       )
-      return reply.code(201).header('location', `/conversations/${conversation.id}`).send(conversation)
+      reply.code(201).header('location', `/conversations/${conversation.id}`)
+      return wanted.run ? await withFirstRun(manager, conversation, wanted, reply) : conversation
     },
   )
 
@@ -112,4 +118,23 @@ function withReadFields(manager: ConversationManager, view: ConversationView): C
   const preview = manager.ownerOf(view.id)?.preview
   const attended = manager.attendance.has(view.id)
   return { ...view, ...(preview && { preview }), ...(attended && { attended: true as const }) }
+}
+
+/** Starts the agent in a new conversation, and with `wait` returns what its run ended with. */
+async function withFirstRun(
+  manager: ConversationManager,
+  created: ConversationView,
+  { wait, timeout }: Pick<CreateConversation, 'wait' | 'timeout'>,
+  reply: FastifyReply,
+): Promise<ConversationView> {
+  const release = manager.hold(created.id)
+  try {
+    const conversation = await manager.open(created.id)
+    const run_id = await startFirstRun(conversation)
+    const outcome = wait ? await conversation.waitForRun(run_id, timeout, closeSignal(reply)) : { run_id }
+    accessOf(reply.request).requireValid()
+    return { ...conversation.view(), ...withoutUndefined({ warnings: created.warnings }), ...outcome }
+  } finally {
+    release()
+  }
 }

@@ -2,6 +2,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { FastifyRequest } from 'fastify'
 import type { ConversationView } from '../../../contract/conversation.ts'
+import { startFirstRun } from '../../../conversations/runs/first-run.ts'
 import { CreateConversation } from '../../../contract/conversation.ts'
 import { StreamEvents, StreamNewConversation } from '../../../contract/events/events-api.ts'
 import { PROBLEMS, Problem } from '../../../contract/problem.ts'
@@ -67,6 +68,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
         const made = await hidingDeleted(access, () =>
           manager.create(createAs(access, wanted), undefined, ofProject(access)),
         )
+        if (wanted.run) await startFirstRun(await manager.open(made.id))
         logCommand(request, { frame: 'create', status: 201, conversation_id: made.id })
         await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, made })
       },
@@ -147,10 +149,14 @@ async function firstFrame(socket: SocketConnection): Promise<CreateConversation>
   try {
     const { value: frame, done } = await Promise.race([socket.frames.next(), late])
     if (done) throw noCreate()
-    return parseFrame(CreateFrame, parseJson(frame)).conversation
+    const { conversation } = parseFrame(CreateFrame, parseJson(frame))
+    if (conversation.wait) throw new Problem('invalid_request', WAITS)
+    return conversation
   } finally {
     clearTimeout(timer)
   }
 }
+
+const WAITS = 'wait: a socket has the events of the run; leave out wait.'
 
 const noCreate = () => new Problem('invalid_request', 'With create=frame the first frame must be of type create.')

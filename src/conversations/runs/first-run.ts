@@ -1,0 +1,35 @@
+/** Starts the run that a client asks for together with a new conversation. */
+import { Problem } from '../../contract/problem.ts'
+import type { ProblemCode } from '../../contract/problem.ts'
+import { readPages } from '../../events/read-pages.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { Conversation } from '../conversation.ts'
+
+/** A run has begun, or waits. */
+const BEGUN: ReadonlySet<ProblemCode> = new Set([
+  'already_running',
+  'already_continued',
+  'waiting_for_confirmation',
+  'waiting_for_input',
+  'waiting_for_client',
+])
+
+const STATUS = new Set(['StatusUpdate'])
+
+/** Returns the id of the run. A repeated request finds the run that an earlier one has started. */
+export async function startFirstRun(conversation: Conversation): Promise<string> {
+  try {
+    return await conversation.run({ after_seq: 0 })
+  } catch (error) {
+    const begun = error instanceof Problem && BEGUN.has(error.code) ? await firstRunIn(conversation.log) : undefined
+    if (begun === undefined) throw error
+    return begun
+  }
+}
+
+async function firstRunIn(log: EventLog): Promise<string | undefined> {
+  for await (const { events } of readPages(log, { types: STATUS, limit: 1 })) {
+    for (const { event } of events) if (event.type === 'StatusUpdate' && event.run_id !== undefined) return event.run_id
+  }
+  return undefined
+}
