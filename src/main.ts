@@ -80,6 +80,10 @@ async function main(args: string[]): Promise<number | undefined> {
       await printKey()
       return undefined
     }
+    case 'doctor': {
+      const { doctor } = await import('./cli/doctor/doctor.ts')
+      return await doctor(command.run)
+    }
     case 'demo': {
       const { demo } = await import('./cli/demo/demo.ts')
       return await demo()

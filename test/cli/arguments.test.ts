@@ -21,6 +21,12 @@ test('without a command a terminal gets the chat', () => {
   expect(readArguments([], { isTerminal: true })).toMatchObject({ name: 'chat', isHeadless: false, prompt: undefined })
 })
 
+test('on a terminal, several words as the first argument are the prompt of the chat; one word is a command', () => {
+  const chat = { name: 'chat', isHeadless: false, prompt: 'fix the test' }
+  expect(readArguments(['fix the test'], { isTerminal: true })).toMatchObject(chat)
+  expect(() => readArguments(['fix'], { isTerminal: true })).toThrow('there is no command fix')
+})
+
 test.each([
   [['-p', 'serve', 'dinner'], 'serve dinner'],
   [['chat', '--no-tui', 'serve'], 'serve'],

@@ -91,6 +91,14 @@ export const COMMANDS = {
     about: 'Prints the master key that serve --generate-key uses here, for scripts.',
     options: [],
   },
+  doctor: {
+    usage: ['doctor [OPTIONS]'],
+    about: 'Checks the model, its key, the sandbox, git, ripgrep and the port, with advice.',
+    details: [
+      'The key is tried with the list of models of the endpoint, which costs nothing. Exit codes: 0 agents can work; 1 they cannot; 2 wrong use.',
+    ],
+    options: ['settings', 'api-key', 'model', 'base-url'],
+  },
   demo: {
     usage: ['demo'],
     about: 'Shows an agent doing a small real job. Needs no key and no network.',

@@ -43,6 +43,7 @@ export type Invocation =
   | { readonly name: 'completion'; readonly shell: CompletedShell }
   | SessionsInvocation
   | RunInvocation
+  | { readonly name: 'doctor'; readonly run: RunInvocation }
 
 const DEFAULT_LIMIT = 20
 
@@ -83,7 +84,7 @@ function suggest(option: string, tokens: readonly { readonly kind: string; reado
 type Named = { readonly name: CommandName | undefined; readonly words: readonly string[] }
 
 /**
- * The first word is the command, unless it follows an option of the chat: then all words are the prompt. Without
+ * The first word is the command, unless it follows an option of the chat, or is several words on a terminal: then it is the prompt. Without
  * a word the chat is meant, if its options are given or on a terminal.
  */
 function commandOf(words: readonly string[], tokens: readonly Token[], isTerminal: boolean): Named {
@@ -94,7 +95,9 @@ function commandOf(words: readonly string[], tokens: readonly Token[], isTermina
   if (first === undefined) return { name: isTerminal && tokens.length === 0 ? 'chat' : undefined, words: [] }
   if (isCommandName(first)) return { name: first, words: rest }
   const nearest = nearestName(first, COMMAND_NAMES)
-  const help = /\s/.test(first) ? '; put -p before a prompt.' : '.'
+  const isPrompt = /\s/.test(first)
+  if (isPrompt && isTerminal) return { name: 'chat', words }
+  const help = isPrompt ? '; put -p before a prompt.' : '.'
   throw new UsageError(`there is no command ${first}${nearest === undefined ? help : `; did you mean ${nearest}?`}`)
 }
 
@@ -124,6 +127,9 @@ function invocationOf(name: CommandName, words: readonly string[], values: Value
       const [url, ...prompt] = words
       return readRunOptions(values, prompt, urlOf(url))
     }
+    case 'doctor':
+      noWords(words)
+      return { name, run: { ...readRunOptions(values, [], undefined), isHeadless: true } }
     case 'sessions':
       return sessionsOf(words, values)
     case 'completion':
