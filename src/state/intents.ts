@@ -34,6 +34,7 @@ import { decideEnd, decideRecover, endAnswered } from './run-end.ts'
 import type { EndBackgroundIntent, StartSubagentIntent } from './subagent-intents.ts'
 import { decideEndBackground, decideStartSubagent } from './subagent-intents.ts'
 import { refuseNewer, refuseSecond } from './refusals.ts'
+import { afterMessage, readsMessages } from './run-overrides.ts'
 import type { State } from './state.ts'
 import { areInBackground, openPermissions } from './subagents.ts'
 import type {
@@ -168,9 +169,6 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
   return [...(hooks?.events ?? []), ...withMessage(state, intent, message)]
 }
 
-/** The run reads the message. It also does while a client executes a call, so that no result of a client is lost. */
-const readsMessages = ({ status }: State) => status === 'running' || status === 'waiting_for_client'
-
 function withMessage(state: State, intent: IntentOf<'message'>, message: EventDraft): EventDraft[] {
   const { run, begun, newRunId, now } = intent
   if (readsMessages(state)) return [message]
@@ -179,7 +177,8 @@ function withMessage(state: State, intent: IntentOf<'message'>, message: EventDr
     // If a run is requested, the message only steers the agent's current task.
     if (run) return [...ended, message, start(state, newRunId, 'message')]
     const atRest = [...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
-    return [...ended, ...atRest, ...startForUnread(state, 'idle', state.readThrough, newRunId)]
+    const after = { ...state, lastRun: afterMessage(state) }
+    return [...ended, ...atRest, ...startForUnread(after, 'idle', state.readThrough, newRunId)]
   }
   // The model reads the message before any further call: it may decide that the rest of the turn must not run.
   const events = [...interruptCalls(state, begun, BEFORE_MESSAGE, UNANSWERED), message]

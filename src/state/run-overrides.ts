@@ -18,12 +18,40 @@ export function overridesIn({ model, permission_mode: permissionMode, allowed_to
   return { overrides: { model, permissionMode, ...(allow && { allowed: { allow, ask: [], deny: [] } }) } }
 }
 
-/** A later change of the conversation takes precedence, also during the run: somebody may have taken rights back. */
-export function afterChange(lastRun: State['lastRun'], changes: Readonly<Record<string, unknown>>): State['lastRun'] {
+/** From the one that allows least to the one that allows most. */
+const MODES: readonly PermissionMode[] = ['plan', 'deny', 'callback', 'default', 'accept_edits', 'bypass']
+
+export const stricterOf = (one: PermissionMode, other: PermissionMode): PermissionMode =>
+  MODES.find((each) => each === one || each === other) ?? one
+
+/**
+ * A later change of the conversation takes precedence, also during the run: somebody may have taken rights back. A change of
+ * the rules does not end a stricter mode: the run would do what it was not to do.
+ */
+export function afterChange(
+  { lastRun, settings }: Pick<State, 'lastRun' | 'settings'>,
+  changes: Readonly<Record<string, unknown>>,
+): State['lastRun'] {
   if (!lastRun?.overrides) return lastRun
-  const { model, ...granted } = lastRun.overrides
-  const changesModel = 'llm_config' in changes
-  const changesRights = 'permission_mode' in changes || 'permission_rules' in changes
-  if (!changesModel && !changesRights) return lastRun
-  return { ...lastRun, overrides: { ...(!changesModel && { model }), ...(!changesRights && granted) } }
+  const { model, ...rights } = lastRun.overrides
+  const kept = 'permission_rules' in changes ? restrictionsOf(rights, settings) : rights
+  const left = 'permission_mode' in changes ? {} : kept
+  return { ...lastRun, overrides: { ...left, ...(!('llm_config' in changes) && { model }) } }
+}
+
+/** The rights of a run are for those who write during the run: a run that follows by itself reads what came later, too. */
+export function afterMessage({ lastRun, settings, status }: State): State['lastRun'] {
+  if (!lastRun?.overrides || readsMessages({ status })) return lastRun
+  const { model, ...rights } = lastRun.overrides
+  return { ...lastRun, overrides: { model, ...restrictionsOf(rights, settings) } }
+}
+
+/** The run reads the message. It also does while a client executes a call, so that no result of a client is lost. */
+export const readsMessages = ({ status }: Pick<State, 'status'>): boolean =>
+  status === 'running' || status === 'waiting_for_client'
+
+/** What allows less than the settings of the conversation do. */
+function restrictionsOf({ permissionMode: mode }: RunOverrides, settings: State['settings']): RunOverrides {
+  const own = settings.permission_mode ?? 'bypass'
+  return mode && stricterOf(mode, own) === mode ? { permissionMode: mode } : {}
 }

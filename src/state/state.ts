@@ -26,7 +26,7 @@ import { previewOf } from './preview.ts'
 import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
 import type { Overridden } from './run-overrides.ts'
-import { afterChange, modeOf, overridesIn, overridesOf } from './run-overrides.ts'
+import { afterChange, afterMessage, modeOf, overridesIn, overridesOf } from './run-overrides.ts'
 import type { AgentState, State } from './state-shape.ts'
 import { foldSubagent, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
 import { grantedByMessage, grantedByResult } from './used-entries.ts'
@@ -62,6 +62,7 @@ function foldOwn(state: State, event: Event): State {
         postedKeys: withPostedKey(state.postedKeys, event),
         runRequestedAt: event.run ? event.seq : state.runRequestedAt,
         runsInARow: 0,
+        lastRun: afterMessage(state),
         answered: undefined,
         granted: event.slash_command && grantedByMessage(state.settings.project_settings, event),
         preview: state.preview || previewOf(event),
@@ -188,7 +189,7 @@ function afterRequestEnd(state: State, event: EventOf<'RequestAnswered' | 'Reque
 }
 
 function afterConfig(before: State, event: EventOf<'ConfigUpdate'>): State {
-  const state = { ...before, lastRun: afterChange(before.lastRun, event.changes) }
+  const state = { ...before, lastRun: afterChange(before, event.changes) }
   const settings = readSettings(state, event, () => withChanges(state.settings, event.changes))
   const spent = spentBesides(state, event)
   if (!('hooks' in event.changes)) return { ...state, ...spent, settings }

@@ -3,7 +3,7 @@ import type { EventDraft } from '../contract/events/event.ts'
 import { inRun, isAwake, mayFollow, startToRead } from './drafts.ts'
 import type { PermissionMode } from '../contract/permission.ts'
 import type { State } from './state.ts'
-import { overridesOf } from './run-overrides.ts'
+import { overridesOf, stricterOf } from './run-overrides.ts'
 import { findSubagent } from './subagents.ts'
 
 type StartDraft = Extract<EventDraft, { type: 'SubagentStart' }>
@@ -29,9 +29,6 @@ export function decideStartSubagent(state: State, { subagent }: StartSubagentInt
   ]
 }
 
-/** From the one that allows least to the one that allows most. */
-const MODES: readonly PermissionMode[] = ['plan', 'deny', 'callback', 'default', 'accept_edits', 'bypass']
-
 /** A subagent in the background outlives the run, and does not get more rights by that. */
 function modeBeyondRun(
   state: State,
@@ -39,7 +36,7 @@ function modeBeyondRun(
 ): { permission_mode?: PermissionMode } {
   const mode = background ? overridesOf(state)?.permissionMode : undefined
   if (mode === undefined) return {}
-  return { permission_mode: MODES.find((each) => each === mode || each === permission_mode) ?? mode }
+  return { permission_mode: permission_mode ? stricterOf(mode, permission_mode) : mode }
 }
 
 /** A subagent in the background has ended: `events` are those of its end. `newRunId` is for the run that reads its result. */

@@ -154,3 +154,67 @@ test('a subagent in the background, and the run that reads its result, get no mo
   await expect.poll(resultsOf).toMatchObject([{ error_type: 'denied' }, { error_type: 'denied' }])
   expect(only(await eventsOf(conversation), 'SubagentStart')[0]).toMatchObject({ permission_mode: 'deny' })
 })
+
+test.each([
+  [
+    'a change of the rules',
+    (conversation: Conversation) => conversation.rules.replace({ allow: ['Other'], ask: [], deny: [] }),
+  ],
+  ['a change of the model', (conversation: Conversation) => conversation.configure({ llm_config: { model: 'other' } })],
+])('%s does not end a mode that allows less than the conversation', async (_what, change) => {
+  const slow = gate('Slow')
+  await using bench = await setBench({
+    tools: [slow.tool, act],
+    script: [{ calls: [call('Slow'), call('Act')] }, { text: 'Done.' }],
+  })
+  const conversation = await bench.converse({ permission_mode: 'bypass', allowed_tools: ['Slow'] })
+  const runId = await runWith(conversation, { permission_mode: 'deny' })
+  await slow.entered
+  await change(conversation)
+  slow.open()
+  expect(await endOf(conversation, runId)).toMatchObject({ stop_reason: 'completed' })
+  expect(only(await eventsOf(conversation), 'ToolResult').at(-1)).toMatchObject({ error_type: 'denied' })
+})
+
+/** Returns the modes of the runs. Between the first and the second, `between` happens. */
+async function modesOfRuns(options: object, between: (conversation: Conversation) => Promise<unknown>) {
+  const slow = gate('Slow')
+  const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
+  const script: Script = ({ text }) => {
+    if (text.includes('You are a worker'))
+      return text.includes('through') ? { text: 'It ran.' } : { calls: [call('Slow')] }
+    if (text.includes('It ran.')) return { text: 'Done.' }
+    return text.includes('works in the background. A message') ? { text: 'Begun.' } : { calls: [call('Task', start)] }
+  }
+  const deps: BenchOptions['deps'] = {
+    createTools: (names, { subagents }) => [slow.tool, ...(names.includes('Task') ? [createTask(subagents)] : [])],
+  }
+  await using bench = await setBench({ deps, script })
+  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
+  const conversation = await bench.converse({ agents, permission_mode: 'default', allowed_tools: ['Slow', 'Task'] })
+  await endOf(conversation, await runWith(conversation, options))
+  await slow.entered
+  await between(conversation)
+  slow.open()
+  const runs = async () => (await statusesOf(conversation)).filter(({ status }) => status === 'running')
+  await expect.poll(async () => (await runs()).length).toBe(2)
+  return (await runs()).map(({ reason, permission_mode, allowed_tools }) => [reason, permission_mode, allowed_tools])
+}
+
+test('a run that follows by itself has the rights of the run before, unless somebody has written since', async () => {
+  const options = { permission_mode: 'bypass', allowed_tools: ['Act'] }
+  const given = ['bypass', ['Act']]
+  expect(await modesOfRuns(options, async () => {})).toEqual([
+    ['run', ...given],
+    ['subagent', ...given],
+  ])
+  expect(await modesOfRuns(options, post)).toEqual([
+    ['run', ...given],
+    ['subagent', undefined, undefined],
+  ])
+  const denied = [
+    ['run', 'deny', undefined],
+    ['subagent', 'deny', undefined],
+  ]
+  expect(await modesOfRuns({ permission_mode: 'deny' }, post)).toEqual(denied)
+})
