@@ -3,10 +3,14 @@
 /** How long an announcement holds, in milliseconds. A chat repeats it three times as often. */
 const HOLDS_MS = 30_000
 
+/** How many clients of one conversation are remembered: those that announced themselves last. */
+const MAX_CLIENTS = 16
+
 export class Attendance {
   readonly #now: () => number
   /** By conversation, and by the name that the client has given itself: when it is gone. */
   readonly #until = new Map<string, Map<string, number>>()
+  #forgetsAt = 0
 
   /** `now`: a clock that never jumps, in milliseconds. */
   constructor(now = () => performance.now()) {
@@ -16,12 +20,25 @@ export class Attendance {
   announce(id: string, client: string): void {
     this.#forgetGone()
     const clients = this.#until.get(id) ?? new Map<string, number>()
-    this.#until.set(id, clients.set(client, this.#now() + HOLDS_MS))
+    this.#until.set(id, clients)
+    // The last one is at the end.
+    clients.delete(client)
+    clients.set(client, this.#now() + HOLDS_MS)
+    for (const first of clients.keys()) {
+      if (clients.size <= MAX_CLIENTS) break
+      clients.delete(first)
+    }
   }
 
   leave(id: string, client: string): void {
-    this.#until.get(id)?.delete(client)
-    this.#forgetGone()
+    const clients = this.#until.get(id)
+    clients?.delete(client)
+    if (clients?.size === 0) this.#until.delete(id)
+  }
+
+  /** The number of conversations that are remembered. */
+  get size(): number {
+    return this.#until.size
   }
 
   has(id: string): boolean {
@@ -29,8 +46,11 @@ export class Attendance {
     return clients !== undefined && clients.values().some((until) => until > this.#now())
   }
 
+  /** Looks at all of them only as often as one can be gone: each request would take longer otherwise. */
   #forgetGone(): void {
     const now = this.#now()
+    if (now < this.#forgetsAt) return
+    this.#forgetsAt = now + HOLDS_MS
     for (const [id, clients] of this.#until) {
       for (const [client, until] of clients) if (until <= now) clients.delete(client)
       if (clients.size === 0) this.#until.delete(id)

@@ -24,3 +24,20 @@ test('a conversation that two chats show is left when both have left it', () => 
   attendance.leave('a', 'other')
   expect(attendance.has('a')).toBe(false)
 })
+
+test('of one conversation only the last sixteen clients are remembered, so that no key fills the memory', () => {
+  const attendance = new Attendance(() => 0)
+  const clients = Array.from({ length: 1000 }, (_, at) => `client ${at}`)
+  for (const client of clients) attendance.announce('a', client)
+  for (const client of clients.slice(-16)) attendance.leave('a', client)
+  expect([attendance.has('a'), attendance.size]).toEqual([false, 0])
+})
+
+test('conversations that everybody has left without a word are forgotten', () => {
+  let now = 0
+  const attendance = new Attendance(() => now)
+  for (let at = 0; at < 100; at += 1) attendance.announce(`conversation ${at}`, 'chat')
+  now = 60_000
+  attendance.announce('another', 'chat')
+  expect(attendance.size).toBe(1)
+})
