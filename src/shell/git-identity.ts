@@ -9,6 +9,9 @@ const GIT_IDENTITY = ['GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL', 'GIT_COMMITTER_NAME
 
 const TIMEOUT_MS = 2000
 
+/** A repository can name anybody. With a variable of 128 KiB, Linux starts no program (E2BIG). */
+const MAX_CHARS = 1000
+
 /**
  * Returns a function that asks git, as it would decide in this directory: a sandbox has another home, and thus no
  * `~/.gitconfig`. Variables of the person's own environment take precedence, as they do in git. Without git, or without a
@@ -39,7 +42,7 @@ function configured(env: HostEnvironment, directory: string): GitIdentity {
   const entries = GIT_IDENTITY.flatMap((name) => {
     const [, who = '', what = ''] = name.toLowerCase().split('_')
     const value = valueOf(who, what)
-    return value ? [[name, value]] : []
+    return value && value.length <= MAX_CHARS ? [[name, value]] : []
   })
   return Object.fromEntries(entries)
 }

@@ -1,6 +1,6 @@
 /** Commits of agents on the machine of a person have the person's name; those of a server have none. */
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -57,6 +57,13 @@ test('the settings of a repository, and the environment, take precedence as they
   execFileSync('git', ['config', 'user.email', 'ada@work.example.com'], { cwd: repository })
   await commit(repository, { GIT_COMMITTER_NAME: 'Ada at the keyboard' })
   expect(namesIn(repository)).toBe('Ada Lovelace <ada@work.example.com>, Ada at the keyboard <ada@work.example.com>')
+})
+
+test('a name that is too long for a variable does not keep programs from starting', async () => {
+  const repository = await newRepository('long')
+  await appendFile(join(repository, '.git/config'), `[user]\n\tname = ${'x'.repeat(200_000)}\n`)
+  await commit(repository)
+  expect(namesIn(repository)).toMatch(/^x{200000} <ada@example\.com>, x/)
 })
 
 test('a server for others gives nobody the name of its user', async () => {
