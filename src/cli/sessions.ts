@@ -1,7 +1,9 @@
 /** `agent-server sessions`: lists, shows, exports and deletes conversations, with a server or without. */
 import { realpath } from 'node:fs/promises'
 import type { ConversationView } from '../contract/conversation.ts'
+import { AgentServerError } from '../client/agent-server-error.ts'
 import type { AgentServerClient } from '../client/client.ts'
+import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import { describeEvent } from '../contract/events/describe-event.ts'
 import type { SessionsInvocation } from './command-line/read-arguments.ts'
 import { UsageError } from './command-line/usage-error.ts'
@@ -57,10 +59,15 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
     const workdir = await directoryOf(cwd, server)
     const before = Date.now() - olderThanMs
     let count = 0
-    for (const view of await recentConversations(client, {}, signal)) {
-      const isElsewhere = workdir !== undefined && view.workdir !== workdir
-      if (isElsewhere || Date.parse(view.updated_at) >= before || isInUse(view)) continue
-      await client.conversation(view.id).delete({ signal })
+    const isLeft = (view: ConversationView) => Date.parse(view.updated_at) < before && !isInUse(view)
+    for (const found of await recentConversations(client, {}, signal)) {
+      const isElsewhere = workdir !== undefined && found.workdir !== workdir
+      if (isElsewhere || !isLeft(found)) continue
+      const conversation = client.conversation(found.id)
+      // The others may have taken minutes, in which somebody has continued this one.
+      const now = await viewNow(conversation, found, signal)
+      if (!now || !isLeft(now)) continue
+      await conversation.delete({ signal })
       count += 1
     }
     sayError(`Deleted ${count} ${count === 1 ? 'conversation' : 'conversations'}.\n`)
@@ -70,6 +77,22 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
     await client.conversation(found).delete({ signal })
     sayError(`Deleted ${found}.\n`)
   },
+}
+
+/** Undefined if it was deleted. One that cannot be read is as it was listed. */
+async function viewNow(
+  conversation: ConversationHandle,
+  listed: ConversationView,
+  signal: AbortSignal,
+): Promise<ConversationView | undefined> {
+  try {
+    return await conversation.get({ signal })
+  } catch (error) {
+    const code = error instanceof AgentServerError ? error.code : undefined
+    if (code === 'conversation_damaged') return listed
+    if (code === 'conversation_deleted' || code === 'conversation_not_found') return undefined
+    throw error
+  }
 }
 
 const PAGE = 500

@@ -116,6 +116,10 @@ export const ConversationView = z
       .boolean()
       .optional()
       .describe('The run waits because OPENHANDS_MAX_CONCURRENT_RUNS other runs are active.'),
+    unfinished: z
+      .literal(true)
+      .optional()
+      .describe('A request waits, a task is open, or a subagent works in the background, whatever the status is.'),
     preview: z
       .string()
       .optional()

@@ -7,7 +7,9 @@ import type { NameIn } from '../contract/settings.ts'
 import { namesIn } from '../contract/settings.ts'
 import type { Settings } from './settings.ts'
 import type { State } from './state.ts'
+import { restingRequests } from './open-requests.ts'
 import { rulesOf } from './state.ts'
+import { areInBackground } from './subagents.ts'
 
 export function viewOf(state: State): ConversationView {
   const { settings } = state
@@ -26,6 +28,7 @@ export function viewOf(state: State): ConversationView {
     },
     status: state.status,
     ...(state.status === 'running' && state.reason === QUEUED && { queued: true }),
+    ...(isUnfinished(state) && { unfinished: true }),
     last_seq: state.lastSeq,
     usage: state.usage,
     ...(state.costUsd !== undefined && { cost_usd: state.costUsd }),
@@ -33,6 +36,10 @@ export function viewOf(state: State): ConversationView {
     updated_at: state.updatedAt,
   }
 }
+
+/** Also while the agent is at rest, or paused. */
+const isUnfinished = (state: State): boolean =>
+  state.tasks.length > 0 || areInBackground(state) || restingRequests(state).length > 0
 
 /** True if lists show the change, or watch it: a deadline passes also while the conversation is not open. */
 export function changesLists(event: Event): boolean {

@@ -6,6 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startCommand } from '../support/command.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 let home: string
 let model: ScriptedModel
@@ -24,12 +26,13 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-function start(directory: string, ...args: string[]) {
+function start(directory: string, more: Record<string, string>, ...args: string[]) {
   const env = { HOME: home, LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'sk-test' }
-  return startCommand(args, { cwd: join(home, directory), env: { ...env, OPENHANDS_DATA_DIR: join(home, 'data') } })
+  const data = { OPENHANDS_DATA_DIR: join(home, 'data'), ...more }
+  return startCommand(args, { cwd: join(home, directory), env: { ...env, ...data } })
 }
 
-const command = (directory: string, ...args: string[]) => start(directory, ...args).finished
+const command = (directory: string, ...args: string[]) => start(directory, {}, ...args).finished
 
 const idIn = (stderr: string) => /conversation (\S+) in/.exec(stderr)![1]!
 
@@ -58,8 +61,8 @@ test('a session is called by its first message, found by text and directory, ren
 })
 
 /** Moves all events of a conversation a year into the past. */
-async function age(id: string): Promise<void> {
-  const session = join(home, 'data/sessions', id)
+async function age(id: string, data = join(home, 'data')): Promise<void> {
+  const session = join(data, 'sessions', id)
   const log = join(session, 'events.jsonl')
   const year = new Date().getFullYear()
   const text = await readFile(log, 'utf8')
@@ -71,7 +74,7 @@ test('prune deletes what is older, only of the directory if one is named, and ne
   const old = idIn((await command('proj', '-p', 'old one')).stderr)
   const elsewhere = idIn((await command('other', '-p', 'old one elsewhere')).stderr)
   const young = idIn((await command('proj', '-p', 'young one')).stderr)
-  const asking = start('proj', '-p', '--ask', 'clients', 'touch it')
+  const asking = start('proj', {}, '-p', '--ask', 'clients', 'touch it')
   await asking.said('Bash: touch it')
   asking.child.kill('SIGKILL')
   const waiting = idIn((await asking.finished).stderr)
@@ -84,4 +87,20 @@ test('prune deletes what is older, only of the directory if one is named, and ne
   expect((await prune()).stderr).toBe('Deleted 1 conversation.\n')
   expect(await left()).toEqual(expect.arrayContaining([young, waiting]))
   expect(await left()).not.toContain(elsewhere)
+})
+
+test('prune does not delete what waits for an answer while it is paused', async () => {
+  await using server = await startServer({ env: { HOME: home } })
+  const { dataDir: data, call } = server
+  const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: 'sk-test' }
+  const { id } = (await call('POST', '/conversations', { llm_config, permission_mode: 'default' })).body
+  const path = `/conversations/${id}`
+  await call('POST', `${path}/messages`, { message: { role: 'user', content: 'touch it' }, run: true })
+  await until('a request', async () => (await call('GET', `${path}/requests`)).body.items.length > 0)
+  expect((await call('POST', `${path}/pause`)).body).toEqual({ status: 'paused' })
+  await server.stop()
+  await age(id, data)
+  const command = (...args: string[]) => start('proj', { OPENHANDS_DATA_DIR: data }, 'sessions', ...args).finished
+  expect((await command('prune', '--older-than', '300d')).stderr).toBe('Deleted 0 conversations.\n')
+  expect((await command('list')).stdout).toMatch(new RegExp(`^${id} +365d +paused `))
 })

@@ -38,8 +38,9 @@ export function useByOthers({ attended, status }: ConversationView): string | un
   return status === 'running' ? 'has an active run' : undefined
 }
 
-/** True if somebody works with it, or it waits for somebody. */
-export const isInUse = (view: ConversationView): boolean => useByOthers(view) !== undefined || WAITING.has(view.status)
+/** True if something works in it, somebody has it open, or it waits for somebody. */
+export const isInUse = (view: ConversationView): boolean =>
+  view.unfinished === true || useByOthers(view) !== undefined || WAITING.has(view.status)
 
 /**
  * For commands without the chat. Throws if they would disturb a person in a chat, steer the run of another program, or, with a
