@@ -1,5 +1,5 @@
 /** Who resumes a conversation from the command line: it is the one of the directory, nobody is disturbed, and no mode is inherited. */
-import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -18,9 +18,13 @@ let asked = 0
 beforeAll(async () => {
   home = await realpath(await mkdtemp(join(tmpdir(), 'resuming-')))
   const write = { name: 'Bash', arguments: { command: 'echo hi > out.txt' } }
+  const options = [{ label: 'Yes' }, { label: 'No' }].map((each) => ({ ...each, description: '' }))
+  const asked = [{ question: 'Shall I go on?', header: 'Go on', options, multiSelect: false }]
+  const question = { name: 'AskUserQuestion', arguments: { questions: asked } }
   model = await startScriptedModel({
     replies: [
       { when: 'write', turns: [{ calls: [write] }, { text: 'I wrote.' }] },
+      { when: 'ask me', turns: [{ calls: [question] }, { calls: [write] }, { text: 'I wrote.' }] },
       { when: 'hang', turns: [{ raw: [BEGINNING], hang: true }] },
       { turns: [{ text: 'Hello.' }] },
     ],
@@ -134,4 +138,18 @@ test('a message does not steer the run of another program, nor deny what waits f
     stderr: expect.stringContaining('waits for an answer, which a message would deny'),
   })
   expect((await print(env, proj, '-c', '--permission-mode', 'default')).code).toBe(3)
+})
+
+test.each([
+  ['bypass', 'plan', false],
+  ['default', 'bypass', true],
+])('a run that waits in the mode %s continues in the mode %s that a command gives', async (first, given, writes) => {
+  const { env, at } = newPerson()
+  const proj = await at('proj')
+  const asking = startCommand(['-p', '--permission-mode', first, '--ask', 'clients', 'ask me'], { env, cwd: proj })
+  await asking.said('Shall I go on?')
+  asking.child.kill('SIGKILL')
+  await asking.finished
+  expect((await print(env, proj, '-c', '--permission-mode', given)).stdout).toBe('I wrote.\n')
+  expect((await readdir(proj)).includes('out.txt')).toBe(writes)
 })

@@ -81,13 +81,20 @@ async function beginWithoutMessage(turn: TurnRequest): Promise<Begun> {
   const { conversation, waits, onEvent, isStopped } = turn
   const stopped = turn.stopped ?? (await readStopped(conversation, await conversation.get()))
   await requireWork(conversation, stopped)
-  const runId = await continueStopped(conversation, stopped, optionsOf(turn, 0))
+  const status = await withoutRun(turn, stopped)
+  const runId = await continueStopped(conversation, { ...stopped, status }, optionsOf(turn, 0))
   if (isStopped()) await conversation.pause({ interrupt: true })
   for (const event of stopped.waiting) {
     onEvent(event)
     await waits.take(event)
   }
   return { after: stopped.after, runId }
+}
+
+/** A run that waits has what it began with. Another one takes its place for what this command gives; what waits still waits. */
+async function withoutRun({ conversation, overrides }: TurnRequest, { status }: Stopped): Promise<Status> {
+  if (!WAITS.has(status) || Object.keys(overrides).length === 0) return status
+  return (await conversation.pause()).status
 }
 
 /** Throws a `UsageError` if only a message can continue it. */
@@ -170,10 +177,11 @@ function endAfter(end: Pick<TurnEnd, 'result' | 'error'>, event: Event): typeof 
   return event.type === 'ErrorEvent' ? { ...end, error: event } : end
 }
 
-/** What it waits for is answered here. */
-const GOES_ON: ReadonlySet<string> = new Set<Status>([
-  'running',
+const WAITS: ReadonlySet<string> = new Set<Status>([
   'waiting_for_confirmation',
   'waiting_for_input',
   'waiting_for_client',
 ])
+
+/** What it waits for is answered here. */
+const GOES_ON: ReadonlySet<string> = new Set([...WAITS, 'running'])
