@@ -59,9 +59,14 @@ export async function syncDirectory(path: fs.PathLike): Promise<void> {
   }
 }
 
-/** A new file, each write to which is durable; its name is when its directory was synced. Close it after the last write. */
+/**
+ * A new file, each write to which is durable; its name is when its directory was synced. Close it after the last write has
+ * begun.
+ */
 export class SyncedFile {
   readonly #descriptor: number
+  #writing: Promise<void> = Promise.resolve()
+  #isClosed = false
 
   private constructor(descriptor: number) {
     this.#descriptor = descriptor
@@ -74,13 +79,21 @@ export class SyncedFile {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    for (let done = 0; done < bytes.length;)
-      done += (await writeSome(this.#descriptor, bytes, done, bytes.length - done)).bytesWritten
+    if (this.#isClosed) throw new Error('the file is closed')
+    this.#writing = this.#write(bytes)
+    await this.#writing
   }
 
-  /** Nothing is left to be written. */
-  close(): void {
+  /** Waits for a write: it would go to another file, which gets the number of the descriptor. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#writing.catch(() => {}) // reported to its caller
     fs.closeSync(this.#descriptor)
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    for (let done = 0; done < bytes.length;)
+      done += (await writeSome(this.#descriptor, bytes, done, bytes.length - done)).bytesWritten
   }
 }
 

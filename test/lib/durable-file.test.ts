@@ -1,8 +1,10 @@
+import { pbkdf2 } from 'node:crypto'
+import { closeSync, openSync } from 'node:fs'
 import { mkdir, mkdtempDisposable, readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { replaceFile, syncDirectory } from '../../src/lib/durable-file.ts'
+import { SyncedFile, replaceFile, syncDirectory } from '../../src/lib/durable-file.ts'
 
 async function makeDirectory(): Promise<string> {
   const directory = await mkdtempDisposable(join(tmpdir(), 'durable-file-'))
@@ -56,4 +58,29 @@ test('the remains of a crash are replaced', async () => {
 
 test('syncing a missing directory is an error', async () => {
   await expect(syncDirectory(join(await makeDirectory(), 'none'))).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+/** Has each thread of the pool work, so that what is handed to it begins later. */
+async function keepThreadsBusy(): Promise<void> {
+  const works = Array.from({ length: 64 }, async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    pbkdf2('password', 'salt', 20_000, 64, 'sha512', () => resolve())
+    await promise
+  })
+  await Promise.all(works)
+}
+
+test('a file that is closed during a write never writes into another one', async () => {
+  const directory = await makeDirectory()
+  const [first, second] = [join(directory, 'first'), join(directory, 'second')]
+  const file = await SyncedFile.create(first)
+  const busy = keepThreadsBusy()
+  const writing = file.write(Buffer.from('first'))
+  const closing = file.close()
+  // It gets the number of a descriptor that was closed.
+  const other = openSync(second, 'w')
+  await Promise.allSettled([writing, closing, busy])
+  closeSync(other)
+  expect([await readFile(first, 'utf8'), await readFile(second, 'utf8')]).toEqual(['first', ''])
+  await expect(file.write(Buffer.from('more'))).rejects.toThrow('closed')
 })

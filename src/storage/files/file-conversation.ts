@@ -84,7 +84,7 @@ export class FileConversation implements ConversationStorage {
     const made = logs.create(this.id, { named, write })
     // A file that is created after a failure would prevent the removal of the directory.
     const [file] = await Promise.allSettled([named, made])
-    if (file.status === 'fulfilled') file.value.close()
+    if (file.status === 'fulfilled') await file.value.close()
     return await made
   }
 
