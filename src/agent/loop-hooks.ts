@@ -28,6 +28,8 @@ export interface LoopHooks {
     request: () => Pick<LlmRequest, 'system' | 'messages'>,
     signal: AbortSignal,
   ): Promise<readonly ModelMessage[] | undefined>
+  /** True if a hook has a say in what is stored of an answer. */
+  judgesAnswers(): boolean
   /** Returns the answer to store. Throws an `LlmError` if a hook blocks it. */
   afterModel(answer: LlmAnswer, signal: AbortSignal): Promise<LlmAnswer>
   /** Called when the agent has finished by itself. Returns true if the run continues. */

@@ -128,6 +128,17 @@ test.each([
   expect(await say(conversation)).toMatchObject({ final_text: 'Good.' })
 })
 
+test('a part of an answer that a hook could not judge is not stored', async () => {
+  await using bench = await setBench({ script: firstCut(SO_FAR) })
+  const judge = { type: 'command', command: 'cat > /dev/null' }
+  const conversation = await bench.converse({ hooks: { PostModelCall: [{ hooks: [judge] }] } })
+  await listen(conversation)
+  await conversation.pause({ interrupt: true })
+  expect(await answersOf(conversation)).toEqual([])
+  await say(conversation)
+  expect(await answersOf(conversation)).toMatchObject([{ text: 'Good.' }])
+})
+
 test('a key that was split over the pieces, or cut off, is in no event', async () => {
   const [head, tail] = [MODEL_KEY.slice(0, -4), MODEL_KEY.slice(-4)]
   for (const last of [[tail], []]) {

@@ -53,9 +53,10 @@ async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, outpu
   const rewritten = await hooks.beforeModel(llm.model, upcoming, signal)
   const readThrough = rewritten ? readBefore : context.onRequest()
   const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
+  const isJudged = () => hooks.judgesAnswers()
   const messages = rewritten ?? history.messagesToSend()
   const asked = { system: history.system, messages, tools, ...restOf(context) }
-  return await takeTurn(llm.stream(asked, signal), { runId, readThrough, ...output, onAnswer }, signal)
+  return await takeTurn(llm.stream(asked, signal), { runId, readThrough, ...output, onAnswer, isJudged }, signal)
 }
 
 function warnOfMissingTools(model: string, run_id: string): EventDraft {

@@ -15,6 +15,8 @@ export type TurnDeps = {
   readonly publish: (draft: TransientDraft) => void
   /** Returns the answer to store instead. Throws an `LlmError` if nothing of it must be used. */
   readonly onAnswer?: (answer: LlmAnswer) => Promise<LlmAnswer>
+  /** True if nothing is stored without `onAnswer`: no part of an answer that did not end. */
+  readonly isJudged?: () => boolean
 }
 
 export type Turn = {
@@ -55,7 +57,7 @@ export async function takeTurn(stream: AnswerStream, deps: TurnDeps, signal: Abo
   } catch (error) {
     // It waits for its next attempt, if it was the event of a retry that could not be stored.
     await leaveAnswer(stream)
-    const partial = partialOf(error)
+    const partial = deps.isJudged?.() ? undefined : partialOf(error)
     if (partial) await storePartial(partial, messageId, deps)
     else abandon()
     throw error instanceof CutAnswer ? signal.reason : error

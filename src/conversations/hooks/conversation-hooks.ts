@@ -172,6 +172,7 @@ export class ConversationHooks {
       takeEnd: () => this.tools.takeEnd(),
       approve: (asks, signal) => this.tools.approve(asks, signal),
       beforeModel: (model, request, signal) => this.#model.beforeModel(model, request, signal),
+      judgesAnswers: () => this.#caller.has('PostModelCall'),
       afterModel: (answer, signal) => this.#model.afterModel(answer, signal),
       beforeStop: (signal) => this.#beforeStop(signal),
     }
