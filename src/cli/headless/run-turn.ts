@@ -91,7 +91,7 @@ async function beginWithoutMessage(turn: TurnRequest): Promise<Begun> {
   return { after: stopped.after, runId }
 }
 
-/** A run that waits has what it began with. Another one takes its place for what this command gives; what waits still waits. */
+/** A run that waits has what it began with. Another run begins with what this command gives; what waits still waits. */
 async function withoutRun({ conversation, overrides }: TurnRequest, { status }: Stopped): Promise<Status> {
   if (!WAITS.has(status) || Object.keys(overrides).length === 0) return status
   return (await conversation.pause()).status
