@@ -1,5 +1,6 @@
 /** `agent-server sessions`: lists, shows, exports and deletes conversations, with a server or without. */
 import { realpath } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { ConversationView } from '../contract/conversation.ts'
 import { AgentServerError } from '../client/agent-server-error.ts'
 import type { AgentServerClient } from '../client/client.ts'
@@ -19,20 +20,20 @@ import { say, sayError, sayJson } from './terminal.ts'
 export async function sessions(invocation: SessionsInvocation): Promise<void> {
   const { server } = invocation
   const { signal } = new AbortController()
+  const cwd = await directoryOf(invocation)
   const dataDir = await leaveProject({ createsIt: server === undefined, signal })
   const apiKey = await givenServerKey(invocation.apiKey)
   if (server !== undefined && apiKey === undefined)
     throw new UsageError(`no key is set for ${server}: set OPENHANDS_MASTER_KEY, or give --api-key.`)
   await using host = await openHost({ server, apiKey, dataDir, signal })
   if (server !== undefined) await infoOf(host, signal)
-  await ACTIONS[invocation.action](host.client, invocation, signal)
+  await ACTIONS[invocation.action](host.client, { ...invocation, cwd }, signal)
 }
 
 type Action = (client: AgentServerClient, invocation: SessionsInvocation, signal: AbortSignal) => Promise<void>
 
 const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
-  async list(client, { limit, json, search, cwd, server }, signal) {
-    const workdir = await directoryOf(cwd, server)
+  async list(client, { limit, json, search, cwd: workdir }, signal) {
     const views = await latestConversations(client, { count: limit, workdir, search }, signal)
     const show = json ? sayJson : (view: ConversationView) => print(rowOf(view))
     for (const view of views) show(view)
@@ -55,8 +56,7 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
     await client.conversation(found).updateConfig({ title }, { signal })
     sayError(`Renamed ${found}.\n`)
   },
-  async prune(client, { olderThanMs = Infinity, cwd, server }, signal) {
-    const workdir = await directoryOf(cwd, server)
+  async prune(client, { olderThanMs = Infinity, cwd: workdir }, signal) {
     const before = Date.now() - olderThanMs
     let count = 0
     const isLeft = (view: ConversationView) => Date.parse(view.updated_at) < before && !isInUse(view)
@@ -102,9 +102,12 @@ const SECONDS = '2026-01-31T12:00:00'.length
 
 const print = (line: string): void => say(`${line}\n`)
 
-/** A directory of this machine under its real name, as conversations have it. */
-const directoryOf = async (cwd: string | undefined, server: string | undefined): Promise<string | undefined> =>
-  cwd === undefined || server !== undefined ? cwd : await realpath(cwd).catch(() => cwd)
+/** A directory of this machine under its real name, as conversations have it. Call it before the process leaves its own. */
+async function directoryOf({ cwd, server }: SessionsInvocation): Promise<string | undefined> {
+  if (cwd === undefined || server !== undefined) return cwd
+  const path = resolve(cwd)
+  return await realpath(path).catch(() => path)
+}
 
 function rowOf(view: ConversationView): string {
   const age = ageOf(view).padStart(AGE_WIDTH)

@@ -48,7 +48,8 @@ test('a session is called by its first message, found by text and directory, ren
     expect.stringMatching(new RegExp(String.raw`^${first} +now +idle +proj +Fix the flaky test of the parser$`)),
   ])
   expect(await rowsOf('--search', 'FLAKY')).toEqual([rows[1]])
-  expect(await rowsOf('--cwd', join(home, 'other'))).toEqual([rows[0]])
+  for (const path of [join(home, 'other'), '../other']) expect(await rowsOf('--cwd', path)).toEqual([rows[0]])
+  expect(await rowsOf('--cwd', '.')).toEqual([rows[1]])
 
   expect((await command('proj', 'sessions', 'rename', first.slice(-12), 'The', 'parser')).stderr).toBe(
     `Renamed ${first}.\n`,
@@ -81,7 +82,7 @@ test('prune deletes what is older, only of the directory if one is named, and ne
   for (const id of [old, elsewhere, waiting]) await age(id)
   const left = async () => (await rowsOf()).map((row) => row.slice(0, old.length))
   const prune = (...args: string[]) => command('proj', 'sessions', 'prune', '--older-than', '300d', ...args)
-  expect((await prune('--cwd', join(home, 'proj'))).stderr).toBe('Deleted 1 conversation.\n')
+  expect((await prune('--cwd', '.')).stderr).toBe('Deleted 1 conversation.\n')
   expect(await left()).toEqual(expect.arrayContaining([young, elsewhere, waiting]))
   expect(await left()).not.toContain(old)
   expect((await prune()).stderr).toBe('Deleted 1 conversation.\n')
