@@ -81,7 +81,17 @@ describe('one sentence reports', () => {
     ['a prune of everything', ['sessions', 'prune'], 'sessions prune needs --older-than, such as --older-than 30d.'],
     ['an age without a unit', ['sessions', 'prune', '--older-than', '30'], '--older-than 30 is not an age'],
     ['a rename without a title', ['sessions', 'rename', 'abcd'], 'sessions rename needs an ID and a title.'],
-    ['an age for another action', ['sessions', 'list', '--older-than', '3d'], 'use sessions prune'],
+    [
+      'an age for another action',
+      ['sessions', 'list', '--older-than', '3d'],
+      'sessions list has no option --older-than.',
+    ],
+    [
+      'a prune of what is found, which would delete the others, too',
+      ['sessions', 'prune', '--older-than', '3d', '--search', 'x'],
+      'sessions prune has no option --search.',
+    ],
+    ['a directory for an ID', ['sessions', 'delete', 'abcd', '--cwd', '.'], 'sessions delete has no option --cwd.'],
     ['deltas without lines', ['-p', '--include-partial-messages', 'hi'], 'needs --output-format stream-json.'],
     ['answers in the chat', ['chat', '--ask', 'clients'], '--ask needs --no-tui.'],
     ['a wrong choice', ['-p', '--tool-choice', 'maybe', 'hi'], /--tool-choice maybe does not exist; use auto or/],

@@ -160,7 +160,9 @@ function sessionsOf([word, ...rest]: readonly string[], values: Values): Session
   if (id === undefined && !WITHOUT_ID.has(action))
     throw new UsageError(`sessions ${action} needs the ID of a conversation.`)
   if (action === 'rename' && title === undefined) throw new UsageError('sessions rename needs an ID and a title.')
-  const olderThanMs = ageIn(action, values['older-than'])
+  const wrong = FILTERS.find((name) => values[name] !== undefined && !FILTERS_OF[action]?.includes(name))
+  if (wrong !== undefined) throw new UsageError(`sessions ${action} has no option --${wrong}.`)
+  const olderThanMs = action === 'prune' ? ageIn(values['older-than']) : undefined
   const server = values.server === undefined ? undefined : urlOf(values.server)
   const limit = values.limit === undefined ? DEFAULT_LIMIT : Number(values.limit)
   const { search, cwd, json = false, 'api-key': apiKey } = values
@@ -184,9 +186,15 @@ function millisecondsOf(text: string): number | undefined {
 
 const WITHOUT_ID: ReadonlySet<SessionAction> = new Set(['list', 'prune'])
 
-function ageIn(action: SessionAction, text: string | undefined): number | undefined {
-  if (text === undefined && action !== 'prune') return undefined
-  if (action !== 'prune') throw new UsageError(`sessions ${action} has no option --older-than; use sessions prune.`)
+const FILTERS = ['limit', 'search', 'cwd', 'older-than'] as const
+
+/** An option that is ignored would have prune delete what it was to leave out. */
+const FILTERS_OF: Readonly<Partial<Record<SessionAction, readonly string[]>>> = {
+  list: ['limit', 'search', 'cwd'],
+  prune: ['cwd', 'older-than'],
+}
+
+function ageIn(text: string | undefined): number {
   if (text === undefined) throw new UsageError('sessions prune needs --older-than, such as --older-than 30d.')
   const ms = millisecondsOf(text)
   if (ms === undefined) throw new UsageError(`--older-than ${text} is not an age; write 30d, 12h, 45m or 4w.`)
