@@ -2,8 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import { findFaults } from '../../src/agent/find-faults.ts'
-import { createHistory } from '../../src/agent/history/history.ts'
-import type { History } from '../../src/agent/history/history.ts'
+import { History } from '../../src/agent/history/history.ts'
 import { decide } from '../../src/state/intents.ts'
 import type { State } from '../../src/state/state.ts'
 import { EMPTY_STATE, fold } from '../../src/state/state.ts'
@@ -14,7 +13,7 @@ import { effort } from '../support/patience.ts'
 const render = (_: string, output: unknown) => (typeof output === 'string' ? output : JSON.stringify(output))
 
 function historyOf(events: readonly Event[]): History {
-  const history = createHistory(render)
+  const history = new History(render)
   for (const event of events) history.add(event)
   return history
 }
@@ -211,7 +210,7 @@ test('messages are append-only: the messages of a log’s beginning begin the me
   fc.assert(
     fc.property(logs, (batches) => {
       const events = batches.flat().map((draft, at) => stored(draft, at + 1))
-      const history = createHistory(render)
+      const history = new History(render)
       let before: ModelMessage[] = []
       for (const event of events) {
         history.add(event)

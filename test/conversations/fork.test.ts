@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import type { ForkConversation as ForkRequest } from '../../src/contract/conversation.ts'
 import { ForkConversation } from '../../src/contract/conversation.ts'
 import { findFaults } from '../../src/agent/find-faults.ts'
-import { createHistory } from '../../src/agent/history/history.ts'
+import { History } from '../../src/agent/history/history.ts'
 import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import { Event as EventSchema } from '../../src/contract/events/event.ts'
 import { findBorder } from '../../src/conversations/forked-log.ts'
@@ -205,7 +205,7 @@ function expectSound(events: readonly Event[], what: string): void {
     else expect(open.delete(event.task_id), what).toBe(true)
   }
   expect([...open], what).toEqual([])
-  const history = createHistory((_, output) => JSON.stringify(output))
+  const history = new History((_, output) => JSON.stringify(output))
   events.forEach((event) => history.add(event))
   expect(findFaults({ messages: history.messages }), what).toEqual([])
 }

@@ -4,7 +4,7 @@
  */
 import { afterAll, expect, test } from 'vitest'
 import { findFaults } from '../../src/agent/find-faults.ts'
-import { createHistory } from '../../src/agent/history/history.ts'
+import { History } from '../../src/agent/history/history.ts'
 import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import type { Intent } from '../../src/state/intents.ts'
 import { decide } from '../../src/state/intents.ts'
@@ -144,7 +144,7 @@ function resumed(events: readonly Event[], intent: Intent): readonly ModelMessag
   if (!log.apply(intent)) return undefined
   // Calls that were allowed and have not begun run first.
   for (const call of log.state.openCalls) log.append([answer(call, 'failed', 'It ran.')])
-  const history = createHistory((_name, output) => (typeof output === 'string' ? output : JSON.stringify(output)))
+  const history = new History((_name, output) => (typeof output === 'string' ? output : JSON.stringify(output)))
   for (const event of log.events) history.add(event)
   return history.messagesToSend()
 }

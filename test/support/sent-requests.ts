@@ -1,7 +1,6 @@
 /** Compares what a model was asked with what the log says that it was asked. */
 import { expect } from 'vitest'
-import type { History } from '../../src/agent/history/history.ts'
-import { createHistory } from '../../src/agent/history/history.ts'
+import { History } from '../../src/agent/history/history.ts'
 import type { RenderOutput } from '../../src/agent/tool-messages.ts'
 import type { Event, EventOf } from '../../src/contract/events/event.ts'
 import type { LlmConfig } from '../../src/contract/llm-config.ts'
@@ -40,7 +39,7 @@ export function expectSentAsStored(
   for (const [at, event] of events.entries()) {
     if (event.type !== 'AssistantMessage') continue
     const { text } = asked[event.usage.input_tokens - 1]!
-    const history = createHistory(render, { agentId: agentOf(events, event) })
+    const history = new History(render, { agentId: agentOf(events, event) })
     for (const before of events.slice(0, at)) if (before.seq <= event.read_through!) history.add(before)
     expect(messagesIn(text), `the request of ${event.message_id}`).toEqual(messagesIn(bodyOf(history, config)))
   }

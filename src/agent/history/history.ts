@@ -25,30 +25,6 @@ import type { ResultPlace } from './shorten.ts'
 import type { OpenTurn } from './open-turn.ts'
 import { openTurn, waitsOnlyFor } from './open-turn.ts'
 
-export interface History {
-  readonly system: string
-  /** Grows only, and existing messages never change. After a `Condensation` it is another list. */
-  readonly messages: readonly ModelMessage[]
-  /** The same messages with their places in the log. */
-  readonly entries: readonly ListedMessage[]
-  readonly size: ContextSize
-  /** The ids of all calls so far, also of those that are forgotten, and those of other agents. */
-  readonly callIds: ReadonlySet<string>
-  /** What compactions have forgotten, by seq. */
-  readonly forgottenThrough: number
-  /** Returns the messages for a request now: the last one is from the user or a tool result, as endpoints require. */
-  messagesToSend(): readonly ModelMessage[]
-  /** Returns what `messagesToSend` would return, and keeps nothing: something may still be stored before the request. */
-  upcoming(): readonly ModelMessage[]
-  /** Adds an event. Call it with each event once, in the order of the log. */
-  add(event: Event): void
-  /**
-   * Adds a result whose event is being stored, if it is the last that the open turn waits for; otherwise returns false.
-   * The list is then as it will be with the event. If that cannot be stored, the history must not be used any more.
-   */
-  expect(result: ResultDraft): boolean
-}
-
 export type HistoryOptions = {
   /** Absent for the main agent. */
   readonly agentId?: string | undefined
@@ -56,12 +32,9 @@ export type HistoryOptions = {
   readonly forgotten?: Forgotten | undefined
 }
 
-export const createHistory = (render: RenderOutput, options: HistoryOptions = {}): History =>
-  new EventHistory(render, options)
-
-class EventHistory implements History {
+export class History {
   readonly size = new ContextSize()
-  readonly callIds = new Set<string>()
+  readonly #callIds = new Set<string>()
   readonly #list = new MessageList()
   readonly #render: RenderOutput
   readonly #agentId: string | undefined
@@ -81,7 +54,7 @@ class EventHistory implements History {
   /** The place of a result in the log, which is known when its event is stored. */
   #expected: { readonly toolUseId: string; readonly origin: { eventId: string } } | undefined
 
-  constructor(render: RenderOutput, { agentId, forgotten }: HistoryOptions) {
+  constructor(render: RenderOutput, { agentId, forgotten }: HistoryOptions = {}) {
     this.#render = render
     this.#agentId = agentId
     this.#incompleteThrough = forgotten?.seq ?? 0
@@ -91,34 +64,50 @@ class EventHistory implements History {
     return this.#system
   }
 
+  /** Grows only, and existing messages never change. After a `Condensation` it is another list. */
   get messages(): readonly ModelMessage[] {
     return this.#list.messages
   }
 
+  /** The same messages with their places in the log. */
   get entries(): readonly ListedMessage[] {
     return this.#list.entries
   }
 
+  /** The ids of all calls so far, also of those that are forgotten, and those of other agents. */
+  get callIds(): ReadonlySet<string> {
+    return this.#callIds
+  }
+
+  /** What compactions have forgotten, by seq. */
   get forgottenThrough(): number {
     return this.#list.forgottenThrough
   }
 
+  /** True while the event of an expected result is not stored. */
+  get isExpecting(): boolean {
+    return this.#expected !== undefined
+  }
+
+  /** Returns what `messagesToSend` would return, and keeps nothing: something may still be stored before the request. */
   upcoming(): readonly ModelMessage[] {
     const { messages } = this.#list
     return isDue(messages.at(-1)) ? [...messages, continueAfter(this.#list.entries.at(-1))] : messages
   }
 
+  /** Returns the messages for a request now: the last one is from the user or a tool result, as endpoints require. */
   messagesToSend(): readonly ModelMessage[] {
     if (!isContinue(this.#list.messages.at(-1))) this.#takeBack()
     this.#isAsked = this.#takeTurns() || this.#isAsked
     return this.#list.messages
   }
 
+  /** Adds an event. Call it with each event once, in the order of the log. */
   add(event: Event): void {
     if (!isSent(event)) return
     if (event.type === 'SubagentStart' && event.agent_id === this.#agentId) this.#tasks.add(event.parent_tool_use_id)
     if (event.type === 'Result') return this.#endOfSubagent(event)
-    if (event.type === 'ToolUse') this.callIds.add(event.tool_use_id)
+    if (event.type === 'ToolUse') this.#callIds.add(event.tool_use_id)
     if (!this.#isOwn(event)) return
     if (event.type === 'Condensation') return this.#condense(event)
     this.#seq = event.seq
@@ -158,6 +147,10 @@ class EventHistory implements History {
     }
   }
 
+  /**
+   * Adds a result whose event is being stored, if it is the last that the open turn waits for; otherwise returns false.
+   * The list is then as it will be with the event. If that cannot be stored, the history must not be used any more.
+   */
   expect(result: ResultDraft): boolean {
     if (!this.#turn || !waitsOnlyFor(this.#turn, result.tool_use_id)) return false
     const origin = { eventId: '', path: result.full_output_path }

@@ -1,4 +1,4 @@
-/** The history of an agent while it works: read from the log once, then kept current with each stored event. */
+/** The history of an agent: read from the log for its first run, then kept current with each stored event. */
 import type { History } from '../../agent/history/history.ts'
 import type { RenderOutput } from '../../agent/tool-messages.ts'
 import type { Event } from '../../contract/events/event.ts'
@@ -7,12 +7,15 @@ import type { OfAgent } from './read-history.ts'
 import { readHistory } from './read-history.ts'
 
 export class LiveHistory {
-  /** Kept only while the agent works: an idle conversation holds no messages in memory. */
-  #history: Pick<History, 'add'> | undefined
+  /** Weak: only the work of the agent keeps it, so that an idle conversation holds no messages that memory is needed for. */
+  #history: WeakRef<History> | undefined
+  /** The events that are stored while it is being read. */
+  #meanwhile: Event[] | undefined
 
   /** Receives each durable event of the conversation. */
   take(event: Event): void {
-    this.#history?.add(event)
+    this.#meanwhile?.push(event)
+    this.#history?.deref()?.add(event)
   }
 
   /** Throws the signal's reason when it is aborted. */
@@ -22,18 +25,20 @@ export class LiveHistory {
     signal: AbortSignal,
     agent: OfAgent,
   ): Promise<History> {
-    // Events appended during the read follow it.
-    const meanwhile: Event[] = []
-    this.#history = { add: (event) => meanwhile.push(event) }
-    const { head } = log
-    const history = await readHistory(log, render, head, signal, agent)
-    // The head may have been one step ahead of the subscribers.
-    for (const event of meanwhile) if (event.seq > head) history.add(event)
-    this.#history = history
-    return history
-  }
-
-  forget(): void {
+    const known = this.#history?.deref()
+    // A result that could not be stored is in the history, and not in the log.
+    if (known && !known.isExpecting) return known
     this.#history = undefined
+    const meanwhile = (this.#meanwhile = [] as Event[])
+    try {
+      const { head } = log
+      const history = await readHistory(log, render, head, signal, agent)
+      // The head may have been one step ahead of the subscribers.
+      for (const event of meanwhile) if (event.seq > head) history.add(event)
+      this.#history = new WeakRef(history)
+      return history
+    } finally {
+      this.#meanwhile = undefined
+    }
   }
 }

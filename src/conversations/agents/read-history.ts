@@ -1,9 +1,8 @@
 /** Reads the messages that the model has read from the log of a conversation. */
-import type { History } from '../../agent/history/history.ts'
 import type { RenderOutput } from '../../agent/tool-messages.ts'
 import type { Forgotten } from '../../state/state-shape.ts'
 import { HISTORY_TYPES, TYPES_OF_FORGOTTEN } from '../../agent/history/history-types.ts'
-import { createHistory } from '../../agent/history/history.ts'
+import { History } from '../../agent/history/history.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { isMarkedAsSubagents } from '../../events/event-header.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
@@ -29,7 +28,7 @@ export async function readHistory(
   signal: AbortSignal,
   { agentId, firstSeq = 1, forgotten }: OfAgent,
 ): Promise<History> {
-  const history = createHistory(render, { agentId, forgotten })
+  const history = new History(render, { agentId, forgotten })
   const read = async (types: ReadonlySet<string>, afterSeq: number, beforeSeq: number) => {
     const wanted = { types, afterSeq, beforeSeq, ...HISTORY_PAGE }
     for await (const { events } of readPages(log, wanted, signal))

@@ -6,7 +6,6 @@ import type { LoopWait } from '../../agent/loop.ts'
 import { runAgent } from '../../agent/loop.ts'
 import type { OutputContext } from '../../agent/output/final-output.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
-import type { Event } from '../../contract/events/event.ts'
 import { Interrupt } from '../../llm/llm.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
@@ -22,7 +21,7 @@ import type { Queue, SlotRequest } from '../../lib/queue.ts'
 import { dequeued, queued } from '../../state/drafts.ts'
 import type { AgentParts } from '../agents/agent-context.ts'
 import { createAgentContext } from '../agents/agent-context.ts'
-import { LiveHistory } from '../agents/live-history.ts'
+import type { LiveHistory } from '../agents/live-history.ts'
 import { inRun } from '../agents/with-model.ts'
 import { overridesOf } from '../../state/run-overrides.ts'
 import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
@@ -32,6 +31,7 @@ export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 
 export type ActiveRunDeps = Pick<AgentParts, 'gate' | 'createLlm' | 'withoutTools'> & {
   readonly id: string
+  readonly history: LiveHistory
   readonly log: EventLog
   readonly slots: Queue
   readonly toolCalls: ToolCalls
@@ -54,7 +54,6 @@ export class ActiveRun {
    * waited.
    */
   #startedAt = 0
-  readonly #history = new LiveHistory()
   #context: Promise<AgentContext> | undefined
   #deadline: NodeJS.Timeout | undefined
   #looping: Promise<unknown> = Promise.resolve()
@@ -88,12 +87,6 @@ export class ActiveRun {
     await this.#looping
   }
 
-  /** Receives each durable event of the conversation. */
-  take(event: Event): void {
-    this.#history.take(event)
-    if (event.type === 'ConfigUpdate') this.#watchDeadline()
-  }
-
   async #drive(): Promise<void> {
     const { signal } = this.#abort
     const slot = this.#deps.slots.take({ signal })
@@ -103,7 +96,7 @@ export class ActiveRun {
       let failed = await waiting
       this.#deps.subagents.enter(signal)
       this.#startedAt = performance.now() - (this.#deps.state.current.run?.activeMs ?? 0)
-      this.#watchDeadline()
+      this.watchDeadline()
       for (;;) {
         const looping = failed ? Promise.resolve(failed) : this.#loopOnce()
         failed = undefined
@@ -116,9 +109,8 @@ export class ActiveRun {
       }
     } finally {
       clearTimeout(this.#deadline)
-      // It may still be referenced, and receives nothing any more.
+      // It may still be referenced.
       this.#startedAt = 0
-      this.#history.forget()
       this.#context = undefined
       slot.leave()
     }
@@ -163,12 +155,10 @@ export class ActiveRun {
   }
 
   async #createContext(): Promise<AgentContext> {
-    const { id, log, toolCalls, state } = this.#deps
+    const { id, history: live, log, toolCalls, state } = this.#deps
     if (toolCalls.prepare) await toolCalls.prepare(this.#abort.signal)
     const render = (name: string, output: unknown) => toolCalls.render(name, output)
-    const history = await this.#history.load(log, render, this.#abort.signal, {
-      forgotten: state.current.forgotten,
-    })
+    const history = await live.load(log, render, this.#abort.signal, { forgotten: state.current.forgotten })
     const parts: AgentParts = {
       ...this.#deps,
       state: overridesOf(state.current)?.model === undefined ? state : inRunOf(state),
@@ -182,14 +172,14 @@ export class ActiveRun {
   }
 
   /** Rearms after each change of the limit, and if the deadline was beyond the longest timer. */
-  #watchDeadline(): void {
+  watchDeadline(): void {
     clearTimeout(this.#deadline)
     // The time limit does not count while the run is queued.
     if (this.#startedAt === 0) return
     const seconds = this.#deps.state.current.settings.max_seconds_per_run
     if (seconds === undefined) return
     const left = this.#startedAt + seconds * 1000 - performance.now()
-    const next = left > MAX_TIMER_MS ? () => this.#watchDeadline() : () => this.#endForTime()
+    const next = left > MAX_TIMER_MS ? () => this.watchDeadline() : () => this.#endForTime()
     this.#deadline = setTimeout(next, timerMs(left))
   }
 

@@ -7,12 +7,14 @@ import type { Intent } from '../../state/intents.ts'
 import { statusOfWait } from '../../state/waits.ts'
 import type { ActiveRunDeps, RunEnd } from './active-run.ts'
 import { ActiveRun } from './active-run.ts'
+import { LiveHistory } from '../agents/live-history.ts'
 
-export type RunDriverDeps = Omit<ActiveRunDeps, 'id'>
+export type RunDriverDeps = Omit<ActiveRunDeps, 'id' | 'history'>
 
 export class RunDriver {
   readonly #deps: RunDriverDeps
   readonly #toolCalls: ToolCalls
+  readonly #history = new LiveHistory()
   #active: ActiveRun | undefined
   /** A run whose end is being stored; it may continue with the events of that end. */
   #ending: ActiveRun | undefined
@@ -30,7 +32,7 @@ export class RunDriver {
   start(): void {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- only called after an event that began one
     const { id } = this.#deps.state.current.run!
-    this.#active = new ActiveRun({ ...this.#deps, id })
+    this.#active = new ActiveRun({ ...this.#deps, id, history: this.#history })
     this.#ending = undefined
     this.#active.start()
   }
@@ -49,8 +51,8 @@ export class RunDriver {
 
   /** Receives each durable event of the conversation. */
   take(event: Event): void {
-    this.#active?.take(event)
-    this.#ending?.take(event)
+    this.#history.take(event)
+    if (event.type === 'ConfigUpdate') (this.#active ?? this.#ending)?.watchDeadline()
   }
 
   /** Starts no further call or model request. */

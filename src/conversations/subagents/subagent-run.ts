@@ -49,7 +49,6 @@ export class SubagentRun {
   /** It does not work now: nothing is kept that can be read from the log. */
   rest(): void {
     this.#context = undefined
-    this.#history.forget()
   }
 
   /** The calls that have begun: their tool writes the result. */

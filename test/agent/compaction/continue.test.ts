@@ -3,8 +3,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findFaults } from '../../../src/agent/find-faults.ts'
 import type { ListedMessage } from '../../../src/agent/history/message-list.ts'
-import type { History } from '../../../src/agent/history/history.ts'
-import { createHistory } from '../../../src/agent/history/history.ts'
+import { History } from '../../../src/agent/history/history.ts'
 import type { Event, EventDraft } from '../../../src/contract/events/event.ts'
 import type { ModelMessage } from '../../../src/llm/llm.ts'
 import { answered, stored, systemInit, toolResult, toolUse, userMessage } from '../../conversations/events.ts'
@@ -22,7 +21,7 @@ const requests = fc.array(fc.record({ ...request, expects: fc.boolean() }), { mi
 
 class Log {
   readonly events: Event[] = []
-  live: History = createHistory(render)
+  live = new History(render)
   compactions = 0
 
   add(...drafts: EventDraft[]): void {
@@ -34,7 +33,7 @@ class Log {
   }
 
   read(): History {
-    const history = createHistory(render)
+    const history = new History(render)
     for (const event of this.events) history.add(event)
     return history
   }

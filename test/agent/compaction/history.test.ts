@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Plan } from '../../../src/agent/compaction/plan.ts'
 import { planCompaction } from '../../../src/agent/compaction/plan.ts'
 import { findFaults } from '../../../src/agent/find-faults.ts'
-import type { History } from '../../../src/agent/history/history.ts'
-import { createHistory } from '../../../src/agent/history/history.ts'
+import { History } from '../../../src/agent/history/history.ts'
 import { TYPES_OF_FORGOTTEN } from '../../../src/agent/history/history-types.ts'
 import type { Event, EventDraft } from '../../../src/contract/events/event.ts'
 import { EMPTY_STATE, fold } from '../../../src/state/state.ts'
@@ -54,7 +53,7 @@ const words = (count: number) => 'word '.repeat(Math.ceil(count / 5)).slice(0, c
 /** A log under construction, with the history of a run that reads it. */
 class Log {
   readonly events: Event[] = []
-  readonly history: History = createHistory(render)
+  readonly history = new History(render)
 
   add(...drafts: EventDraft[]): void {
     for (const draft of drafts) {
@@ -123,7 +122,7 @@ test('random logs with random compactions give valid requests that begin with th
         if (step.kind !== 'compact') expect(messages).toBe(before)
       })
       // A restart, or a fork at the end, reads the same.
-      const again = createHistory(render)
+      const again = new History(render)
       for (const event of log.events) again.add(event)
       expect(again.messages).toEqual(log.history.messages)
       expect(again.size.of(again.messages, () => 0)).toBe(log.history.size.of(log.history.messages, () => 0))
@@ -140,7 +139,7 @@ test('without the answers and results that were forgotten, a log reads the same'
       log.add(systemInit(), userMessage('The first message.'))
       all.forEach((step, at) => play(log, step, at))
       const { forgotten } = log.events.reduce(fold, EMPTY_STATE)
-      const again = createHistory(render, { forgotten })
+      const again = new History(render, { forgotten })
       for (const event of log.events) {
         const isForgotten = event.seq <= (forgotten?.throughSeq ?? 0)
         if (isForgotten && !TYPES_OF_FORGOTTEN.has(event.type)) skipped++
