@@ -35,9 +35,14 @@ export type AgentParts = Pick<Output, 'emit'> & {
 
 export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output'>
 
+/**
+ * The model of a history: it keeps the messages as they were sent, for as long as the history is kept. Another
+ * configuration means another model, so that a change applies from the next step.
+ */
+const models = new WeakMap<History, { readonly for: LlmConfig; readonly llm: Llm }>()
+
 export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContext {
   const { state, toolCalls, gate, hooks, createLlm, withoutTools, spent, waitsOutside } = parts
-  let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
   const rules = () =>
     hooks.current?.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
   const turn = new TurnGate(gate)
@@ -51,13 +56,15 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     toolCalls,
     compactor: createCompactor(parts, ofRun),
     withoutTools,
-    // Create it again after a change of the configuration, so that the change applies from the next step.
     llm: () => {
       const { run, settings } = state.current
       const config = settings.llm_config
       if (run?.toolChoice && run.steps === 0) return createLlm({ ...config, tool_choice: run.toolChoice })
-      if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
-      return llm.instance
+      const known = models.get(ofRun.history)
+      if (known?.for === config) return known.llm
+      const llm = createLlm(config)
+      models.set(ofRun.history, { for: config, llm })
+      return llm
     },
     hooks: () => hooks.current?.forLoop(),
     openCalls: () => state.current.openCalls,
