@@ -65,7 +65,8 @@ type PlainInit = {
 async function asResponse({ statusCode: status, headers: received, body: sent }: Received): Promise<Response> {
   const ok = status >= 200 && status < 300
   const headers = new ReceivedHeaders(received)
-  const body = await decoded(sent, headers.get('content-encoding') ?? '')
+  const encoding = headers.get('content-encoding')
+  const body = encoding === null ? sent : await decoded(sent, encoding)
   const response = { ok, status, headers, body, text: async () => plain(await beginningOf(body)) }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of one as the SDK reads
   return response as unknown as Response

@@ -35,13 +35,16 @@ export type AnswerOptions = {
   readonly costOf: (usage: Usage, sent: number | undefined) => number | undefined
 }
 
+const NO_CALLS = { calls: [], extras: [], incomplete: 0 }
+
 export class AnswerAssembly {
   readonly #options: AnswerOptions
-  readonly #calls: ToolCallAssembly
   /** First halves of surrogate pairs that wait for the second half, by part. */
   readonly #halves = new Map<string, LlmPiece>()
   #text = ''
   #reasoning = ''
+  // Each is created when the answer has one.
+  #calls: ToolCallAssembly | undefined
   #parts: AnswerParts | undefined
   #details: ReasoningDetails | undefined
   #size = 0
@@ -57,7 +60,6 @@ export class AnswerAssembly {
 
   constructor(options: AnswerOptions) {
     this.#options = options
-    this.#calls = createToolCallAssembly(options.takenIds)
   }
 
   /**
@@ -76,7 +78,9 @@ export class AnswerAssembly {
     if (chunk.details) this.#addDetails(chunk.details, chunk.extent)
     this.#text += added.text
     this.#reasoning += added.reasoning
-    const inputs = added.calls.map((fragment) => this.#calls.add(fragment))
+    const inputs = added.calls.map((fragment) =>
+      (this.#calls ??= createToolCallAssembly(this.#options.takenIds)).add(fragment),
+    )
     this.#size +=
       (chunk.proof?.data.length ?? 0) +
       added.text.length +
@@ -114,7 +118,7 @@ export class AnswerAssembly {
 
   /** What came before another beginning is an answer that broke: its text and calls must not mix with the next ones. */
   get #hasBegun(): boolean {
-    return this.#size > 0 || this.#calls.calls.length > 0
+    return this.#size > 0 || this.#calls !== undefined
   }
 
   /** Returns the text that still waited for its other half. */
@@ -135,14 +139,15 @@ export class AnswerAssembly {
     if (this.#sawOther && !this.#sawAnswer) throw new NotAnAnswer('')
     // Some vendors send a finish reason with every chunk: if the connection broke, it proves nothing.
     const isCertain = stopReason !== '' && !this.#isBroken && cutReasonOf(stopReason) === undefined
-    const { calls, extras, incomplete } = this.#calls.finish({ isCertain })
+    const { calls, extras, incomplete } = this.#calls?.finish({ isCertain }) ?? NO_CALLS
     const isEmpty = this.#text === '' && calls.length === 0
     const isCut = stopReason === '' ? !this.#sawEnd || incomplete > 0 || isEmpty : this.#isBroken && incomplete > 0
     // OpenRouter's finish reason for a failed upstream provider.
     if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
     const answer = this.#answerWith(this.#text, calls)
-    const details = this.#details?.finish(this.#calls.finalIds())
-    const parts = this.#parts ? this.#parts.finish() : partsWithExtras(answer, { extras, details })
+    const details = this.#details?.finish(this.#calls?.finalIds())
+    let parts = this.#parts?.finish()
+    if (!this.#parts && (this.#calls || details !== undefined)) parts = partsWithExtras(answer, { extras, details })
     return { ...answer, ...(parts && { parts }) }
   }
 
@@ -152,7 +157,7 @@ export class AnswerAssembly {
       model: this.#servedModel || this.#options.model,
       ...(this.#reasoning && { reasoning: this.#reasoning }),
       text: this.#text,
-      tool_calls: this.#calls.calls.map((call) => ({ id: call.id, name: call.name, arguments: call.text })),
+      tool_calls: (this.#calls?.calls ?? []).map((call) => ({ id: call.id, name: call.name, arguments: call.text })),
       finish_reason: this.#stopReason,
       usage: this.#usage,
     }
@@ -182,7 +187,7 @@ export class AnswerAssembly {
     return {
       text: rest(this.#text, chunk.text),
       reasoning: rest(this.#reasoning, chunk.reasoning),
-      calls: this.#calls.calls.length > 0 ? [] : chunk.calls,
+      calls: this.#calls ? [] : chunk.calls,
     }
   }
 
@@ -192,7 +197,8 @@ export class AnswerAssembly {
     block: string,
   ): Pick<Chunk, 'text' | 'reasoning' | 'calls'> {
     this.#parts ??= new AnswerParts()
-    const begins = this.#parts.add({ block, text, reasoning, proof, phase, callsBefore: this.#calls.calls.length })
+    const callsBefore = this.#calls?.calls.length ?? 0
+    const begins = this.#parts.add({ block, text, reasoning, proof, phase, callsBefore })
     return { text, reasoning: begins && this.#reasoning !== '' ? `\n\n${reasoning}` : reasoning, calls }
   }
 

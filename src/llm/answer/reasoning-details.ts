@@ -24,7 +24,7 @@ export class ReasoningDetails {
   }
 
   /** Returns a JSON object, or undefined if nothing has to be sent back: plain text is of no use to the model. */
-  finish(finalIds: ReadonlyMap<string, string>): string | undefined {
+  finish(finalIds: ReadonlyMap<string, string> = new Map()): string | undefined {
     const isProof = ({ signature, data }: Fields) => Boolean(signature ?? data)
     if (!this.#details.some(isProof)) return undefined
     // The details of Gemini have the ids of its calls.

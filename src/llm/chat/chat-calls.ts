@@ -34,7 +34,7 @@ function extrasIn(parts: Answer['parts']): ReadonlyMap<number, object> {
 }
 
 /** Returns the list that came with the answer; undefined if there was none, or if it is not sent back. */
-export function reasoningDetails({ parts = [] }: Answer, { callExtras }: CallForm): unknown {
+export function reasoningDetails(parts: NonNullable<Answer['parts']>, { callExtras }: CallForm): unknown {
   if (callExtras === 'none') return undefined
   const kept = parts.find((part) => part.type === 'reasoning' && part.provider_data?.kind === 'reasoning_details')
   const data = kept?.type === 'reasoning' ? kept.provider_data?.data : undefined

@@ -128,7 +128,7 @@ function messageBody(message: ModelMessage, { withReasoning, withImages, calls }
         role: 'assistant',
         // `null` is only allowed with tool calls.
         content: message.text.trim() === '' && message.toolCalls.length > 0 ? null : message.text,
-        reasoning_details: reasoningDetails(message, calls),
+        reasoning_details: message.parts && reasoningDetails(message.parts, calls),
         ...(withReasoning && message.reasoning && { reasoning_content: message.reasoning }),
         ...(message.toolCalls.length > 0 && { tool_calls: callBodies(message, calls) }),
       }

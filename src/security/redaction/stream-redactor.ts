@@ -67,7 +67,7 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
     },
     flush() {
       scanner?.finish()
-      const rest = giveOut('', Infinity)
+      const rest = held === '' ? '' : giveOut('', Infinity)
       start = 0
       found.clear()
       writer.begin()
