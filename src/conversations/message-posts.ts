@@ -73,9 +73,10 @@ export class MessagePosts {
 
   #post(posted: Posted, idempotency: Idempotency | undefined, added: Added): Promise<PostedMessage> {
     const { actor, state, redactor } = this.#parts
+    const make = () => this.#store(posted, idempotency, added)
+    if (!idempotency) return actor.enqueue(make)
     const { redact } = redactor
     const again = async ({ answer }: PostedKey) => answer
-    const make = () => this.#store(posted, idempotency, added)
     return actor.enqueue(() =>
       postOnce(idempotency, { log: this.#log, redact, remembered: state.current.postedKeys, again, make }),
     )

@@ -22,10 +22,9 @@ type Posting<T> = {
  * throws a `Problem` if a new key contains a secret value.
  */
 export async function postOnce<T>(
-  idempotency: Idempotency | undefined,
+  idempotency: Idempotency,
   { log, redact, remembered, again, make }: Posting<T>,
 ): Promise<T> {
-  if (!idempotency) return await make()
   return await answerOnce(idempotency, {
     remembered: await find(log, remembered, idempotency.key),
     again,

@@ -106,7 +106,6 @@ export class Tasks {
 
   #post({ title, runnable }: StoredTask, idempotency?: Idempotency, hooks?: PromptHooks): Promise<Task> {
     const { log, state, redact } = this.#deps
-    const again = async ({ answer }: PostedKey) => postedView(await postedAt(log, answer.seq))
     const make = async (): Promise<Task> => {
       // Use at least the time of the newest event: a task is looked up in the log by its time.
       const taskId = uuid7(Math.max(Date.now(), Date.parse(state.current.updatedAt) || 0))
@@ -116,6 +115,8 @@ export class Tasks {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the event of this intent
       return postedView(posted as Parameters<typeof postedView>[0])
     }
+    if (!idempotency) return this.#actor.enqueue(make)
+    const again = async ({ answer }: PostedKey) => postedView(await postedAt(log, answer.seq))
     return this.#actor.enqueue(() =>
       postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),
     )
