@@ -45,7 +45,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
   const { state, toolCalls, gate, hooks, createLlm, withoutTools, spent, waitsOutside } = parts
   const rules = () =>
     hooks.current?.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
-  const turn = new TurnGate(gate)
+  let turn: TurnGate | undefined
   const toDecide = () => {
     const { current } = state
     const isNew = ({ toolUseId: id }: GatedCall) => !toolCalls.hasBegun(id) && !isWorkedOn(current, id)
@@ -68,9 +68,12 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     },
     hooks: () => hooks.current?.forLoop(),
     openCalls: () => state.current.openCalls,
-    decideCalls: (next, signal) => turn.decide(toDecide(), new Set(next.map(({ toolUseId }) => toolUseId)), signal),
+    decideCalls: (next, signal) => {
+      turn ??= new TurnGate(gate)
+      return turn.decide(toDecide(), new Set(next.map(({ toolUseId }) => toolUseId)), signal)
+    },
     gate: (next) =>
-      turn.gated(
+      turn?.gated(
         toDecide(),
         next.map(({ toolUseId }) => toolUseId),
       ),
