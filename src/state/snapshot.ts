@@ -34,9 +34,9 @@ const SHORT_LOG = 2
 
 /** Where the snapshots of conversations are. */
 type Snapshots = {
-  conversation(id: string): {
-    readSnapshot(): Promise<unknown>
-    writeSnapshot(snapshot: object): Promise<void>
+  readonly snapshots: {
+    read(id: string): Promise<unknown>
+    write(id: string, snapshot: object): Promise<void>
   }
 }
 
@@ -226,7 +226,7 @@ const Meta = z.object({
 
 /** Returns the last stored state, or undefined if it is missing or unreadable: fold the log from the start then. */
 export async function readSnapshot(storage: Snapshots, id: string): Promise<State | undefined> {
-  const stored = await storage.conversation(id).readSnapshot()
+  const stored = await storage.snapshots.read(id)
   if (hasEarlierRequests(stored)) return undefined
   const parsed = Meta.safeParse(stored)
   // The file is missing, torn or of another version; it is only a cache.
@@ -261,7 +261,7 @@ async function readShortLog(storage: Logs, id: string): Promise<State | undefine
 }
 
 export async function writeSnapshot(storage: Snapshots, state: State): Promise<void> {
-  await storage.conversation(state.id).writeSnapshot({ format: Math.min(state.version, EVENT_VERSION), ...state })
+  await storage.snapshots.write(state.id, { format: Math.min(state.version, EVENT_VERSION), ...state })
 }
 
 /** Earlier versions wrote what waits in other fields; the log has it too. */

@@ -35,6 +35,7 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
   readonly summaries: SummaryCache
+  readonly snapshots: Snapshots
   /** Resolves when no write is in progress, provided that no new one begins. Call it before the process ends. */
   settled(): Promise<void>
   /** Releases the storage for the next process. Does not wait for writes in progress. */
@@ -89,14 +90,6 @@ export interface ConversationStorage {
    * only for a log that nobody writes. The returned event need not be durable.
    */
   lastEvent(): { readonly seq: number; readonly timestamp: string } | undefined
-
-  /** Returns the last written snapshot that is readable. A cache: after a crash it may be an older one or undefined. */
-  readSnapshot(): Promise<unknown>
-  /**
-   * Replaces the snapshot. Of several concurrent calls only the newest snapshot is written, and all of their promises
-   * resolve with it; an older one never replaces a newer one. The object must not change afterwards.
-   */
-  writeSnapshot(snapshot: object): Promise<void>
 
   /**
    * Returns an empty object if it has none. Throws the `Problem` `storage_failed`, which says what to do, if no key
@@ -234,6 +227,17 @@ export type Summary = {
   /** When the first of them is closed without an answer, in milliseconds since 1970. */
   readonly deadline: number | undefined
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | undefined
+}
+
+/** The last known state of each conversation, so that its log need not be read. */
+export interface Snapshots {
+  /** Returns the last written one that is readable. A cache: after a crash it may be an older one or undefined. */
+  read(id: string): Promise<unknown>
+  /**
+   * Replaces it. Of several concurrent calls only the newest snapshot is written, and all of their promises resolve with
+   * it; an older one never replaces a newer one. The object must not change afterwards.
+   */
+  write(id: string, snapshot: object): Promise<void>
 }
 
 /** The summaries of all conversations, so that startup need not read each. A cache; it never rejects. */

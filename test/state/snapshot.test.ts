@@ -9,12 +9,12 @@ import { asked, conversationId, folded, runId, status, toolUse } from '../conver
 /** The state as the next start reads it: JSON in between. */
 async function restarted(state: State): Promise<State> {
   let json = ''
-  const conversation = () => ({
-    readSnapshot: async () => JSON.parse(json) as unknown,
-    writeSnapshot: async (snapshot: object) => void (json = JSON.stringify(snapshot)),
-  })
-  await writeSnapshot({ conversation }, state)
-  const read = await readSnapshot({ conversation }, conversationId)
+  const snapshots = {
+    read: async () => JSON.parse(json) as unknown,
+    write: async (_id: string, snapshot: object) => void (json = JSON.stringify(snapshot)),
+  }
+  await writeSnapshot({ snapshots }, state)
+  const read = await readSnapshot({ snapshots }, conversationId)
   if (!read) throw new Error('the snapshot was not used')
   return read
 }

@@ -55,7 +55,7 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
       test('that was never made is empty', async () => {
         expect(await storage.ids()).toEqual([])
         expect(await own.exists()).toBe(false)
-        expect([await own.readSnapshot(), await own.callbacks.read(), own.lastEvent()]).toEqual([
+        expect([await storage.snapshots.read(own.id), await own.callbacks.read(), own.lastEvent()]).toEqual([
           undefined,
           undefined,
           undefined,
@@ -136,38 +136,38 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         await own.callbacks.write({ n: 1 })
         await own.commands.write(entryOf(uuid7()), {}, { durable: true })
         await log.close()
-        const written = [1, 2, 3].map((n) => own.writeSnapshot({ n }))
+        const written = [1, 2, 3].map((n) => storage.snapshots.write(own.id, { n }))
         await own.remove()
         await Promise.all(written)
         expect(await own.exists()).toBe(false)
         await reopen()
         expect(await storage.ids()).toEqual([])
-        expect([await own.readSnapshot(), await own.callbacks.read(), await own.commands.entries()]).toEqual([
-          undefined,
-          undefined,
-          [],
-        ])
+        expect([
+          await storage.snapshots.read(own.id),
+          await own.callbacks.read(),
+          await own.commands.entries(),
+        ]).toEqual([undefined, undefined, []])
       })
     })
 
     describe('a snapshot', () => {
       test('is the newest of those that are written at once, also for others and for the next process', async () => {
         await make()
-        await Promise.all(Array.from({ length: 50 }, (_, n) => storage.conversation(id).writeSnapshot({ n })))
-        expect(await own.readSnapshot()).toEqual({ n: 49 })
-        const last = own.writeSnapshot({ n: 50, text: '\ud83d\ude00 "quoted"\n', none: null })
-        expect(await own.readSnapshot()).toMatchObject({ n: 50 })
+        await Promise.all(Array.from({ length: 50 }, (_, n) => storage.snapshots.write(id, { n })))
+        expect(await storage.snapshots.read(own.id)).toEqual({ n: 49 })
+        const last = storage.snapshots.write(own.id, { n: 50, text: '\ud83d\ude00 "quoted"\n', none: null })
+        expect(await storage.snapshots.read(own.id)).toMatchObject({ n: 50 })
         await last
         await reopen()
-        expect(await own.readSnapshot()).toEqual({ n: 50, text: '\ud83d\ude00 "quoted"\n', none: null })
+        expect(await storage.snapshots.read(own.id)).toEqual({ n: 50, text: '\ud83d\ude00 "quoted"\n', none: null })
       })
 
       test('that cannot be written rejects, and does not prevent the next one', async () => {
-        await expect(own.writeSnapshot({ n: 1 })).rejects.toThrow()
+        await expect(storage.snapshots.write(own.id, { n: 1 })).rejects.toThrow()
         await make()
-        await own.writeSnapshot({ n: 2 })
+        await storage.snapshots.write(own.id, { n: 2 })
         await storage.settled()
-        expect(await own.readSnapshot()).toEqual({ n: 2 })
+        expect(await storage.snapshots.read(own.id)).toEqual({ n: 2 })
       })
     })
 

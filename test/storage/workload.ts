@@ -25,7 +25,7 @@ export async function work(storage: Storage): Promise<never> {
     tell('made')
     await Promise.all([storage.active.set(id).then(() => tell('active')), storage.due.set(id).then(() => tell('due'))])
     for (let n = 1; n <= ROUNDS; n++) {
-      void own.writeSnapshot({ n })
+      void storage.snapshots.write(own.id, { n })
       await own.writeSecrets({ env: { n: String(n) } })
       tell('secrets', n)
       await own.callbacks.write({ n, padding: 'x'.repeat(5000) })

@@ -101,14 +101,6 @@ export class FileConversation implements ConversationStorage {
     return endingOf(logPathIn(this.#parts.directory, this.id))
   }
 
-  readSnapshot(): Promise<unknown> {
-    return this.#parts.snapshots.read(this.id)
-  }
-
-  writeSnapshot(snapshot: object): Promise<void> {
-    return this.#parts.snapshots.write(this.id, snapshot)
-  }
-
   readSecrets(): Promise<SecretValues> {
     return this.#parts.secrets.read(this.id)
   }

@@ -58,6 +58,7 @@ export class FileStorage implements Storage {
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
   readonly summaries: FileSummaries
+  readonly snapshots: SnapshotFiles
   readonly #parts: FileParts
   readonly #views: LogViews
   readonly #lock: DataLock | undefined
@@ -87,10 +88,11 @@ export class FileStorage implements Storage {
     this.deletions = new DeletionFiles(join(root, 'deleted'))
     this.sharedWorkdirs = new GuestFiles(join(root, 'shared-workdirs'), (id) => exists(join(directory, id)))
     this.summaries = new FileSummaries({ path: join(root, 'summaries.db'), logs: directory, onFault })
+    this.snapshots = new SnapshotFiles(directory)
     this.#parts = {
       directory,
       logs: store,
-      snapshots: new SnapshotFiles(directory),
+      snapshots: this.snapshots,
       secrets: new SecretFiles(directory, keys.material),
       requireHeld: async () => await lock?.requireHeld(),
     }
@@ -111,7 +113,7 @@ export class FileStorage implements Storage {
   }
 
   async settled(): Promise<void> {
-    await Promise.all([this.#parts.snapshots.settled(), this.summaries.close()])
+    await Promise.all([this.snapshots.settled(), this.summaries.close()])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,8 +1,9 @@
 /** `meta.json` in the directory of each conversation: written often, by one writer at a time, and always the newest. */
 import { readFile } from 'node:fs/promises'
 import { replaceFile } from '../../lib/durable-file.ts'
+import type { Snapshots } from '../storage.ts'
 
-export class SnapshotFiles {
+export class SnapshotFiles implements Snapshots {
   /** Contains one directory per conversation. */
   readonly #directory: string
   // One write at a time per conversation, always of the newest snapshot: an older one must not replace it.

@@ -90,7 +90,7 @@ test('a snapshot of the state has the questions; one that an earlier version wro
   await writeSnapshot(storage, state)
   expect((await readSnapshot(storage, scene.id))?.requests).toEqual(state.requests)
   const { requests: _, ...earlier } = state
-  await storage.conversation(scene.id).writeSnapshot({ format: 1, ...earlier })
+  await storage.snapshots.write(scene.id, { format: 1, ...earlier })
   expect(await readSnapshot(storage, scene.id)).toBeUndefined()
 })
 
