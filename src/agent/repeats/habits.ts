@@ -7,8 +7,6 @@ import { COMPARED_AFTER, repeatsAfterResult } from '../../state/repeats/repeats.
 export type Habit = 'same' | 'failures' | 'texts'
 
 type Limits = {
-  /** Grows by at most one with each answer. */
-  readonly count: (repeats: Repeats) => number
   /** The count from which on the model gets advice. */
   readonly adviceAt: number
   /** The count at which the run ends. */
@@ -17,36 +15,48 @@ type Limits = {
 
 /** The first that applies is reported, so the most exact one comes first. */
 export const HABITS: Readonly<Record<Habit, Limits>> = {
-  same: { count: ({ failures }) => failures?.same ?? 0, adviceAt: 4, stuckAt: 6 },
+  same: { adviceAt: 4, stuckAt: 6 },
   // Searches that find nothing are failures, too, and calls that poll for something until they succeed.
-  failures: { count: ({ failures }) => failures?.times ?? 0, adviceAt: 8, stuckAt: 15 },
-  texts: { count: ({ texts }) => texts ?? 0, adviceAt: 4, stuckAt: 6 },
+  failures: { adviceAt: 8, stuckAt: 15 },
+  texts: { adviceAt: 4, stuckAt: 6 },
 }
+
+/** Each grows by at most one with each answer. */
+export const countsIn = ({ failures, texts = 0 }: Repeats): Readonly<Record<Habit, number>> => ({
+  same: failures?.same ?? 0,
+  failures: failures?.times ?? 0,
+  texts,
+})
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table above
 const NAMES = Object.keys(HABITS) as Habit[]
 
 /** Returns what the agent repeats so often that its run ends. */
-export const stuckIn = (repeats: Repeats): Habit | undefined =>
-  NAMES.find((habit) => HABITS[habit].count(repeats) >= HABITS[habit].stuckAt)
+export function stuckIn(repeats: Repeats): Habit | undefined {
+  const counts = countsIn(repeats)
+  return NAMES.find((habit) => counts[habit] >= HABITS[habit].stuckAt)
+}
 
 /** Returns true if one more answer can be too many. */
-export const isNearlyStuck = (repeats: Repeats): boolean =>
-  NAMES.some((habit) => HABITS[habit].count(repeats) >= HABITS[habit].stuckAt - 1)
+export function isNearlyStuck(repeats: Repeats): boolean {
+  const counts = countsIn(repeats)
+  return NAMES.some((habit) => counts[habit] >= HABITS[habit].stuckAt - 1)
+}
 
 /** Returns the advice for the model with the result that completes one repetition too many. */
 export function adviceFor(repeats: Repeats, result: Result, openCalls: readonly ToolCall[]): string | undefined {
   if (openCalls.length !== 1) return undefined
   const after = repeatsAfterResult(repeats, result, openCalls)
   if (stuckIn(after)) return undefined
-  const habit = NAMES.find((each) => HABITS[each].count(after) >= HABITS[each].adviceAt)
-  return habit ? adviceOn(habit, HABITS[habit].count(after)) : adviceOnUnchanged(unchangedIn(after))
+  const counts = countsIn(after)
+  const habit = NAMES.find((each) => counts[each] >= HABITS[each].adviceAt)
+  return habit ? adviceOn(habit, counts[habit]) : adviceOnUnchanged(unchangedIn(after))
 }
 
 /** Returns the advice for a model that continues without calling a tool. */
 export function adviceOnTexts(repeats: Repeats): string | undefined {
-  const { count, adviceAt, stuckAt } = HABITS.texts
-  const times = count(repeats)
+  const { adviceAt, stuckAt } = HABITS.texts
+  const times = countsIn(repeats).texts
   return times >= adviceAt && times < stuckAt ? adviceOn('texts', times) : undefined
 }
 

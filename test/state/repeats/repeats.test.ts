@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Habit } from '../../../src/agent/repeats/habits.ts'
 import {
   HABITS,
+  countsIn,
   UNCHANGED_ADVICE_AT,
   adviceFor,
   adviceOnTexts,
@@ -63,7 +64,7 @@ const denial = (tool_use_id: string, answered_by: 'user' | 'mode'): EventDraft =
 const times = <T>(count: number, make: (n: number) => T[]): T[] =>
   Array.from({ length: count }, (_, n) => make(n)).flat()
 const repeatsOf = (drafts: readonly EventDraft[]) => folded(drafts).repeats
-const countOf = (drafts: readonly EventDraft[], habit: Habit = 'same') => HABITS[habit].count(repeatsOf(drafts))
+const countOf = (drafts: readonly EventDraft[], habit: Habit = 'same') => countsIn(repeatsOf(drafts))[habit]
 
 /** After how many of these answers `find` finds something, and what; undefined if it finds nothing in `limit`. */
 function firstOf<T>(

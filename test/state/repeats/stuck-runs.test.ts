@@ -1,6 +1,6 @@
 /** Runs that end because the agent repeats itself, over HTTP with a scripted model. */
 import { expect, test } from 'vitest'
-import { HABITS } from '../../../src/agent/repeats/habits.ts'
+import { countsIn, HABITS } from '../../../src/agent/repeats/habits.ts'
 import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import { call, endOf, eventsOf, only, say, setBench, tool, until, userText } from '../../conversations/fixtures.ts'
 import { approvalsOf } from '../../support/answering.ts'
@@ -121,7 +121,7 @@ test('pauses, `max_steps` and restarts of the server do not begin the count agai
     await bench.restart({ kill })
   }
   const conversation = await bench.manager.open(id)
-  expect(HABITS.failures.count(conversation.state.repeats)).toBe(9)
+  expect(countsIn(conversation.state.repeats).failures).toBe(9)
   const paused = await conversation.run()
   await stop.reached.promise
   await conversation.pause({ interrupt: false })
