@@ -73,7 +73,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
     onOutput: (tool_use_id, stream, text, offset) =>
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     hooks,
-    onLogClosed: (onClose) => log.subscribe({ onEvents: () => {}, onClose }),
+    onLogClosed: (onClose) => log.subscribe({ onClose }),
     onCrash(error, call) {
       // Its files may be gone by then.
       const level = log.ended === undefined ? 'error' : 'debug'

@@ -17,7 +17,7 @@ export type LogEnd = 'deleted' | 'closing'
 /** Called synchronously, so it must be fast. Errors go to `onListenerError` and do not affect other subscribers. */
 export type LogSubscriber = {
   /** Events that were appended together: durable, in order of seq, and without gaps between calls. */
-  readonly onEvents: (events: readonly StoredEvent[]) => void
+  readonly onEvents?: (events: readonly StoredEvent[]) => void
   readonly onTransient?: (record: TransientRecord) => void
   /** A notice that is not an event. Only the firehose has notices. */
   readonly onNotice?: (notice: Notice) => void
@@ -191,7 +191,7 @@ export class EventLog {
     // Forget them before the subscribers are called: a reader who joins now receives the durable message, not its
     // beginning too.
     if (!this.#messages.isEmpty) this.#forgetMessagesOf(events)
-    this.#tellAll((subscriber) => subscriber.onEvents(events))
+    this.#tellAll((subscriber) => subscriber.onEvents?.(events))
   }
 
   #forgetMessagesOf(events: readonly StoredEvent[]): void {

@@ -334,7 +334,7 @@ describe('an error of the provider', () => {
     const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: MODEL_KEY, num_retries: 3 }
     const conversation = await bench.converse({ llm_config })
     const shown: TransientEvent[] = []
-    conversation.log.subscribe({ onEvents: () => {}, onTransient: ({ event }) => shown.push(event) })
+    conversation.log.subscribe({ onTransient: ({ event }) => shown.push(event) })
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: 'Good.', steps: 1 })
     const events = await eventsOf(conversation)
     const retries = only(events, 'ModelRetry')
@@ -426,7 +426,6 @@ describe('pause', () => {
     const conversation = await bench.converse()
     const shown = Promise.withResolvers<void>()
     conversation.log.subscribe({
-      onEvents: () => {},
       onTransient: ({ event }) => event.type === 'AssistantDelta' && shown.resolve(),
     })
     await conversation.post(userText('go', true))

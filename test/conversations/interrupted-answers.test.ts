@@ -32,7 +32,6 @@ async function listen(conversation: Conversation, fields: readonly string[] = ['
   const waiting = new Set(fields)
   const { promise: shown, resolve } = Promise.withResolvers<void>()
   const stop = conversation.log.subscribe({
-    onEvents: () => {},
     onTransient: ({ event }) => {
       for (const field of Object.keys(event)) waiting.delete(field)
       if (waiting.size === 0) resolve()

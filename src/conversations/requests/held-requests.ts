@@ -66,7 +66,7 @@ export class HeldRequests {
     // Before it is stored: a client may answer at once.
     this.#held.set(id, request)
     signal.addEventListener('abort', interrupt, { once: true })
-    const unsubscribe = this.#deps.log.subscribe({ onEvents: () => {}, onClose: interrupt })
+    const unsubscribe = this.#deps.log.subscribe({ onClose: interrupt })
     try {
       if (signal.aborted) return { by: 'interrupted' }
       await request.announce(this.#deps.log.append(this.#ofCall(toolUseId, opening(request.view))))

@@ -73,7 +73,7 @@ export class FirehoseSubscribers {
   }
 
   #tellEvents(events: readonly StoredEvent[]): void {
-    for (const subscription of Array.from(this.#subscriptions)) subscription.onEvents(events)
+    for (const subscription of Array.from(this.#subscriptions)) subscription.onEvents?.(events)
   }
 
   #tellPassing(record: TransientRecord | Notice, at: number): void {

@@ -46,6 +46,8 @@ const GAP_PAGE = 256
 export class Firehose {
   readonly #deps: FirehoseDeps
   readonly #logs = new Set<EventLog>()
+  /** Set with the first reader. */
+  #isListening = false
   readonly #subscribers = new FirehoseSubscribers()
   /** One at a time: opening, completing and closing the index. */
   readonly #turns = new Queue({ limit: 1 })
@@ -76,11 +78,8 @@ export class Firehose {
     const { conversationId } = log
     this.#logs.add(log)
     if (this.#index && this.#isComplete) this.#agreeOn(this.#index, conversationId, log.head)
-    log.subscribe({
-      onEvents: (events) => this.#take(conversationId, events),
-      onTransient: (record) => this.#pass(record),
-      onClose: () => this.#logs.delete(log),
-    })
+    log.subscribe({ onClose: () => this.#logs.delete(log) })
+    if (this.#isListening) this.#listenTo(log)
   }
 
   /** Call it when a conversation is permanently deleted. */
@@ -146,6 +145,9 @@ export class Firehose {
   /** Returns the index, durable and with all events stored so far. */
   async #ready(): Promise<FirehoseIndex> {
     if (this.#ended) throw new Problem('unavailable', 'The server is stopping; try again when it is running.')
+    // Before the index is opened: what it lacks by then is read from the logs.
+    if (!this.#isListening) for (const log of this.#logs) this.#listenTo(log)
+    this.#isListening = true
     const index = (this.#index ??= await FirehoseIndex.open(this.#deps.path))
     if (!this.#isComplete) await this.#complete(index)
     await this.#flush()
@@ -210,6 +212,13 @@ export class Firehose {
     if (head === known) return
     index.add(conversationId, head)
     void this.#flush()
+  }
+
+  #listenTo(log: EventLog): void {
+    log.subscribe({
+      onEvents: (events) => this.#take(log.conversationId, events),
+      onTransient: (record) => this.#pass(record),
+    })
   }
 
   #take(conversationId: string, events: readonly StoredEvent[]): void {

@@ -211,7 +211,7 @@ describe('deleting', () => {
     await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }] })
     const conversation = await bench.converse()
     const closed = Promise.withResolvers<string>()
-    conversation.log.subscribe({ onEvents: () => {}, onClose: closed.resolve })
+    conversation.log.subscribe({ onClose: closed.resolve })
     await conversation.post(userText('go', true))
     await slow.entered
     await bench.manager.delete(conversation.id)
@@ -598,7 +598,7 @@ describe('a log that cannot be trusted any more', () => {
     await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Go on.' }] })
     const conversation = await bench.converse()
     const closed = Promise.withResolvers<string>()
-    conversation.log.subscribe({ onEvents: () => {}, onClose: closed.resolve })
+    conversation.log.subscribe({ onClose: closed.resolve })
     await conversation.post(userText('go', true))
     await slow.entered
     // Another file under the same name: what is written into the old one is not stored anywhere.
