@@ -67,11 +67,12 @@ class ReceivedLines {
     // The parser reports a request within the piece in which its head ends, unless it has failed.
     this.#rest = NOTHING
     const isAtStart = this.#place === 'line' && this.#skip === 0 && this.#text === '' && piece[0] !== CARRIAGE_RETURN
-    // Most pieces are one head. Of that, only the first line is looked at.
-    if (isAtStart && piece.indexOf(END_OF_HEAD) === piece.length - END_OF_HEAD.length) {
-      this.#first = piece.toString('latin1', 0, piece.indexOf(LINE_FEED))
-      this.#place = 'end of head'
-    } else this.#follow(piece)
+    const end = isAtStart ? piece.indexOf(END_OF_HEAD) : -1
+    if (end === -1) return this.#follow(piece)
+    // Most pieces begin with a whole head. Of that, only the first line is looked at.
+    this.#first = piece.toString('latin1', 0, piece.indexOf(LINE_FEED))
+    this.#place = 'end of head'
+    this.#rest = piece.subarray(end + END_OF_HEAD.length)
   }
 
   /**
