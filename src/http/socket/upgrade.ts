@@ -55,10 +55,10 @@ export function takeUpgrades(app: FastifyInstance, maxFrameBytes: number): void 
     heads.set(request, head)
     const response = new ServerResponse(request)
     response.assignSocket(request.socket)
+    // The request has been answered: nothing reads from its connection any more.
+    response.once('finish', () => request.socket.destroy())
     app.routing(request, response)
   })
-  // The request has been answered: nothing reads from its connection any more.
-  app.addHook('onResponse', async ({ raw }) => void (heads.has(raw) && raw.socket.destroy()))
 
   app.decorate('upgrades', {
     has: ({ raw }) => heads.has(raw),
