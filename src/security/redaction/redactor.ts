@@ -42,7 +42,8 @@ export interface ByteRedactor {
 export function createRedactor(automataOf = createSharedAutomata()): Redactor {
   const secrets = new Map<string, Secret>()
   // Weak references: they are larger than everything else in an idle conversation, and quickly rebuilt.
-  let streams: WeakRef<SecretAutomata> | undefined
+  /** Null if no secret is looked for in streams. */
+  let streams: WeakRef<SecretAutomata> | null | undefined
   let texts: WeakRef<TextRedactor> | undefined
 
   const automataFor = (wanted: (secret: Secret) => boolean): SecretAutomata | undefined => {
@@ -52,9 +53,9 @@ export function createRedactor(automataOf = createSharedAutomata()): Redactor {
 
   const forStreams = (): SecretAutomata | undefined => {
     const known = streams?.deref()
-    if (known) return known
+    if (known || streams === null) return known
     const made = automataFor(({ isServerKey }) => !isServerKey)
-    streams = made && new WeakRef(made)
+    streams = made ? new WeakRef(made) : null
     return made
   }
 
