@@ -49,7 +49,7 @@ export type FeedBufferOptions = {
 
 export class FeedBuffer {
   readonly #types: ReadonlySet<string> | undefined
-  readonly #only: (record: Published) => boolean
+  readonly #only: FeedBufferOptions['only']
   readonly #limits: FeedLimits
   readonly #heartbeatMs: number
   #reachedSeq: number
@@ -62,7 +62,7 @@ export class FeedBuffer {
   #wake: (() => void) | undefined
   #heartbeat: NodeJS.Timeout | undefined
 
-  constructor({ reachedSeq, types, only = () => true, limits, heartbeatMs }: FeedBufferOptions) {
+  constructor({ reachedSeq, types, only, limits, heartbeatMs }: FeedBufferOptions) {
     this.#reachedSeq = reachedSeq
     this.#takenSeq = reachedSeq
     this.#types = types
@@ -80,12 +80,12 @@ export class FeedBuffer {
       // The backlog contained it: it may have been read further than subscribers had been notified.
       if (event.seq <= this.#reachedSeq) continue
       this.#reachedSeq = event.seq
-      if ((!this.#types || this.#types.has(event.type)) && this.#only(event)) this.#add(event)
+      if (!this.#types || this.#types.has(event.type)) this.#add(event)
     }
   }
 
   addTransient(record: TransientRecord | Notice): void {
-    if (!this.#end && !this.#isOver(this.#limits.softBytes) && this.#only(record)) this.#add(record)
+    if (!this.#end && !this.#isOver(this.#limits.softBytes)) this.#add(record)
   }
 
   /** Like the backlog, a request that waited before the reader came does not mean that it is slow. */
@@ -129,6 +129,7 @@ export class FeedBuffer {
   }
 
   #add(record: Published): void {
+    if (this.#only?.(record) === false) return
     this.#records.push(record)
     this.#bytes += record.json.length
     this.#wake?.()
