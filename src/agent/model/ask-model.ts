@@ -4,7 +4,7 @@ import type { Llm, LlmAnswer, ModelTool } from '../../llm/llm.ts'
 import { LlmError } from '../../llm/llm.ts'
 import type { AgentContext, Output } from '../loop-context.ts'
 import type { LoopHooks } from '../loop-hooks.ts'
-import { NO_TOOLS, requestOf, restOf, toolsFor } from './model-request.ts'
+import { NO_TOOLS, requestOf, toolsFor } from './model-request.ts'
 import type { RequestAhead } from './request-ahead.ts'
 import type { Turn } from './turn.ts'
 import { takeTurn } from './turn.ts'
@@ -54,9 +54,8 @@ async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, outpu
   const readThrough = rewritten ? readBefore : context.onRequest()
   const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
   const isJudged = () => hooks.judgesAnswers()
-  const messages = rewritten ?? history.messagesToSend()
-  const asked = { system: history.system, messages, tools, ...restOf(context) }
-  return await takeTurn(llm.stream(asked, signal), { runId, readThrough, ...output, onAnswer, isJudged }, signal)
+  const request = requestOf(context, tools, rewritten)
+  return await takeTurn(llm.stream(request, signal), { runId, readThrough, ...output, onAnswer, isJudged }, signal)
 }
 
 function warnOfMissingTools(model: string, run_id: string): EventDraft {

@@ -5,7 +5,7 @@ import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import { mapStrings, stringsIn } from '../../lib/json/map-strings.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { AssistantPart } from '../../contract/message.ts'
-import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../../llm/llm.ts'
+import type { Llm, LlmAnswer, LlmPiece, ModelTool, ModelToolCall } from '../../llm/llm.ts'
 import { CutAnswer, leaveAnswer, LlmError, partOf } from '../../llm/llm.ts'
 import { redactMaskedKeys } from '../../security/redaction/masked-keys.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
@@ -22,8 +22,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
     model: redactor.redact(llm.model),
     async *stream(request, signal) {
       const deltas = llm.stream(request, signal)
-      const toolNames = new Set(request.tools.map(({ name }) => name))
-      let parts = createParts(redactor, toolNames)
+      let parts = createParts(redactor, request.tools)
       try {
         for (;;) {
           const next = await deltas.next()
@@ -32,7 +31,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
             return await redactAnswer(next.value, redactor, parts.safeId)
           }
           if (next.value.kind === 'retry') {
-            parts = createParts(redactor, toolNames)
+            parts = createParts(redactor, request.tools)
             const { message, nextModel, ...retry } = next.value
             const model = nextModel === undefined ? {} : { nextModel: redactor.redact(nextModel) }
             yield { ...retry, message: redactMessage(message, redactor), ...model }
@@ -67,12 +66,16 @@ function slicesOf(delta: LlmPiece): LlmPiece[] {
 }
 
 /** Each part of an answer is a separate text. */
-function createParts(redactor: Redactor, toolNames: ReadonlySet<string>) {
+function createParts(redactor: Redactor, tools: readonly ModelTool[]) {
   const parts = new Map<string, { readonly texts: StreamRedactor; latest: LlmPiece }>()
   const shown = (delta: LlmPiece, text: string): LlmPiece[] => (text === '' ? [] : [{ ...delta, text }])
   const safeId = createSafeIds(redactor)
+  let toolNames: ReadonlySet<string> | undefined
   // Any other name could be a secret, or begin one.
-  const safeName = (name: string) => (toolNames.has(name) ? name : '')
+  const safeName = (called: string) => {
+    toolNames ??= new Set(tools.map(({ name }) => name))
+    return toolNames.has(called) ? called : ''
+  }
   return {
     safeId,
     add(delta: LlmPiece): LlmPiece[] {
