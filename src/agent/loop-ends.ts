@@ -54,7 +54,7 @@ export const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
 
 /** Returns the limit that the run has reached. */
 export function metLimit(context: Limited): LoopEnd | undefined {
-  const { maxSteps, maxIterations } = context.limits()
+  const { maxSteps, maxIterations, ...spending } = context.limits()
   const habit = context.stuckIn()
   if (habit) return stuck(STUCK[habit])
   if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
@@ -62,11 +62,13 @@ export function metLimit(context: Limited): LoopEnd | undefined {
     const message = `The run reached its limit of ${maxIterations} steps; raise max_iteration_per_run, or run it again.`
     return { stopReason: 'iteration_limit', failure: { type: 'config', message, retryable: true } }
   }
-  return spendingLimit(context)
+  return spendingLimit(spending, context.spent)
 }
 
-function spendingLimit({ limits, spent }: Limited): LoopEnd | undefined {
-  const { maxTokens, maxBudgetUsd } = limits()
+function spendingLimit(
+  { maxTokens, maxBudgetUsd }: Pick<RunLimits, 'maxTokens' | 'maxBudgetUsd'>,
+  spent: Limited['spent'],
+): LoopEnd | undefined {
   if (maxTokens === undefined && maxBudgetUsd === undefined) return undefined
   const { tokens, costUsd = 0 } = spent()
   if (maxTokens !== undefined && tokens >= maxTokens) {
