@@ -254,8 +254,7 @@ function buildAgents(
   { secrets, actor }: AgentOptions,
 ) {
   const { id, log, state, redactor, hooks, shells } = parts
-  const recorder = new MetricsRecorder(deps.metrics, state.current)
-  log.subscribe({ onEvents: (events) => events.forEach(({ event }) => recorder.take(event)) })
+  const recorder = new MetricsRecorder(deps.metrics, log, state.current)
   const model = { models: deps.models, conversationId: id, secrets, redactor }
   const ofSubagents = { time: (llm: Llm) => recorder.timeSubagent(llm) }
   const withoutTools = new Set<string>()

@@ -1,5 +1,6 @@
 /** Records the metrics of one conversation, from its log and from its model requests. */
 import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { EventLog } from '../../events/event-log.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { createTimedLlm } from '../../llm/timed-llm.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -17,10 +18,15 @@ export class MetricsRecorder {
   #endedAt = 0
   #toolMs = 0
 
-  constructor(metrics: Metrics, { run, openCalls }: State) {
+  constructor(metrics: Metrics, log: Pick<EventLog, 'subscribe'>, { run, openCalls }: State) {
     this.#metrics = metrics
     this.#runId = run?.id
     this.#toolNames = new Map(openCalls.map((call) => [call.toolUseId, call.name]))
+    log.subscribe({
+      onEvents: (events) => {
+        for (const { event } of events) this.#take(event)
+      },
+    })
   }
 
   /** Returns the model with timing, for subagents: several work at the same time, and no step is between their requests. */
@@ -39,8 +45,7 @@ export class MetricsRecorder {
     })
   }
 
-  /** Receives each durable event, in order. */
-  take(event: Event): void {
+  #take(event: Event): void {
     switch (event.type) {
       case 'AssistantMessage':
         this.#metrics.step(event.model, event.usage)
