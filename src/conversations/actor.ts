@@ -111,7 +111,7 @@ export class ConversationActor {
   enqueue<T>(work: () => Promise<T>): Promise<T> {
     return this.#inbox.run(async () => {
       if (this.#closed) throw this.#closed
-      await this.#unstored.store((intent) => this.apply(intent))
+      if (this.#unstored.kept) await this.#unstored.forgetAfter(this.apply(this.#unstored.kept))
       try {
         return await work()
       } finally {

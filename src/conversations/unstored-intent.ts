@@ -10,7 +10,7 @@ export class UnstoredIntent {
   readonly #watchers = new Set<() => void>()
   #kept: Intent | undefined
 
-  /** `tryAgain` calls `store` in turn. */
+  /** `tryAgain` stores what is kept, in turn. */
   constructor(tryAgain: () => Promise<unknown>) {
     this.#retrier = new Retrier(tryAgain)
   }
@@ -25,9 +25,9 @@ export class UnstoredIntent {
     for (const onKept of this.#watchers) onKept()
   }
 
-  async store(apply: (intent: Intent) => Promise<unknown>): Promise<void> {
-    if (!this.#kept) return
-    await apply(this.#kept)
+  /** Forgets what is kept when it is stored. */
+  async forgetAfter(stored: Promise<unknown>): Promise<void> {
+    await stored
     this.#kept = undefined
   }
 

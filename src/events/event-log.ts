@@ -49,6 +49,7 @@ export class EventLog {
   readonly #subscribers = new Set<LogSubscriber>()
   readonly #messages = new LiveMessages()
   readonly #storeFailed = Promise.withResolvers<void>()
+  readonly #now: () => number
   #guard: AppendGuard | undefined
   #failed = false
   #ended: LogEnd | undefined
@@ -58,6 +59,7 @@ export class EventLog {
   constructor(deps: EventLogDeps) {
     this.#deps = deps
     this.#log = deps.log
+    this.#now = deps.now ?? Date.now
     this.conversationId = deps.log.conversationId
     this.whenStoreFailed = this.#storeFailed.promise
   }
@@ -155,10 +157,6 @@ export class EventLog {
   /** Waits for pending appends, then notifies the subscribers of the end. Idempotent. */
   close(end: LogEnd): Promise<void> {
     return (this.#closing ??= this.#close(end))
-  }
-
-  #now(): number {
-    return (this.#deps.now ?? Date.now)()
   }
 
   // Not async: an idle log starts writing within this very call.

@@ -21,13 +21,13 @@ export class Uses {
 
   /** Keeps a conversation in use until the returned function is called. That function is idempotent. */
   hold(id: string): () => void {
-    const use = this.#note(id)
+    const use = this.note(id)
     if (use.holders++ === 0) this.#held++
     let isHeld = true
     return () => {
       if (!isHeld) return
       isHeld = false
-      this.#note(id)
+      this.note(id)
       if (--use.holders > 0) return
       this.#held--
       if (!this.#isOpen(id)) this.#uses.delete(id)
@@ -59,22 +59,17 @@ export class Uses {
     if (use.holders > 0 || this.#isOpen(id)) this.#uses.set(id, use)
   }
 
-  /** Records a use now. */
-  note(id: string): void {
-    this.#note(id)
-  }
-
   /**
    * Returns the milliseconds since its last use; 0 while it is held. A conversation without any use becomes idle now.
    */
   idleMs(id: string): number {
-    const use = this.#uses.get(id) ?? this.#note(id)
+    const use = this.#uses.get(id) ?? this.note(id)
     return use.holders > 0 ? 0 : performance.now() - use.lastAt
   }
 
   /** Returns a function that returns true if the conversation was not used since. */
   watch(id: string): () => boolean {
-    const { count } = this.#uses.get(id) ?? this.#note(id)
+    const { count } = this.#uses.get(id) ?? this.note(id)
     return () => {
       const now = this.#uses.get(id)
       return now !== undefined && now.holders === 0 && now.count === count
@@ -86,7 +81,8 @@ export class Uses {
     for (const [id, { holders }] of this.#uses) if (holders === 0 && !this.#isOpen(id)) this.#uses.delete(id)
   }
 
-  #note(id: string): Use {
+  /** Records a use now. */
+  note(id: string): Use {
     const use = this.#uses.get(id) ?? { holders: 0, lastAt: 0, count: 0 }
     use.lastAt = performance.now()
     use.count++

@@ -63,7 +63,7 @@ export class KnownConversations {
   readonly update = (state: State): void => {
     const { logger } = this.#deps
     if (!this.has(state.id)) return
-    this.refresh(state)
+    this.#set(summarize(state))
     this.store(state).catch(
       (error: unknown) =>
         this.has(state.id) && logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'),
