@@ -107,4 +107,25 @@ const elapsed = {
   },
 }
 
-export default { meta: { name: 'tests' }, rules: { sleep, elapsed } }
+const concurrent = {
+  create(context: Context): Visitor {
+    const found: unknown[] = []
+    let isConcurrent = false
+    return {
+      MemberExpression({ property }: Node) {
+        if (nameOf(property) === 'concurrent') isConcurrent = true
+      },
+      CallExpression(node: Call) {
+        if (nameOf(node.callee) === 'expect.poll') found.push(node)
+      },
+      'Program:exit'() {
+        if (!isConcurrent) return
+        const message =
+          'When a test that runs at the same time ends, expect.poll does not know its test any more, and fails. Use until.'
+        for (const node of found) context.report({ node, message })
+      },
+    }
+  },
+}
+
+export default { meta: { name: 'tests' }, rules: { sleep, elapsed, concurrent } }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../../support/agent.ts'
 import { bash, setStage } from '../../support/agent.ts'
 import { KEY } from '../../support/server.ts'
+import { until } from '../../support/until.ts'
 import { KEYS, Terminal } from './support/terminal.ts'
 import { approve, requestsOf } from '../../stories/requests.ts'
 
@@ -308,9 +309,10 @@ describe.concurrent('the chat', () => {
       terminal.press(KEYS.shiftTab)
       if (mode === 'default') await terminal.hides('· mode')
       else await terminal.shows(`· mode ${mode}`)
-      await expect
-        .poll(async () => (await stage.server.call('GET', `/conversations/${terminal.id}`)).body.state.permission_mode)
-        .toBe(mode)
+      await until(`the mode ${mode}`, async () => {
+        const { body } = await stage.server.call('GET', `/conversations/${terminal.id}`)
+        return body.state.permission_mode === mode
+      })
     }
   })
 
