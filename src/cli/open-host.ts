@@ -9,6 +9,8 @@ export type AgentHost = AsyncDisposable & {
   readonly server: string | undefined
   /** Whether runs were in another process that ends with its own command, and continue here. */
   readonly continuesRuns: boolean
+  /** The server of this machine is one for others: it shows no home. */
+  readonly isPublic: boolean
 }
 
 export type HostOptions = {
@@ -45,7 +47,7 @@ export async function infoOf({ client, server }: AgentHost, signal: AbortSignal)
 export async function openHost({ server, apiKey, dataDir, secretFiles, signal }: HostOptions): Promise<AgentHost> {
   if (server === undefined) return await openLocal(dataDir, secretFiles, signal)
   const client = createClient({ baseUrl: server, apiKey, maxRetries: REMOTE_RETRIES })
-  return { client, server, continuesRuns: false, [Symbol.asyncDispose]: () => Promise.resolve() }
+  return { client, server, continuesRuns: false, isPublic: true, [Symbol.asyncDispose]: () => Promise.resolve() }
 }
 
 /**
@@ -80,5 +82,6 @@ async function openLocal(
     }
   }
   const client = createClient({ baseUrl: BASE_URL, fetch })
-  return { client, server: undefined, continuesRuns: !isOwn && !isPublic, [Symbol.asyncDispose]: release }
+  const continuesRuns = !isOwn && !isPublic
+  return { client, server: undefined, continuesRuns, isPublic, [Symbol.asyncDispose]: release }
 }

@@ -1,10 +1,15 @@
 /** Opens what the chat and a run without it work with: settings, host and conversation. */
+import { HomeGrants } from '../access/home-access.ts'
+import type { ConversationView } from '../contract/conversation.ts'
 import type { Info } from '../contract/server.ts'
+import { UsageError } from './command-line/usage-error.ts'
 import type { BeforeOpening, OpenedConversation } from './conversation/open-conversation.ts'
 import { openConversation } from './conversation/open-conversation.ts'
 import type { AgentHost } from './open-host.ts'
 import { infoOf, openHost } from './open-host.ts'
 import { endPreparation } from '../process-settings.ts'
+import { newConversation } from './settings/conversation-settings.ts'
+import type { HomeSettings } from './settings/home-settings.ts'
 import type { RunSettings } from './settings/run-settings.ts'
 
 type RunRequest = {
@@ -18,6 +23,8 @@ type RunRequest = {
 export type Opened = OpenedConversation & {
   readonly host: AgentHost
   readonly info: Info
+  /** Creates another conversation with the same settings. */
+  readonly createConversation: () => Promise<ConversationView>
 }
 
 /**
@@ -26,17 +33,36 @@ export type Opened = OpenedConversation & {
  */
 export async function openRun({ server, settings, check, before }: RunRequest, signal: AbortSignal): Promise<Opened> {
   const { dataDir, serverKey, secretFiles } = settings
-  const host = await openHost({ server, apiKey: serverKey, dataDir, secretFiles, signal })
-  try {
-    const info = await infoOf(host, signal)
-    check?.(info)
-    const opened = await openConversation(host.client, settings.conversation, settings.names, { ...before, signal })
-    endPreparation()
-    return { ...opened, host, info, notices: [...settings.notices, ...opened.notices] }
-  } catch (error) {
-    await host[Symbol.asyncDispose]()
-    throw error
+  await using stack = new AsyncDisposableStack()
+  const host = stack.use(await openHost({ server, apiKey: serverKey, dataDir, secretFiles, signal }))
+  const info = await infoOf(host, signal)
+  check?.(info)
+  const home = homeFor(host, settings)
+  const grants = server === undefined ? stack.use(new HomeGrants(dataDir, home.access)) : undefined
+  const opened = await openConversation(host.client, settings.conversation, settings.names, { ...before, signal })
+  // Before the first run: its shells see what is granted when they start.
+  if (opened.isResumed || home.access) await grants?.open(opened.view.id)
+  endPreparation()
+  const held = stack.move()
+  return {
+    ...opened,
+    host: { ...host, [Symbol.asyncDispose]: () => held.disposeAsync() },
+    info,
+    notices: [...settings.notices, ...home.notices, ...opened.notices],
+    async createConversation() {
+      const view = await host.client.conversations.create(newConversation(settings.conversation))
+      if (home.access) await grants?.open(view.id)
+      return view
+    },
   }
+}
+
+/** A server for others shows nobody the home of its user. Throws a `UsageError` if it was asked for. */
+function homeFor({ isPublic }: AgentHost, { home, dataDir }: RunSettings): Pick<HomeSettings, 'access' | 'notices'> {
+  if (!isPublic || !home.access) return home
+  const why = `agent-server serve runs the agents of ${dataDir}, and shows no agent your home`
+  if (home.isAsked) throw new UsageError(`${why}; stop it, or set OPENHANDS_DATA_DIR to another directory.`)
+  return { access: undefined, notices: [`${why}: sandbox of the settings file has no effect.`] }
 }
 
 export function describeSandbox({ isolation }: Info, server: string | undefined): string {

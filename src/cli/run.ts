@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import type { RunInvocation } from './command-line/run-options.ts'
 import { UsageError } from './command-line/usage-error.ts'
-import { newConversation } from './settings/conversation-settings.ts'
 import type { ConversationView } from '../contract/conversation.ts'
 import type { BeforeOpening } from './conversation/open-conversation.ts'
 import { useByOthers } from './conversation/refuse-resume.ts'
@@ -41,7 +40,7 @@ async function runChat(invocation: RunInvocation): Promise<number> {
     conversation: host.client.conversation(view.id),
     view,
     isResumed: opened.isResumed,
-    createConversation: () => host.client.conversations.create(newConversation(settings.conversation)),
+    createConversation: opened.createConversation,
     names: opened.names,
     info,
     server,

@@ -8,7 +8,16 @@ import type { Read } from './environment.ts'
 import { ConfigError, createReader } from './environment.ts'
 
 /** The directories that the server makes in the data directory for itself. */
-export const OWN_DIRECTORIES = ['active', 'deleted', 'due', 'local', 'sessions', 'shared-workdirs', 'unfinished']
+export const OWN_DIRECTORIES = [
+  'active',
+  'deleted',
+  'due',
+  'home-access',
+  'local',
+  'sessions',
+  'shared-workdirs',
+  'unfinished',
+]
 
 /** Returns the data directory, which may contain a generated key that is needed for the `Config`. */
 export const readDataDir = (overrides: Partial<Record<Name, string>> = {}): string => dataDirOf(createReader(overrides))

@@ -59,7 +59,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const own = deps.storage.conversation(id)
   const { llm, tools: asked, mcp } = await checkRequest(deps, request)
   const kept = secretsIn(request, llm, mcp)
-  const redactor = deps.createRedactor()
+  const redactor = deps.createRedactor(id)
   const secrets = new ConversationSecrets({
     redactor,
     kept,

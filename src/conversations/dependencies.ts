@@ -48,7 +48,7 @@ export type ConversationDeps = {
   readonly metrics: Metrics
   readonly logger: Logger
   /** Creates a redactor that already knows the server's own secrets. */
-  readonly createRedactor: () => Redactor
+  readonly createRedactor: (conversationId: string) => Redactor
   /** Called with each log that is opened or created, before anything is appended to it. */
   readonly onLogOpened: (log: EventLog) => void
 }

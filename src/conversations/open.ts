@@ -41,7 +41,7 @@ export async function openStored(
   try {
     const state = await foldLog(stored, noted)
     if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
-    const redactor = deps.createRedactor()
+    const redactor = deps.createRedactor(id)
     const secrets = new ConversationSecrets({
       redactor,
       ...(await readSecrets(own, deps.logger)),

@@ -7,6 +7,8 @@ import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Queue } from '../lib/queue.ts'
+import type { OpenedPath } from '../files/opened-path.ts'
+import { linkHome, linksTo } from './home-links.ts'
 import { openHome, openOwnDirectory, openScratch, openVisible, openWorkdir } from './mount-sources.ts'
 import {
   mountArguments,
@@ -16,7 +18,7 @@ import {
   type ShellPlaces,
   type ShownPlace,
 } from './mounts.ts'
-import { FIRST_EXTRA_DESCRIPTOR, type Launch, type LaunchOptions, type ShellLauncher } from './launch.ts'
+import { FIRST_EXTRA_DESCRIPTOR, type HomeView, type Launch, type LaunchOptions, type ShellLauncher } from './launch.ts'
 import { networkLaunch } from './network-launch.ts'
 
 const NAMESPACES = [
@@ -104,7 +106,7 @@ type Prepared = {
 async function launchInSandbox(
   { sandbox, shown, toolchains, turns }: Prepared,
   argv: readonly string[],
-  { workdir, visible, privateDir, network }: LaunchOptions,
+  { workdir, visible, privateDir, network, home: view }: LaunchOptions,
 ): Promise<Launch> {
   const { features } = sandbox
   if (network.mode !== 'open' && !features.isolatesNetwork)
@@ -118,10 +120,13 @@ async function launchInSandbox(
   const home = join(privateDir, 'home')
   const places: ShellPlaces = {
     workdir: opened.use(await openWorkdir(workdir)),
-    home: opened.use(await turns.run(() => openHome(home, sandbox.home, toolchains), { key: privateDir })),
+    home: opened.use(await turns.run(() => openLinked(home, { sandbox, toolchains, view }), { key: privateDir })),
     scratch: opened.use(await turns.run(() => openScratch(join(privateDir, 'tmp')), { key: privateDir })),
     visible: await inOrder(visible, async (path) => opened.use(await openOwnDirectory(path))),
-    shown: await inOrder(shown, async ({ at, real }) => ({ at, place: opened.use(await openVisible(real)) })),
+    shown: await inOrder([...shown, ...(view?.readable ?? [])], async ({ at, real }) => ({
+      at,
+      place: opened.use(await openVisible(real)),
+    })),
     inherit: features.bindsDescriptors ? ({ handle }) => inherit(handle) : undefined,
   }
   const filter = features.filter === undefined ? undefined : inherit(opened.use(await openAgain(features.filter)))
@@ -138,6 +143,21 @@ async function launchInSandbox(
     descriptors,
     generations: 2,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}
+
+/** Returns the home of the conversation, with links to what it sees of the person's. */
+async function openLinked(
+  home: string,
+  { sandbox, toolchains, view }: Pick<Prepared, 'sandbox' | 'toolchains'> & { readonly view: HomeView | undefined },
+): Promise<OpenedPath> {
+  const place = await openHome(home, sandbox.home, toolchains)
+  try {
+    await linkHome(place, view ? linksTo(view) : {}, `${home}.links`)
+    return place
+  } catch (error) {
+    await place.handle.close()
+    throw error
   }
 }
 

@@ -3,6 +3,7 @@ import type { Server } from 'node:net'
 import type { NetworkMode } from '../contract/network.ts'
 import type { Sandbox } from '../contract/sandbox.ts'
 import type { ChildProcess } from '../lib/start-process.ts'
+import type { ShownPlace } from './mounts.ts'
 
 /** A shell's network access. */
 export type ShellNetwork = {
@@ -14,6 +15,13 @@ export type ShellNetwork = {
   readonly adopt: (listener: Server) => () => void
 }
 
+/** What the person whose commands opened a conversation lets it use of the home. */
+export type HomeView = {
+  readonly home: string
+  /** To read. */
+  readonly readable: readonly ShownPlace[]
+}
+
 export type LaunchOptions = {
   readonly workdir: string
   /** Server directories that the shell reads. It needs no write access, and has none in a sandbox. */
@@ -22,6 +30,8 @@ export type LaunchOptions = {
   readonly privateDir: string
   /** A launcher that cannot enforce it rejects: it never falls back to the open network. */
   readonly network: ShellNetwork
+  /** Undefined: nothing. */
+  readonly home?: HomeView | undefined
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import type { FileRules } from '../files/file-gate.ts'
 import type { HostEnvironment } from '../lib/start-process.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
+import type { HomeViews } from './home-views.ts'
 import { hiddenFromShells, readableByShells } from '../sandbox/mounts.ts'
 
 export const privateOf = (conversationDirectory: string): string => join(conversationDirectory, 'private')
@@ -20,7 +21,12 @@ type Places = { readonly stateDirectory: string; readonly workdir: () => string 
  * With a sandbox they access only what the shells can: otherwise they could write files where shells cannot, and these
  * files would be executed.
  */
-export function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
+export function fileRules(
+  config: Config,
+  { isolation }: ShellLauncher,
+  conversation: Places,
+  homes?: HomeViews,
+): FileRules {
   const { dataDir, workdirBase, secretFiles: keyFiles, hiddenFiles, sandboxReadable } = config
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
@@ -37,6 +43,7 @@ export function fileRules(config: Config, { isolation }: ShellLauncher, conversa
     forbidden: [...hidden.filter((path) => path !== workdir), ...(sandboxReadable ? ['/'] : [])],
     permitted: [workdir, privateOf(conversation.stateDirectory)],
     readable: [...(sandboxReadable ? readableByShells(sandboxReadable) : ['/']), outputs],
+    shown: homes?.shownTo(conversation),
   }
 }
 

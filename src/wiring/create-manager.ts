@@ -37,6 +37,7 @@ import { BashShells } from '../shell/shells.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { fileRules, homesOf, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
+import { HomeViews } from './home-views.ts'
 import { serverNetwork } from './sandbox.ts'
 import { createServerRedactor } from './server-redactor.ts'
 import type { SharedByTools } from './tools.ts'
@@ -132,6 +133,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
   const { callbackFetch, mcpFetch, pendingAuthorizations: pending, localCredential } = parts
   const env = HostEnvironment.from(config.environment)
   const identityOf = parts.isLocal ? gitIdentities(env, config.environment) : undefined
+  const homes = parts.isLocal ? new HomeViews(dataDir) : undefined
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
     unfinished,
@@ -152,10 +154,10 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       },
       files,
       userSettings: config.userSettingsDir,
-      fileRules: (conversation) => fileRules(config, launcher, conversation),
+      fileRules: (conversation) => fileRules(config, launcher, conversation, homes),
       homesOf: (directory) => homesOf(launcher, env, directory),
     },
-    exec: execution(config, launcher, { env, identityOf, web, ...files }),
+    exec: execution(config, launcher, { env, identityOf, homes, web, ...files }),
     limits: {
       check: (requested) => resources.check(requested),
       inForce: (requested) => resources.inForce(requested),
@@ -184,7 +186,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     slots,
     metrics,
     logger,
-    createRedactor: () => createServerRedactor({ ...config, localCredential }, automataOf),
+    createRedactor: (id) => createServerRedactor({ ...config, localCredential }, automataOf, homes?.secretsFor(id)),
   }
 }
 
@@ -208,15 +210,17 @@ type OfShells = {
   readonly env: HostEnvironment
   /** Undefined: commits have no name. */
   readonly identityOf: ((directory: string) => GitIdentity) | undefined
+  /** Undefined: a server for others shows nobody the home of its user. */
+  readonly homes: HomeViews | undefined
 }
 
 function execution(
   config: Config,
   launcher: ShellLauncher,
-  { env, identityOf, ...shared }: SharedByTools & OfShells,
+  { env, identityOf, homes, ...shared }: SharedByTools & OfShells,
 ): Execution {
   return {
-    ...toolsExecution(config, launcher, shared),
+    ...toolsExecution(config, launcher, { homes, ...shared }),
     createShells: ({ directory, limits, secretsEnv, ...options }) =>
       limits.limitShells(
         new BashShells({
@@ -226,7 +230,7 @@ function execution(
           outputDir: outputsOf(directory),
           privateDir: privateOf(directory),
           env,
-          launcher: limits.limitLauncher(launcher),
+          launcher: limits.limitLauncher(homes?.launcherFor(options.conversationId, launcher) ?? launcher),
           limits: { outputBytes: config.maxOutputBytes },
         }),
       ),

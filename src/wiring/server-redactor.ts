@@ -10,8 +10,9 @@ import type { Logger } from '../telemetry/logger.ts'
 export function createServerRedactor(
   { masterKeys, localCredential, secretKeys, defaultLlm, webSearch }: Config & { readonly localCredential: string },
   automataOf: AutomataOf,
+  refresh?: (set: Redactor['set']) => void,
 ): Redactor {
-  const redactor = createRedactor(automataOf)
+  const redactor = createRedactor(automataOf, refresh)
   redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys, localCredential)
   redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
   if (defaultLlm.api_key !== undefined) redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)

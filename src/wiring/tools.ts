@@ -14,6 +14,7 @@ import { createTools } from '../tools/registry.ts'
 import type { SearchAccess } from '../tools/search/search-place.ts'
 import { createTavily } from '../tools/web/search-engine.ts'
 import { fileRules } from './conversation-places.ts'
+import type { HomeViews } from './home-views.ts'
 
 /** What the tools of all conversations share. */
 export type SharedByTools = Workspace['files'] & { readonly web: SafeFetch }
@@ -24,7 +25,7 @@ const SEARCH_SHARE = 4
 export function toolsExecution(
   config: Config,
   launcher: ShellLauncher,
-  shared: SharedByTools,
+  { homes, ...shared }: SharedByTools & { readonly homes: HomeViews | undefined },
 ): Pick<Execution, 'createTools' | 'missingTools'> {
   const { webSearch } = config
   const pdfs = new PdfReader()
@@ -32,7 +33,8 @@ export function toolsExecution(
   return {
     missingTools: missingTools(config),
     createTools(names, { quota, webRefusal, deniedFiles, ...deps }) {
-      const rules = () => ({ ...fileRules(config, launcher, deps), denied: deniedFiles() })
+      const denied = () => (homes ? homes.deniedWithin(deps, deniedFiles()) : deniedFiles())
+      const rules = () => ({ ...fileRules(config, launcher, deps, homes), denied: denied() })
       const files = createEditorFiles(rules, shared.unfinished)
       return createTools(names, {
         ...deps,

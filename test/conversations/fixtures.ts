@@ -190,7 +190,7 @@ export async function setBench({
         slots: new Queue({ limit: maxRuns }),
         metrics,
         logger,
-        createRedactor: deps.createRedactor ?? createRedactor,
+        createRedactor: deps.createRedactor ?? (() => createRedactor()),
         onLogOpened:
           deps.onLogOpened ??
           ((log) => {

@@ -8,5 +8,5 @@ export const LONG_TESTS = [
   'test/shell/command-ends.test.ts', // `npm test` runs it in the sandbox
   'test/{sdk/holder,stories/file-paths,stories/client-hooks,files/trees/remove-tree,http/refusals}.test.ts',
   'test/{examples/examples,typed-client/browser,security/hostile-text}.test.ts',
-  'test/stories/{http-hooks,sockets,left-behind,unfinished-stop,stuck,resuming,sessions,git-identity}.test.ts',
+  'test/stories/{http-hooks,sockets,left-behind,unfinished-stop,stuck,resuming,sessions,git-identity,home-access}.test.ts',
 ]

@@ -35,6 +35,9 @@ const RUN_OPTIONS = [
   'mcp-config',
 ] as const
 
+/** The home is that of this machine. */
+const HOME_OPTIONS = ['home-readable'] as const
+
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type CompletedShell = (typeof SHELLS)[number]
 
@@ -50,10 +53,10 @@ export const COMMANDS = {
     about: 'Talks with an agent in the current directory; the default on a terminal.',
     details: [
       'With -p or --no-tui it does not start the interactive chat: the prompt is the argument, or stdin. The answer is printed on stdout, and what the agent does on stderr. With --resume or --autoresume, and neither an argument nor text on stdin, the conversation continues where it stopped: what waits is asked again.',
-      'Options take precedence over the environment (LLM_MODEL, LLM_API_KEY, LLM_BASE_URL), and that over the settings file, a JSON object with model, api_key, base_url, temperature, reasoning_effort and mcp.',
+      'Options take precedence over the environment (LLM_MODEL, LLM_API_KEY, LLM_BASE_URL), and that over the settings file, a JSON object with model, api_key, base_url, temperature, reasoning_effort, mcp and sandbox.',
       EXIT_CODES,
     ],
-    options: RUN_OPTIONS,
+    options: [...RUN_OPTIONS, ...HOME_OPTIONS],
   },
   connect: {
     usage: ['connect URL [OPTIONS] [PROMPT]'],

@@ -56,6 +56,11 @@ export const OPTIONS = {
     ...text('RULES', "Allow calls, such as 'Edit, Bash(git status:*)'. Can be repeated."),
     multiple: true,
   },
+  'home-readable': {
+    ...text('PATH', 'Let the sandbox read this file or directory of your home, such as ~/.npmrc. Can be repeated.'),
+    multiple: true,
+    completes: 'files',
+  },
   'max-steps': text('NUMBER', 'Stop a run after this number of model answers.'),
   cwd: {
     ...text('DIRECTORY', 'Where the agent works. Default: the current directory; for sessions: every one.'),

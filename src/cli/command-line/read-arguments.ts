@@ -102,7 +102,8 @@ function commandOf(words: readonly string[], tokens: readonly Token[], isTermina
 }
 
 const isChatOnly = (option: string): boolean =>
-  COMMAND_NAMES.every((name) => belongs(option, name) === (name === 'chat' || name === 'connect')) ||
+  (belongs(option, 'chat') &&
+    COMMAND_NAMES.every((name) => name === 'chat' || name === 'connect' || !belongs(option, name))) ||
   option === 'api-key'
 
 const belongs = (option: string, name: CommandName): boolean =>

@@ -31,6 +31,8 @@ export type RunInvocation = {
   readonly maxSteps: number | undefined
   readonly cwd: string | undefined
   readonly mcpConfig: string | undefined
+  /** Files and directories of the home that the sandbox shows. */
+  readonly homeReadable: readonly string[]
 }
 
 export function readRunOptions(values: Values, words: readonly string[], server: string | undefined): RunInvocation {
@@ -59,6 +61,7 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     maxSteps: maxSteps === undefined ? undefined : Number(maxSteps),
     cwd: values.cwd,
     mcpConfig: values['mcp-config'],
+    homeReadable: values['home-readable'] ?? [],
   }
   /* oxlint-enable typescript/no-unsafe-type-assertion */
 }

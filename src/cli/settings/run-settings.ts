@@ -11,6 +11,8 @@ import { requireRules } from './refused-settings.ts'
 import { secretFilePaths } from '../../config/environment.ts'
 import { secretPathOf } from '../../config/piped-secrets.ts'
 import { leaveProject } from '../../config/leave-project.ts'
+import type { HomeSettings } from './home-settings.ts'
+import { NO_HOME, readHomeSettings } from './home-settings.ts'
 import { ask } from './ask.ts'
 import type { ModelSettings, ModelSource } from './model-settings.ts'
 import { combineModelSettings, fromEnvironment, fromFile, fromOptions, fromPerson } from './model-settings.ts'
@@ -25,6 +27,8 @@ export type RunSettings = {
   readonly serverKey: string | undefined
   /** Files with keys, to hide from agents of this machine. */
   readonly secretFiles: readonly string[]
+  /** For agents of this machine. */
+  readonly home: HomeSettings
   readonly names: GivenNames
   /** Sentences for the user. */
   readonly notices: readonly string[]
@@ -44,6 +48,8 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   const cwd = await workdirOf(invocation)
   const keyFile = holdsSecrets(file.settings) ? secretPathOf(file.path) : undefined
   const dataDir = await leaveProject({ createsIt: !isRemote, signal })
+  const hidden = [dataDir, ...(keyFile === undefined ? [] : [keyFile]), ...secretFilePaths()]
+  const home = isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, hidden)
   const { llm, names } = await modelOf(invocation, file)
   return {
     conversation: {
@@ -55,6 +61,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
     serverKey: isRemote ? await serverKeyOf(invocation) : undefined,
     names: { ...(isRemote && OF_SERVER), ...names, ...mcpName(invocation, file) },
     secretFiles: keyFile === undefined ? [] : [keyFile],
+    home,
     notices: [...file.notices, ...(isRemote ? [] : visibleKeys(keyFile, cwd))],
   }
 }

@@ -6,9 +6,10 @@ import { NewLlmConfig } from '../../contract/llm-config.ts'
 import { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { readSmallFile, whyUnreadable } from '../../files/small-file.ts'
+import { SandboxSettings } from './home-settings.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
-const Settings = z.looseObject({ ...NewLlmConfig.shape, mcp: McpInput.optional() })
+const Settings = z.looseObject({ ...NewLlmConfig.shape, mcp: McpInput.optional(), sandbox: SandboxSettings.optional() })
 export type ModelFileSettings = z.infer<typeof Settings>
 
 const KNOWN: ReadonlySet<string> = new Set(Object.keys(Settings.shape))

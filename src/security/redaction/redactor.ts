@@ -39,7 +39,11 @@ export interface ByteRedactor {
   readonly held: number
 }
 
-export function createRedactor(automataOf = createSharedAutomata()): Redactor {
+/** `refresh` sets the values that may have changed by themselves. It is called before text is redacted, and must be fast. */
+export function createRedactor(
+  automataOf = createSharedAutomata(),
+  refresh?: (set: Redactor['set']) => void,
+): Redactor {
   const secrets = new Map<string, Secret>()
   // Weak references: they are larger than everything else in an idle conversation, and quickly rebuilt.
   /** Null if no secret is looked for in streams. */
@@ -52,6 +56,7 @@ export function createRedactor(automataOf = createSharedAutomata()): Redactor {
   }
 
   const forStreams = (): SecretAutomata | undefined => {
+    refresh?.(setOwn)
     const known = streams?.deref()
     if (known || streams === null) return known
     const made = automataFor(({ isServerKey }) => !isServerKey)
@@ -60,6 +65,7 @@ export function createRedactor(automataOf = createSharedAutomata()): Redactor {
   }
 
   const forTexts = (): TextRedactor | undefined => {
+    refresh?.(setOwn)
     const known = texts?.deref()
     if (known) return known
     const automata = automataFor(() => true)
@@ -83,6 +89,8 @@ export function createRedactor(automataOf = createSharedAutomata()): Redactor {
     forget()
   }
 
+  const setOwn: Redactor['set'] = (name, ...values) => set(name, values, false)
+
   const redact = (text: string) => forTexts()?.redact(text) ?? text
 
   const redactInSlices = async (text: string) => {
@@ -92,7 +100,7 @@ export function createRedactor(automataOf = createSharedAutomata()): Redactor {
   }
 
   return {
-    set: (name, ...values) => set(name, values, false),
+    set: setOwn,
     setServerKey: (name, ...values) => set(name, values, true),
     delete(name) {
       if (secrets.delete(name)) forget()

@@ -1,0 +1,56 @@
+/** Gives conversations what the person lets them use of the home: their shells, their tools, and their redaction. */
+import { basename } from 'node:path'
+import type { HomeAccess } from '../access/home-access.ts'
+import { homeAccessIn } from '../access/home-access.ts'
+import type { FileRules } from '../files/file-gate.ts'
+import type { DeniedFiles } from '../policy/denied-files.ts'
+import type { ShellLauncher } from '../sandbox/launch.ts'
+import { HomeSecrets } from '../access/home-secrets.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
+
+type Of = { readonly stateDirectory: string }
+
+/** For the server in a program of the person. A server for others has none. */
+export class HomeViews {
+  readonly #accessOf: (conversationId: string) => HomeAccess | undefined
+
+  constructor(dataDir: string) {
+    this.#accessOf = homeAccessIn(dataDir)
+  }
+
+  /** Each shell sees what is granted when it starts. */
+  launcherFor(conversationId: string, launcher: ShellLauncher): ShellLauncher {
+    const launch: ShellLauncher['launch'] = (argv, options) =>
+      launcher.launch(argv, { ...options, home: this.#accessOf(conversationId) })
+    return { ...launcher, launch }
+  }
+
+  /** Tools for files read what the shells of the conversation can. */
+  shownTo({ stateDirectory }: Of): FileRules['shown'] {
+    return this.#accessOf(basename(stateDirectory))?.readable.map(({ real }) => real)
+  }
+
+  /** A deny rule about the name of a shown file also holds for the file that a link with this name leads to. */
+  deniedWithin({ stateDirectory }: Of, denied: DeniedFiles | undefined): DeniedFiles | undefined {
+    const linked = this.#accessOf(basename(stateDirectory))?.readable.filter(({ at, real }) => at !== real) ?? []
+    if (!denied || linked.length === 0) return denied
+    const namesOf = (path: string) =>
+      linked.flatMap(({ at, real }) => (`${path}/`.startsWith(`${real}/`) ? [at + path.slice(real.length)] : []))
+    return (path, access) => [path, ...namesOf(path)].some((name) => denied(name, access))
+  }
+
+  /** Returns a function that adds the secrets in readable files, as they are now. It looks at most once while nothing else happens. */
+  secretsFor(conversationId: string): (set: Redactor['set']) => void {
+    let secrets: HomeSecrets | undefined
+    let isFresh = false
+    return (set) => {
+      if (isFresh) return
+      isFresh = true
+      setImmediate(() => (isFresh = false))
+      const access = this.#accessOf(conversationId)
+      if (!access) return
+      secrets ??= new HomeSecrets(access.home)
+      secrets.refresh(access.readable, set)
+    }
+  }
+}

@@ -1,0 +1,222 @@
+/** What agents on the machine of a person may use of the home: nothing, unless the person says so. */
+import { mkdir, mkdtemp, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import type { Finished } from '../support/command.ts'
+import { runCommand, startCommand } from '../support/command.ts'
+import { startServer } from '../support/server.ts'
+
+const TOKEN = 'npm_0123456789abcdefghijklmnopqrstuvwxyz'
+const OTHER_TOKEN = 'gho_zyxwvutsrqponmlkjihgfedcba9876543210'
+
+let home: string
+const models: ScriptedModel[] = []
+beforeEach(async () => {
+  home = await realpath(await mkdtemp(join(tmpdir(), 'home-access-')))
+  await mkdir(join(home, 'project'))
+  await mkdir(join(home, '.config/gh'), { recursive: true })
+  await mkdir(join(home, '.openhands'))
+  await writeFile(join(home, '.npmrc'), `//registry.example.com/:_authToken=${TOKEN}\nfund=false\n`)
+  await writeFile(join(home, '.config/gh/hosts.yml'), `github.com:\n    user: ada\n    oauth_token: ${OTHER_TOKEN}\n`)
+  await writeFile(join(home, '.private'), 'not for agents\n')
+})
+afterEach(async () => {
+  for (const model of models.splice(0)) await model.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+type Call = { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }
+const bash = (command: string): Call => ({ name: 'Bash', arguments: { command } })
+
+async function environmentFor(calls: readonly Call[]): Promise<Record<string, string>> {
+  const turns = [...calls.map((call) => ({ calls: [call] })), { text: 'Done.' }]
+  const model = await startScriptedModel({ replies: [{ turns }] })
+  models.push(model)
+  const settings = { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'sk-test' }
+  return { HOME: home, OPENHANDS_DATA_DIR: join(home, 'data'), ...settings }
+}
+
+const ARGUMENTS = ['-p', '--permission-mode', 'bypass', '--output-format', 'stream-json']
+
+async function prompt(
+  calls: readonly Call[],
+  options: readonly string[] = [],
+  more: Readonly<Record<string, string>> = {},
+): Promise<Finished> {
+  const env = { ...(await environmentFor(calls)), ...more }
+  return await runCommand([...ARGUMENTS, ...options, 'go'], { cwd: join(home, 'project'), env })
+}
+
+/** The texts of what the calls have returned. */
+function results({ stdout }: Finished): string[] {
+  const events = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { type: string; output?: unknown })
+  return events.flatMap(({ type, output }) => (type === 'ToolResult' ? [JSON.stringify(output)] : []))
+}
+
+const idIn = (text: string): string => /conversation (\S+) in/.exec(text)?.[1] ?? ''
+
+test('an agent sees nothing of the home that the person has not named', async () => {
+  const finished = await prompt([bash('cat ~/.npmrc; cat ../.npmrc; ls -A ..')])
+  expect(results(finished)[0]).toMatch(/No such file.*No such file/s)
+  expect(finished.stdout).not.toMatch(/authToken|\.private/)
+})
+
+test('an agent reads what the person names, cannot change it, and never shows the tokens in it', async () => {
+  const options = ['--home-readable', '~/.npmrc', '--home-readable', join(home, '.config/gh')]
+  const finished = await prompt(
+    [
+      bash('cat ~/.npmrc ../.npmrc; cat ~/.config/gh/hosts.yml; base64 -w0 ~/.npmrc'),
+      bash('echo x >>~/.npmrc; echo x >~/.config/gh/new; rm ../.npmrc; cat ../.private'),
+      { name: 'FileEditor', arguments: { command: 'view', path: join(home, '.npmrc') } },
+      { name: 'FileEditor', arguments: { command: 'view', path: join(home, '.private') } },
+      {
+        name: 'FileEditor',
+        arguments: { command: 'str_replace', path: join(home, '.npmrc'), old_str: 'fund=false', new_str: 'fund=true' },
+      },
+    ],
+    options,
+  )
+  const [shown, changed, viewed, hidden, edited] = results(finished)
+  expect(shown).toMatch(
+    /_authToken=<secret:~\/\.npmrc>.*_authToken=<secret.*oauth_token: <secret:~\/\.config\/gh\/hosts\.yml>/s,
+  )
+  expect(changed).toMatch(/Read-only.*Read-only.*\.private: No such file/s)
+  expect(viewed).toContain('_authToken=<secret:~/.npmrc>')
+  expect(hidden).toContain('not accessible')
+  expect(edited).toContain('can be viewed, but not changed')
+  expect(finished.stdout + finished.stderr).not.toMatch(new RegExp(`${TOKEN}|${OTHER_TOKEN}`))
+  expect(finished.stderr).toContain('the agent can read ~/.npmrc, ~/.config/gh.')
+  expect(await readFile(join(home, '.npmrc'), 'utf8')).toContain('fund=false')
+})
+
+test('the settings file of the person names paths, and a settings file in the project does not', async () => {
+  const sandbox = { sandbox: { home_readable: ['~/.npmrc', '~/.missing'] } }
+  await mkdir(join(home, 'project/.openhands'))
+  for (const path of ['project/.openhands/settings_sdk.json', 'project/.openhands/settings.json', 'project/.mcp.json'])
+    await writeFile(join(home, path), JSON.stringify(sandbox))
+  await writeFile(join(home, 'project/.env'), 'OPENHANDS_HOME_READABLE=~/.npmrc\n')
+  expect(results(await prompt([bash('cat ~/.npmrc')]))[0]).toContain('No such file')
+  await writeFile(join(home, '.openhands/settings_sdk.json'), JSON.stringify(sandbox))
+  const finished = await prompt([bash('cat ~/.npmrc')])
+  expect(results(finished)[0]).toContain('<secret:~/.npmrc>')
+  expect(finished.stderr).toContain('home_readable of the settings file: ~/.missing does not exist.')
+})
+
+test.each([
+  ['~/.missing', /~\/\.missing does not exist/],
+  ['~/outside', /~\/outside leads to \/etc\/passwd, which is not in the home/],
+  ['/etc/passwd', /\/etc\/passwd leads to \/etc\/passwd, which is not in the home/],
+  ['~/project/../..', /which is not in the home/],
+  ['~', /~ is the whole home/],
+  ['.npmrc', /\.npmrc is not a path in the home; write it as ~/],
+  ['~/data', /~\/data stays hidden: agents never see .*\/data/],
+  ['~/.openhands/settings_sdk.json', /settings_sdk.json stays hidden/],
+])('the path %s is refused before anything is sent', async (path, why) => {
+  await symlink('/etc/passwd', join(home, 'outside'))
+  await writeFile(join(home, '.openhands/settings_sdk.json'), '{"api_key": "sk-of-a-person"}', { mode: 0o600 })
+  const { code, stderr } = await prompt([], ['--home-readable', path])
+  expect([code, stderr]).toEqual([2, expect.stringMatching(why)])
+})
+
+test('a link inside of the home shows the file that it leads to, under its own name', async () => {
+  await mkdir(join(home, 'dotfiles'))
+  await writeFile(join(home, 'dotfiles/yarnrc'), `npmAuthToken: "${TOKEN}"\n`)
+  await symlink('dotfiles/yarnrc', join(home, '.yarnrc.yml'))
+  const finished = await prompt([bash('cat ~/.yarnrc.yml; ls ../dotfiles')], ['--home-readable', '~/.yarnrc.yml'])
+  expect(results(finished)[0]).toMatch(/npmAuthToken: \\\\?"<secret:~\/\.yarnrc\.yml>.*No such file/s)
+})
+
+test('a directory that becomes a link during the conversation shows nothing of where it leads', async () => {
+  const cwd = join(home, 'project')
+  for (const name of ['shared', 'other']) await mkdir(join(home, name))
+  await writeFile(join(home, 'other/file'), 'not for agents\n')
+  const view = { name: 'FileEditor', arguments: { command: 'view', path: join(home, 'shared/file') } }
+  const restart = { name: 'Bash', arguments: { command: '', restart: true } }
+  const calls = [bash('echo >ready; until [ -e go ]; do sleep 0.05; done'), view, restart, bash('cat ../shared/file')]
+  const env = await environmentFor(calls)
+  const { finished } = startCommand([...ARGUMENTS, '--home-readable', '~/shared', 'go'], { cwd, env })
+  await expect.poll(() => readFile(join(cwd, 'ready'), 'utf8').catch(() => undefined)).toBe('\n')
+  await rename(join(home, 'shared'), join(home, 'shared.moved'))
+  await symlink('other', join(home, 'shared'))
+  await writeFile(join(cwd, 'go'), '')
+  const [, viewed, , shown] = results(await finished)
+  expect([viewed, shown]).toEqual([expect.stringContaining('not accessible'), expect.stringContaining('No such file')])
+})
+
+test('deny rules hold for what the person names, under each name that a file has', async () => {
+  await mkdir(join(home, 'dotfiles'))
+  await writeFile(join(home, 'dotfiles/npmrc'), 'fund=false\n')
+  await rm(join(home, '.npmrc'))
+  await symlink('dotfiles/npmrc', join(home, '.npmrc'))
+  await mkdir(join(home, 'project/.claude'))
+  const permissions = { deny: ['Read(~/.npmrc)', 'Read(~/.config/gh/**)'] }
+  await writeFile(join(home, 'project/.claude/settings.json'), JSON.stringify({ permissions }))
+  const view = (path: string) => ({ name: 'FileEditor', arguments: { command: 'view', path } })
+  const calls = [
+    bash('cat ~/.npmrc'),
+    bash('cat ../.npmrc'),
+    bash('cat ~/.config/gh/hosts.yml'),
+    view(join(home, '.npmrc')),
+    view(join(home, 'dotfiles/npmrc')),
+    view(join(home, '.config/gh/hosts.yml')),
+  ]
+  const finished = await prompt(calls, ['--home-readable', '~/.npmrc', '--home-readable', '~/.config/gh'])
+  expect(finished.stdout).not.toMatch(/fund=false|user: ada/)
+  expect(results(finished)).toEqual(calls.map(() => expect.stringMatching(/(The|deny) rule .*(denies|holds)/)))
+})
+
+test('a token that comes into the file during the conversation is redacted, and the one before as well', async () => {
+  const wait = 'cat ~/.npmrc >kept; echo >ready; until grep -q changed ~/.npmrc; do sleep 0.05; done; cat ~/.npmrc kept'
+  const env = await environmentFor([bash(wait)])
+  const cwd = join(home, 'project')
+  const { finished } = startCommand([...ARGUMENTS, '--home-readable', '~/.npmrc', 'go'], { cwd, env })
+  await expect.poll(() => readFile(join(cwd, 'ready'), 'utf8').catch(() => undefined)).toBe('\n')
+  await writeFile(join(home, '.npmrc'), `//registry.example.com/:_authToken=${OTHER_TOKEN}\n; changed\n`)
+  const all = await finished
+  expect(results(all)[0]).toMatch(/_authToken=<secret:~\/\.npmrc>.*changed.*_authToken=<secret:~\/\.npmrc>/s)
+  expect(all.stdout).not.toMatch(new RegExp(`${TOKEN}|${OTHER_TOKEN}`))
+})
+
+test('it holds for the command alone: one that resumes the conversation without it sees nothing', async () => {
+  const env = await environmentFor([bash('cat ~/.npmrc; echo mine >~/.npmrc; cat ~/.npmrc')])
+  const run = (...options: string[]) =>
+    runCommand([...ARGUMENTS, ...options, 'go'], { cwd: join(home, 'project'), env })
+  const first = await run('--home-readable', '~/.npmrc')
+  expect(results(first)[0]).toMatch(/<secret.*Read-only/s)
+  const again = await run('-r', idIn(first.stderr))
+  expect(results(again)[0]).toMatch(/No such file/)
+  expect(results(again)[0]).toContain('mine')
+})
+
+test('a command whose agents run in the process of another one has its own paths', async () => {
+  const cwd = join(home, 'project')
+  const waits = [bash('echo >ready; until [ -e go ]; do sleep 0.05; done; cat ~/.npmrc')]
+  const first = startCommand([...ARGUMENTS, 'go'], { cwd, env: await environmentFor(waits) })
+  await expect.poll(() => readFile(join(cwd, 'ready'), 'utf8').catch(() => undefined)).toBe('\n')
+  const second = await prompt([bash('cat ~/.npmrc; echo >go')], ['--home-readable', '~/.npmrc'])
+  expect(results(second)[0]).toContain('<secret:~/.npmrc>')
+  expect(results(await first.finished)[0]).toContain('No such file')
+})
+
+test('a server for others shows nothing, also to a command of the same user', async () => {
+  await using server = await startServer({ env: { HOME: home } })
+  const more = { OPENHANDS_DATA_DIR: server.dataDir }
+  const { code, stderr } = await prompt([], ['--home-readable', '~/.npmrc'], more)
+  expect([code, stderr]).toEqual([2, expect.stringContaining('shows no agent your home')])
+  await writeFile(join(home, '.openhands/settings_sdk.json'), '{"sandbox": {"home_readable": ["~/.npmrc"]}}')
+  const finished = await prompt([bash('cat ~/.npmrc')], [], more)
+  expect(results(finished)[0]).toContain('No such file')
+  expect(finished.stderr).toContain('sandbox of the settings file has no effect')
+})
+
+test('without a sandbox an agent reads all files, and the tokens in those that the person names are redacted', async () => {
+  const more = { OPENHANDS_ISOLATION: 'none' }
+  const finished = await prompt([bash('cat ~/.npmrc ~/.private')], ['--home-readable', '~/.npmrc'], more)
+  expect(results(finished)[0]).toMatch(/_authToken=<secret:~\/\.npmrc>.*not for agents/s)
+})
