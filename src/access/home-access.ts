@@ -16,6 +16,8 @@ export type HomeAccess = {
   readonly home: string
   /** Files and directories to read: the name that programs use, and the real path, both absolute. */
   readonly readable: readonly { readonly at: string; readonly real: string }[]
+  /** The real path of the socket of the person's ssh agent. */
+  readonly sshAgent?: string | undefined
 }
 
 const Grant = z.object({
@@ -23,6 +25,7 @@ const Grant = z.object({
   start: z.string(),
   home: z.string(),
   readable: z.array(z.object({ at: z.string(), real: z.string() })),
+  sshAgent: z.string().optional(),
 })
 type Grant = HomeAccess & Pick<z.infer<typeof Grant>, 'pid' | 'start'>
 

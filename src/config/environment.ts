@@ -131,6 +131,9 @@ export function checked<T>(name: Name, schema: z.ZodType<T>, read: Read): T {
   throw new ConfigError(`${name} is not valid: ${parsed.error.issues.map((issue) => issue.message).join('; ')}.`)
 }
 
+/** The socket of the ssh agent of the person. */
+export const sshAgentSocket = (): string | undefined => process.env.SSH_AUTH_SOCK || undefined
+
 /** Returns the variables of the model. `serve` reads only those in `variables.ts`, the programs of a person all. */
 export const modelVariables = (): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('LLM_')))

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { Queue } from '../lib/queue.ts'
 import type { OpenedPath } from '../files/opened-path.ts'
 import { linkHome, linksTo } from './home-links.ts'
-import { openHome, openOwnDirectory, openScratch, openVisible, openWorkdir } from './mount-sources.ts'
+import { openHome, openOwnDirectory, openScratch, openSocket, openVisible, openWorkdir } from './mount-sources.ts'
 import {
   mountArguments,
   shownPlaces,
@@ -127,6 +127,7 @@ async function launchInSandbox(
       at,
       place: opened.use(await openVisible(real)),
     })),
+    sshAgent: view?.sshAgent === undefined ? undefined : opened.use(await openSocket(view.sshAgent)),
     inherit: features.bindsDescriptors ? ({ handle }) => inherit(handle) : undefined,
   }
   const filter = features.filter === undefined ? undefined : inherit(opened.use(await openAgain(features.filter)))

@@ -20,6 +20,8 @@ export type HomeView = {
   readonly home: string
   /** To read. */
   readonly readable: readonly ShownPlace[]
+  /** The real path of the socket of the ssh agent. */
+  readonly sshAgent?: string | undefined
 }
 
 export type LaunchOptions = {

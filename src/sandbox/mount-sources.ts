@@ -38,6 +38,14 @@ export async function openVisible(path: string): Promise<OpenedPath | undefined>
   return undefined
 }
 
+/** Opens a socket in the same way; returns undefined if there is none any more. */
+export async function openSocket(path: string): Promise<OpenedPath | undefined> {
+  const place = await openVisible(path)
+  if (!place || (await place.handle.stat()).isSocket()) return place
+  await place.handle.close()
+  return undefined
+}
+
 /**
  * Opens the home of a conversation. Programs that look for their toolchain in the home find it through links that are
  * created before the home gets its name, and so before any shell could interfere.

@@ -39,6 +39,8 @@ export type ShellPlaces = {
   readonly scratch: OpenedPath
   /** The `shownPlaces` that still are where they were at startup. */
   readonly shown: readonly { readonly at: string; readonly place: OpenedPath | undefined }[]
+  /** The socket of an ssh agent. */
+  readonly sshAgent: OpenedPath | undefined
   /**
    * Makes bwrap inherit a place; returns the number of the descriptor there, which is valid for one mount. Undefined
    * for a bwrap that only supports paths. Only mounted places are inherited: bwrap closes no other descriptor before
@@ -81,6 +83,8 @@ export const TOOLCHAINS = ['.asdf', '.nvm', '.pyenv', '.rbenv', '.rustup', '.sdk
 
 /** Contains sockets of services that run commands for others: docker, systemd, the user's own session. */
 const SOCKETS = '/run'
+/** No shell can put a link there: the directory is empty in each new sandbox. */
+export const SSH_AGENT_IN_SANDBOX = '/run/ssh-agent'
 /** The location of programs on NixOS. */
 const SYSTEM_PROGRAMS = '/run/current-system'
 /**
@@ -142,7 +146,7 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
     ...(places?.shown ?? []).flatMap(({ at, place }) =>
       place ? [{ at, args: () => bind('--ro-bind', place, at) }] : [],
     ),
-    ...socketMounts(),
+    ...socketMounts(places?.sshAgent, bind),
     ...covered.map(cover),
     // No device can be opened on these mounts: reading the file fails with an error.
     ...keyFiles.map((at) => ({ at, args: () => ['--ro-bind', '/dev/null', at] })),
@@ -190,15 +194,18 @@ function mayMountAt(at: string, workdir: string, keyFiles: readonly string[]): b
 
 const homesOf = ({ home }: SandboxPlan): string[] => [...HOMES, home].flatMap(realpathIfAny).filter((at) => at !== sep)
 
-function socketMounts(): Mount[] {
+function socketMounts(sshAgent: OpenedPath | undefined, bind: Bind): Mount[] {
   const [sockets] = realpathIfAny(SOCKETS)
   if (sockets === undefined) return []
+  const agentAt = join(sockets, basename(SSH_AGENT_IN_SANDBOX))
   // With systemd this directory contains the file with the name servers.
   const [resolver] = realpathIfAny('/etc/resolv.conf')
   const shown = [SYSTEM_PROGRAMS, ...(resolver === undefined ? [] : [resolver])].filter((at) => isBelow(at, sockets))
   return [
     { at: sockets, args: () => ['--tmpfs', sockets] },
     ...shown.map((at) => ({ at, args: () => ['--ro-bind-try', at, at] })),
+    // A read-only mount changes nothing about who may connect.
+    ...(sshAgent ? [{ at: agentAt, args: () => bind('--ro-bind', sshAgent, agentAt) }] : []),
   ]
 }
 

@@ -225,7 +225,11 @@ function execution(
       limits.limitShells(
         new BashShells({
           ...options,
-          secretsEnv: identityOf ? () => ({ ...identityOf(options.workdir), ...secretsEnv() }) : secretsEnv,
+          secretsEnv: () => ({
+            ...identityOf?.(options.workdir),
+            ...homes?.variablesFor(options.conversationId, launcher),
+            ...secretsEnv(),
+          }),
           stateDir: shellsOf(directory),
           outputDir: outputsOf(directory),
           privateDir: privateOf(directory),

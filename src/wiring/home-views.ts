@@ -5,6 +5,7 @@ import { homeAccessIn } from '../access/home-access.ts'
 import type { FileRules } from '../files/file-gate.ts'
 import type { DeniedFiles } from '../policy/denied-files.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
+import { SSH_AGENT_IN_SANDBOX } from '../sandbox/mounts.ts'
 import { HomeSecrets } from '../access/home-secrets.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 
@@ -23,6 +24,13 @@ export class HomeViews {
     const launch: ShellLauncher['launch'] = (argv, options) =>
       launcher.launch(argv, { ...options, home: this.#accessOf(conversationId) })
     return { ...launcher, launch }
+  }
+
+  /** The variables of the commands. Without a sandbox they reach the socket itself. */
+  variablesFor(conversationId: string, { isolation }: ShellLauncher): Readonly<Record<string, string>> {
+    const sshAgent = this.#accessOf(conversationId)?.sshAgent
+    if (sshAgent === undefined) return {}
+    return { SSH_AUTH_SOCK: isolation === 'none' ? sshAgent : SSH_AGENT_IN_SANDBOX }
   }
 
   /** Tools for files read what the shells of the conversation can. */

@@ -1,8 +1,11 @@
 /** What agents on the machine of a person may use of the home: nothing, unless the person says so. */
+import type { ChildProcess } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { Finished } from '../support/command.ts'
@@ -202,6 +205,64 @@ test('a command whose agents run in the process of another one has its own paths
   const second = await prompt([bash('cat ~/.npmrc; echo >go')], ['--home-readable', '~/.npmrc'])
   expect(results(second)[0]).toContain('<secret:~/.npmrc>')
   expect(results(await first.finished)[0]).toContain('No such file')
+})
+
+describe('an ssh agent', () => {
+  let socket: string
+  let agent: ChildProcess
+  beforeEach(async () => {
+    await mkdir(join(home, '.ssh'), { mode: 0o700 })
+    await writeFile(join(home, '.ssh/known_hosts'), 'example.com ssh-ed25519 AAAA\n')
+    // A path of a socket is short.
+    socket = join(await realpath(await mkdtemp('/tmp/agent-')), 'socket')
+    agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' })
+    await expect.poll(() => existsSync(socket)).toBe(true)
+    const key = join(home, '.ssh/id_ed25519')
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'key of ada', '-f', key])
+    execFileSync('ssh-add', ['-q', key], { env: { ...process.env, SSH_AUTH_SOCK: socket } })
+  })
+  afterEach(async () => {
+    agent.kill()
+    await rm(dirname(socket), { recursive: true, force: true })
+  })
+
+  const LIST = bash('ssh-add -l; cat ../.ssh/known_hosts; cat ../.ssh/id_ed25519')
+
+  test('of the person signs for the agent, which sees the known hosts, and neither the keys nor another socket', async () => {
+    const own = { SSH_AUTH_SOCK: socket }
+    const sockets = bash('for path in $(find /run /tmp); do [ -S $path ] && echo $path; done; true')
+    const finished = await prompt([LIST, sockets], ['--ssh-agent'], own)
+    const [listed, found] = results(finished)
+    expect(listed).toMatch(/key of ada.*example\.com ssh-ed25519.*id_ed25519: No such file/s)
+    expect(found).toContain('"stdout":"/run/ssh-agent\\n"')
+    expect(finished.stderr).toContain('the agent can read ~/.ssh/known_hosts, and use your ssh agent.')
+    await writeFile(join(home, '.openhands/settings_sdk.json'), '{"sandbox": {"ssh_agent": true}}')
+    expect(results(await prompt([LIST], [], own))[0]).toContain('key of ada')
+    const unsandboxed = await prompt([LIST], [], { ...own, OPENHANDS_ISOLATION: 'none' })
+    expect(results(unsandboxed)[0]).toContain('key of ada')
+  })
+
+  test('is not reached unless the person says so', async () => {
+    const own = { SSH_AUTH_SOCK: socket }
+    expect(results(await prompt([LIST], [], own))[0]).toMatch(/Could not open a connection.*known_hosts: No such file/s)
+    const unsandboxed = await prompt([LIST], [], { ...own, OPENHANDS_ISOLATION: 'none' })
+    expect(results(unsandboxed)[0]).toContain('Could not open a connection')
+  })
+
+  test('that is not there is an error of the option, and a line for the settings file', async () => {
+    for (const [SSH_AUTH_SOCK, why] of [
+      ['', /SSH_AUTH_SOCK is not set/],
+      [join(home, 'gone'), /there is no ssh agent at .*gone/],
+      [join(home, '.npmrc'), /there is no ssh agent at .*npmrc/],
+    ] as const) {
+      const { code, stderr } = await prompt([], ['--ssh-agent'], { SSH_AUTH_SOCK })
+      expect([code, stderr]).toEqual([2, expect.stringMatching(why)])
+    }
+    await writeFile(join(home, '.openhands/settings_sdk.json'), '{"sandbox": {"ssh_agent": true}}')
+    const finished = await prompt([LIST])
+    expect(finished.stderr).toContain('SSH_AUTH_SOCK is not set')
+    expect(results(finished)[0]).toContain('Could not open a connection')
+  })
 })
 
 test('a server for others shows nothing, also to a command of the same user', async () => {

@@ -61,6 +61,7 @@ export const OPTIONS = {
     multiple: true,
     completes: 'files',
   },
+  'ssh-agent': flag('Let commands of agents use the ssh agent of SSH_AUTH_SOCK, and read known_hosts.'),
   'max-steps': text('NUMBER', 'Stop a run after this number of model answers.'),
   cwd: {
     ...text('DIRECTORY', 'Where the agent works. Default: the current directory; for sessions: every one.'),

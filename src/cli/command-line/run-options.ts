@@ -33,6 +33,7 @@ export type RunInvocation = {
   readonly mcpConfig: string | undefined
   /** Files and directories of the home that the sandbox shows. */
   readonly homeReadable: readonly string[]
+  readonly sshAgent: boolean
 }
 
 export function readRunOptions(values: Values, words: readonly string[], server: string | undefined): RunInvocation {
@@ -62,6 +63,7 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     cwd: values.cwd,
     mcpConfig: values['mcp-config'],
     homeReadable: values['home-readable'] ?? [],
+    sshAgent: values['ssh-agent'] === true,
   }
   /* oxlint-enable typescript/no-unsafe-type-assertion */
 }

@@ -1,14 +1,18 @@
 /** What agents of this machine may use of the person's home: options and the settings file, checked against the disk. */
-import { realpath } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path'
 import { z } from 'zod'
 import type { HomeAccess } from '../../access/home-access.ts'
+import { sshAgentSocket } from '../../config/environment.ts'
 import { homeDirectory } from '../../config/paths.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
 /** In the settings file of the person. A project has no such settings. */
-export const SandboxSettings = z.strictObject({ home_readable: z.array(z.string()).optional() })
+export const SandboxSettings = z.strictObject({
+  home_readable: z.array(z.string()).optional(),
+  ssh_agent: z.boolean().optional(),
+})
 type SandboxSettings = z.infer<typeof SandboxSettings>
 
 export type HomeSettings = {
@@ -22,56 +26,90 @@ export type HomeSettings = {
 
 export const NO_HOME: HomeSettings = { access: undefined, isAsked: false, notices: [] }
 
+type Readable = HomeAccess['readable'][number]
+/** What is wrong, as a sentence. */
+type Fault = { readonly fault: string }
+type Given = Pick<RunInvocation, 'homeReadable' | 'sshAgent'>
+
 /**
  * Throws a `UsageError` for an option that cannot be used. What a settings file names need not exist on each machine:
  * that is a notice. `hidden`: what stays hidden from every agent.
  */
 export async function readHomeSettings(
-  { homeReadable }: Pick<RunInvocation, 'homeReadable'>,
-  { home_readable = [] }: SandboxSettings = {},
+  { homeReadable, sshAgent }: Given,
+  { home_readable = [], ssh_agent = false }: SandboxSettings = {},
   hidden: readonly string[],
 ): Promise<HomeSettings> {
-  if (homeReadable.length === 0 && home_readable.length === 0) return NO_HOME
+  const isAsked = homeReadable.length > 0 || sshAgent
+  if (!isAsked && home_readable.length === 0 && !ssh_agent) return NO_HOME
   const home = await realpath(homeDirectory()).catch(() => homeDirectory())
-  const found = await Promise.all([
-    ...homeReadable.map((path) => readableAt(path, home, hidden)),
-    ...home_readable.map((path) => readableAt(path, home, hidden)),
-  ])
-  const faults = found.map((each) => (typeof each === 'string' ? each : undefined))
-  const fault = faults.slice(0, homeReadable.length).find((each) => each !== undefined)
-  if (fault !== undefined) throw new UsageError(`--home-readable: ${fault}`)
-  const readable = found.filter((each) => typeof each !== 'string')
+  const find = (paths: readonly string[]) => Promise.all(paths.map((path) => readableAt(path, home, hidden)))
+  const socket = sshAgent || ssh_agent ? await findSocket() : undefined
+  const asked = [...(await find(homeReadable)).map(named('--home-readable')), ...(sshAgent ? [socket] : [])]
+  const kept = (await find(home_readable)).map(named('home_readable of the settings file'))
+  const fault = asked.find(isFault)
+  if (fault) throw new UsageError(fault.fault)
+  const path = isFault(socket) ? undefined : socket
+  const knownHosts = path === undefined ? [] : await find(KNOWN_HOSTS)
+  const readable = [...asked, ...kept, ...knownHosts].filter((each) => typeof each === 'object' && 'at' in each)
+  const isUsed = readable.length > 0 || path !== undefined
   return {
-    access: readable.length > 0 ? { home, readable } : undefined,
-    isAsked: homeReadable.length > 0,
+    access: isUsed ? { home, readable, sshAgent: path } : undefined,
+    isAsked,
     notices: [
-      ...faults.flatMap((each) => (each === undefined ? [] : [`home_readable of the settings file: ${each}`])),
-      ...(readable.length > 0 ? [`the agent can read ${readable.map(({ at }) => tilde(at, home)).join(', ')}.`] : []),
+      ...[...kept, socket].filter(isFault).map((each) => each.fault),
+      ...(isUsed ? [describe(readable, home, path)] : []),
     ],
   }
 }
 
-const tilde = (path: string, home: string): string => `~${path.slice(home.length)}`
+/** They need not exist. */
+const KNOWN_HOSTS = ['~/.ssh/known_hosts', '~/.ssh/known_hosts2']
 
-/** Returns what is wrong with it as a sentence. Links are followed, and what they lead to must be in the home, too. */
-async function readableAt(
-  given: string,
-  home: string,
-  hidden: readonly string[],
-): Promise<HomeAccess['readable'][number] | string> {
+const isFault = (found: Readable | Fault | string | undefined): found is Fault =>
+  typeof found === 'object' && 'fault' in found
+
+const named =
+  (setting: string) =>
+  (found: Readable | Fault): Readable | Fault =>
+    isFault(found) ? { fault: `${setting}: ${found.fault}` } : found
+
+function describe(readable: readonly Readable[], home: string, sshAgent: string | undefined): string {
+  const paths = readable.map(({ at }) => `~${at.slice(home.length)}`).join(', ')
+  const parts = [...(paths === '' ? [] : [`read ${paths}`]), ...(sshAgent === undefined ? [] : ['use your ssh agent'])]
+  return `the agent can ${parts.join(', and ')}.`
+}
+
+/** Returns the real path. */
+async function findSocket(): Promise<string | Fault> {
+  const path = sshAgentSocket()
+  if (path === undefined)
+    return { fault: 'there is no ssh agent: SSH_AUTH_SOCK is not set. Start one, as with eval "$(ssh-agent)".' }
+  const fault = `there is no ssh agent at ${path}, which SSH_AUTH_SOCK names; start one and set the variable again.`
+  try {
+    const real = isAbsolute(path) ? await realpath(path) : undefined
+    return real !== undefined && (await stat(real)).isSocket() ? real : { fault }
+  } catch {
+    return { fault }
+  }
+}
+
+/** Links are followed, and what they lead to must be in the home, too. */
+async function readableAt(given: string, home: string, hidden: readonly string[]): Promise<Readable | Fault> {
   const path = absolute(given)
-  if (path === undefined) return `${given} is not a path in the home; write it as ~/… or as an absolute path.`
+  if (path === undefined)
+    return { fault: `${given} is not a path in the home; write it as ~/… or as an absolute path.` }
   try {
     const at = join(await realpath(dirname(path)), basename(path))
     const real = await realpath(path)
     // A user without a home has this one.
     const outside = home === '/' ? real : [at, real].find((each) => !isBelow(each, home))
-    if (outside !== undefined) return outsideOf(given, outside, home)
+    if (outside !== undefined) return { fault: outsideOf(given, outside, home) }
     const inside = await firstAbove(real, hidden)
-    return inside === undefined ? { at, real } : `${given} stays hidden: agents never see ${inside}.`
+    return inside === undefined ? { at, real } : { fault: `${given} stays hidden: agents never see ${inside}.` }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    return code === 'ENOENT' ? `${given} does not exist.` : `${given} cannot be read (${code}).`
+    return { fault: code === 'ENOENT' ? `${given} does not exist.` : `${given} cannot be read (${code}).` }
   }
 }
 
