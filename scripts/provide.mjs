@@ -91,6 +91,7 @@ const TEST_NEEDS = [
   command('rg', { apt: 'ripgrep', dnf: 'ripgrep', brew: 'ripgrep' }),
   command('script', { apt: 'bsdutils', dnf: 'util-linux-script' }),
   command('setpriv', { apt: 'util-linux', dnf: 'util-linux' }),
+  command('ssh-agent', { apt: 'openssh-client', dnf: 'openssh-clients' }),
   command('tar'),
   command('zsh'),
 ]

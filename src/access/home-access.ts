@@ -18,6 +18,8 @@ export type HomeAccess = {
   readonly readable: readonly { readonly at: string; readonly real: string }[]
   /** The real path of the socket of the person's ssh agent. */
   readonly sshAgent?: string | undefined
+  /** Whether it shares the caches of package managers with other conversations. */
+  readonly packageCache?: boolean | undefined
 }
 
 const Grant = z.object({
@@ -26,6 +28,7 @@ const Grant = z.object({
   home: z.string(),
   readable: z.array(z.object({ at: z.string(), real: z.string() })),
   sshAgent: z.string().optional(),
+  packageCache: z.boolean().optional(),
 })
 type Grant = HomeAccess & Pick<z.infer<typeof Grant>, 'pid' | 'start'>
 

@@ -48,7 +48,7 @@ export async function openRun({ server, settings, check, before }: RunRequest, s
     ...opened,
     host: { ...host, [Symbol.asyncDispose]: () => held.disposeAsync() },
     info,
-    notices: [...settings.notices, ...home.notices, ...opened.notices],
+    notices: [...settings.notices, ...home.notices, ...cacheNotice(home, info), ...opened.notices],
     async createConversation() {
       const view = await host.client.conversations.create(newConversation(settings.conversation))
       if (home.access) await grants?.open(view.id)
@@ -64,6 +64,10 @@ function homeFor({ isPublic }: AgentHost, { home, dataDir }: RunSettings): Pick<
   if (home.isAsked) throw new UsageError(`${why}; stop it, or set OPENHANDS_DATA_DIR to another directory.`)
   return { access: undefined, notices: [`${why}: sandbox of the settings file has no effect.`] }
 }
+
+/** Commands have the caches of the person then. */
+const cacheNotice = ({ access }: Pick<HomeSettings, 'access'>, { isolation }: Info): string[] =>
+  access?.packageCache && isolation === 'none' ? ['the package cache has no effect without a sandbox.'] : []
 
 export function describeSandbox({ isolation }: Info, server: string | undefined): string {
   const where = server === undefined ? 'on this machine' : `at ${server}`

@@ -14,6 +14,7 @@ export const OWN_DIRECTORIES = [
   'due',
   'home-access',
   'local',
+  'package-cache',
   'sessions',
   'shared-workdirs',
   'unfinished',

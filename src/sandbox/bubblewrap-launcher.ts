@@ -19,6 +19,7 @@ import {
   type ShownPlace,
 } from './mounts.ts'
 import { FIRST_EXTRA_DESCRIPTOR, type HomeView, type Launch, type LaunchOptions, type ShellLauncher } from './launch.ts'
+import { cacheLinks, openCaches } from './package-caches.ts'
 import { networkLaunch } from './network-launch.ts'
 
 const NAMESPACES = [
@@ -127,6 +128,7 @@ async function launchInSandbox(
       at,
       place: opened.use(await openVisible(real)),
     })),
+    caches: await openSharedCaches(view, opened),
     sshAgent: view?.sshAgent === undefined ? undefined : opened.use(await openSocket(view.sshAgent)),
     inherit: features.bindsDescriptors ? ({ handle }) => inherit(handle) : undefined,
   }
@@ -154,12 +156,21 @@ async function openLinked(
 ): Promise<OpenedPath> {
   const place = await openHome(home, sandbox.home, toolchains)
   try {
-    await linkHome(place, view ? linksTo(view) : {}, `${home}.links`)
+    await linkHome(
+      place,
+      view ? { ...linksTo(view), ...(view.packageCache !== undefined && cacheLinks(view.packageCache)) } : {},
+      `${home}.links`,
+    )
     return place
   } catch (error) {
     await place.handle.close()
     throw error
   }
+}
+
+async function openSharedCaches(view: HomeView | undefined, opened: AsyncDisposableStack): Promise<OpenedPath[]> {
+  const caches = view?.packageCache === undefined ? [] : await openCaches(view.packageCache)
+  return caches.map((place) => opened.use(place))
 }
 
 /** Opens a separate file description, with its own read offset. */

@@ -22,6 +22,8 @@ export type HomeView = {
   readonly readable: readonly ShownPlace[]
   /** The real path of the socket of the ssh agent. */
   readonly sshAgent?: string | undefined
+  /** The server's directory of the shared caches of package managers. */
+  readonly packageCache?: string | undefined
 }
 
 export type LaunchOptions = {

@@ -39,6 +39,8 @@ export type ShellPlaces = {
   readonly scratch: OpenedPath
   /** The `shownPlaces` that still are where they were at startup. */
   readonly shown: readonly { readonly at: string; readonly place: OpenedPath | undefined }[]
+  /** Shared with other conversations. */
+  readonly caches: readonly OpenedPath[]
   /** The socket of an ssh agent. */
   readonly sshAgent: OpenedPath | undefined
   /**
@@ -220,12 +222,11 @@ function scratchMounts(places: ShellPlaces | undefined, others: readonly Mount[]
   })
 }
 
-function ownMounts({ workdir, visible, home }: ShellPlaces, bind: Bind): Mount[] {
+function ownMounts({ workdir, visible, home, caches }: ShellPlaces, bind: Bind): Mount[] {
   return [
     // Read-only: the server opens files in there by name, and would follow a link that a shell had put in their place.
     ...visible.map((place) => ({ at: place.path, args: () => bind('--ro-bind', place, place.path) })),
-    { at: home.path, args: () => bind('--bind', home, home.path) },
-    { at: workdir.path, args: () => bind('--bind', workdir, workdir.path) },
+    ...[home, workdir, ...caches].map((place) => ({ at: place.path, args: () => bind('--bind', place, place.path) })),
   ]
 }
 

@@ -234,7 +234,7 @@ function execution(
           outputDir: outputsOf(directory),
           privateDir: privateOf(directory),
           env,
-          launcher: limits.limitLauncher(homes?.launcherFor(options.conversationId, launcher) ?? launcher),
+          launcher: limits.limitLauncher(homes?.launcherFor(options.conversationId, launcher, limits) ?? launcher),
           limits: { outputBytes: config.maxOutputBytes },
         }),
       ),

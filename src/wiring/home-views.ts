@@ -1,8 +1,9 @@
 /** Gives conversations what the person lets them use of the home: their shells, their tools, and their redaction. */
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import type { HomeAccess } from '../access/home-access.ts'
 import { homeAccessIn } from '../access/home-access.ts'
 import type { FileRules } from '../files/file-gate.ts'
+import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import type { DeniedFiles } from '../policy/denied-files.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import { SSH_AGENT_IN_SANDBOX } from '../sandbox/mounts.ts'
@@ -14,15 +15,27 @@ type Of = { readonly stateDirectory: string }
 /** For the server in a program of the person. A server for others has none. */
 export class HomeViews {
   readonly #accessOf: (conversationId: string) => HomeAccess | undefined
+  readonly #caches: string
 
+  /** `dataDir` has no link in its path. */
   constructor(dataDir: string) {
     this.#accessOf = homeAccessIn(dataDir)
+    this.#caches = join(dataDir, 'package-cache')
   }
 
   /** Each shell sees what is granted when it starts. */
-  launcherFor(conversationId: string, launcher: ShellLauncher): ShellLauncher {
-    const launch: ShellLauncher['launch'] = (argv, options) =>
-      launcher.launch(argv, { ...options, home: this.#accessOf(conversationId) })
+  launcherFor(
+    conversationId: string,
+    launcher: ShellLauncher,
+    limits: Pick<ConversationLimits, 'quota'>,
+  ): ShellLauncher {
+    const launch: ShellLauncher['launch'] = (argv, options) => {
+      const access = this.#accessOf(conversationId)
+      // Through it, a conversation could give data to one with an open network, and would have more room than its limit.
+      const isShared = access?.packageCache === true && options.network.mode === 'open' && !limits.quota
+      const home = access && { ...access, packageCache: isShared ? this.#caches : undefined }
+      return launcher.launch(argv, { ...options, home })
+    }
     return { ...launcher, launch }
   }
 

@@ -86,6 +86,7 @@ const ALL = [
   'rg',
   'script',
   'setpriv',
+  'ssh-agent',
   'tar',
   'zsh',
 ]

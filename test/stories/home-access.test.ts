@@ -1,8 +1,12 @@
 /** What agents on the machine of a person may use of the home: nothing, unless the person says so. */
 import type { ChildProcess } from 'node:child_process'
 import { execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -262,6 +266,89 @@ describe('an ssh agent', () => {
     const finished = await prompt([LIST])
     expect(finished.stderr).toContain('SSH_AUTH_SOCK is not set')
     expect(results(finished)[0]).toContain('Could not open a connection')
+  })
+})
+
+describe('the package cache', () => {
+  /** A registry of one package, which counts how often it is downloaded. */
+  async function startRegistry() {
+    await mkdir(join(home, 'package'))
+    await writeFile(join(home, 'package/package.json'), '{"name": "example-package", "version": "1.0.0"}')
+    execFileSync('tar', ['-czf', 'package.tgz', 'package'], { cwd: home })
+    const tarball = await readFile(join(home, 'package.tgz'))
+    const counted = { downloads: 0 }
+    const server = createServer(({ url }, response) => {
+      if (url?.endsWith('.tgz')) {
+        counted.downloads++
+        return response.end(tarball)
+      }
+      const integrity = `sha512-${createHash('sha512').update(tarball).digest('base64')}`
+      const dist = { integrity, tarball: `${registry}/example-package/-/example-package-1.0.0.tgz` }
+      const version = { name: 'example-package', version: '1.0.0', dist }
+      const tags = { 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': version } }
+      return response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify({ name: 'example-package', ...tags }))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const registry = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return { registry, counted, [Symbol.asyncDispose]: async () => server.close().closeAllConnections() }
+  }
+
+  const install = (registry: string) =>
+    bash(
+      `rm -rf node_modules; npm install --no-save --no-audit --registry ${registry} example-package && ls node_modules`,
+    )
+
+  test('has what another conversation has downloaded, and nothing of the person', async () => {
+    await using npm = await startRegistry()
+    await mkdir(join(home, '.npm'))
+    const first = await prompt([install(npm.registry)], ['--package-cache'])
+    const again = await prompt([install(npm.registry)], ['--package-cache'])
+    expect([results(first)[0], results(again)[0]].every((text) => text?.includes('example-package'))).toBe(true)
+    expect(npm.counted.downloads).toBe(1)
+    expect(await readdir(join(home, '.npm'))).toEqual([])
+    // Without the option each conversation has its own.
+    await prompt([install(npm.registry)])
+    expect(npm.counted.downloads).toBe(2)
+  })
+
+  const CACHES = ['.npm/_cacache', '.cache/pip', '.cargo/registry', '.cargo/git'].map((name) => `~/${name}`).join(' ')
+  const write = bash(`for cache in ${CACHES}; do mkdir -p $cache; echo shared >$cache/file; done`)
+  const read = bash(`for cache in ${CACHES}; do mkdir -p $cache; cat $cache/file; done`)
+  const settings = '{"sandbox": {"package_cache": true}}'
+
+  test('is for downloads: settings and programs stay in the conversation, and no cache becomes a link', async () => {
+    await writeFile(join(home, '.openhands/settings_sdk.json'), settings)
+    await prompt([
+      write,
+      bash('mkdir -p ~/.cargo/bin ~/.npm/_npx; echo own | tee ~/.cargo/config.toml ~/.npm/_npx/file'),
+    ])
+    const link = bash(
+      'cd ~/.cargo; rm -r $(readlink registry); ln -s /etc $(readlink registry); echo x >$(readlink registry)/../x',
+    )
+    const finished = await prompt([
+      read,
+      link,
+      bash('cat ~/.cargo/config.toml ~/.npm/_npx/file; ls ~/.cargo/registry/'),
+    ])
+    const [shared, replaced, own] = results(finished)
+    expect(shared?.match(/shared/g)).toHaveLength(4)
+    expect(replaced).toMatch(/(busy|Read-only).*Read-only/s)
+    expect(own).toMatch(/config\.toml: No such file.*_npx\/file: No such file/s)
+    expect(own).not.toContain('passwd')
+  })
+
+  test.each([
+    ['is off', 'in a conversation whose network is not open', { OPENHANDS_NETWORK: 'none' }],
+    ['is off', 'with a limit of the disk', { OPENHANDS_LIMIT_DISK: '1G' }],
+    ['is off', 'without a sandbox', { OPENHANDS_ISOLATION: 'none' }],
+  ])('%s %s', async (_, __, more) => {
+    await prompt([write], ['--package-cache'])
+    const finished = await prompt([read], ['--package-cache'], more)
+    expect(results(finished)[0]).toContain('No such file')
+    expect(results(finished)[0]).not.toContain('shared')
   })
 })
 

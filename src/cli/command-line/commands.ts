@@ -36,7 +36,7 @@ const RUN_OPTIONS = [
 ] as const
 
 /** The home is that of this machine. */
-const HOME_OPTIONS = ['home-readable', 'ssh-agent'] as const
+const HOME_OPTIONS = ['home-readable', 'ssh-agent', 'package-cache'] as const
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type CompletedShell = (typeof SHELLS)[number]

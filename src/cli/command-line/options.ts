@@ -62,6 +62,7 @@ export const OPTIONS = {
     completes: 'files',
   },
   'ssh-agent': flag('Let commands of agents use the ssh agent of SSH_AUTH_SOCK, and read known_hosts.'),
+  'package-cache': flag('Share downloads of npm, pip and cargo between your conversations.'),
   'max-steps': text('NUMBER', 'Stop a run after this number of model answers.'),
   cwd: {
     ...text('DIRECTORY', 'Where the agent works. Default: the current directory; for sessions: every one.'),

@@ -34,6 +34,8 @@ export type RunInvocation = {
   /** Files and directories of the home that the sandbox shows. */
   readonly homeReadable: readonly string[]
   readonly sshAgent: boolean
+  /** Whether its conversations share caches of package managers. */
+  readonly packageCache: boolean
 }
 
 export function readRunOptions(values: Values, words: readonly string[], server: string | undefined): RunInvocation {
@@ -64,6 +66,7 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     mcpConfig: values['mcp-config'],
     homeReadable: values['home-readable'] ?? [],
     sshAgent: values['ssh-agent'] === true,
+    packageCache: values['package-cache'] === true,
   }
   /* oxlint-enable typescript/no-unsafe-type-assertion */
 }

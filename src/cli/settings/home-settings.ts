@@ -12,6 +12,7 @@ import { UsageError } from '../command-line/usage-error.ts'
 export const SandboxSettings = z.strictObject({
   home_readable: z.array(z.string()).optional(),
   ssh_agent: z.boolean().optional(),
+  package_cache: z.boolean().optional(),
 })
 type SandboxSettings = z.infer<typeof SandboxSettings>
 
@@ -29,19 +30,20 @@ export const NO_HOME: HomeSettings = { access: undefined, isAsked: false, notice
 type Readable = HomeAccess['readable'][number]
 /** What is wrong, as a sentence. */
 type Fault = { readonly fault: string }
-type Given = Pick<RunInvocation, 'homeReadable' | 'sshAgent'>
+type Given = Pick<RunInvocation, 'homeReadable' | 'sshAgent' | 'packageCache'>
 
 /**
  * Throws a `UsageError` for an option that cannot be used. What a settings file names need not exist on each machine:
  * that is a notice. `hidden`: what stays hidden from every agent.
  */
 export async function readHomeSettings(
-  { homeReadable, sshAgent }: Given,
-  { home_readable = [], ssh_agent = false }: SandboxSettings = {},
+  { homeReadable, sshAgent, packageCache: asksForCache }: Given,
+  { home_readable = [], ssh_agent = false, package_cache = false }: SandboxSettings = {},
   hidden: readonly string[],
 ): Promise<HomeSettings> {
-  const isAsked = homeReadable.length > 0 || sshAgent
-  if (!isAsked && home_readable.length === 0 && !ssh_agent) return NO_HOME
+  const isAsked = homeReadable.length > 0 || sshAgent || asksForCache
+  const packageCache = asksForCache || package_cache
+  if (!isAsked && home_readable.length === 0 && !ssh_agent && !packageCache) return NO_HOME
   const home = await realpath(homeDirectory()).catch(() => homeDirectory())
   const find = (paths: readonly string[]) => Promise.all(paths.map((path) => readableAt(path, home, hidden)))
   const socket = sshAgent || ssh_agent ? await findSocket() : undefined
@@ -54,7 +56,7 @@ export async function readHomeSettings(
   const readable = [...asked, ...kept, ...knownHosts].filter((each) => typeof each === 'object' && 'at' in each)
   const isUsed = readable.length > 0 || path !== undefined
   return {
-    access: isUsed ? { home, readable, sshAgent: path } : undefined,
+    access: isUsed || packageCache ? { home, readable, sshAgent: path, packageCache } : undefined,
     isAsked,
     notices: [
       ...[...kept, socket].filter(isFault).map((each) => each.fault),
