@@ -10,6 +10,7 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink, write
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { HomeGrants } from '../../src/access/home-access.ts'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { Finished } from '../support/command.ts'
@@ -361,6 +362,12 @@ test('a server for others shows nothing, also to a command of the same user', as
   const finished = await prompt([bash('cat ~/.npmrc')], [], more)
   expect(results(finished)[0]).toContain('No such file')
   expect(finished.stderr).toContain('sandbox of the settings file has no effect')
+  const { id } = (await server.call('POST', '/conversations', { llm_config: { model: 'none' } })).body
+  const npmrc = join(home, '.npmrc')
+  await using grants = new HomeGrants(server.dataDir, { home, readable: [{ at: npmrc, real: npmrc }] })
+  await grants.open(id)
+  const { body } = await server.call('POST', `/conversations/${id}/commands`, { command: `cat ~/.npmrc ${npmrc}` })
+  expect(body.stderr).toMatch(/No such file.*No such file/s)
 })
 
 test('without a sandbox an agent reads all files, and the tokens in those that the person names are redacted', async () => {
