@@ -66,7 +66,7 @@ test.each(labelled(scripts.filter(isUnrun)))('%s: bash reads it', (_, { text }) 
 test('the commands of the pages exist', () => {
   const text = scripts.map((script) => script.text).join('')
   for (const [, line] of text.matchAll(/(?:^|[(|] ?)agent-server (.*?)(?: >.*|\).*|#.*|\|.*)?$/gm))
-    readArguments(wordsOf(line!))
+    readArguments(wordsOf(line!), { isTerminal: true })
   for (const [, version] of text.matchAll(/agent-server-(\d+\.\d+\.\d+)/g)) expect(version).toBe(manifest.version)
   const npm = [...text.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z]+(?::[a-z]+)*)/g)].map(([, name]) => name!)
   const known = ['ci', 'install', ...Object.keys(manifest.scripts)]
