@@ -75,9 +75,8 @@ export class Firehose {
 
   /** Call it with each log that is opened, before anything is appended to it. */
   attach(log: EventLog): void {
-    const { conversationId } = log
     this.#logs.add(log)
-    if (this.#index && this.#isComplete) this.#agreeOn(this.#index, conversationId, log.head)
+    if (this.#index && this.#isComplete) this.#agreeOn(this.#index, log.conversationId, log.head)
     log.subscribe({ onClose: () => this.#logs.delete(log) })
     if (this.#isListening) this.#listenTo(log)
   }
@@ -215,13 +214,10 @@ export class Firehose {
   }
 
   #listenTo(log: EventLog): void {
-    log.subscribe({
-      onEvents: (events) => this.#take(log.conversationId, events),
-      onTransient: (record) => this.#pass(record),
-    })
+    log.subscribe({ onEvents: (events) => this.#take(log, events), onTransient: (record) => this.#pass(record) })
   }
 
-  #take(conversationId: string, events: readonly StoredEvent[]): void {
+  #take({ conversationId }: EventLog, events: readonly StoredEvent[]): void {
     const index = this.#index
     if (!index) return
     // Some of them may have been found in the log already, while the index was completed.
