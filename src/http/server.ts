@@ -39,12 +39,12 @@ import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
 import { watchRequestLines } from './guards/request-line.ts'
 import { logChange, logRead, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
-import { refuseUnknown } from './unknown-route.ts'
 import { closeSignal } from './close-signal.ts'
 import type { BodyTimes } from './guards/slow-bodies.ts'
 import { BODY_TIMES, hasBody, watchBodies } from './guards/slow-bodies.ts'
 import type { CheckKey } from './guards/first-frame-key.ts'
 import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
+import type { RouteTable } from './route-table.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -257,4 +257,21 @@ function keepConversationsOpen(app: FastifyInstance, manager: Pick<RouteDeps['ma
     // The end of the response or of the connection, whichever is first.
     reply.raw.once('close', manager.hold(id.toLowerCase()))
   })
+}
+
+/** What the paths of many other APIs begin with. */
+const PREFIX = /^(?:\/api)?(?:\/v\d{1,2})?(?=\/)/
+
+/** Throws `method_not_allowed` for a path that has other methods, and `not_found` otherwise. */
+function refuseUnknown(url: string, routes: RouteTable): never {
+  const allow = routes.methodsOf(url)
+  if (allow.length > 0)
+    throw new Problem('method_not_allowed', `This route answers ${allow.join(', ')}.`, { details: { allow } })
+  const prefix = PREFIX.exec(url)?.[0] ?? ''
+  if (prefix !== '' && routes.methodsOf(url.slice(prefix.length)).length > 0)
+    throw new Problem(
+      'not_found',
+      `This route does not exist. Leave out ${prefix}: the paths of this API have no prefix.`,
+    )
+  throw new Problem('not_found', 'This route does not exist. /openapi.json lists all routes.')
 }

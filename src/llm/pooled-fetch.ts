@@ -4,7 +4,6 @@ import type { Readable, Transform } from 'node:stream'
 import type { Dispatcher, buildConnector, request } from 'undici'
 import { ComplexJson, refuseComplexJson } from '../lib/json/untrusted-json.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
-import { ReceivedHeaders } from './received-headers.ts'
 import { ERROR_BODY_TIMEOUT_MS, MAX_ERROR_BYTES } from './answer/answer-limits.ts'
 
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>
@@ -138,5 +137,35 @@ function plain(text: string): string {
   } catch (error) {
     if (error instanceof ComplexJson) return JSON.stringify({ error: { message: text } })
     throw error
+  }
+}
+
+/** As much of `Headers` as the SDKs read. The global class is part of the fetch of Node, a second HTTP client. */
+class ReceivedHeaders implements Iterable<[name: string, value: string]> {
+  /** By names in lower case. */
+  readonly #values = new Map<string, string>()
+
+  /** Several values of one name are joined. */
+  constructor(received: Readonly<Record<string, string | readonly string[] | undefined>>) {
+    for (const [name, value] of Object.entries(received)) {
+      if (value !== undefined)
+        this.#values.set(name.toLowerCase(), typeof value === 'string' ? value : value.join(', '))
+    }
+  }
+
+  get(name: string): string | null {
+    return this.#values.get(name.toLowerCase()) ?? null
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name.toLowerCase())
+  }
+
+  entries(): IterableIterator<[name: string, value: string]> {
+    return this.#values.entries()
+  }
+
+  [Symbol.iterator](): IterableIterator<[name: string, value: string]> {
+    return this.entries()
   }
 }

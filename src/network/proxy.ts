@@ -13,7 +13,6 @@ import type { ProxyRefusal, Request, Step } from './proxy-request.ts'
 import type { OutboundConnector } from './outbound-connector.ts'
 import { AddressDenied } from './outbound-connector.ts'
 import { splice } from './splice.ts'
-import { readUpgradeAnswer } from './upgrade.ts'
 
 /** `asked`: a user has allowed this connection. `advice` is a sentence for the reader of the refusal. */
 export type Judgement =
@@ -216,3 +215,19 @@ const failureOf = (error: unknown) =>
     : error instanceof Error && error.name === 'TimeoutError'
       ? 'it did not answer'
       : 'it failed'
+
+const AGREED = /^HTTP\/1\.[01] 101 /
+const STATUS_LENGTH = 'HTTP/1.1 101 '.length
+
+/** Reads whether the server agrees to an upgrade; `bytes` is what was read of the response. Rejects if the connection breaks, and with the signal's reason. */
+async function readUpgradeAnswer(
+  target: Socket,
+  signal: AbortSignal,
+): Promise<{ readonly isAgreed: boolean; readonly bytes: Uint8Array }> {
+  const answer = new FirstBytes(target)
+  const isAgreed = await answer.read(
+    (bytes) => (bytes.length < STATUS_LENGTH ? undefined : AGREED.test(bytes.toString('latin1', 0, STATUS_LENGTH))),
+    signal,
+  )
+  return { isAgreed: isAgreed === true, bytes: answer.rest }
+}

@@ -6,7 +6,6 @@ import type { ConversationHandle } from '../client/conversation/conversation-han
 import type { Event } from '../contract/events/event.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
 import { invalid } from './invalid.ts'
-import { attachHooks } from './local/attach-hooks.ts'
 import { openLink } from './local/server-link.ts'
 import { checkRequest } from './options/check-options.ts'
 import { splitHooks } from './options/hooks-option.ts'
@@ -15,6 +14,10 @@ import { repeatLost } from './repeat-lost.ts'
 import { isServerLost, serverLost } from './server-lost.ts'
 import { followSession } from './session/follow-session.ts'
 import { openSession } from './session/open-session.ts'
+import type { ServerLink } from './local/server-link.ts'
+import type { FunctionHook } from './options/hooks-option.ts'
+import type { AskedFunctionsOptions } from './hooks/asked-functions.ts'
+import { AskedFunctions } from './hooks/asked-functions.ts'
 
 export type QueryEvent = Event | TransientEvent
 
@@ -158,4 +161,17 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     this.#outcome ??= outcome
     this.#ending.abort(this.#outcome)
   }
+}
+
+/** The server calls the hooks that are functions itself, or asks this process. Removes them when it is disposed. */
+async function attachHooks(
+  link: ServerLink,
+  hooks: readonly FunctionHook[],
+  options: AskedFunctionsOptions,
+): Promise<AsyncDisposable> {
+  if (hooks.length === 0) return { async [Symbol.asyncDispose]() {} }
+  const here = link.callbackHooks
+  if (!here) return await AskedFunctions.register(hooks, options)
+  const remove = here.add(options.conversation.id, hooks)
+  return { [Symbol.asyncDispose]: async () => remove() }
 }

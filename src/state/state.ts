@@ -22,7 +22,6 @@ import { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
 import { addCost } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
 import { TOOLS_KEPT_IN_LOG } from './tool-roles.ts'
-import { previewOf } from './preview.ts'
 import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
 import type { Overridden } from './run-overrides.ts'
@@ -268,4 +267,13 @@ function outputsAfter(
 ): State['lastOutputs'] {
   const isKept = name !== undefined && TOOLS_KEPT_IN_LOG.has(name) && !event.is_error
   return isKept ? { ...lastOutputs, [name]: event.output } : lastOutputs
+}
+
+const PREVIEW_CHARS = 200
+
+/** The beginning of a message, by which an untitled conversation can be searched. */
+export function previewOf(event: EventOf<'UserMessage'>): string {
+  const text = event.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ')
+  // Copy the text: a slice keeps the whole string in memory, and each conversation has a preview.
+  return Buffer.from(text.slice(0, PREVIEW_CHARS)).toString()
 }

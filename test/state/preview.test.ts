@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { previewOf } from '../../src/state/preview.ts'
+import { previewOf } from '../../src/state/state.ts'
 import type { EventOf } from '../../src/contract/events/event.ts'
 
 const previewOfContent = (content: EventOf<'UserMessage'>['content']): string =>

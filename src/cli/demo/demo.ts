@@ -10,8 +10,10 @@ import { makeDemoHome } from './demo-home.ts'
 import { DEMO_REQUEST, DEMO_SCRIPT } from './demo-script.ts'
 import { onEndSignals } from '../end-signals.ts'
 import { createEventPrinter } from '../event-printer.ts'
-import { readEventStream } from '../read-event-stream.ts'
 import { say } from '../terminal.ts'
+import type { Event } from '../../contract/events/event.ts'
+import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import { createSseDecoder } from '../../lib/sse-decoder.ts'
 
 /** Returns the exit code: that of the signal that has ended it, if any. */
 export async function demo(): Promise<number | undefined> {
@@ -93,3 +95,19 @@ With a real model: start the server, and tell it (or each conversation, in llm_c
 
 Any endpoint that speaks OpenAI's Chat Completions will do. The README's tour shows what to send then.
 `
+
+/** Ends with the stream. Leaving the loop closes the connection. Throws if the server refused the stream. */
+async function* readEventStream(response: Response): AsyncGenerator<Event | TransientEvent, void> {
+  if (!response.ok || !response.body) throw new Error(`no event stream: ${response.status} ${await response.text()}`)
+  const decoder = createSseDecoder()
+  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+    // The server itself wrote this, so it is trusted to follow the contract. Final frames have no type inside.
+    for (const { data } of decoder.push(piece)) {
+      const frame: unknown = JSON.parse(data)
+      if (isEvent(frame)) yield frame
+    }
+  }
+}
+
+const isEvent = (frame: unknown): frame is Event | TransientEvent =>
+  typeof frame === 'object' && frame !== null && 'type' in frame

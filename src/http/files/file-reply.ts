@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
 import { etagOf } from '../../files/file-version.ts'
 import type { OpenedFile } from '../../files/read-file.ts'
-import { parseRange } from './byte-range.ts'
 import { contentTypeOf, downloadHeaders } from './file-headers.ts'
 import { isKnown, isSameRange } from './preconditions.ts'
 
@@ -57,4 +56,24 @@ export function sendArchive(reply: FastifyReply, archive: Readable | undefined, 
 async function nothing(file: OpenedFile): Promise<undefined> {
   await file[Symbol.asyncDispose]()
   return undefined
+}
+
+/** `end` is exclusive. */
+type ByteRange = { readonly start: number; readonly end: number }
+
+/**
+ * Parses the `Range` header (RFC 9110, section 14). Returns undefined to send the whole file: without a range, with an
+ * invalid one, or with several, which servers need not support.
+ */
+function parseRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
+  const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(header?.replaceAll(' ', '') ?? '') ?? []
+  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
+  if (first === '') {
+    const count = Number(last)
+    return count > 0 && size > 0 ? { start: Math.max(0, size - count), end: size } : 'unsatisfiable'
+  }
+  const start = Number(first)
+  if (last !== '' && Number(last) < start) return undefined
+  if (start >= size) return 'unsatisfiable'
+  return { start, end: last === '' ? size : Math.min(size, Number(last) + 1) }
 }

@@ -5,8 +5,8 @@ import type { FeedSource, FollowOptions } from '../../events/event-feed.ts'
 import { follow } from '../../events/event-feed.ts'
 import type { FeedEnd } from '../../events/feed-buffer.ts'
 import { feedLimits } from '../../events/feed-buffer.ts'
-import { socketFrame } from '../../events/socket-frame.ts'
 import type { SocketConnection } from './connection.ts'
+import type { Published } from '../../events/sse-frame.ts'
 
 export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'requests' | 'heartbeatMs'> & {
   /** How many bytes the reader may be behind. */
@@ -62,4 +62,18 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
 /** Closes with 4000 plus the HTTP status, because WebSocket close codes have no room for it as such. */
 export async function endWithProblem(socket: SocketConnection, problem: Problem): Promise<void> {
   await socket.end({ type: 'error', ...problem.toBody() }, 4000 + problem.status)
+}
+
+// As in `sse-frame.ts`: a frame lives no longer than its record.
+const frames = new WeakMap<Published, Buffer>()
+
+/** Returns the frame of a record, created once for all its readers: the event as stored; on the firehose the cursor precedes it, because a frame has no other place for it. */
+function socketFrame(record: Published): Buffer {
+  let frame = frames.get(record)
+  if (!frame) {
+    const { json } = record
+    frame = Buffer.from('cursor' in record ? `{"cursor":"${record.cursor}",${json.slice(1)}` : json)
+    frames.set(record, frame)
+  }
+  return frame
 }

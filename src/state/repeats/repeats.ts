@@ -4,7 +4,6 @@
  */
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ToolCall } from '../tool-call.ts'
-import { hasFailed } from './failed-result.ts'
 import { hashOfAnswer, hashOfResult, printOf } from './fingerprints.ts'
 import type { Streak } from './streak.ts'
 import { streakAfter } from './streak.ts'
@@ -120,3 +119,23 @@ function failuresAfter({ times, last, same }: Failures = NO_FAILURES, answer: st
 }
 
 const NO_FAILURES: Failures = { times: 0, last: '', same: 0 }
+
+/** Error types that say nothing about the call itself. What rules deny has failed: they will deny it again. */
+const STOPPED = new Set<EventOf<'ToolResult'>['error_type']>(['interrupted', 'rejected'])
+
+/** Includes a command with a non-zero exit code, which is not an error of its tool. */
+export function hasFailed({
+  is_error,
+  error_type,
+  output,
+}: Pick<Result, 'output' | 'is_error' | 'error_type'>): boolean {
+  if (is_error) return !STOPPED.has(error_type)
+  const { exit_code } = fieldsOf(output)
+  return typeof exit_code === 'number' && exit_code !== 0
+}
+
+type CommandFields = { readonly exit_code?: unknown }
+
+function fieldsOf(output: unknown): CommandFields {
+  return typeof output === 'object' && output !== null ? output : {}
+}

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { summaryMessage } from '../../../src/agent/history/summary-message.ts'
+import { summaryMessage } from '../../../src/agent/history/message-list.ts'
 import { requestInPlace, requestWithTranscript } from '../../../src/agent/compaction/summary-request.ts'
 import { sayable, wordsOf } from '../../../src/agent/history/event-words.ts'
 import { HISTORY_TYPES, TYPES_OF_FORGOTTEN } from '../../../src/agent/history/history-types.ts'
