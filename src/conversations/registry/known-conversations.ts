@@ -64,6 +64,8 @@ export class KnownConversations {
     const { logger } = this.#deps
     if (!this.has(state.id)) return
     this.#set(summarize(state))
+    // The end of the run follows; after a crash it is recovered from its log, open or not.
+    if (state.status === 'running') return
     this.store(state).catch(
       (error: unknown) =>
         this.has(state.id) && logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'),
