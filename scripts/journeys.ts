@@ -208,6 +208,8 @@ async function startCounting() {
       for (const place of placesOf(await take())) timers.add(place)
     },
     async during(work: () => Promise<unknown>, leftOut: RegExp): Promise<Called> {
+      // What came before it may have left something for later.
+      await sleep(QUIET_MS)
       await take()
       await work()
       let last = await take()

@@ -138,11 +138,6 @@ export class Conversation {
     return this.#state.current
   }
 
-  /** True if the log must be reopened. */
-  get failed(): boolean {
-    return this.log.failed
-  }
-
   /** True if a run began in this process: a run that is `running` in the log then belongs to no other process. */
   get hasRun(): boolean {
     return this.#actor.hasRun

@@ -1,7 +1,6 @@
 /** What the agent loop knows of the agent that it works for: the main agent of a run, or a subagent. */
 import { Compactor } from '../../agent/compaction/compactor.ts'
 import type { AgentContext, Output } from '../../agent/loop-context.ts'
-import type { RunLimits } from '../../agent/loop-ends.ts'
 import type { History } from '../../agent/history/history.ts'
 import { isNearlyStuck, stuckIn } from '../../agent/repeats/habits.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
@@ -82,17 +81,16 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     steps: () => state.current.run?.steps ?? 0,
     stuckIn: () => stuckIn(state.current.repeats),
     isNearlyStuck: () => isNearlyStuck(state.current.repeats),
-    limits: () => limitsOf(state),
+    limits: () => {
+      const { run, settings } = state.current
+      return {
+        maxSteps: run?.maxSteps,
+        maxIterations: settings.max_iteration_per_run,
+        maxTokens: settings.max_tokens_per_run,
+        maxBudgetUsd: settings.max_budget_usd,
+      }
+    },
     spent,
-  }
-}
-
-function limitsOf({ current: { run, settings } }: Pick<LiveState, 'current'>): RunLimits {
-  return {
-    maxSteps: run?.maxSteps,
-    maxIterations: settings.max_iteration_per_run,
-    maxTokens: settings.max_tokens_per_run,
-    maxBudgetUsd: settings.max_budget_usd,
   }
 }
 

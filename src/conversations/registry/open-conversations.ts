@@ -93,8 +93,8 @@ export class OpenConversations {
       }
       const found = phase && (await phase.conversation)
       // The first caller reopens it; the others wait for the same promise.
-      if (found?.failed && this.#phases.of(id) !== phase) continue
-      const conversation = found && !found.failed ? found : await this.#reopen(id, found)
+      if (found?.log.failed && this.#phases.of(id) !== phase) continue
+      const conversation = found && !found.log.failed ? found : await this.#reopen(id, found)
       // It may have been deleted while it was being opened.
       if (this.#deps.known.has(id)) return conversation
     }
