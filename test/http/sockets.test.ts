@@ -78,7 +78,10 @@ test('a disconnected client leaves no subscriber behind, however it disconnected
   const { id, log } = await converse()
   const { firehose } = http.bench
   // From its first reader on, the firehose itself is a subscriber of each log.
-  ;(await connect('/firehose')).close()
+  const first = await connect('/firehose')
+  await expect.poll(() => firehose.subscriberCount).toBe(1)
+  first.close()
+  await expect.poll(() => firehose.subscriberCount).toBe(0)
   const before = log.subscriberCount
   const paths = [`/conversations/${id}/ws?deltas=true`, `/conversations/${id}/ws?after_seq=0`, '/firehose']
   const sockets = await Promise.all([...paths, ...paths, '/firehose?cursor=0'].map((path) => connect(path)))
