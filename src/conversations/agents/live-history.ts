@@ -29,7 +29,8 @@ export class LiveHistory {
     // A result that could not be stored is in the history, and not in the log.
     if (known && !known.isExpecting) return known
     this.#history = undefined
-    const meanwhile = (this.#meanwhile = [] as Event[])
+    const meanwhile: Event[] = []
+    this.#meanwhile = meanwhile
     try {
       const { head } = log
       const history = await readHistory(log, render, head, signal, agent)
