@@ -1,7 +1,8 @@
 /** What one run has instead of the settings of the conversation. */
 import type { EventOf } from '../contract/events/event.ts'
 import type { PermissionMode } from '../contract/permission.ts'
-import type { RunOverrides, State } from './state-shape.ts'
+import type { RunOverrides, State, Subagent } from './state-shape.ts'
+import { detachedOf } from './subagents.ts'
 
 export type Overridden = Pick<State, 'run' | 'lastRun'>
 
@@ -11,6 +12,17 @@ export const overridesOf = ({ run, lastRun }: Overridden): RunOverrides | undefi
 
 export const modeOf = (state: Overridden & Pick<State, 'settings'>): PermissionMode =>
   overridesOf(state)?.permissionMode ?? state.settings.permission_mode ?? 'bypass'
+
+/** The state for a subagent: what a run may do, and its model, are not for one in the background of another run. */
+export function stateInRunOf(state: State, subagent: Subagent): State {
+  const { lastRun, run, settings } = state
+  const detached = lastRun?.overrides && detachedOf(state, subagent)
+  if (!lastRun || !detached || detached.agent.run?.id === run?.id) return state
+  return {
+    ...state,
+    lastRun: { ...lastRun, overrides: lastRun.overrides && restrictionsOf(lastRun.overrides, settings) },
+  }
+}
 
 /** Returns what the first event of a run says. */
 export function overridesIn({ model, permission_mode: permissionMode, allowed_tools: allow }: EventOf<'StatusUpdate'>) {

@@ -3,7 +3,7 @@ import type { EventDraft } from '../contract/events/event.ts'
 import { inRun, isAwake, mayFollow, startToRead } from './drafts.ts'
 import type { PermissionMode } from '../contract/permission.ts'
 import type { State } from './state.ts'
-import { overridesOf, stricterOf } from './run-overrides.ts'
+import { afterMessage, overridesOf, stricterOf } from './run-overrides.ts'
 import { findSubagent } from './subagents.ts'
 
 type StartDraft = Extract<EventDraft, { type: 'SubagentStart' }>
@@ -52,8 +52,11 @@ const waiting = (draft: EventDraft): EventDraft =>
 
 /** An active run reads the result before it ends, and a run starts if none is active. What a hook has ended starts nothing. */
 export function decideEndBackground(state: State, { toolUseId, events, newRunId }: EndBackgroundIntent): EventDraft[] {
-  if (!findSubagent(state, toolUseId)) return []
+  const subagent = findSubagent(state, toolUseId)
+  if (!subagent) return []
   const isEndedByHook = events.some((event) => event.type === 'Result' && event.stop_reason === 'hook')
   if (!isAwake(state.status) || isEndedByHook) return [...events]
-  return mayFollow(state) ? [...events, startToRead(state, newRunId)] : events.map(waiting)
+  if (!mayFollow(state)) return events.map(waiting)
+  const isOfLast = subagent.agent.run?.id === state.lastRun?.id
+  return [...events, startToRead(isOfLast ? state : { ...state, lastRun: afterMessage(state) }, newRunId)]
 }

@@ -1,14 +1,17 @@
 /** What the calls of an agent need to be allowed by: of a subagent, also by the rules of all agents above it. */
 import type { GateRules } from '../policy/rules/gate-rules.ts'
 import { readStrict } from '../policy/rules/rule-set.ts'
+import { stateInRunOf } from './run-overrides.ts'
 import type { State, Subagent } from './state-shape.ts'
 import { rulesOf } from './state.ts'
 import { findSubagent } from './subagents.ts'
 
 /** One set for the conversation, and one for each subagent on the way that has its own mode or rules. */
 export function rulesOfAgent(state: State, toolUseId: string | undefined): readonly GateRules[] {
-  const main = rulesOf(state)
-  return [main, ...chainOf(state, toolUseId).flatMap((subagent) => stricter(main, subagent))]
+  const chain = chainOf(state, toolUseId)
+  const [own] = chain
+  const main = rulesOf(own ? stateInRunOf(state, own) : state)
+  return [main, ...chain.flatMap((subagent) => stricter(main, subagent))]
 }
 
 function chainOf(state: State, toolUseId: string | undefined): Subagent[] {

@@ -119,11 +119,15 @@ export const areInBackground = ({ subagents }: Pick<State, 'subagents'>) =>
 export const canWorkInBackground = (state: Pick<State, 'status'> & Agents): boolean =>
   state.status !== 'paused' && state.subagents.some((each) => each.isBackground && !isBlocked(state, each))
 
-/** True if the main agent does not wait for it: it, or the subagent that called it, works in the background. */
-export function isDetached(state: Pick<State, 'subagents'>, subagent: Subagent): boolean {
-  if (subagent.isBackground) return true
+/** True if the main agent does not wait for it. */
+export const isDetached = (state: Pick<State, 'subagents'>, subagent: Subagent): boolean =>
+  detachedOf(state, subagent) !== undefined
+
+/** The one that works in the background: it, or the subagent that called it. */
+export function detachedOf(state: Pick<State, 'subagents'>, subagent: Subagent): Subagent | undefined {
+  if (subagent.isBackground) return subagent
   const caller = subagent.callerId === undefined ? undefined : findSubagent(state, subagent.callerId)
-  return caller !== undefined && isDetached(state, caller)
+  return caller && detachedOf(state, caller)
 }
 
 /** How deep the subagents of this agent are nested: 1 for those of the main agent. */

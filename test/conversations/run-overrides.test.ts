@@ -6,7 +6,7 @@ import type { Script } from '../../src/llm/scripted/script.ts'
 import { createTask } from '../../src/tools/task/task.ts'
 import { approvalsOf } from '../support/answering.ts'
 import type { BenchOptions } from './fixtures.ts'
-import { call, endOf, eventsOf, gate, only, say, setBench, tool, until } from './fixtures.ts'
+import { call, endOf, eventsOf, gate, only, say, setBench, tool, until, userText } from './fixtures.ts'
 
 const act = tool('Act', () => ({ output: 'acted' }))
 const ACTS = [{ calls: [call('Act')] }, { text: 'Done.' }]
@@ -217,4 +217,66 @@ test('a run that follows by itself has the rights of the run before, unless some
     ['subagent', 'deny', undefined],
   ]
   expect(await modesOfRuns({ permission_mode: 'deny' }, post)).toEqual(denied)
+})
+
+test('a subagent in the background of another run gets neither the rights nor the model of a run', async () => {
+  const [slow, long] = [gate('Slow'), gate('Long')]
+  const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
+  const script: Script = ({ text }) => {
+    if (text.includes('You are a worker'))
+      return text.includes('slow is over') ? { calls: [call('Act')] } : { calls: [call('Slow')] }
+    if (text.includes('more work')) return text.includes('long is over') ? { text: 'Done.' } : { calls: [call('Long')] }
+    return text.includes('works in the background. A message') ? { text: 'Begun.' } : { calls: [call('Task', start)] }
+  }
+  const deps: BenchOptions['deps'] = {
+    createTools: (names, { subagents }) => [
+      ...[act, slow.tool, long.tool],
+      ...(names.includes('Task') ? [createTask(subagents)] : []),
+    ],
+  }
+  await using bench = await setBench({ deps, script })
+  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
+  const conversation = await bench.converse({ agents, permission_mode: 'default', allowed_tools: ['Slow', 'Task'] })
+  await say(conversation)
+  await slow.entered
+  await conversation.post(userText('more work', false))
+  const runId = await conversation.run({ permission_mode: 'bypass', allowed_tools: ['Act'], model: 'other' })
+  await long.entered
+  slow.open('slow is over')
+  const asked = await until(conversation, 'RequestOpened')
+  expect(asked).toMatchObject({ agent_name: 'worker' })
+  expect(conversation.view().state.permission_mode).toBe('bypass')
+  long.open('long is over')
+  expect(await endOf(conversation, runId)).toMatchObject({ final_text: 'Done.' })
+  const models = only(await eventsOf(conversation), 'AssistantMessage').map(({ agent_name, model }) => [
+    agent_name,
+    model,
+  ])
+  expect(new Set(models.filter(([agent]) => agent === 'worker').map(([, model]) => model))).toEqual(
+    new Set(['scripted']),
+  )
+})
+
+test('a run that reads the result of a subagent of an earlier run does not have the rights of a later one', async () => {
+  const slow = gate('Slow')
+  const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
+  const script: Script = ({ text }) => {
+    if (text.includes('You are a worker'))
+      return text.includes('through') ? { text: 'It ran.' } : { calls: [call('Slow')] }
+    if (text.includes('It ran.')) return { text: 'Done.' }
+    return text.includes('works in the background. A message') ? { text: 'Begun.' } : { calls: [call('Task', start)] }
+  }
+  const deps: BenchOptions['deps'] = {
+    createTools: (names, { subagents }) => [slow.tool, ...(names.includes('Task') ? [createTask(subagents)] : [])],
+  }
+  await using bench = await setBench({ deps, script })
+  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
+  const conversation = await bench.converse({ agents, permission_mode: 'default', allowed_tools: ['Slow', 'Task'] })
+  await say(conversation)
+  await slow.entered
+  await endOf(conversation, await runWith(conversation, { permission_mode: 'bypass' }))
+  slow.open()
+  const last = async () => (await statusesOf(conversation)).findLast(({ status }) => status === 'running')
+  await expect.poll(async () => (await last())?.reason).toBe('subagent')
+  expect(await last()).not.toHaveProperty('permission_mode')
 })
