@@ -230,7 +230,9 @@ test('a subagent in the background of another run gets neither the rights nor th
   }
   const deps: BenchOptions['deps'] = {
     createTools: (names, { subagents }) => [
-      ...[act, slow.tool, long.tool],
+      act,
+      slow.tool,
+      long.tool,
       ...(names.includes('Task') ? [createTask(subagents)] : []),
     ],
   }
