@@ -11,7 +11,13 @@ import { processorSeconds } from './processor-seconds.ts'
 const ROOT = join(import.meta.dirname, '..')
 const EXECUTABLE = join(ROOT, 'dist/agent-server')
 /** What the executable is made of. */
-const PARTS = ['src/**/*.ts', 'openapi/*.json', 'scripts/{build,executable/*}.ts', 'package-lock.json']
+const PARTS = [
+  'src/**/*.ts',
+  'openapi/*.json',
+  'catalog/*.json',
+  'scripts/{build,executable/*}.ts',
+  'package-lock.json',
+]
 
 const executable = process.env['AGENT_SERVER_BIN'] ?? builtExecutable()
 const built = secondsSoFar()

@@ -50,12 +50,20 @@ async function serveOnce(chunks: string, caches: string): Promise<void> {
   await ended
 }
 
+/** The catalogue of models is an asset, which only the executable has: nothing is looked up in it. */
+const KNOWN_MODEL = {
+  LLM_CONTEXT_WINDOW: '100000',
+  LLM_INPUT_COST_PER_TOKEN: '0',
+  LLM_OUTPUT_COST_PER_TOKEN: '0',
+}
+
 /** What the first run of an agent loads, and the command line. */
 async function runOnce(chunks: string, caches: string, modelUrl: string): Promise<void> {
   const child = forkBundle(chunks, caches, ['--no-tui', '--permission-mode', 'bypass', DEMO_REQUEST], {
     LLM_MODEL: 'scripted',
     LLM_BASE_URL: modelUrl,
     LLM_API_KEY: 'key-of-the-build',
+    ...KNOWN_MODEL,
   })
   child.stdout!.resume()
   const [said, [code]] = await Promise.all([text(child.stderr!), once(child, 'exit') as Promise<[number | null]>])

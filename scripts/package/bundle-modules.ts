@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..')
 /** `using` is rewritten. Browsers of 2024 and Node 22 have all the rest. */
 const TARGET = 'es2022'
 
-/** Two folders deep, as `src/http` is: the code finds its assets in `../../openapi` and `../../swagger-ui`. */
+/** Two folders deep, as `src/http` is: the code finds its assets in `../../openapi`, `../../catalog` and `../../swagger-ui`. */
 const CHUNKS = 'lib/server'
 /** Each is a module for itself: another process or thread loads it by its path. */
 const PROGRAMS = { 'pdf-program': 'src/tools/pdf', 'schema-program': 'src/agent/output' }

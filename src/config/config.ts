@@ -85,6 +85,8 @@ export type Config = Address & {
   readonly networkPrivateRules: readonly PrivateRule[]
   /** Origins, wildcard hosts and `public`; empty allows any. */
   readonly llmAllow: readonly string[]
+  /** The file with what the operator knows about models. */
+  readonly modelCatalog: string | undefined
   /** The model of conversations without one. */
   readonly defaultLlm: Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>
   /** Undefined: there is no search engine. */
@@ -136,6 +138,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     network: readNetwork(read),
     networkPrivateRules: readPrivateRules(read('OPENHANDS_NETWORK_PRIVATE_ALLOW')),
     llmAllow: readLlmAllow(read('OPENHANDS_LLM_ALLOW'), defaultLlm.base_url),
+    modelCatalog: readPath('OPENHANDS_MODEL_CATALOG', read),
     defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
     webSearch: readWebSearch(read),
     environment: { ...process.env },

@@ -136,6 +136,10 @@ export const VARIABLES = {
     about:
       'Where model requests may go, separated by commas: origins such as `https://api.openai.com`, wildcard hosts such as `*.example.org`, and `public` for every public address. Default: anywhere.',
   },
+  OPENHANDS_MODEL_CATALOG: {
+    about:
+      'File with context windows and prices of models, in the form of models.dev or LiteLLM, at most 8 MiB. It takes precedence over what the server knows by itself. Default: none.',
+  },
   LLM_MODEL: { about: 'Model of conversations without llm_config.' },
   LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },
   TAVILY_API_KEY: {

@@ -51,6 +51,11 @@ const LlmProvider = z
 export const ToolChoice = z.enum(['auto', 'required', 'none'])
 export type ToolChoice = z.infer<typeof ToolChoice>
 
+/** From the least to the most. */
+export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+export const ReasoningEffort = z.enum(REASONING_EFFORTS)
+export type ReasoningEffort = z.infer<typeof ReasoningEffort>
+
 /** The fields this server uses; the names are those of an OpenHands LLM object's dump. Durations are seconds. */
 export const LlmConfig = z
   .strictObject({
@@ -66,7 +71,9 @@ export const LlmConfig = z
     temperature: z.number().min(0).max(2).describe('Not sent if absent.'),
     top_p: z.number().min(0).max(1),
     top_k: z.number().nonnegative(),
-    reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']),
+    reasoning_effort: ReasoningEffort.describe(
+      'How much the model reasons. For `xhigh` and `max`, a model that is known not to have that level is asked for the highest level below that it has.',
+    ),
     max_output_tokens: z.int().positive(),
     fallback_models: z
       .array(z.string().min(1).max(500))

@@ -11,7 +11,6 @@ import { Queue } from '../lib/queue.ts'
 import { Interrupt } from '../llm/llm.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { ToolCalls } from '../agent/tool-calls.ts'
 import { closedProblem } from './closed-problem.ts'
 import { Feature } from './feature.ts'
 import type { ConfigChange } from './config/config-change.ts'
@@ -31,10 +30,7 @@ import { hasJobs } from '../state/task-state.ts'
 import { Tasks } from './tasks/tasks.ts'
 import { UnstoredIntent } from './unstored-intent.ts'
 
-export type ActorDeps = Pick<RunDriverDeps, 'slots' | 'createLlm' | 'gate' | 'hooks' | 'subagents' | 'withoutTools'> & {
-  readonly log: EventLog
-  readonly state: LiveState
-  readonly toolCalls: ToolCalls
+export type ActorDeps = Omit<RunDriverDeps, 'onEnd' | 'onError'> & {
   readonly redact: (text: string) => string
   readonly runTaskCommand: RunTaskCommand
   readonly logger: Logger

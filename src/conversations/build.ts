@@ -92,7 +92,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     { ...base, ...execution, redactor, project, changing, hooks, homes, elicitations, ending },
     { secrets, actor: () => actor },
   )
-  const { toolCalls, createLlm } = agents
+  const { toolCalls, createLlm, catalog } = agents
   const actor: ConversationActor = new ConversationActor({
     ...agents,
     log,
@@ -123,7 +123,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       rules: new ConversationRules(parts),
       mcp,
       clientEvents: new ClientEvents(parts),
-      compactions: new Compactions({ ...parts, toolCalls, createLlm, hooks }),
+      compactions: new Compactions({ ...parts, toolCalls, createLlm, catalog, hooks }),
     },
     {
       actor,
@@ -250,7 +250,7 @@ type AgentOptions = { readonly secrets: ConversationSecrets; readonly actor: () 
 /** Builds what the main agent and its subagents work with. */
 function buildAgents(
   deps: ConversationDeps,
-  parts: Omit<SharedParts, 'withoutTools' | 'createLlm'>,
+  parts: Omit<SharedParts, 'withoutTools' | 'createLlm' | 'catalog'>,
   { secrets, actor }: AgentOptions,
 ) {
   const { id, log, state, redactor, hooks, shells } = parts
@@ -258,14 +258,15 @@ function buildAgents(
   const model = { models: deps.models, conversationId: id, secrets, redactor }
   const ofSubagents = { time: (llm: Llm) => recorder.timeSubagent(llm) }
   const withoutTools = new Set<string>()
+  const { catalog } = deps.models
   const createLlm = createLlmFactory({ ...model, recorder })
-  const shared = { ...parts, withoutTools, createLlm: createLlmFactory({ ...model, recorder: ofSubagents }) }
+  const shared = { ...parts, withoutTools, catalog, createLlm: createLlmFactory({ ...model, recorder: ofSubagents }) }
   const subagents = new UsedSubagents(state, () =>
     buildSubagents(deps, shared, { actor, main: () => ({ hooks, toolCalls }) }),
   )
   const own = { hooks: () => hooks.current?.tools, shells: shells.ofAgent(), subagents: subagents.access }
   const toolCalls = buildToolCalls(deps, { ...parts, ...own, rules: () => [rulesOf(state.current)] })
-  return { createLlm, withoutTools, subagents, toolCalls }
+  return { createLlm, catalog, withoutTools, subagents, toolCalls }
 }
 
 function buildProject(

@@ -71,7 +71,7 @@ export async function configureConversation(
   })
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
-  const ofBudget = budgetWarning(update.max_budget_usd, settings.llm_config)
+  const ofBudget = budgetWarning(update.max_budget_usd, settings.llm_config, deps.models.catalog)
   const ofHooks = hookWarnings([...eachHook(update.hooks ?? {})])
   const ofAgents = agentsWarning(update.agents, settings.tools)
   return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...ofHooks, ...ofBudget, ...ofAgents], dropped }

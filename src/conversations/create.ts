@@ -100,7 +100,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       ...ofTools,
       ...ruleWarning(request),
       ...ofHooks,
-      ...budgetWarning(request.max_budget_usd, llm.config),
+      ...budgetWarning(request.max_budget_usd, llm.config, deps.models.catalog),
     ]
     const settings = newSettings({
       request,

@@ -7,6 +7,7 @@ import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import type { DiskQuota } from '../limits/disk-quota.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
 import type { Queue } from '../lib/queue.ts'
+import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
 import type { Llm } from '../llm/llm.ts'
 import type { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
 import type { Dialects } from '../llm/provider.ts'
@@ -74,6 +75,8 @@ export type ServerFacts = {
 }
 
 export type ModelAccess = {
+  /** What is known about models. */
+  readonly catalog: ModelCatalog
   readonly defaults: LlmDefaults
   /** Returns why the operator allows no model request to this URL, as a clause. */
   readonly endpointRefusal: (url: string) => Promise<string | undefined>

@@ -10,10 +10,14 @@ import { fileURLToPath } from 'node:url'
 /** What the page of the API loads, and nothing else of its package. */
 export const SWAGGER_FILES = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png'] as const
 
+/** What the server knows about models by itself. */
+export const MODEL_CATALOG = 'catalog/models.json'
+
 const rootFolder = (): string => join(import.meta.dirname, '../..')
 
 /** Asset folders and their location in the sources. The paths are functions because the executable has none of them. */
 const FOLDERS: Readonly<Record<string, () => string>> = {
+  catalog: () => join(rootFolder(), 'catalog'),
   openapi: () => join(rootFolder(), 'openapi'),
   // The npm package has a copy.
   'swagger-ui': () =>
@@ -34,6 +38,7 @@ export function readAsset(name: string): Buffer {
 /** Returns the file of each asset by name, for the build to embed or copy. Works only from sources. */
 export function assetFiles(): Record<string, string> {
   const names = [
+    MODEL_CATALOG,
     ...readdirSync(join(rootFolder(), 'openapi')).map((file) => `openapi/${file}`),
     ...SWAGGER_FILES.map((file) => `swagger-ui/${file}`),
   ]

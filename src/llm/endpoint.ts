@@ -26,7 +26,7 @@ export type Endpoint = {
 type Named = LlmConfig & { readonly model: string }
 
 /** LiteLLM's name of a provider -> its endpoint; '' if only the user can know it. */
-const KNOWN_PREFIXES: Readonly<Record<string, string>> = {
+export const KNOWN_PREFIXES: Readonly<Record<string, string>> = {
   openai: OPENAI_URL,
   azure: '',
   hosted_vllm: '',

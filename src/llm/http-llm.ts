@@ -3,8 +3,8 @@ import type { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage } from '../contract/message.ts'
 import { AnswerAssembly } from './answer/answer-assembly.ts'
 import { readAnswer } from './answer/answer-stream.ts'
-import { costOf } from './cost.ts'
 import { Attempts } from './attempts.ts'
+import { ModelCatalog } from './catalog/model-catalog.ts'
 import type { Endpoint } from './endpoint.ts'
 import { createIncrementalFold } from './request/incremental-fold.ts'
 import type {
@@ -38,6 +38,8 @@ export type HttpLlmOptions = {
   readonly redact?: (text: string) => string
   /** Redacts an incomplete answer. */
   readonly redactCutOff?: (text: string) => string
+  /** What is known about models. Default: nothing. */
+  readonly catalog?: ModelCatalog
   /** Keeping it longer than the `Llm` saves learning the dialects again. Default: separate for each `Llm`. */
   readonly dialects?: Dialects
   /** Shared by all models of a server. Default: separate for each `Llm`. */
@@ -71,8 +73,8 @@ export class HttpLlm implements Llm {
     this.model = options.config.model ?? ''
     this.#options = options
     this.#redact = options.redact ?? ((text) => text)
-    const { dialects = new Map<string, object>(), paces = new Paces(), fetch } = options
-    this.#deps = { dialects, paces, fetch }
+    const { catalog = new ModelCatalog(), dialects = new Map<string, object>(), paces = new Paces(), fetch } = options
+    this.#deps = { catalog, dialects, paces, fetch }
   }
 
   /** Makes attempts until one yields an answer or must not be repeated. */
@@ -121,7 +123,7 @@ export class HttpLlm implements Llm {
     return new AnswerAssembly({
       model,
       takenIds,
-      costOf: (usage, sent) => costOf(config, endpoint, usage, sent),
+      costOf: (usage, sent) => this.#deps.catalog.costOf(config, usage, sent),
     })
   }
 

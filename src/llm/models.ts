@@ -39,36 +39,3 @@ export function hasAlternatingRoles(model: string): boolean {
 function baseName(model: string): string {
   return model.slice(model.lastIndexOf('/') + 1).toLowerCase()
 }
-
-/**
- * Context windows in tokens, by family, as their vendors publish them. Where versions differ, the smallest: too small a
- * value compacts early, too large a one makes requests fail.
- */
-const WINDOWS: readonly (readonly [RegExp, number])[] = [
-  [/^gpt-4\.1/, 1_047_576],
-  // Of the 400,000 tokens, 272,000 are for the input.
-  [/^gpt-5/, 272_000],
-  [/^(gpt-4o|gpt-4-turbo|chatgpt-4o|o1-mini|o1-preview)/, 128_000],
-  [/^gpt-oss/, 131_072],
-  [/^gpt-4/, 8192],
-  [/^gpt-3\.5/, 16_385],
-  [/^(o1|o3|o4)(-|$)/, 200_000],
-  [/^claude/, 200_000],
-  [/^gemini-(1\.5|[2-9])/, 1_048_576],
-  [/^deepseek/, 128_000],
-  [/^kimi-k2/, 131_072],
-  [/^qwen3-coder/, 262_144],
-  [/^glm-4\.[6-9]/, 200_000],
-  [/^glm-4\.5/, 131_072],
-  [/^minimax-m2/, 196_608],
-  [/^grok-(4|code)/, 256_000],
-  [/^(devstral|mistral-(large|medium))/, 131_072],
-  [/^llama-?(3\.[1-3])/, 131_072],
-]
-
-/** Returns undefined for an unknown model. */
-export function contextWindowOf(model: string): number | undefined {
-  const name = baseName(model)
-  for (const [family, tokens] of WINDOWS) if (family.test(name)) return tokens
-  return undefined
-}

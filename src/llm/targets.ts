@@ -1,8 +1,10 @@
 /** Finds where the requests of a configuration go: its model first, and then its fallback models, at the same endpoint. */
 import type { LlmConfig } from '../contract/llm-config.ts'
+import type { ModelCatalog } from './catalog/model-catalog.ts'
 import type { Endpoint } from './endpoint.ts'
 import { endpointOf } from './endpoint.ts'
 import type { Post } from './model-connection.ts'
+import { withOtherModel } from './other-model.ts'
 import type { EndpointPace } from './pacing/endpoint-pace.ts'
 import type { Paces } from './pacing/paces.ts'
 import type { Fetch } from './pooled-fetch.ts'
@@ -18,6 +20,7 @@ export type ModelTarget = {
 }
 
 export type TargetDeps = {
+  readonly catalog: ModelCatalog
   readonly dialects: Dialects
   readonly paces: Paces
   readonly fetch: Fetch | undefined
@@ -29,13 +32,14 @@ export type ModelTargets = readonly [ModelTarget, ...ModelTarget[]]
 export function targetsOf(config: LlmConfig, deps: TargetDeps): ModelTargets {
   const first = targetOf(config, deps)
   const { fallback_models: models = [] } = config
-  const { input_cost_per_token: _, output_cost_per_token: __, fallback_models: ___, ...rest } = config
+  const { fallback_models: _, ...rest } = config
   // With its URL: the name of a fallback must not lead to another host, which would get the key.
   const base_url = config.base_url ?? first.endpoint.baseUrl
-  return [first, ...models.map((model) => targetOf({ ...rest, model, base_url }, deps))]
+  return [first, ...models.map((model) => targetOf({ ...withOtherModel(rest, model), base_url }, deps))]
 }
 
-function targetOf(config: LlmConfig, { dialects, paces, fetch }: TargetDeps): ModelTarget {
+function targetOf(given: LlmConfig, { catalog, dialects, paces, fetch }: TargetDeps): ModelTarget {
+  const config = catalog.withOwnEffort(given)
   const endpoint = endpointOf(config)
   const adapter = adapterOf(config, endpoint, dialects)
   let post: Promise<Post> | undefined

@@ -17,6 +17,7 @@ import { HostEnvironment } from '../lib/start-process.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
+import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
 import { HttpLlm } from '../llm/http-llm.ts'
 import { Paces } from '../llm/pacing/paces.ts'
 import { createPooledFetch } from '../llm/pooled-fetch.ts'
@@ -53,6 +54,8 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
   readonly automataOf: AutomataOf
   readonly launcher: ShellLauncher
   readonly resources: ResourceLimiter
+  /** What is known about models. */
+  readonly catalog: ModelCatalog
   /** For the agents: to public addresses only. */
   readonly web: SafeFetch
   /** For callbacks and hooks: to public addresses, and those that the operator allows. */
@@ -143,7 +146,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
   return {
     storage,
     server: { version: VERSION, isolation: launcher.isolation, sandbox: launcher.sandbox },
-    models: modelAccess(config, logger),
+    models: modelAccess(config, logger, parts.catalog),
     workspace: {
       workdirRules: {
         base: config.workdirBase,
@@ -191,17 +194,18 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
 }
 
 /** All conversations share one pool of connections, and the pace of each endpoint. */
-function modelAccess(config: Config, logger: Logger): ModelAccess {
+function modelAccess(config: Config, logger: Logger, catalog: ModelCatalog): ModelAccess {
   const endpoints = config.llmAllow.length > 0 ? createEndpointRules(config.llmAllow) : undefined
   const fetch = createPooledFetch({ connector: () => endpoints?.connector() ?? createConnector() })
   const paces = new Paces()
   return {
+    catalog,
     defaults: config.defaultLlm,
     endpointRefusal: async (url) => await endpoints?.refusal(url),
     createLlm({ conversationId, ...options }) {
       const logPayload = (payload: object) =>
         logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-      return new HttpLlm({ ...options, fetch, paces, ...(config.logLlmPayloads && { logPayload }) })
+      return new HttpLlm({ ...options, catalog, fetch, paces, ...(config.logLlmPayloads && { logPayload }) })
     },
   }
 }

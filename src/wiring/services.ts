@@ -15,6 +15,7 @@ import { createLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { loadPrettyLines } from '../telemetry/pretty-lines.ts'
 import type { ManagerParts } from './create-manager.ts'
+import { openCatalog } from './model-catalog.ts'
 import { findSandbox } from './sandbox.ts'
 import { createServerRedactor, warnOfGuessableKeys } from './server-redactor.ts'
 import { USER_AGENT } from './version.ts'
@@ -61,6 +62,7 @@ export async function startServices(
   const apiKeys = started.use(await ApiKeys.open(join(config.dataDir, 'keys.json')))
   const { launcher, missing: missingSandbox } = await sandbox
   const resources = await limiting
+  const catalog = await openCatalog(config)
   const callbackFetch = createSafeFetch({ allow: config.callbackAllow })
   const dispatcher = createCallbackDispatcher({ fetch: callbackFetch, userAgent: USER_AGENT })
   started.defer(() => dispatcher.close())
@@ -78,6 +80,7 @@ export async function startServices(
     automataOf,
     launcher,
     resources,
+    catalog,
     metrics,
     slots,
     dispatcher,

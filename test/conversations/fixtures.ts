@@ -20,6 +20,8 @@ import type { EventLog } from '../../src/events/event-log.ts'
 import type { EventStore } from '../../src/events/event-store.ts'
 import { Firehose } from '../../src/events/firehose/firehose.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
+import { MODEL_CATALOG, readAsset } from '../../src/http/assets.ts'
+import { ModelCatalog } from '../../src/llm/catalog/model-catalog.ts'
 import { HttpLlm } from '../../src/llm/http-llm.ts'
 import { UnfinishedFiles } from '../../src/files/unfinished-files.ts'
 import { Queue } from '../../src/lib/queue.ts'
@@ -117,6 +119,8 @@ export async function setBench({
   const metrics = new Metrics()
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
+  const catalog = new ModelCatalog({ readBundled: () => readAsset(MODEL_CATALOG).toString() })
+
   const dispatchers: CallbackDispatcher[] = []
   const dropped: ConversationManager[] = []
   const lives = new Map<ConversationManager, Life>()
@@ -151,9 +155,11 @@ export async function setBench({
         storage,
         server: { version: '0.0.0-test', isolation: 'none' },
         models: {
+          catalog,
           defaults: deps.llmDefaults ?? {},
           endpointRefusal: async () => undefined,
-          createLlm: ({ config, redact, dialects }) => new HttpLlm({ config, redact, dialects, retryBaseMs: 1 }),
+          createLlm: ({ config, redact, dialects }) =>
+            new HttpLlm({ config, redact, dialects, catalog, retryBaseMs: 1 }),
         },
         hooks: { fetch, userAgent: 'test' },
         workspace: {

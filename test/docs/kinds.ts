@@ -20,6 +20,7 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/hooks.md python': 'test/docs/hooks-page.test.ts',
   'docs/install.md nginx': 'test/stories/proxies.test.ts',
   'docs/install.md caddyfile': 'test/stories/proxies.test.ts',
+  'docs/models.md json catalog': 'test/config/model-catalog.test.ts',
   'docs/operating.md sh backup': 'test/docs/code-blocks.test.ts',
   'docs/operating.md yaml': 'test/docs/code-blocks.test.ts',
   'docs/project-settings.md markdown': 'test/docs/code-blocks.test.ts',

@@ -11,10 +11,9 @@ import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { CompactionSettings } from '../../contract/compaction/settings.ts'
 import { DEFAULT_THRESHOLD } from '../../contract/compaction/settings.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
-import { costOf } from '../../llm/cost.ts'
-import { endpointOf } from '../../llm/endpoint.ts'
+import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { Llm, LlmRequest, ModelTool } from '../../llm/llm.ts'
-import { contextWindowOf } from '../../llm/models.ts'
+import { withOtherModel } from '../../llm/other-model.ts'
 import type { History } from '../history/history.ts'
 import { toModelRetry } from '../model/turn.ts'
 import { tokensOfText, tokensOfTools } from '../history/context-size.ts'
@@ -31,6 +30,7 @@ export type CompactorDeps = {
   /** Returns the current configurations. */
   readonly config: () => LlmConfig
   readonly settings: () => CompactionSettings | undefined
+  readonly catalog: Pick<ModelCatalog, 'windowOf' | 'costOf'>
   /** The tools of a request now. */
   readonly tools: () => readonly ModelTool[]
   readonly createLlm: (config: LlmConfig) => Llm
@@ -112,8 +112,7 @@ export class Compactor {
 
   /** Undefined for a model whose window is unknown. */
   get #window(): number | undefined {
-    const { context_window, model = '' } = this.#deps.config()
-    return context_window ?? contextWindowOf(model)
+    return this.#deps.catalog.windowOf(this.#deps.config())
   }
 
   /** Leaves room for messages: if the prompt and the tools alone reached the threshold, each step would be compacted, and never be short enough. */
@@ -161,13 +160,12 @@ export class Compactor {
   }
 
   async #summarise(input: PlanInput, instructions: string | undefined, signal: AbortSignal): Promise<SummaryOutcome> {
-    const { history, tools, config, settings, createLlm, emit, runId } = this.#deps
-    const { tool_choice, ...rest } = config()
-    const own = settings()?.model
+    const { history, tools, config, settings, catalog, createLlm, emit, runId } = this.#deps
+    const current = config()
+    const { tool_choice, ...rest } = withOtherModel(current, settings()?.model ?? current.model ?? '')
     const used: LlmConfig = {
       ...rest,
       ...(tool_choice !== undefined && tool_choice !== 'required' && { tool_choice }),
-      ...(own !== undefined && { model: own }),
     }
     const wish: SummaryWish = {
       system: history.system,
@@ -181,7 +179,7 @@ export class Compactor {
         llm: createLlm(used),
         requests: this.#requestsFor(wish, input, used),
         maxChars: wish.maxChars,
-        costOf: (usage) => costOf(used, endpointOf(used), usage, undefined),
+        costOf: (usage) => catalog.costOf(used, usage, undefined),
         onRetry: (retry) => emit([toModelRetry(retry, uuid7(), runId)]),
       },
       signal,
@@ -194,7 +192,7 @@ export class Compactor {
     const needed = tokens + tokensOfText(wish.instructions ?? '') + wish.maxChars / CHARS_PER_TOKEN
     const fits = !urgent && used.model === this.#deps.config().model && needed <= (window ?? Number.POSITIVE_INFINITY)
     const inPlace = fits ? [() => requestInPlace(wish)] : []
-    const ofModel = contextWindowOf(used.model ?? '') ?? window ?? Math.max(SMALL_WINDOW, tokens / 2)
+    const ofModel = this.#deps.catalog.windowOf(used) ?? window ?? Math.max(SMALL_WINDOW, tokens / 2)
     const most = Math.min(ofModel * TRANSCRIPT_PART, tokens) * CHARS_PER_TOKEN
     return [...inPlace, ...[1, 2, 4].map((part) => () => requestWithTranscript(wish, most / part))]
   }

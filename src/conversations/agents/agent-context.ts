@@ -5,6 +5,7 @@ import type { History } from '../../agent/history/history.ts'
 import { isNearlyStuck, stuckIn } from '../../agent/repeats/habits.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { Llm } from '../../llm/llm.ts'
 import type { GateRules, GatedCall } from '../../policy/rules/gate-rules.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
@@ -24,6 +25,7 @@ export type AgentParts = Pick<Output, 'emit'> & {
   readonly gate: PermissionGate
   readonly hooks: Feature<ConversationHooks>
   readonly createLlm: (config: LlmConfig) => Llm
+  readonly catalog: ModelCatalog
   /** Models of this conversation that turned out not to support tools. */
   readonly withoutTools: Set<string>
   /** A call must be allowed by each of them. */
@@ -95,7 +97,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
 }
 
 function createCompactor(
-  { state, toolCalls, hooks, createLlm, withoutTools, emit }: AgentParts,
+  { state, toolCalls, hooks, createLlm, catalog, withoutTools, emit }: AgentParts,
   { runId, history }: { readonly runId: string; readonly history: History },
 ): Compactor {
   return new Compactor({
@@ -104,6 +106,7 @@ function createCompactor(
     history,
     tools: () => (withoutTools.has(state.current.settings.llm_config.model ?? '') ? [] : toolCalls.descriptions),
     createLlm,
+    catalog,
     emit,
   })
 }

@@ -1,5 +1,6 @@
 /** The configuration of another model of the same endpoint: that of a run, or of a subagent. */
 import type { LlmConfig } from '../../contract/llm-config.ts'
+import { withOtherModel } from '../../llm/other-model.ts'
 import type { State } from '../../state/state-shape.ts'
 import { overridesOf } from '../../state/run-overrides.ts'
 import { originOf } from '../config/llm-origin.ts'
@@ -24,16 +25,8 @@ const configs = new WeakMap<LlmConfig, Map<string, LlmConfig>>()
 function configFor(config: LlmConfig, model: string): LlmConfig {
   const known = configs.get(config) ?? new Map<string, LlmConfig>()
   configs.set(config, known)
-  const {
-    context_window: _,
-    fallback_models: __,
-    input_cost_per_token: ___,
-    output_cost_per_token: ____,
-    cache_read_cost_per_token: _____,
-    cache_write_cost_per_token: ______,
-    ...rest
-  } = config
-  const made = known.get(model) ?? (isOfEndpoint(config, model) ? { ...rest, model } : config)
+  const { fallback_models: _, ...rest } = config
+  const made = known.get(model) ?? (isOfEndpoint(config, model) ? withOtherModel(rest, model) : config)
   known.set(model, made)
   return made
 }

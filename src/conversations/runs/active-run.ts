@@ -29,7 +29,7 @@ import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
 /** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
 export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 
-export type ActiveRunDeps = Pick<AgentParts, 'gate' | 'createLlm' | 'withoutTools'> & {
+export type ActiveRunDeps = Pick<AgentParts, 'gate' | 'createLlm' | 'catalog' | 'withoutTools'> & {
   readonly id: string
   readonly history: LiveHistory
   readonly log: EventLog

@@ -7,6 +7,7 @@ import type { LlmConfig } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import { NO_REASON } from '../../hooks/hook-answer.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { LlmError } from '../../llm/llm.ts'
 import type { ConversationActor } from '../actor.ts'
@@ -23,6 +24,7 @@ export type CompactionsDeps = {
   readonly actor: ConversationActor
   readonly toolCalls: ToolCalls
   readonly createLlm: (config: LlmConfig) => Llm
+  readonly catalog: ModelCatalog
   readonly hooks: Feature<ConversationHooks>
   readonly redact: (text: string) => string
 }
@@ -69,7 +71,7 @@ export class Compactions {
   }
 
   async #compact(instructions: string | undefined, signal: AbortSignal): Promise<EventOf<'Condensation'>> {
-    const { log, state, toolCalls, createLlm, hooks } = this.#deps
+    const { log, state, toolCalls, createLlm, catalog, hooks } = this.#deps
     let stored: EventOf<'Condensation'> | undefined
     try {
       const render = (name: string, output: unknown) => toolCalls.render(name, output)
@@ -78,6 +80,7 @@ export class Compactions {
         history: await readHistory(log, render, log.head, signal, { forgotten: state.current.forgotten }),
         tools: () => toolCalls.descriptions,
         createLlm,
+        catalog,
         emit: async (drafts) => {
           const events = (await log.append([...drafts])).map(({ event }) => event)
           stored = events.find((event) => event.type === 'Condensation')

@@ -8,6 +8,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
 import type { Llm, LlmAnswer } from '../../llm/llm.ts'
 import { leaveAnswer } from '../../llm/llm.ts'
+import { withOtherModel } from '../../llm/other-model.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { ConversationActor } from '../actor.ts'
 import type { LiveState } from '../live-state.ts'
@@ -93,10 +94,9 @@ function hasSpentAll({ current: { settings, costUsd = 0 } }: LiveState): boolean
 }
 
 /** No retries, and little reasoning: a title is not worth more. */
-function cheap(config: LlmConfig, model: string | undefined): LlmConfig {
+function cheap(config: LlmConfig, model = config.model ?? ''): LlmConfig {
   return {
-    ...config,
-    ...(model !== undefined && { model }),
+    ...withOtherModel(config, model),
     ...(config.reasoning_effort !== undefined && config.reasoning_effort !== 'none' && { reasoning_effort: 'low' }),
     num_retries: 0,
     timeout: Math.min(config.timeout ?? TIMEOUT_S, TIMEOUT_S),

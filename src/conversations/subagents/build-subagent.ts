@@ -29,7 +29,7 @@ import type { SubagentParts } from './subagent-run.ts'
 
 /** What all subagents of a conversation share. */
 export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'rules' | 'shells' | 'project' | 'hooks' | 'subagents'> &
-  Pick<AgentParts, 'createLlm' | 'withoutTools'> & {
+  Pick<AgentParts, 'createLlm' | 'catalog' | 'withoutTools'> & {
     readonly log: EventLog
     readonly state: LiveState
     readonly shells: ConversationShells
@@ -45,7 +45,7 @@ export function buildSubagent(
   subagent: Subagent,
   own: TaskAccess,
 ): SubagentParts {
-  const { state: main, log, workdir, homes, withoutTools } = shared
+  const { state: main, log, workdir, homes, withoutTools, catalog } = shared
   const { toolUseId, agentId: id, name } = subagent
   const state = new SubagentView(main, subagent)
   const of = (drafts: readonly EventDraft[]) => inSubagent(drafts, subagent)
@@ -83,6 +83,7 @@ export function buildSubagent(
     gate,
     hooks,
     withoutTools,
+    catalog,
     emit,
     publish,
     log,

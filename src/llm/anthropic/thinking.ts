@@ -14,6 +14,7 @@ const BUDGETS: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
   medium: 12_000,
   high: 24_000,
   xhigh: 31_000,
+  max: 63_000,
 }
 
 const MIN_BUDGET = 1024

@@ -27,7 +27,9 @@ test('a title is written after the first answer, next to the run, and paid for',
   expect(conversation.view()).not.toHaveProperty('title')
   expect(await conversation.isAtRest(), 'the request is in flight').toBe(false)
   const before = conversation.view().cost_usd!
-  written.resolve({ text: '**Title: "Lines of a.csv".**\nMore.', usage: { prompt_tokens: 90, completion_tokens: 10 } })
+  // The prices of the configuration are those of its model.
+  const usage = { prompt_tokens: 90, completion_tokens: 10, cost: 0.1 }
+  written.resolve({ text: '**Title: "Lines of a.csv".**\nMore.', usage })
   await until(conversation, 'ConfigUpdate')
   expect(conversation.view()).toMatchObject({ title: 'Lines of a.csv', generate_title: true })
   expect(conversation.view().cost_usd! - before).toBeCloseTo(0.1)

@@ -1,14 +1,13 @@
 /** What answers cost: by the configuration, by the provider, and by list prices. */
 import { describe, expect, test } from 'vitest'
-import type { LlmConfig } from '../../src/contract/llm-config.ts'
-import { costOf } from '../../src/llm/cost.ts'
-import { endpointOf } from '../../src/llm/endpoint.ts'
-import { askScript } from './asking.ts'
+import type { LlmConfig } from '../../../src/contract/llm-config.ts'
+import { askScript } from '../asking.ts'
+import { bundledCatalog } from './bundled.ts'
 
 const USAGE = { input_tokens: 1_000_000, output_tokens: 100_000, cached_tokens: 0, reasoning_tokens: 0 }
 const CACHED = { ...USAGE, cached_tokens: 600_000, cache_write_tokens: 300_000 }
 const cost = (config: LlmConfig, usage = USAGE, sent?: number) =>
-  costOf(config, endpointOf({ model: 'm', base_url: 'https://llm.example.com/v1', ...config }), usage, sent)
+  bundledCatalog().costOf({ model: 'm', base_url: 'https://llm.example.com/v1', ...config }, usage, sent)
 const vendor = (model: string) => ({ model, base_url: undefined as never })
 
 describe('by list prices', () => {
@@ -18,6 +17,9 @@ describe('by list prices', () => {
     [vendor('anthropic/claude-sonnet-4-6'), CACHED, 0.3 + 0.18 + 1.125 + 1.5],
     [vendor('gpt-5'), USAGE, 2.25],
     [vendor('gpt-5-2025-08-07'), CACHED, 0.4 * 1.25 + 0.6 * 0.125 + 1],
+    [vendor('deepseek/deepseek-chat'), USAGE, 0.322],
+    [vendor('gpt-5.4'), { ...USAGE, input_tokens: 200_000 }, 2],
+    [vendor('gpt-5.4'), USAGE, 7.25],
   ])('%j', (config, usage, usd) => expect(cost(config, usage)).toBeCloseTo(usd, 9))
 
   test.each([

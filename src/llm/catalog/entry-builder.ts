@@ -1,0 +1,70 @@
+/** Collects the models of a catalogue, and says which one has a wrong number. */
+import { z } from 'zod'
+import type { ModelEntries, ModelFacts, ModelPrice, PriceTier } from './model-facts.ts'
+import { keyOf } from './model-names.ts'
+
+/** Its `message` is a sentence that names the model. */
+export class CatalogFault extends Error {}
+
+const MAX_TOKENS = 100_000_000
+/** USD. The most expensive models cost less than a thousandth: a price for a million tokens is recognised. */
+const MAX_TOKEN_PRICE = 0.01
+const MILLION = 1e6
+
+const tokensError = `must be a whole number from 0 to ${MAX_TOKENS}`
+/** Lists have 0, or nothing, for what they do not know. */
+export const TokenCount = z
+  .int({ error: tokensError })
+  .min(0, { error: tokensError })
+  .max(MAX_TOKENS, { error: tokensError })
+  .nullish()
+  .transform((count) => count || undefined)
+
+const priceUpTo = (most: number, tokens: string) => {
+  const error = `must be a number from 0 to ${most}, in USD for ${tokens}`
+  return z
+    .number({ error })
+    .min(0, { error })
+    .max(most, { error })
+    .nullish()
+    .transform((price) => price ?? undefined)
+}
+export const TokenPrice = priceUpTo(MAX_TOKEN_PRICE, 'one token')
+export const MillionPrice = priceUpTo(MAX_TOKEN_PRICE * MILLION, 'a million tokens').transform(
+  (price) => price && price / MILLION,
+)
+
+export class EntryBuilder {
+  readonly #providers = new Map<string, Map<string, ModelFacts>>()
+
+  get done(): ModelEntries {
+    return this.#providers
+  }
+
+  add(provider: string, facts: ModelFacts): void {
+    const models = this.#providers.get(provider) ?? new Map<string, ModelFacts>()
+    this.#providers.set(provider, models)
+    models.set(keyOf(facts.name), facts)
+  }
+}
+
+/** Throws a `CatalogFault` that names the model and the field. */
+export function parseEntry<T>(model: string, schema: z.ZodType<T>, raw: unknown, path: readonly string[] = []): T {
+  const parsed = schema.safeParse(raw)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const field = [...path, ...(issue?.path ?? [])].join('.')
+  const what = field === '' ? 'is not usable: it' : `has a wrong value: ${field}`
+  throw new CatalogFault(`The model ${JSON.stringify(model)} ${what} ${issue?.message}.`)
+}
+
+type Prices = { readonly [K in 'input' | 'output' | 'cacheRead' | 'cacheWrite']?: number | undefined }
+
+/** Without both prices there is none: half a price would be mistaken for the whole. */
+export function wholePrice(prices: Prices, tiers: readonly PriceTier[] = []): ModelPrice | undefined {
+  const { input, output, cacheRead = input, cacheWrite = input } = prices
+  if (input === undefined || output === undefined) return undefined
+  if (cacheRead === undefined || cacheWrite === undefined) return undefined
+  const sorted = tiers.toSorted((one, other) => one.above - other.above)
+  return { input, output, cacheRead, cacheWrite, ...(sorted.length > 0 && { tiers: sorted }) }
+}

@@ -1,0 +1,186 @@
+/**
+ * What the server knows about models: windows, limits of output, prices and levels of reasoning. A configuration takes
+ * precedence over the file of the operator, that over the list of the endpoint, and that over the bundled catalogue.
+ */
+import type { LlmConfig, ReasoningEffort } from '../../contract/llm-config.ts'
+import { MAX_COST_USD } from '../../contract/message.ts'
+import type { Usage } from '../../contract/message.ts'
+import { lazily } from '../../lib/lazily.ts'
+import { endpointOf } from '../endpoint.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { LlmError } from '../llm.ts'
+import type { Bundle } from './bundled-form.ts'
+import { readBundle } from './bundled-form.ts'
+import { effortWithin, isRareEffort } from './efforts.ts'
+import { windowOfFamily } from './families.ts'
+import type { ModelEntries, ModelFacts, ModelPrice } from './model-facts.ts'
+import { costAt } from './model-facts.ts'
+import { baseName, keyOf, keysOf } from './model-names.ts'
+import { providersAt, reportsCost, VENDORS } from './providers-of-hosts.ts'
+
+/** Where a value is from. */
+export type CatalogSource = 'config' | 'file' | 'bundle'
+
+export type Known<T> = { readonly value: T; readonly source: CatalogSource }
+
+export type CatalogOptions = {
+  /** Returns the text of the bundled catalogue. Called at its first use. Default: there is none. */
+  readonly readBundled?: () => string
+  /** The file of the operator. */
+  readonly file?: ModelEntries | undefined
+}
+
+/** What does not change while the server runs. */
+type Found = {
+  readonly endpoint: Endpoint | undefined
+  /** The entries for the endpoint, the one that takes precedence first. */
+  readonly entries: readonly (readonly [CatalogSource, ModelFacts])[]
+}
+
+const NO_ENTRIES: ModelEntries = new Map()
+
+export class ModelCatalog {
+  readonly #file: ModelEntries
+  readonly #bundle: () => ModelEntries
+  readonly #fileWindows: () => ReadonlyMap<string, number>
+  readonly #bundleWindows: () => ReadonlyMap<string, number>
+  readonly #found = new WeakMap<LlmConfig, Found>()
+  readonly #windows = new WeakMap<LlmConfig, { readonly known: Known<number> | undefined }>()
+
+  constructor({ readBundled, file = NO_ENTRIES }: CatalogOptions = {}) {
+    this.#file = file
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `npm run catalog` wrote it, and a test reads it
+    this.#bundle = lazily(() => (readBundled ? readBundle(JSON.parse(readBundled()) as Bundle) : NO_ENTRIES))
+    this.#fileWindows = lazily(() => windowsByName(this.#file))
+    this.#bundleWindows = lazily(() => windowsByName(this.#bundle()))
+  }
+
+  /** Returns the context window. Cheap: every step asks. */
+  windowOf(config: LlmConfig): number | undefined {
+    return config.context_window ?? this.knownWindow(config)?.value
+  }
+
+  knownWindow(config: LlmConfig): Known<number> | undefined {
+    if (config.context_window !== undefined) return { value: config.context_window, source: 'config' }
+    let window = this.#windows.get(config)
+    if (!window) this.#windows.set(config, (window = { known: this.#first(config, 'window') ?? this.#byName(config) }))
+    return window.known
+  }
+
+  knownMaxOutput(config: LlmConfig): Known<number> | undefined {
+    const { max_output_tokens: value } = config
+    return value === undefined ? this.#first(config, 'maxOutput') : { value, source: 'config' }
+  }
+
+  knownPrice(config: LlmConfig): Known<ModelPrice> | undefined {
+    const value = configuredPrice(config)
+    return value ? { value, source: 'config' } : this.#first(config, 'price')
+  }
+
+  knownEfforts(config: LlmConfig): readonly ReasoningEffort[] | undefined {
+    return this.#first(config, 'efforts')?.value
+  }
+
+  /** `sent` is the cost that the provider reported. Returns undefined if nothing says what the answer costs. */
+  costOf(config: LlmConfig, usage: Usage, sent: number | undefined): number | undefined {
+    const configured = configuredPrice(config)
+    if (!configured && sent !== undefined) return sent
+    const price = configured ?? this.#first(config, 'price')?.value
+    return price && Math.min(costAt(price, usage), MAX_COST_USD)
+  }
+
+  /** Returns true if the cost of each answer will be known. */
+  knowsCost(config: LlmConfig): boolean {
+    if (this.knownPrice(config)) return true
+    const { endpoint } = this.#find(config)
+    return endpoint !== undefined && reportsCost(endpoint.baseUrl)
+  }
+
+  /** Returns the configuration with an effort that its model has, as far as that is known. */
+  withOwnEffort(config: LlmConfig): LlmConfig {
+    const { reasoning_effort: wanted } = config
+    const has = isRareEffort(wanted) ? this.knownEfforts(config) : undefined
+    if (!has || wanted === undefined || has.includes(wanted)) return config
+    return { ...config, reasoning_effort: effortWithin(wanted, has) }
+  }
+
+  #first<K extends 'window' | 'maxOutput' | 'price' | 'efforts'>(
+    config: LlmConfig,
+    field: K,
+  ): Known<NonNullable<ModelFacts[K]>> | undefined {
+    for (const [source, facts] of this.#find(config).entries) {
+      const value = facts[field]
+      if (value !== undefined) return { value, source }
+    }
+    return undefined
+  }
+
+  #find(config: LlmConfig): Found {
+    const known = this.#found.get(config)
+    if (known) return known
+    const endpoint = endpointIfAny(config)
+    const entries = (['file', 'bundle'] as const).flatMap((source) => {
+      const facts = endpoint && entryAt(source === 'file' ? this.#file : this.#bundle(), endpoint)
+      return facts ? [[source, facts] as const] : []
+    })
+    const found = { endpoint, entries }
+    this.#found.set(config, found)
+    return found
+  }
+
+  /** The window of a model is nearly the same wherever it is served. */
+  #byName({ model = '' }: LlmConfig): Known<number> | undefined {
+    const name = baseName(model)
+    const keys = keysOf(name)
+    const inWindows = (windows: ReadonlyMap<string, number>) =>
+      keys.map((key) => windows.get(key)).find((window) => window !== undefined)
+    const ofFile = inWindows(this.#fileWindows())
+    if (ofFile !== undefined) return { value: ofFile, source: 'file' }
+    const value = inWindows(this.#bundleWindows()) ?? windowOfFamily(name)
+    return value === undefined ? undefined : { value, source: 'bundle' }
+  }
+}
+
+/** An incomplete configuration has none; the first request reports it. */
+function endpointIfAny(config: LlmConfig): Endpoint | undefined {
+  try {
+    return endpointOf(config)
+  } catch (error) {
+    if (error instanceof LlmError) return undefined
+    throw error
+  }
+}
+
+function entryAt(entries: ModelEntries, { baseUrl, model }: Endpoint): ModelFacts | undefined {
+  const keys = keysOf(model)
+  for (const provider of providersAt(baseUrl)) {
+    const facts = keys.map((key) => entries.get(provider)?.get(key)).find((found) => found !== undefined)
+    if (facts) return facts
+  }
+  return undefined
+}
+
+/** Without both prices there is no cost: half a price would be mistaken for the whole. */
+function configuredPrice(config: LlmConfig): ModelPrice | undefined {
+  const { input_cost_per_token: input, output_cost_per_token: output } = config
+  if (input === undefined || output === undefined) return undefined
+  const { cache_read_cost_per_token: cacheRead = input, cache_write_cost_per_token: cacheWrite = input } = config
+  return { input, output, cacheRead, cacheWrite }
+}
+
+/** A vendor knows its own models best. Of several windows, the smallest: too large a one makes requests fail. */
+function windowsByName(entries: ModelEntries): ReadonlyMap<string, number> {
+  const windows = new Map<string, number>()
+  for (const isVendor of [true, false]) {
+    const found = new Map<string, number>()
+    for (const [provider, models] of entries) {
+      if (VENDORS.has(provider) !== isVendor) continue
+      for (const { name, window } of models.values()) {
+        const key = keyOf(baseName(name))
+        if (window !== undefined) found.set(key, Math.min(window, found.get(key) ?? window))
+      }
+    }
+    for (const [key, window] of found) if (!windows.has(key)) windows.set(key, window)
+  }
+  return windows
+}
