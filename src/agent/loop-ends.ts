@@ -8,6 +8,15 @@ export type RunLimits = {
   readonly maxIterations: number
   readonly maxTokens: number | undefined
   readonly maxBudgetUsd: number | undefined
+  /** Whether a budget allows answers whose cost is not known. */
+  readonly allowsUnpriced: boolean
+}
+
+/** `unpriced` is the model of an answer of this run whose cost is not known. */
+export type Spent = {
+  readonly tokens: number
+  readonly costUsd: number | undefined
+  readonly unpriced?: string | undefined
 }
 
 /** What limits compare. The functions return current values. */
@@ -20,7 +29,7 @@ export type Limited = {
   readonly isNearlyStuck: () => boolean
   readonly limits: () => RunLimits
   /** Returns what limits compare: tokens of this run, and the cost of the conversation. */
-  readonly spent: () => { readonly tokens: number; readonly costUsd: number | undefined }
+  readonly spent: () => Spent
 }
 
 /** The missing part may have been a tool call, so the model did not choose this end. */
@@ -62,7 +71,23 @@ export function metLimit(context: Limited): LoopEnd | undefined {
     const message = `The run reached its limit of ${maxIterations} steps; raise max_iteration_per_run, or run it again.`
     return { stopReason: 'iteration_limit', failure: { type: 'config', message, retryable: true } }
   }
-  return spendingLimit(spending, context.spent)
+  return unpricedEnd(spending, context.spent) ?? spendingLimit(spending, context.spent)
+}
+
+/** The run ends at the first answer without a cost: nothing would limit the next ones. */
+export function unpricedLimit({ limits, spent }: Pick<Limited, 'limits' | 'spent'>): LoopEnd | undefined {
+  return unpricedEnd(limits(), spent)
+}
+
+function unpricedEnd(
+  { maxBudgetUsd, allowsUnpriced }: Pick<RunLimits, 'maxBudgetUsd' | 'allowsUnpriced'>,
+  spent: Limited['spent'],
+): LoopEnd | undefined {
+  if (maxBudgetUsd === undefined || allowsUnpriced) return undefined
+  const { unpriced } = spent()
+  if (unpriced === undefined) return undefined
+  const message = `The cost of an answer of ${unpriced} is not known, so max_budget_usd cannot limit it; set the prices in llm_config, or allow_unpriced.`
+  return { stopReason: 'budget_limit', failure: { type: 'config', message, retryable: false } }
 }
 
 function spendingLimit(

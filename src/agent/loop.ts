@@ -10,7 +10,7 @@ import type { AgentContext, LeftAnswer, Output } from './loop-context.ts'
 import type { LoopEnd } from './loop-end.ts'
 import type { LoopHooks } from './loop-hooks.ts'
 import type { HookDecisions } from '../state/hook-decisions.ts'
-import { CUT_OFF, metLimit } from './loop-ends.ts'
+import { CUT_OFF, metLimit, unpricedLimit } from './loop-ends.ts'
 import type { FinishedCall } from './tool-calls.ts'
 import type { ToolCall } from '../state/tool-call.ts'
 import type { ResultDraft } from './tool-messages.ts'
@@ -46,6 +46,8 @@ export async function runAgent(
     const ran = await runOpenCalls(context, ahead, signal)
     if (!ran) return { stopReason: 'paused' }
     if (!('finishes' in ran)) return ran
+    const unpriced = unpricedLimit(context)
+    if (unpriced) return unpriced
     if (ran.finishes) {
       if (await mustContinue(context, signal)) continue
       const end = await finish(context, { stopReason: 'finished', finalText: ran.finalText }, ran.finalText, output)
@@ -59,7 +61,7 @@ export async function runAgent(
       const spent = await makeRoom(context, ahead, signal)
       if (spent) return spent
       const turn = await askWithRoom(context, ahead, output, signal)
-      if (turn.hasCalls || turn.isPaused) continue
+      if (turn.hasCalls || turn.isPaused || unpricedLimit(context)) continue
       const cutReason = cutReasonOf(turn.stopReason)
       if (cutReason) return CUT_OFF[cutReason]
       if (await mustContinue(context, signal)) continue

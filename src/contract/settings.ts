@@ -11,7 +11,7 @@ import { StoredClientHooks } from './hooks/client-hooks.ts'
 import { currentTools, withCurrentTools } from './earlier-tools.ts'
 import { Hooks } from './hooks/hooks.ts'
 import { RequestedLimits } from './limits/resource-limits.ts'
-import { MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
+import { AllowUnpriced, MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
 import { ToolConfig } from './limits/tool-config.ts'
 import { LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { McpInput, McpServers, ShownMcp } from './mcp/mcp-server.ts'
@@ -115,6 +115,13 @@ export const SETTINGS = {
     update: MaxBudget.optional(),
     stored: z.number().optional(),
     shown: z.number().optional(),
+    from: 'sent',
+  },
+  allow_unpriced: {
+    create: AllowUnpriced.optional(),
+    update: AllowUnpriced.optional(),
+    stored: flag,
+    shown: flag,
     from: 'sent',
   },
   compaction: {

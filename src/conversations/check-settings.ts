@@ -16,7 +16,7 @@ type Context = {
 /** Throws a `Problem` if this server does not allow the value. */
 type Check<T> = (value: NonNullable<T>, context: Context) => void | Promise<void>
 
-/** `null`: its schema is enough, or what reads it (`llm_config`, `mcp`, `agents`, `workdir`, `tools`, rules) checks it. */
+/** `null`: its schema is enough, or what reads it (`llm_config`, `mcp`, `agents`, `workdir`, `tools`, rules, what concerns the budget) checks it. */
 const CHECKS: { readonly [K in NameIn<'create'>]: Check<CreateConversation[K]> | null } = {
   title: null,
   generate_title: null,
@@ -30,6 +30,7 @@ const CHECKS: { readonly [K in NameIn<'create'>]: Check<CreateConversation[K]> |
   max_seconds_per_run: null,
   max_tokens_per_run: null,
   max_budget_usd: null,
+  allow_unpriced: null,
   compaction: null,
   output_schema: (schema) => checkOutputSchema(schema),
   confirmation_mode: null,

@@ -5,7 +5,7 @@ import type { DroppedCredential } from '../contract/llm-config.ts'
 import type { ReadMcp } from '../mcp/read-config.ts'
 import { readMcp } from '../mcp/read-config.ts'
 import type { ConversationActor } from './actor.ts'
-import { budgetWarning } from './config/budget-warning.ts'
+import { checkBudget, concernsBudget } from './check-budget.ts'
 import type { ConfigChange } from './config/config-change.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { checkSettings } from './check-settings.ts'
@@ -64,6 +64,10 @@ export async function configureConversation(
     if (mcp) parts.secrets.hideMcp(mcp.credentials)
     refuseSecretsIn({ workdir: update.workdir, mcp: mcp?.servers, ...shownFields(llm?.config) }, parts.redact)
     if (llm) await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
+    if (concernsBudget(update)) {
+      const llm_config = { ...stored, ...change?.update }
+      checkBudget({ ...state.settings, ...update, llm_config }, deps.models.catalog, parts.redact)
+    }
     const { workdirRules } = deps.workspace
     const workdir =
       update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, workdirRules)
@@ -71,7 +75,7 @@ export async function configureConversation(
   })
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
-  const ofBudget = budgetWarning(update.max_budget_usd, settings.llm_config, deps.models.catalog)
+  const ofBudget = concernsBudget(update) ? checkBudget(settings, deps.models.catalog, parts.redact) : []
   const ofHooks = hookWarnings([...eachHook(update.hooks ?? {})])
   const ofAgents = agentsWarning(update.agents, settings.tools)
   return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...ofHooks, ...ofBudget, ...ofAgents], dropped }

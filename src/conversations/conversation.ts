@@ -181,7 +181,8 @@ export class Conversation {
     ...wishes
   }: RunRequestOptions & Pick<Partial<RunRequest>, 'after_seq'> = {}): Promise<string> {
     if (wishes.output_schema) await checkOutputSchema(wishes.output_schema)
-    const requested = requestedRun(wishes, this.#state.current.settings, this.redact)
+    const { catalog } = this.#deps.models
+    const requested = requestedRun(wishes, this.#state.current.settings, { catalog, redact: this.redact })
     return this.#actor.enqueue(async () => {
       const newRunId = uuid7()
       await this.#actor.apply({ kind: 'run', newRunId, ...requested, ...(afterSeq !== undefined && { afterSeq }) })

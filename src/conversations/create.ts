@@ -10,7 +10,7 @@ import { redactProblem } from '../security/redaction/redact-problem.ts'
 import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
 import { resolveToolNames } from '../tools/registry.ts'
 import { buildConversation } from './build.ts'
-import { budgetWarning } from './config/budget-warning.ts'
+import { checkBudget } from './check-budget.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { checkSettings } from './check-settings.ts'
 import { boundTo, originOf } from './config/llm-origin.ts'
@@ -94,13 +94,14 @@ export async function createConversation(deps: ConversationDeps, options: Create
     const mcpServers = await joinMcp({ asked: mcp, loaded, secrets, mayConnect })
     const project = loaded && redactProject(loaded, redactor.redact)
     const { tools, warnings: ofTools } = offeredTools(asked, request, project?.settings)
+    const budgeted = { ...request, llm_config: llm.config, agents, project_settings: project?.settings }
     const warnings = [
       ...llm.warnings,
       ...toolWarning(llm.config, tools),
       ...ofTools,
       ...ruleWarning(request),
       ...ofHooks,
-      ...budgetWarning(request.max_budget_usd, llm.config, deps.models.catalog),
+      ...checkBudget(budgeted, deps.models.catalog, redact),
     ]
     const settings = newSettings({
       request,

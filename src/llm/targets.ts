@@ -30,12 +30,16 @@ export type ModelTargets = readonly [ModelTarget, ...ModelTarget[]]
 
 /** Throws an `LlmError` of type `config` if the configuration is incomplete. */
 export function targetsOf(config: LlmConfig, deps: TargetDeps): ModelTargets {
-  const first = targetOf(config, deps)
-  const { fallback_models: models = [] } = config
-  const { fallback_models: _, ...rest } = config
+  const [first, ...others] = configsOf(config)
+  return [targetOf(first, deps), ...others.map((other) => targetOf(other, deps))]
+}
+
+/** Returns the configurations of the models that may be asked. Throws the same. */
+export function configsOf(config: LlmConfig): readonly [LlmConfig, ...LlmConfig[]] {
+  const { fallback_models: models = [], ...rest } = config
   // With its URL: the name of a fallback must not lead to another host, which would get the key.
-  const base_url = config.base_url ?? first.endpoint.baseUrl
-  return [first, ...models.map((model) => targetOf({ ...withOtherModel(rest, model), base_url }, deps))]
+  const base_url = config.base_url ?? endpointOf(config).baseUrl
+  return [config, ...models.map((model) => ({ ...withOtherModel(rest, model), base_url }))]
 }
 
 function targetOf(given: LlmConfig, { catalog, dialects, paces, fetch }: TargetDeps): ModelTarget {

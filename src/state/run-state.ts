@@ -28,6 +28,8 @@ export type Run = {
   readonly activeMs: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
+  /** The model of an answer whose cost is not known. */
+  readonly unpriced?: string | undefined
   readonly finalText: string
   /** How often a hook has had it continue instead of ending. */
   readonly blockedStops?: number | undefined
@@ -84,9 +86,20 @@ export function runAfterAnswer(run: Run, event: EventOf<'AssistantMessage'>): Ru
   return {
     ...run,
     steps: run.steps + 1,
-    usage: countUsage(run.usage, event.model, event.usage),
-    costUsd: addCost(run.costUsd, event.cost_usd),
+    ...spentByRun(run, event),
     finalText: event.text,
+  }
+}
+
+/** The cost of an answer that was cut off is never known. */
+export function spentByRun(run: Run, event: EventOf<'AssistantMessage' | 'Condensation'>): Partial<Run> {
+  const { model, usage, cost_usd } = event
+  if (model === undefined || !usage) return {}
+  const isWhole = event.type === 'AssistantMessage' ? !event.partial : usage.output_tokens > 0
+  return {
+    usage: countUsage(run.usage, model, usage),
+    costUsd: addCost(run.costUsd, cost_usd),
+    ...(isWhole && cost_usd === undefined && { unpriced: model }),
   }
 }
 
@@ -98,16 +111,17 @@ export function runAfterOutputRequest(run: Run, { output_schema }: EventOf<'Outp
 
 type Spending = { readonly run: Run | undefined; readonly usage: UsageByModel; readonly costUsd: number | undefined }
 
-type Besides = Pick<EventOf<'ConfigUpdate'>, 'model' | 'usage' | 'cost_usd'> & { readonly run_id?: string | undefined }
-
 /** Counts what a summary or a title took: for the run that it was made in, if any, and for the conversation. It is not a step. */
-export function spentBesides(before: Spending, { run_id, model, usage, cost_usd }: Besides): Spending {
-  const { run } = before
-  if (model === undefined || !usage) return { run, usage: before.usage, costUsd: before.costUsd }
-  const add = (spent: Pick<Spending, 'usage' | 'costUsd'>) => {
-    return { usage: countUsage(spent.usage, model, usage), costUsd: addCost(spent.costUsd, cost_usd) }
+export function spentBesides(before: Spending, event: EventOf<'Condensation' | 'ConfigUpdate'>): Spending {
+  const { model, usage: used, cost_usd } = event
+  const { run, usage, costUsd } = before
+  if (model === undefined || !used) return { run, usage, costUsd }
+  const isOfRun = event.type === 'Condensation' && run !== undefined && run.id === event.run_id
+  return {
+    run: isOfRun ? { ...run, ...spentByRun(run, event) } : run,
+    usage: countUsage(usage, model, used),
+    costUsd: addCost(costUsd, cost_usd),
   }
-  return { run: run && run.id === run_id ? { ...run, ...add(run) } : run, ...add(before) }
 }
 
 /** Returns the input and output tokens of all models. */

@@ -66,6 +66,7 @@ const Run = z.object({
   activeMs: z.number(),
   usage: UsageByModel,
   costUsd: z.number().optional(),
+  unpriced: z.string().optional(),
   finalText: z.string(),
   blockedStops: z.number().optional(),
 } satisfies Fields<RunState>)

@@ -4,13 +4,12 @@
  */
 import type { Event, EventOf } from '../contract/events/event.ts'
 import { currentTools } from '../contract/earlier-tools.ts'
-import { addCost } from '../contract/message.ts'
 import type { OpenPermission } from './open-permission.ts'
 import { releasedRequest, undecidedCalls } from './open-permission.ts'
 import { isHandedOver, waitsForClient } from './client-result.ts'
 import { withoutVerdicts } from './hooked-calls.ts'
 import type { Run } from './run-state.ts'
-import { countUsage } from './run-state.ts'
+import { spentByRun } from './run-state.ts'
 import type { AgentState, State, Subagent } from './state-shape.ts'
 import { NO_AGENT } from './state-shape.ts'
 
@@ -178,7 +177,5 @@ function runOf({ run_id: id = '', timestamp, seq, max_steps: maxSteps }: EventOf
 /** What a subagent spends counts for the run, too. */
 function runOfMain({ run }: State, event: Event): Run | undefined {
   if (event.type !== 'AssistantMessage' && event.type !== 'Condensation') return run
-  const { model, usage, cost_usd } = event
-  if (!run || run.id !== event.run_id || model === undefined || !usage) return run
-  return { ...run, usage: countUsage(run.usage, model, usage), costUsd: addCost(run.costUsd, cost_usd) }
+  return run && run.id === event.run_id ? { ...run, ...spentByRun(run, event) } : run
 }

@@ -18,6 +18,7 @@ const FULL = {
   max_seconds_per_run: 100,
   max_tokens_per_run: 1000,
   max_budget_usd: 5,
+  allow_unpriced: true,
   compaction: { threshold: 0.7 },
   output_schema: { type: 'object', properties: { sum: { type: 'number' } } },
   tool_config: { Bash: { timeout_s: 5 } },

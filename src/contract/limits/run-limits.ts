@@ -15,5 +15,10 @@ export const MaxBudget = z
   .number()
   .positive()
   .describe(
-    'Maximum cost of the whole conversation in USD. If neither the endpoint nor the list prices of the server say what an answer costs, it needs `input_cost_per_token` and `output_cost_per_token` in `llm_config`. Default: unlimited.',
+    'Maximum cost of the whole conversation in USD. Each model that may be asked needs a price that the server knows, or an endpoint that reports costs; `allow_unpriced` accepts others. Default: unlimited.',
+  )
+export const AllowUnpriced = z
+  .boolean()
+  .describe(
+    'Whether models without a known cost may be asked under `max_budget_usd`, which then does not count their answers. Otherwise an answer without a cost ends the run with `budget_limit`. Default: false.',
   )

@@ -90,6 +90,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
         maxIterations: settings.max_iteration_per_run,
         maxTokens: settings.max_tokens_per_run,
         maxBudgetUsd: settings.max_budget_usd,
+        allowsUnpriced: settings.allow_unpriced ?? false,
       }
     },
     spent,

@@ -164,7 +164,10 @@ export class ActiveRun {
       state: overridesOf(state.current)?.model === undefined ? state : inRunOf(state),
       emit: async (drafts) => void (await log.append(drafts)),
       rules: () => [rulesOf(state.current)],
-      spent: () => ({ tokens: tokensIn(state.current.run?.usage), costUsd: state.current.costUsd }),
+      spent: () => {
+        const { run, costUsd } = state.current
+        return { tokens: tokensIn(run?.usage), costUsd, unpriced: run?.unpriced }
+      },
       waitsOutside: () => waitsForClient(state.current) || waitsForSubagents(state.current),
     }
     const onRequest = () => (this.#requestedAt = state.current.lastSeq)

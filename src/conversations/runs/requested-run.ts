@@ -6,6 +6,9 @@ import type { RunRequest } from '../../contract/run.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RequestedRun } from '../../state/drafts.ts'
 import type { State } from '../../state/state.ts'
+import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
+import type { Budgeted } from '../check-budget.ts'
+import { checkBudgetOfRun } from '../check-budget.ts'
 import { originOf } from '../config/llm-origin.ts'
 import { checkRules } from '../permission-rules.ts'
 
@@ -14,11 +17,12 @@ export type RunRequestOptions = Omit<Partial<RunRequest>, 'wait' | 'timeout' | '
 /** Throws a `Problem` for what the conversation cannot have; the caller checks the schema, which takes time. */
 export function requestedRun(
   { max_steps: maxSteps, output_schema: outputSchema, tool_choice: toolChoice, ...overrides }: RunRequestOptions,
-  { llm_config }: Pick<State['settings'], 'llm_config'>,
-  redact: (text: string) => string,
+  settings: Budgeted,
+  { catalog, redact }: { readonly catalog: ModelCatalog; readonly redact: (text: string) => string },
 ): RequestedRun {
   const { model, permission_mode: mode, allowed_tools: allow } = overrides
-  if (model !== undefined) requireSameEndpoint(llm_config, model)
+  if (model !== undefined) requireSameEndpoint(settings.llm_config, model)
+  checkBudgetOfRun(settings, model, catalog)
   return withoutUndefined({
     maxSteps,
     outputSchema,

@@ -131,7 +131,8 @@ class SubagentView implements AgentView {
 /** The limits of a run hold for the run as a whole, those of a subagent that outlives its run for the subagent. */
 function spentBy(main: State, own: State) {
   const isOfRun = main.run !== undefined && main.run.id === own.run?.id
-  return { tokens: tokensIn((isOfRun ? main.run : own.run)?.usage), costUsd: main.costUsd }
+  const run = isOfRun ? main.run : own.run
+  return { tokens: tokensIn(run?.usage), costUsd: main.costUsd, unpriced: run?.unpriced }
 }
 
 /** The tools of MCP servers and of clients that the subagent has. */

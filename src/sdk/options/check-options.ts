@@ -51,6 +51,7 @@ const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
   maxSteps: NUMBER,
   timeoutS: NUMBER,
   maxBudgetUsd: NUMBER,
+  allowUnpriced: FLAG,
   resume: NAME,
   fork: [(value) => typeof value === 'boolean' || NAME[0](value), 'true, false or the id of a session'],
   continue: FLAG,

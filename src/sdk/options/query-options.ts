@@ -49,6 +49,8 @@ export type LimitOptions = {
   readonly timeoutS?: number | undefined
   /** The budget of the whole session. */
   readonly maxBudgetUsd?: number | undefined
+  /** Whether models without a known cost may be asked under the budget. */
+  readonly allowUnpriced?: boolean | undefined
 }
 
 export type ContinueOptions = {

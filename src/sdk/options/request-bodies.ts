@@ -63,6 +63,7 @@ function commonFields(options: QueryOptions) {
       max_iteration_per_run: options.maxSteps,
       max_seconds_per_run: options.timeoutS,
       max_budget_usd: options.maxBudgetUsd,
+      allow_unpriced: options.allowUnpriced,
       permission_mode: modeOf(options),
       hooks: wire,
       enable_message_rewrite_hooks: options.enableMessageRewriteHooks,

@@ -26,7 +26,13 @@ const IMAGE = { type: 'image', media_type: 'image/png', data: 'AAAA' } as const
 const TEXT = { type: 'text', text: 'words' } as const
 
 test('a run ends at each of its limits, and says what to do', async () => {
-  const none: RunLimits = { maxSteps: undefined, maxIterations: 9, maxTokens: undefined, maxBudgetUsd: undefined }
+  const none: RunLimits = {
+    maxSteps: undefined,
+    maxIterations: 9,
+    maxTokens: undefined,
+    maxBudgetUsd: undefined,
+    allowsUnpriced: false,
+  }
   const endOf = (limits: Partial<RunLimits>, habit?: Habit, costUsd: number | undefined = 2): unknown => {
     const context: Limited = {
       steps: () => 5,

@@ -20,6 +20,7 @@ const VALUES: { readonly [K in NameIn<'create'>]: CreateConversation[K] } = {
   max_seconds_per_run: 8,
   max_tokens_per_run: 9,
   max_budget_usd: 10,
+  allow_unpriced: true,
   compaction: { threshold: 0.5 },
   output_schema: { type: 'object' },
   confirmation_mode: true,

@@ -63,7 +63,7 @@ test('a title that a client sets meanwhile stays, and the answer is paid for nev
 test.each([
   ['nobody asked for one', {}],
   ['the conversation has one', { generate_title: true, title: 'Mine' }],
-  ['the budget is spent', { generate_title: true, max_budget_usd: 1e-9 }],
+  ['the budget is spent', { generate_title: true, max_budget_usd: 1e-9, allow_unpriced: true }],
 ])('no model is asked if %s', async (_, fields) => {
   await using bench = await setBench({ tools, script: scripted(() => ({ text: 'Its own' })) })
   const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, ...priced }
