@@ -75,6 +75,11 @@ export class AgentServerClient {
     return this.api.call('info', {}, options)
   }
 
+  /** Lists models with their limits and prices. */
+  models(query: QueryFor<'listModels'> = {}, options?: CallOptions) {
+    return listOf((page_id = query.page_id) => this.api.call('listModels', { query: { ...query, page_id } }, options))
+  }
+
   /** Returns the metrics in the text format of Prometheus. */
   metrics(options: CallOptions = {}): Promise<string> {
     return this.api.send('metrics', {}, options, textOf)

@@ -106,6 +106,19 @@ const ConversationState = z
   })
   .meta({ id: 'ConversationState' })
 
+const Context = z
+  .object({
+    used: z
+      .int()
+      .nonnegative()
+      .describe(
+        'Tokens of the last request and its answer, as the model reported them, or an estimate after a compaction.',
+      ),
+    size: z.int().positive().optional().describe('Tokens that the model can read. Absent: unknown.'),
+  })
+  .describe('How full the context window of the model is.')
+  .meta({ id: 'Context' })
+
 export const ConversationView = z
   .object({
     id: z.uuid(),
@@ -130,6 +143,7 @@ export const ConversationView = z
       .describe('A chat has announced in the last 30 seconds that a person has the conversation open.'),
     last_seq: z.int().nonnegative(),
     usage: UsageByModel.describe('Usage of the whole conversation, by model.'),
+    context: Context,
     cost_usd: z.number().optional(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -169,6 +183,7 @@ export const ConversationView = z
         status: 'running',
         last_seq: 4,
         usage: { 'gpt-5': { input_tokens: 1200, output_tokens: 80, cached_tokens: 1000, reasoning_tokens: 0 } },
+        context: { used: 1280, size: 272_000 },
         created_at: '2026-01-31T12:00:00.000Z',
         updated_at: '2026-01-31T12:00:07.250Z',
       },

@@ -50,8 +50,8 @@ const unpriced = (names: readonly string[]) =>
     { details: { models: names } },
   )
 
-/** In the order in which a reader looks for them. */
-function modelsOf(settings: Budgeted): LlmConfig[] {
+/** Returns the configurations of the models that a conversation may ask. */
+export function modelsOf(settings: Budgeted): LlmConfig[] {
   const { llm_config: config, compaction, generate_title: hasTitle, title_model: ofTitle } = settings
   const ofAgents = agentsIn(settings).map(({ definition }) => definition.model)
   const others = [hasTitle ? ofTitle : undefined, compaction?.model, ...ofAgents]

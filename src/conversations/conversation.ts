@@ -43,6 +43,7 @@ import { requestedRun } from './runs/requested-run.ts'
 import type { RecoveryReason } from '../state/run-end.ts'
 import type { ConversationRules } from './permission-rules.ts'
 import type { State } from '../state/state.ts'
+import { withContextSize } from './context-size.ts'
 import { viewOf } from '../state/view.ts'
 import type { Tasks } from './tasks/tasks.ts'
 import type { CallbackSet } from '../webhooks/callback-set.ts'
@@ -149,7 +150,7 @@ export class Conversation {
   }
 
   view(): ConversationView {
-    return viewOf(this.#actor.shown)
+    return withContextSize(viewOf(this.#actor.shown), this.#deps.models.catalog)
   }
 
   async agentInfo(): Promise<AgentInfo> {
@@ -181,8 +182,7 @@ export class Conversation {
     ...wishes
   }: RunRequestOptions & Pick<Partial<RunRequest>, 'after_seq'> = {}): Promise<string> {
     if (wishes.output_schema) await checkOutputSchema(wishes.output_schema)
-    const { catalog } = this.#deps.models
-    const requested = requestedRun(wishes, this.#state.current.settings, { catalog, redact: this.redact })
+    const requested = requestedRun(wishes, this.#state.current.settings, { ...this.#deps.models, redact: this.redact })
     return this.#actor.enqueue(async () => {
       const newRunId = uuid7()
       await this.#actor.apply({ kind: 'run', newRunId, ...requested, ...(afterSeq !== undefined && { afterSeq }) })

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ApiKeys } from '../access/api-keys.ts'
 import type { StreamTickets } from '../access/stream-tickets.ts'
 import type { Info } from '../contract/server.ts'
+import type { KnownModels } from '../conversations/known-models.ts'
 import type { ConversationManager } from '../conversations/registry/manager.ts'
 import type { Firehose } from '../events/firehose/firehose.ts'
 import type { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
@@ -28,6 +29,7 @@ import { fileSearchRoutes } from './routes/files/file-search.ts'
 import { fileRoutes } from './routes/files/files.ts'
 import { forkRoutes } from './routes/forks.ts'
 import { keyRoutes } from './routes/keys.ts'
+import { modelRoutes } from './routes/models.ts'
 import { mcpOauthRoutes } from './routes/mcp/mcp-oauth.ts'
 import { mcpRoutes } from './routes/mcp/mcp.ts'
 import { compactionRoutes, messageRoutes } from './routes/messages.ts'
@@ -49,6 +51,7 @@ import type { FirehoseSlots, StreamSlots } from './streams/stream-slots.ts'
 export type RouteDeps = {
   readonly manager: ConversationManager
   readonly pendingAuthorizations: PendingAuthorizations
+  readonly models: KnownModels
   readonly firehose: Firehose
   readonly info: Info
   readonly readiness: ReadinessProbe
@@ -67,6 +70,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   const { manager, firehose, info, readiness, metrics, streamSlots, firehoseSlots } = deps
   const { max_upload_bytes: maxUploadBytes, stream_buffer_bytes: streamBufferBytes } = info.limits
   await app.register(serverRoutes, { info, readiness, metrics })
+  await app.register(modelRoutes, deps)
   await app.register(documentRoutes)
   await app.register(keyRoutes, deps)
   await app.register(conversationRoutes, { manager })

@@ -170,6 +170,7 @@ const OpenSubagent = z.object({
     granted: PermissionRules.optional(),
     answered: Answered.optional(),
     forgotten: Forgotten.optional(),
+    contextTokens: z.number().optional(),
   } satisfies Fields<AgentState>),
 } satisfies Fields<Subagent>)
 
@@ -205,6 +206,8 @@ const Meta = z.object({
   answered: Answered.optional(),
   // Missing in files of earlier versions: such a run reads the whole log.
   forgotten: Forgotten.optional(),
+  // Missing in files of earlier versions: it is unknown until the next answer.
+  contextTokens: z.number().optional(),
   // Missing in files of earlier versions, which had no tasks.
   tasks: z.array(OpenTask).default([]),
   // Missing in files of earlier versions, which had other fields: see `hasEarlierRequests`.

@@ -45,6 +45,8 @@ export type AgentState = {
   readonly answered: Answered | undefined
   /** What the model does not read any more. */
   readonly forgotten: Forgotten | undefined
+  /** The tokens of its last request and answer, or what a compaction has left of them. */
+  readonly contextTokens: number | undefined
 }
 
 /** A subagent that has not ended. */
@@ -138,6 +140,7 @@ export const EMPTY_STATE: State = {
   repeats: NO_REPEATS,
   answered: undefined,
   forgotten: undefined,
+  contextTokens: undefined,
   usage: {},
   costUsd: undefined,
   postedKeys: [],
@@ -156,4 +159,5 @@ export const NO_AGENT: AgentState = {
   granted: undefined,
   answered: undefined,
   forgotten: undefined,
+  contextTokens: undefined,
 }

@@ -19,6 +19,7 @@ import { tasksAfter, tasksInRun } from './task-state.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
 import { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
+import type { Usage } from '../contract/message.ts'
 import { addCost } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
 import { TOOLS_KEPT_IN_LOG } from './tool-roles.ts'
@@ -71,7 +72,12 @@ function foldOwn(state: State, event: Event): State {
     case 'AssistantMessage':
       return afterAnswer(next, event)
     case 'Condensation':
-      return { ...next, forgotten: forgottenAfter(state, event), ...spentBesides(state, event) }
+      return {
+        ...next,
+        forgotten: forgottenAfter(state, event),
+        contextTokens: event.tokens_after,
+        ...spentBesides(state, event),
+      }
     case 'ToolUse':
       return afterCall(next, event)
     case 'ToolResult':
@@ -239,8 +245,14 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
   // Events of earlier versions do not record it: everything before the answer counts as read.
   const readThrough = event.read_through ?? event.seq
   const answered = answeredBy(event)
-  return { ...state, run: state.run && runAfterAnswer(state.run, event), readThrough, usage, costUsd, answered }
+  const contextTokens = tokensAfter(event.usage) || state.contextTokens
+  const run = state.run && runAfterAnswer(state.run, event)
+  return { ...state, run, readThrough, usage, costUsd, contextTokens, answered }
 }
+
+/** Most endpoints leave reasoning out of the next request. */
+const tokensAfter = ({ input_tokens, output_tokens, reasoning_tokens }: Usage): number =>
+  input_tokens + Math.max(0, output_tokens - reasoning_tokens)
 
 function afterCall(state: State, event: EventOf<'ToolUse'>): State {
   const { tool_use_id: toolUseId, name, input, run_id: runId } = event

@@ -136,8 +136,10 @@ export function depthBelow(state: Pick<State, 'subagents'>, agentCallId: string 
 }
 
 function agentStateOf(state: State): AgentState {
-  const { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted, answered, forgotten } = state
-  return { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted, answered, forgotten }
+  const { run, openCalls, request, holdsCalls, lastOutputs, readThrough, repeats, granted, answered } = state
+  const { forgotten, contextTokens } = state
+  const calls = { run, openCalls, request, holdsCalls, lastOutputs }
+  return { ...calls, readThrough, repeats, granted, answered, forgotten, contextTokens }
 }
 
 function begin(state: State, event: EventOf<'SubagentStart'>): State {

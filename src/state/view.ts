@@ -31,6 +31,7 @@ export function viewOf(state: State): ConversationView {
     ...(isUnfinished(state) && { unfinished: true }),
     last_seq: state.lastSeq,
     usage: state.usage,
+    context: { used: state.contextTokens ?? 0 },
     ...(state.costUsd !== undefined && { cost_usd: state.costUsd }),
     created_at: state.createdAt,
     updated_at: state.updatedAt,

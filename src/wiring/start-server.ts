@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { StreamTickets } from '../access/stream-tickets.ts'
 import type { LocalRecord } from '../access/local-record.ts'
 import type { Config } from '../config/config.ts'
+import { KnownModels } from '../conversations/known-models.ts'
 import { hasLockedSecrets } from '../conversations/registry/locked-secrets.ts'
 import type { ConversationManager } from '../conversations/registry/manager.ts'
 import type { Firehose } from '../events/firehose/firehose.ts'
@@ -141,6 +142,7 @@ async function createHttp(config: Config, services: Services, { manager, firehos
   const { storage, launcher, resources, apiKeys, metrics, logger, localCredential: credential } = services
   const http = await createHttpServer({
     manager,
+    models: new KnownModels({ catalog: services.catalog, defaults: config.defaultLlm, manager }),
     firehose,
     authenticate: createAuthenticator(config.masterKeys, apiKeys, { credential, connections }),
     apiKeys,

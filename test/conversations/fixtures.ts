@@ -79,6 +79,7 @@ export type Bench = AsyncDisposable & {
   /** Of the manager that runs now. */
   readonly dispatcher: CallbackDispatcher
   readonly model: ScriptedModel
+  readonly catalog: ModelCatalog
   readonly dataDir: string
   readonly workdirBase: string
   /** Lines of the server's log, as JSON. */
@@ -232,6 +233,7 @@ export async function setBench({
       return dispatchers.at(-1)!
     },
     model,
+    catalog,
     dataDir,
     workdirBase,
     logged,

@@ -8,6 +8,7 @@ import type { ProblemCode } from '../../src/contract/problem.ts'
 import { ApiKeys } from '../../src/access/api-keys.ts'
 import { StreamTickets } from '../../src/access/stream-tickets.ts'
 import { createAuthenticator } from '../../src/http/guards/auth.ts'
+import { KnownModels } from '../../src/conversations/known-models.ts'
 import { createHttpServer } from '../../src/http/server.ts'
 import type { HttpDeps } from '../../src/http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../../src/http/streams/stream-slots.ts'
@@ -80,6 +81,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const apiKeys = await ApiKeys.open(join(bench.dataDir, 'keys.json'))
   const app = await createHttpServer({
     manager: bench.manager,
+    models: new KnownModels({ catalog: bench.catalog, defaults: {}, manager: bench.manager }),
     firehose: bench.firehose,
     authenticate: createAuthenticator([KEY, OLD_KEY], apiKeys),
     apiKeys,

@@ -15,6 +15,7 @@ import type {
   RotateKey,
   StreamTicket,
 } from '../../contract/key.ts'
+import type { ListModels, ModelPage } from '../../contract/models.ts'
 import type { Count } from '../../contract/page.ts'
 import type { Alive, Info, Readiness } from '../../contract/server.ts'
 import type { StreamFirehose } from '../../contract/events/events-api.ts'
@@ -25,6 +26,7 @@ export const SERVER_OPERATIONS = {
   alive: get('/alive').returns<typeof Alive>(),
   ready: get('/ready').returns<typeof Readiness>(),
   info: get('/info').returns<typeof Info>(),
+  listModels: get('/models').filters<typeof ListModels>().returns<typeof ModelPage>(),
   metrics: get('/metrics'),
   openapi: get('/openapi.json'),
   asyncapi: get('/asyncapi.json'),

@@ -19,6 +19,7 @@ import { createConversation } from '../create.ts'
 import { forkConversation } from '../fork.ts'
 import { resumeDeliveries } from '../../webhooks/resume-deliveries.ts'
 import type { State } from '../../state/state.ts'
+import { withContextSize } from '../context-size.ts'
 import { viewOf } from '../../state/view.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { CreatedKeys } from '../../idempotency/created-keys.ts'
@@ -159,7 +160,9 @@ export class ConversationManager {
   ): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
     const { ids, nextPageId } = this.#deps.known.page(query, isVisible)
     const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.#viewWithoutOpening(id))
-    return { items: views.filter((view) => view !== undefined), next_page_id: nextPageId }
+    const { catalog } = this.#deps.conversations.models
+    const items = views.flatMap((view) => (view ? [withContextSize(view, catalog)] : []))
+    return { items, next_page_id: nextPageId }
   }
 
   /** Returns one page of what waits in all conversations, the oldest first. */

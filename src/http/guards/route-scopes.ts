@@ -7,6 +7,7 @@ import type { Scope } from '../../contract/key.ts'
 const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
   read: [
     'GET /info',
+    'GET /models',
     'GET /firehose',
     'GET /conversations',
     'GET /conversations/count',

@@ -3,6 +3,7 @@
  * precedence over the file of the operator, that over the list of the endpoint, and that over the bundled catalogue.
  */
 import type { LlmConfig, ReasoningEffort } from '../../contract/llm-config.ts'
+import type { CatalogSource } from '../../contract/models.ts'
 import { MAX_COST_USD } from '../../contract/message.ts'
 import type { Usage } from '../../contract/message.ts'
 import { lazily } from '../../lib/lazily.ts'
@@ -18,9 +19,7 @@ import { costAt } from './model-facts.ts'
 import { baseName, keyOf, keysOf } from './model-names.ts'
 import { providersAt, reportsCost, VENDORS } from './providers-of-hosts.ts'
 
-/** Where a value is from. */
-export type CatalogSource = 'config' | 'file' | 'bundle'
-
+/** A value, and where it is from. */
 export type Known<T> = { readonly value: T; readonly source: CatalogSource }
 
 export type CatalogOptions = {
@@ -81,6 +80,14 @@ export class ModelCatalog {
     return this.#first(config, 'efforts')?.value
   }
 
+  /** The catalogues, the one that takes precedence first. */
+  get catalogues(): readonly (readonly [CatalogSource, ModelEntries])[] {
+    return [
+      ['file', this.#file],
+      ['bundle', this.#bundle()],
+    ]
+  }
+
   /** `sent` is the cost that the provider reported. Returns undefined if nothing says what the answer costs. */
   costOf(config: LlmConfig, usage: Usage, sent: number | undefined): number | undefined {
     const configured = configuredPrice(config)
@@ -119,8 +126,8 @@ export class ModelCatalog {
     const known = this.#found.get(config)
     if (known) return known
     const endpoint = endpointIfAny(config)
-    const entries = (['file', 'bundle'] as const).flatMap((source) => {
-      const facts = endpoint && entryAt(source === 'file' ? this.#file : this.#bundle(), endpoint)
+    const entries = this.catalogues.flatMap(([source, catalogue]) => {
+      const facts = endpoint && entryAt(catalogue, endpoint)
       return facts ? [[source, facts] as const] : []
     })
     const found = { endpoint, entries }
