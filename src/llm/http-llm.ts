@@ -102,6 +102,7 @@ export class HttpLlm implements Llm {
         const whole = answer.finish()
         forms.keep()
         this.#last = { messages: request.messages, tokens: limitedTokensOf(whole.usage, target.endpoint) }
+        this.#deps.catalog.learnFrom(target.config, target.endpoint, this.#deps.fetch)
         return whole
       } catch (error) {
         if (signal.aborted) throw endOf(answer, signal)

@@ -5,6 +5,7 @@
  */
 import { REASONING_EFFORTS } from '../../contract/llm-config.ts'
 import type { ModelEntries, ModelFacts, Price } from './model-facts.ts'
+import { perToken } from './model-facts.ts'
 import { keyOf } from './model-names.ts'
 
 type PriceRow = readonly [input: number, output: number, cacheRead: number, cacheWrite: number]
@@ -12,8 +13,6 @@ type Row = readonly [number | null, number | null, PriceRow | null, string?, ...
 
 /** Rows by provider and name. */
 export type Bundle = Readonly<Record<string, Readonly<Record<string, Row>>>>
-
-const MILLION = 1e6
 
 export function rowOf({ window, maxOutput, price, efforts = [] }: ModelFacts): Row {
   const digits = efforts.map((effort) => REASONING_EFFORTS.indexOf(effort)).join('')
@@ -41,15 +40,15 @@ function factsIn([window, maxOutput, price, digits = '', ...tiers]: Row): Omit<M
   }
 }
 
-/** Twelve digits are more than any price has, and hide the rounding of the factor. */
+/** Rounded like `perToken`. */
 const inMillions = (price: Price): PriceRow => {
-  const million = (usd: number) => Number((usd * MILLION).toPrecision(12))
+  const million = (usd: number) => Number((usd * 1e6).toPrecision(12))
   return [million(price.input), million(price.output), million(price.cacheRead), million(price.cacheWrite)]
 }
 
 const ofTokens = ([input, output, cacheRead, cacheWrite]: PriceRow): Price => ({
-  input: input / MILLION,
-  output: output / MILLION,
-  cacheRead: cacheRead / MILLION,
-  cacheWrite: cacheWrite / MILLION,
+  input: perToken(input),
+  output: perToken(output),
+  cacheRead: perToken(cacheRead),
+  cacheWrite: perToken(cacheWrite),
 })

@@ -1,15 +1,15 @@
 /** Collects the models of a catalogue, and says which one has a wrong number. */
 import { z } from 'zod'
 import type { ModelEntries, ModelFacts, ModelPrice, PriceTier } from './model-facts.ts'
+import { perToken } from './model-facts.ts'
 import { keyOf } from './model-names.ts'
 
-/** Its `message` is a sentence that names the model. */
+/** Its `message` is a sentence that names the model, without its end. */
 export class CatalogFault extends Error {}
 
 const MAX_TOKENS = 100_000_000
 /** USD. The most expensive models cost less than a thousandth: a price for a million tokens is recognised. */
 const MAX_TOKEN_PRICE = 0.01
-const MILLION = 1e6
 
 const tokensError = `must be a whole number from 0 to ${MAX_TOKENS}`
 /** Lists have 0, or nothing, for what they do not know. */
@@ -30,8 +30,8 @@ const priceUpTo = (most: number, tokens: string) => {
     .transform((price) => price ?? undefined)
 }
 export const TokenPrice = priceUpTo(MAX_TOKEN_PRICE, 'one token')
-export const MillionPrice = priceUpTo(MAX_TOKEN_PRICE * MILLION, 'a million tokens').transform(
-  (price) => price && price / MILLION,
+export const MillionPrice = priceUpTo(MAX_TOKEN_PRICE * 1e6, 'a million tokens').transform(
+  (price) => price && perToken(price),
 )
 
 export class EntryBuilder {
@@ -55,7 +55,7 @@ export function parseEntry<T>(model: string, schema: z.ZodType<T>, raw: unknown,
   const [issue] = parsed.error.issues
   const field = [...path, ...(issue?.path ?? [])].join('.')
   const what = field === '' ? 'is not usable: it' : `has a wrong value: ${field}`
-  throw new CatalogFault(`The model ${JSON.stringify(model)} ${what} ${issue?.message}.`)
+  throw new CatalogFault(`The model ${JSON.stringify(model)} ${what} ${issue?.message}`)
 }
 
 type Prices = { readonly [K in 'input' | 'output' | 'cacheRead' | 'cacheWrite']?: number | undefined }

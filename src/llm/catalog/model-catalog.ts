@@ -10,10 +10,12 @@ import { lazily } from '../../lib/lazily.ts'
 import { endpointOf } from '../endpoint.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { LlmError } from '../llm.ts'
+import type { Fetch } from '../pooled-fetch.ts'
 import type { Bundle } from './bundled-form.ts'
 import { readBundle } from './bundled-form.ts'
 import { effortWithin, isRareEffort } from './efforts.ts'
 import { windowOfFamily } from './families.ts'
+import type { EndpointLimits } from './endpoint-limits.ts'
 import type { ModelEntries, ModelFacts, ModelPrice } from './model-facts.ts'
 import { costAt } from './model-facts.ts'
 import { baseName, keyOf, keysOf } from './model-names.ts'
@@ -27,6 +29,8 @@ export type CatalogOptions = {
   readonly readBundled?: () => string
   /** The file of the operator. */
   readonly file?: ModelEntries | undefined
+  /** What endpoints tell. Default: none is asked. */
+  readonly limits?: EndpointLimits
 }
 
 /** What does not change while the server runs. */
@@ -44,10 +48,13 @@ export class ModelCatalog {
   readonly #fileWindows: () => ReadonlyMap<string, number>
   readonly #bundleWindows: () => ReadonlyMap<string, number>
   readonly #found = new WeakMap<LlmConfig, Found>()
-  readonly #windows = new WeakMap<LlmConfig, { readonly known: Known<number> | undefined }>()
+  /** Windows by the name of the model alone. */
+  readonly #named = new WeakMap<LlmConfig, { readonly window: Known<number> | undefined }>()
+  readonly #limits: EndpointLimits | undefined
 
-  constructor({ readBundled, file = NO_ENTRIES }: CatalogOptions = {}) {
+  constructor({ readBundled, file = NO_ENTRIES, limits }: CatalogOptions = {}) {
     this.#file = file
+    this.#limits = limits
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `npm run catalog` wrote it, and a test reads it
     this.#bundle = lazily(() => (readBundled ? readBundle(JSON.parse(readBundled()) as Bundle) : NO_ENTRIES))
     this.#fileWindows = lazily(() => windowsByName(this.#file))
@@ -61,9 +68,11 @@ export class ModelCatalog {
 
   knownWindow(config: LlmConfig): Known<number> | undefined {
     if (config.context_window !== undefined) return { value: config.context_window, source: 'config' }
-    let window = this.#windows.get(config)
-    if (!window) this.#windows.set(config, (window = { known: this.#first(config, 'window') ?? this.#byName(config) }))
-    return window.known
+    const known = this.#first(config, 'window')
+    if (known) return known
+    let named = this.#named.get(config)
+    if (!named) this.#named.set(config, (named = { window: this.#byName(config) }))
+    return named.window
   }
 
   knownMaxOutput(config: LlmConfig): Known<number> | undefined {
@@ -103,6 +112,13 @@ export class ModelCatalog {
     return endpoint !== undefined && reportsCost(endpoint.baseUrl)
   }
 
+  /** Asks the endpoint for its limits if nothing better is known. Returns at once, and never throws. */
+  learnFrom(config: LlmConfig, endpoint: Endpoint, fetch: Fetch | undefined): void {
+    if (!this.#limits || !fetch || config.context_window !== undefined) return
+    if (this.#find(config).entries.some(([, { window }]) => window !== undefined)) return
+    void this.#limits.ask(endpoint, fetch)
+  }
+
   /** Returns the configuration with an effort that its model has, as far as that is known. */
   withOwnEffort(config: LlmConfig): LlmConfig {
     const { reasoning_effort: wanted } = config
@@ -119,7 +135,10 @@ export class ModelCatalog {
       const value = facts[field]
       if (value !== undefined) return { value, source }
     }
-    return undefined
+    // An endpoint is asked only if none of the catalogues has its window.
+    const { endpoint } = this.#find(config)
+    const listed = endpoint && this.#limits?.factsOf(endpoint)?.[field]
+    return listed === undefined ? undefined : { value: listed, source: 'endpoint' }
   }
 
   #find(config: LlmConfig): Found {

@@ -36,6 +36,9 @@ export type ModelEntries = ReadonlyMap<string, ReadonlyMap<string, ModelFacts>>
 /** The provider of entries that hold at each endpoint whose provider is unknown. */
 export const ANY_PROVIDER = ''
 
+/** Twelve digits are more than any price has, and hide the rounding of the division. */
+export const perToken = (usdOfMillion: number): number => Number((usdOfMillion / 1e6).toPrecision(12))
+
 export function costAt(price: ModelPrice, usage: Usage): number {
   const { input_tokens, output_tokens, cached_tokens, cache_write_tokens = 0 } = usage
   const { input, output, cacheRead, cacheWrite } =
