@@ -13,6 +13,7 @@ import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import type { ShownRequest } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
 import { reduce } from './state/reduce.ts'
+import { findEdits } from './input/edit-finder.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 
 type SessionOptions = {
@@ -103,6 +104,7 @@ export class ChatSession {
     if (this.#abort.signal.aborted) return
     this.#state = reduce(this.#state, this.names.inEvent(event), Date.now())
     this.#options.onChange(this)
+    void findEdits(this, event)
   }
 
   say(text: string): void {

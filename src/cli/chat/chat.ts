@@ -5,25 +5,23 @@ import type { ChatOptions } from '../chat-seam.ts'
 import type { ChatContext } from './commands/command.ts'
 import { allCommands, readCommand } from './commands/commands.ts'
 import { nextMode } from './commands/facts.ts'
-import { AnswerPanels, cached, isWaiting } from './input/answer-panels.ts'
-import { approvalLines, editableText, editedInput } from './input/approval-text.ts'
+import { AnswerPanels } from './input/answer-panels.ts'
+import { CallEditing } from './input/call-editing.ts'
 import { Completion } from './input/completion.ts'
 import { FileCompletion } from './input/file-completion.ts'
 import { Outbox } from './input/outbox.ts'
 import { isRemembered, PromptHistory } from './input/prompt-history.ts'
+import { ShellCommands } from './input/shell-commands.ts'
 import type { Choice } from './render/choice-panel.ts'
 import { ChoicePanel } from './render/choice-panel.ts'
-import { DecisionPanel } from './render/decision-panel.ts'
 import type { Panel } from './render/panel.ts'
 import { createTheme } from './render/theme.ts'
 import type { Theme } from './render/theme.ts'
 import { Screen } from './screen.ts'
 import { ChatSession } from './chat-session.ts'
 import { greet } from './greeting.ts'
-import type { Approval } from './state/chat-state.ts'
 import { isBusy } from './state/chat-state.ts'
-import { cleanText, revealText } from './state/clean-text.ts'
-import { approvalId } from './state/pending.ts'
+import { cleanText } from './state/clean-text.ts'
 
 /** A second Ctrl+C within this time leaves the chat. */
 const TWICE_MS = 2000
@@ -36,12 +34,12 @@ export class Chat {
   #session: ChatSession
   #answers: AnswerPanels
   #outbox: Outbox
+  #shell: ShellCommands
   readonly #history: PromptHistory
   #project: ProjectSettings | undefined
   /** A list that a command shows. */
   #picking: Panel | undefined
-  /** What is written in the prompt about a call that waits. */
-  #editing: (Pick<Edited, 'approval' | 'submit'> & { readonly panel: Panel }) | undefined
+  readonly #editing: CallEditing
   #cancelledAt = 0
   #hasHistory = false
 
@@ -51,6 +49,7 @@ export class Chat {
     this.#session = this.#createSession(options.view, options)
     this.#answers = this.#createAnswers()
     this.#outbox = this.#createOutbox()
+    this.#shell = new ShellCommands(this.#session)
     this.#history = new PromptHistory(options.historyPath)
     const facts = { isSandboxed: options.info.isolation !== 'none', server: options.server }
     const handlers = {
@@ -62,6 +61,7 @@ export class Chat {
     }
     this.#screen = new Screen({ theme: this.#theme, facts, handlers })
     this.#screen.complete(this.#completion())
+    this.#editing = new CallEditing(this.#theme, this.#screen)
   }
 
   /** Returns the exit code when the user leaves. */
@@ -115,8 +115,8 @@ export class Chat {
     return new AnswerPanels({
       session: this.#session,
       theme: this.#theme,
-      onEdit: (approval) => this.#guard(this.#editInput(approval)),
-      onReason: (approval) => this.#writeReason(approval),
+      onEdit: (approval) => this.#edit(() => this.#editing.editInput(approval, this.#answers)),
+      onReason: (approval) => this.#edit(() => this.#editing.writeReason(approval, this.#answers)),
     })
   }
 
@@ -131,7 +131,7 @@ export class Chat {
 
   #onChange(session: ChatSession): void {
     if (session !== this.#session) return
-    this.#endEditing()
+    this.#editing.update(session.state)
     if (session.state.isLive && !this.#hasHistory) this.#readHistory()
     this.#screen.show(session.state, this.#panel())
   }
@@ -153,7 +153,7 @@ export class Chat {
   }
 
   #panel(): Panel | undefined {
-    return this.#editing?.panel ?? this.#answers.panel() ?? this.#picking
+    return this.#editing.panel ?? this.#answers.panel() ?? this.#picking
   }
 
   #redraw(): void {
@@ -166,12 +166,13 @@ export class Chat {
   }
 
   async #submit(text: string, typed: string): Promise<void> {
-    if (this.#editing) return this.#submitEdited(this.#editing, text)
+    if (this.#editing.isActive) return this.#editing.submit(text)
     if (text === '') return
     this.#remember(text)
     const panel = this.#panel()
     if (panel?.takeText) return panel.takeText(text)
     this.#history.add(text, typed)
+    if (text.startsWith('!')) return await this.#shell.run(text.slice(1).trim())
     const command = readCommand(text, allCommands(this.#project))
     if (!command) return await this.#send(text)
     if ('command' in command) return await command.command.run(this.#context(), command.argument)
@@ -190,9 +191,9 @@ export class Chat {
   }
 
   async #escape(): Promise<void> {
-    if (this.#editing) return this.#endEditing(true)
+    if (this.#editing.isActive) return this.#edit(() => this.#editing.cancel())
     if (this.#picking && !this.#answers.panel()) return this.#pick(undefined)
-    if (isBusy(this.#session.state)) await this.#session.interrupt()
+    if (!this.#shell.interrupt() && isBusy(this.#session.state)) await this.#session.interrupt()
   }
 
   #cancel(): void {
@@ -203,48 +204,13 @@ export class Chat {
     this.#session.say(`Ctrl+C again leaves the chat.${hint}`)
   }
 
-  async #editInput(approval: Approval): Promise<void> {
-    const title = `Edit the call of ${revealText(approval.call.name)}: Enter runs it, Esc goes back`
-    const submit = (text: string) => {
-      const input = editedInput(approval.call, text)
-      this.#editing = undefined
-      this.#answers.allow(approval, input)
-    }
-    this.#edit({ approval, title, draft: editableText(approval.call), submit })
-  }
-
-  #writeReason(approval: Approval): void {
-    const title = `Why not ${revealText(approval.call.name)}? Enter denies it with this reason, Esc goes back`
-    const submit = (text: string) => {
-      this.#editing = undefined
-      this.#answers.deny(approval, text)
-    }
-    this.#edit({ approval, title, draft: '', submit })
-  }
-
-  #edit({ approval, title, draft, submit }: Edited): void {
-    const body = cached((width) => approvalLines(approval.call, width, this.#theme))
-    this.#editing = { approval, submit, panel: new DecisionPanel({ title, body, keys: [] }, this.#theme) }
-    this.#screen.draft = draft
-    this.#redraw()
-  }
-
-  /** Also when another client has answered in the meantime. */
-  #endEditing(isCancelled = false): void {
-    const edited = this.#editing && approvalId(this.#editing.approval)
-    if (edited === undefined) return
-    if (!isCancelled && isWaiting(this.#session.state, edited)) return
-    this.#editing = undefined
-    this.#screen.draft = ''
-    this.#redraw()
-  }
-
-  #submitEdited({ submit }: Pick<Edited, 'submit'>, text: string): void {
+  /** Changes what is written about a call, and reports what fails. */
+  #edit(change: () => void): void {
     try {
-      submit(text)
+      change()
+      this.#redraw()
     } catch (error) {
-      this.#screen.draft = text
-      throw error
+      this.#session.fail(error)
     }
   }
 
@@ -273,7 +239,8 @@ export class Chat {
     this.#session = this.#createSession(view, names ? { names } : {})
     this.#answers = this.#createAnswers()
     this.#outbox = this.#createOutbox()
-    this.#editing = undefined
+    this.#shell = new ShellCommands(this.#session)
+    this.#editing.cancel()
     greet(this.#session, this.#options)
     if (isBusy(before.state))
       this.#session.say(`The agent of the other conversation continues: /resume ${before.view.id}`)
@@ -286,14 +253,7 @@ export class Chat {
       commands: () => allCommands(this.#project),
       findFiles: (part, signal) => files.find(this.#session.conversation, part, signal),
       // What runs then is exactly what was typed.
-      isOff: () => this.#editing !== undefined,
+      isOff: () => this.#editing.isActive,
     })
   }
-}
-
-type Edited = {
-  readonly approval: Approval
-  readonly title: string
-  readonly draft: string
-  readonly submit: (text: string) => void
 }

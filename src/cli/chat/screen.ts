@@ -22,6 +22,7 @@ import { activityLine, statusLine } from './render/status-line.ts'
 import type { Theme } from './render/theme.ts'
 import { editorTheme } from './render/theme.ts'
 import { Transcript } from './render/transcript.ts'
+import { suspendProcess } from './suspend-process.ts'
 
 export type ScreenHandlers = {
   /** `typed` is the same with the spaces around it. */
@@ -42,8 +43,6 @@ const PANEL_READY_MS = 250
 const TICK_MS = 250
 /** Lines of the prompt, the status and the activity, which a panel leaves free. */
 const ROWS_BELOW_PANEL = 6
-/** How long the signal of Ctrl+Z may take. */
-const NOT_STOPPED_MS = 200
 /** Characters that the prompt shows as such: a longer text becomes a paste, of which it shows a mark. */
 const MAX_SHOWN_CHARS = 1000
 /**
@@ -228,24 +227,19 @@ export class Screen {
     this.redraw()
   }
 
-  /** Ctrl+Z, as in any other program: `fg` continues. */
   #suspend(): void {
     if (process.platform === 'win32') return
     this.stop()
-    const proceed = () => {
-      process.off('SIGCONT', proceed)
-      clearTimeout(timer)
-      // What was written in the meantime stays above.
-      if (!this.#isStarted) this.#tui.restoreRenderState(NOTHING_DRAWN)
-      this.start()
-      // A frame that was requested before the stop is never drawn, and would prevent any other.
-      this.#tui.renderNow()
-      this.#tick(isBusy(this.#state))
-    }
-    process.on('SIGCONT', proceed)
-    // Nothing stops where no shell controls jobs, as in `ssh -t host agent-server chat`.
-    const timer = setTimeout(proceed, NOT_STOPPED_MS)
-    process.kill(0, 'SIGTSTP')
+    suspendProcess(() => this.#resume())
+  }
+
+  /** What was written in the meantime stays above. */
+  #resume(): void {
+    if (!this.#isStarted) this.#tui.restoreRenderState(NOTHING_DRAWN)
+    this.start()
+    // A frame that was requested before the stop is never drawn, and would prevent any other.
+    this.#tui.renderNow()
+    this.#tick(isBusy(this.#state))
   }
 
   #redrawAfter(ms: number): void {

@@ -13,6 +13,8 @@ import type { ChatState, Item } from '../../../src/cli/chat/state/chat-state.ts'
 import { EMPTY_STATE } from '../../../src/cli/chat/state/chat-state.ts'
 import { cleanText, revealText } from '../../../src/cli/chat/state/clean-text.ts'
 import { diffOfCall } from '../../../src/cli/chat/state/diff.ts'
+import type { Starts } from '../../../src/cli/chat/state/diff-numbers.ts'
+import { filesToSearch, numberedLines, startsIn, startsInResult } from '../../../src/cli/chat/state/diff-numbers.ts'
 import type { ChatEvent } from '../../../src/cli/chat/state/reduce.ts'
 import { reduce } from '../../../src/cli/chat/state/reduce.ts'
 import { visibleWidth } from '@earendil-works/pi-tui'
@@ -296,6 +298,28 @@ describe('calls', () => {
     expect(lines({ command: 'ls' })).toBeUndefined()
   })
 
+  test('an edit has the numbers of its lines, from its input, its result or its file', () => {
+    const shown = (input: unknown, starts: Starts) =>
+      numberedLines(input, starts).map(({ sign, text, line = '' }) => `${line}${sign}${text}`)
+    const edit = { path: 'f', old_string: 'b\nc\n', new_string: 'B\nc\nd\n' }
+    const file = 'a\nb\nc\ne\n'
+    const inFile = (path: string) => (path === 'f' ? file : undefined)
+    expect(filesToSearch(edit)).toEqual(new Set(['f']))
+    expect(shown(edit, startsIn(edit, inFile, 'before'))).toEqual(['2-b', '2+B', '3 c', '4+d'])
+    const result = `Edited:\n${['c', '', '', 'x', 'B', 'c', 'd', 'e'].map((text, at) => `    ${at + 7}\t${text}`).join('\n')}`
+    expect(shown(edit, startsInResult(edit, result))).toEqual(['11-b', '11+B', '12 c', '13+d'])
+    expect(shown({ path: 'n', content: 'x\ny' }, [])).toEqual(['1+x', '2+y'])
+    expect(shown({ command: 'insert', path: 'f', insert_line: 3, new_str: 'x' }, [])).toEqual(['4+x'])
+    const patch = {
+      input: '*** Begin Patch\n*** Add File: n\n+x\n*** Update File: f\n@@\n+A\n a\n@@\n c\n-e\n*** End Patch',
+    }
+    const numbered = ['1+x', '1+A', '2 a', '4 c', '4-e']
+    const lines = (starts: Starts) => shown(patch, starts).filter((line) => !line.startsWith('@'))
+    expect(lines(startsIn(patch, inFile, 'before'))).toEqual(numbered)
+    expect(lines(startsIn(patch, () => 'A\na\nb\nc\n', 'after'))).toEqual(numbered)
+    expect(lines([])).toEqual(['1+x', '+A', ' a', ' c', '-e'])
+  })
+
   test('an approval shows every field', () => {
     const input = {
       command: 'create',
@@ -307,8 +331,7 @@ describe('calls', () => {
     }
     const shown = approvalLines(
       { tool_use_id: 'c', name: 'E', input, input_hash: '', reason: 'why', rules: ['Edit(/x)'] },
-      80,
-      theme,
+      { width: 80, theme },
     ).join('\n')
     for (const part of ['create', 'path: /x', 'file_text: text', '- a', '+ b', '\\u202e', 'why', 'Edit(/x)'])
       expect(shown).toContain(part)

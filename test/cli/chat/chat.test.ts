@@ -3,15 +3,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../../support/agent.ts'
 import { bash, setStage } from '../../support/agent.ts'
-import { KEY } from '../../support/server.ts'
 import { until } from '../../support/until.ts'
+import { openChatOn, startChatOn } from './support/chat-on.ts'
 import { KEYS, Terminal } from './support/terminal.ts'
 import { approve, requestsOf } from '../../stories/requests.ts'
 
 const AGENT_SERVER = process.env['AGENT_SERVER_BIN']
   ? [process.env['AGENT_SERVER_BIN']]
   : [process.execPath, join(import.meta.dirname, '../../../src/main.ts')]
-const PROGRAM = join(import.meta.dirname, 'children/chat-program.ts')
 
 /** Sequences that would write to the clipboard, set the title, move the cursor and turn the text around. */
 const EVIL_TEXT = '\x1b]52;c;ZXZpbA==\x07\x1b]0;owned\x07\x1b[2J\x1b[5A\x9b31mred\u202egnp.exe'
@@ -91,20 +90,9 @@ beforeAll(async () => {
 })
 afterAll(() => stage[Symbol.asyncDispose]())
 
-type Size = { readonly columns?: number; readonly rows?: number }
-type Start = Size & { readonly env?: Record<string, string> }
-
-async function open(fields: Record<string, unknown> = {}, more: Start = {}): Promise<Terminal & { id: string }> {
-  const id = await stage.create(fields)
-  const terminal = start(id, more)
-  await terminal.shows('/help lists')
-  return Object.assign(terminal, { id })
-}
-
-function start(id: string, { env = {}, ...size }: Start = {}): Terminal {
-  const settings = { CHAT_URL: stage.server.url, CHAT_KEY: KEY, CHAT_ID: id, CHAT_MODEL: stage.model.baseUrl }
-  return new Terminal([process.execPath, PROGRAM], { env: { ...settings, ...env }, ...size })
-}
+const open = (...more: [fields?: Record<string, unknown>, start?: Parameters<typeof startChatOn>[2]]) =>
+  openChatOn(stage, ...more)
+const start = (id: string) => startChatOn(stage, id)
 
 const decisionsOf = async (id: string) =>
   (await stage.events(id, 'types=RequestAnswered'))
@@ -202,10 +190,10 @@ describe.concurrent('the chat', () => {
     const [pending] = await requestsOf(call, terminal.id, 'permission')
     await approve(call, terminal.id, pending.request_id)
     await terminal.shows('Bash was approved in another client.')
-    await terminal.shows(/Allow FileEditor\?[\s\S]* {2}- old line\n {2}\+ new line[\s\S]*\[y\]/)
+    await terminal.shows(/Allow FileEditor\?[\s\S]* {2}1 - old line\n {2}1 \+ new line[\s\S]*\[y\]/)
     terminal.press('y')
     await terminal.shows('Edited.')
-    await terminal.shows(/✓ FileEditor str_replace .*notes.txt\n {2}- old line\n {2}\+ new line/)
+    await terminal.shows(/✓ FileEditor str_replace .*notes.txt\n {2}1 - old line\n {2}1 \+ new line/)
   })
 
   test('control sequences of models and tools are not written, and are visible in an approval', async () => {

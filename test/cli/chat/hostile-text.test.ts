@@ -107,7 +107,7 @@ describe('approvals', () => {
   })
 
   const linesOf = (input: Record<string, unknown>, width: number) =>
-    approvalLines({ tool_use_id: 'c', name: 'Bash', input, input_hash: '', reason: '' }, width, plain)
+    approvalLines({ tool_use_id: 'c', name: 'Bash', input, input_hash: '', reason: '' }, { width, theme: plain })
 
   test('show the whole name of a field, and a line break in it as a code', () => {
     const name = `${'x'.repeat(90)} danger`
@@ -133,7 +133,10 @@ describe('approvals', () => {
 
   test('of megabytes are drawn soon', () => {
     const input = { command: filled('echo hidden ', 5_000_000) }
-    const lines = approvalLines({ tool_use_id: 'c', name: 'Bash', input, input_hash: '', reason: '' }, 80, plain)
+    const lines = approvalLines(
+      { tool_use_id: 'c', name: 'Bash', input, input_hash: '', reason: '' },
+      { width: 80, theme: plain },
+    )
     expect(lines.map((line) => line.slice(4)).join('')).toBe(input.command)
   })
 })

@@ -3,6 +3,7 @@ import { AgentServerError } from '../../../client/agent-server-error.ts'
 import type { ToolDecision } from '../../../contract/permission.ts'
 import type { OpenRequestOf } from '../../../contract/request.ts'
 import type { Approval, ChatState } from '../state/chat-state.ts'
+import { startsOf } from '../state/chat-state.ts'
 import { cleanLine, cleanText, revealLine } from '../state/clean-text.ts'
 import { approvalId, approvalsIn } from '../state/pending.ts'
 import type { DecisionKey } from '../render/decision-panel.ts'
@@ -53,6 +54,13 @@ export class AnswerPanels {
     this.#decide(approval, { behavior: 'deny', ...(reason !== '' && { message: reason }) })
   }
 
+  /** Everything that the call is. Where an edit is in its file is known a little later. */
+  bodyOf({ call }: Approval): (width: number) => string[] {
+    const { session, theme } = this.#asking
+    const lookUp = () => startsOf(session.state, call.tool_use_id)
+    return cached((width, starts) => approvalLines(call, { width, theme, starts }), lookUp)
+  }
+
   #next(): NamedPanel | undefined {
     const { requests, answeredHere } = this.#asking.session.state
     const waiting = requests
@@ -83,7 +91,7 @@ export class AnswerPanels {
     ]
     const who = agent === undefined ? '' : ` of the subagent ${revealLine(agent)}`
     const title = `Allow ${revealLine(call.name)}${who}?${waiting > 1 ? ` (${waiting} calls wait)` : ''}`
-    const body = cached((width) => approvalLines(call, width, theme))
+    const body = this.bodyOf(approval)
     return {
       key: `call ${approvalId(approval)} ${waiting}`,
       create: () => new DecisionPanel({ title, body, keys }, theme),
@@ -176,7 +184,11 @@ export const isWaiting = ({ requests }: ChatState, id: string | undefined): bool
   )
 
 /** The input of a call can be megabytes, and is drawn with every frame. */
-export function cached(draw: (width: number) => string[]): (width: number) => string[] {
-  let last: { width: number; lines: string[] } | undefined
-  return (width) => (last?.width === width ? last : (last = { width, lines: draw(width) })).lines
+function cached<T>(draw: (width: number, seen: T) => string[], lookUp: () => T): (width: number) => string[] {
+  let last: { width: number; seen: T; lines: string[] } | undefined
+  return (width) => {
+    const seen = lookUp()
+    if (last?.width !== width || last.seen !== seen) last = { width, seen, lines: draw(width, seen) }
+    return last.lines
+  }
 }

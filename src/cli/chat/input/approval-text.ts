@@ -2,6 +2,8 @@
 import type { Approval } from '../state/chat-state.ts'
 import { revealLine, revealText, UNSEEN } from '../state/clean-text.ts'
 import { diffOfCall } from '../state/diff.ts'
+import type { Starts } from '../state/diff-numbers.ts'
+import { numberedLines } from '../state/diff-numbers.ts'
 import { fieldsOf } from '../state/tool-text.ts'
 import { diffLinesFor } from '../render/diff-lines.ts'
 import { exactLines } from '../render/lines.ts'
@@ -11,7 +13,10 @@ import type { Theme } from '../render/theme.ts'
 const MAX_EDITED_CHARS = 20_000
 
 /** Everything that the call is, and what `always` would add. */
-export function approvalLines({ input, reason, rules }: Approval['call'], width: number, theme: Theme): string[] {
+export function approvalLines(
+  { input, reason, rules }: Approval['call'],
+  { width, theme, starts }: { width: number; theme: Theme; starts?: Starts | undefined },
+): string[] {
   const fields = fieldsOf(input)
   const diff = diffOfCall(input)
   const { command, ...others } = fields
@@ -25,7 +30,7 @@ export function approvalLines({ input, reason, rules }: Approval['call'], width:
     ...rest.flatMap(([name, value]) =>
       exactLines(`${revealLine(name)}: ${revealText(textOfField(value))}`, width, '  ', '    '),
     ),
-    ...(diff ? diffLinesFor(diff.lines, { width, theme, clean: revealText }) : []),
+    ...(diff ? diffLinesFor(numberedLines(input, starts), { width, theme, clean: revealText }) : []),
     ...(rules?.length ? exact(`always allows: ${rules.join(', ')}`, '  ', '    ').map(theme.dim) : []),
   ]
 }

@@ -9,8 +9,10 @@ export function diffLinesFor(
   { width, theme, clean }: { width: number; theme: Theme; clean: (text: string) => string },
 ): string[] {
   const styles = { '+': theme.green, '-': theme.red, ' ': theme.dim, '@': theme.cyan }
-  return lines.flatMap(({ sign, text }) => {
+  const digits = Math.max(...lines.map(({ line }) => String(line ?? '').length), 0)
+  return lines.flatMap(({ sign, text, line = '' }) => {
     const style = styles[sign]
-    return exactLines(clean(text), width, `  ${sign} `, '    ').map(style)
+    const mark = sign === '@' || digits === 0 ? sign : `${String(line).padStart(digits)} ${sign}`
+    return exactLines(clean(text), width, `  ${mark} `, '    ').map(style)
   })
 }

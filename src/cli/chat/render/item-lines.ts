@@ -3,6 +3,8 @@ import type { AnswerItem, CallItem, Item, NoticeItem, UserItem } from '../state/
 import { endOf, startOf } from '../state/bounded.ts'
 import { cleanLine, cleanText } from '../state/clean-text.ts'
 import { diffOfCall } from '../state/diff.ts'
+import { numberedLines } from '../state/diff-numbers.ts'
+import { SHELL_MARK } from '../state/shell-command.ts'
 import { titleOf } from '../state/tool-text.ts'
 import { diffLinesFor } from './diff-lines.ts'
 import { fit, oneLine, wrapped } from './lines.ts'
@@ -95,7 +97,7 @@ function markOf({ result, decision }: CallItem, theme: Theme): string {
 function diffPart(item: CallItem, look: DrawOptions): string[] {
   const diff = item.result?.isError === true ? undefined : diffOfCall(item.input)
   if (!diff) return []
-  return shorten(diffLinesFor(diff.lines, { ...look, clean: cleanText }), SHORT_DIFF, look)
+  return shorten(diffLinesFor(numberedLines(item.input, item.starts), { ...look, clean: cleanText }), SHORT_DIFF, look)
 }
 
 /** While a tool runs, the end of its output; afterwards its beginning, or the end of what a command has printed. */
@@ -106,7 +108,7 @@ function outputPart(item: CallItem, look: DrawOptions): string[] {
   if (item.result && !item.result.isError && diffOfCall(item.input)) return []
   const style = item.result?.isError === true ? theme.red : theme.dim
   const all = wrapped(text, width, '  ').map(style)
-  const isCommand = titleOf(item.input) !== '' && item.name.toLowerCase().includes('bash')
+  const isCommand = titleOf(item.input) !== '' && (item.name === SHELL_MARK || item.name.toLowerCase().includes('bash'))
   return isCommand || !item.result ? lastOf(all, look) : shorten(all, SHORT_OUTPUT, look)
 }
 

@@ -2,6 +2,7 @@
 import type { Status } from '../../../contract/events/status.ts'
 import type { UsageByModel } from '../../../contract/message.ts'
 import type { OpenRequestOf } from '../../../contract/request.ts'
+import type { Starts } from './diff-numbers.ts'
 
 export type Tone = 'info' | 'warning' | 'error'
 
@@ -41,6 +42,10 @@ export type CallItem = {
   readonly result?: { readonly text: string; readonly isError: boolean; readonly durationMs: number }
   /** The subagent that called. */
   readonly agent?: string
+  /** Where an edit is in its files. */
+  readonly starts?: Starts
+  /** The id of a command that the person has run. */
+  readonly commandId?: string
 }
 export type NoticeItem = { readonly kind: 'notice'; readonly tone: Tone; readonly text: string }
 
@@ -79,12 +84,18 @@ export type ChatState = {
   readonly activity: string | undefined
 }
 
+/** What a command of the person has printed, and how it ended. */
+type CommandOutput = { readonly stdout: string; readonly stderr: string; readonly end: string }
+
 /** What this client adds to the events of the server. */
 export type LocalEvent =
   | { readonly type: 'Notice'; readonly tone: Tone; readonly text: string }
   | { readonly type: 'Sending'; readonly key: string; readonly text: string; readonly images: number }
   | { readonly type: 'Sent'; readonly key: string }
   | { readonly type: 'NotSent'; readonly key: string }
+  | { readonly type: 'CommandStarted'; readonly key: string; readonly command: string }
+  | { readonly type: 'CommandEnded'; readonly key: string; readonly shown: CommandOutput; readonly id?: string }
+  | { readonly type: 'Located'; readonly id: string; readonly starts: Starts }
   | { readonly type: 'Answered'; readonly id: string }
   | { readonly type: 'Unanswered'; readonly id: string }
   | { readonly type: 'Connection'; readonly isConnected: boolean; readonly reason?: string }
@@ -113,6 +124,9 @@ export const EMPTY_STATE: ChatState = {
   lastRunMs: undefined,
   activity: undefined,
 }
+
+export const startsOf = ({ items }: ChatState, callId: string): Starts | undefined =>
+  items.findLast((item): item is CallItem => item.kind === 'call' && item.id === callId)?.starts
 
 /** True while Esc has something to interrupt. */
 export const isBusy = ({ status }: ChatState): boolean => status === 'running' || status.startsWith('waiting_')

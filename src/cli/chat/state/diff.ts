@@ -1,7 +1,7 @@
 /** The change that a call makes to a file, as lines. A call has the text before and after it, never the whole file. */
 import { fieldsOf } from './tool-text.ts'
 
-export type DiffLine = { readonly sign: '+' | '-' | ' ' | '@'; readonly text: string }
+export type DiffLine = { readonly sign: '+' | '-' | ' ' | '@'; readonly text: string; readonly line?: number }
 
 /** Larger parts are shown as removed and added: comparing every line with every other one would take too long. */
 const MAX_COMPARED_LINES = 500

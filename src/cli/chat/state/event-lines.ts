@@ -3,6 +3,7 @@ import { describeEvent } from '../../../contract/events/describe-event.ts'
 import type { EventOf } from '../../../contract/events/event.ts'
 import type { ChatState } from './chat-state.ts'
 import { addNotice } from './items.ts'
+import { isShownCommand } from './shell-command.ts'
 
 type LinedEvent = EventOf<
   | 'SystemInit'
@@ -28,8 +29,9 @@ export function addLine(state: ChatState, event: LinedEvent): ChatState {
     case 'ForkedFrom':
     case 'SecretsUpdate':
     case 'FileUpdate':
-    case 'CommandResult':
       return line('info')
+    case 'CommandResult':
+      return isShownCommand(state, event) ? state : line('info')
     case 'TaskUpdate':
       return event.progress === undefined ? line('info') : state
     case 'NetworkAccess':

@@ -2,6 +2,7 @@
 import type { AssistantDelta, TransientEvent } from '../../../contract/events/transient-event.ts'
 import type { ChatState } from './chat-state.ts'
 import { changeAnswer, changeCall } from './items.ts'
+import { runningCommand } from './shell-command.ts'
 
 /** Characters kept of what a running tool prints. */
 const MAX_LIVE_OUTPUT = 8000
@@ -41,8 +42,10 @@ export function addToolOutput(
   state: ChatState,
   { tool_use_id, text }: Extract<TransientEvent, { type: 'ToolOutputDelta' }>,
 ): ChatState {
-  if (tool_use_id === undefined) return state
-  return changeCall(state, tool_use_id, (call) =>
+  // The id of a command is known when it has ended.
+  const id = tool_use_id ?? runningCommand(state)?.id
+  if (id === undefined) return state
+  return changeCall(state, id, (call) =>
     call.result ? call : { ...call, output: (call.output + text).slice(-MAX_LIVE_OUTPUT) },
   )
 }

@@ -1,7 +1,8 @@
 /** The part of the fold for events of this client, which the server does not know. */
 import type { ChatState, Item, LocalEvent } from './chat-state.ts'
 import { addSending, changeDelivery } from './delivery.ts'
-import { addNotice } from './items.ts'
+import { addNotice, changeCall, hasCall } from './items.ts'
+import { endCommand, startCommand } from './shell-command.ts'
 
 export function reduceLocal(state: ChatState, event: LocalEvent, now: number): ChatState {
   switch (event.type) {
@@ -12,6 +13,14 @@ export function reduceLocal(state: ChatState, event: LocalEvent, now: number): C
     case 'Sent':
     case 'NotSent':
       return changeDelivery(state, event)
+    case 'CommandStarted':
+      return startCommand(state, event)
+    case 'CommandEnded':
+      return endCommand(state, event)
+    case 'Located':
+      return hasCall(state, event.id)
+        ? changeCall(state, event.id, (call) => ({ ...call, starts: event.starts }))
+        : state
     case 'Answered':
       return { ...state, answeredHere: new Set([...state.answeredHere, event.id]) }
     case 'Unanswered':

@@ -6,11 +6,13 @@ import type { TransientEvent } from '../../../contract/events/transient-event.ts
 import { boundedInput, endOf, startOf } from './bounded.ts'
 import type { ChatState, LocalEvent } from './chat-state.ts'
 import { withoutSending } from './delivery.ts'
+import { startsInResult } from './diff-numbers.ts'
 import { addLine } from './event-lines.ts'
 import { add, addNotice, changeAnswer, changeCall, dropAnswer, hasAnswer, hasCall } from './items.ts'
 import { addDelta, addToolOutput } from './live.ts'
 import { addRequest, afterAnswer, afterCallResult, afterClosing } from './pending.ts'
 import { reduceLocal } from './reduce-local.ts'
+import { addCommandMessage } from './shell-command.ts'
 import { resultOf } from './tool-text.ts'
 import { withUsage } from './usage.ts'
 
@@ -52,6 +54,9 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
     case 'Sending':
     case 'Sent':
     case 'NotSent':
+    case 'CommandStarted':
+    case 'CommandEnded':
+    case 'Located':
     case 'Answered':
     case 'Unanswered':
     case 'Connection':
@@ -68,6 +73,8 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
 function addUserMessage(state: ChatState, event: EventOf<'UserMessage'>): ChatState {
   const { content, sender, idempotency_key: key } = event
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
+  const ofCommand = addCommandMessage(state, text, key)
+  if (ofCommand) return ofCommand
   const images = content.filter(({ type }) => type === 'image').length
   const item = { kind: 'user', text: startOf(text), images, ...(sender !== undefined && { sender }) } as const
   return add(withoutSending(state, key), item)
@@ -98,13 +105,12 @@ function addCall(state: ChatState, { tool_use_id, name, input, agent_name }: Eve
 function addResult(state: ChatState, event: EventOf<'ToolResult'>): ChatState {
   if (!hasCall(state, event.tool_use_id)) return state
   const { is_error: isError, duration_ms: durationMs, ran_input } = event
-  return changeCall(state, event.tool_use_id, (call) => ({
-    ...call,
-    note: undefined,
-    ...(ran_input !== undefined && { input: boundedInput(ran_input) }),
-    output: '',
-    result: { text: resultOf(event), isError, durationMs },
-  }))
+  const text = resultOf(event)
+  return changeCall(state, event.tool_use_id, (call) => {
+    const input = ran_input === undefined ? call.input : boundedInput(ran_input)
+    const starts = call.starts ?? startsInResult(input, text)
+    return { ...call, note: undefined, input, starts, output: '', result: { text, isError, durationMs } }
+  })
 }
 
 function changeStatus(state: ChatState, { status, reason }: EventOf<'StatusUpdate'>, now: number): ChatState {

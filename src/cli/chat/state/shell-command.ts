@@ -1,0 +1,64 @@
+/** Commands that the person runs with `!`: shown like calls. The model reads a message in the form of Claude Code. */
+import type { CommandOutcome } from '../../../contract/command.ts'
+import type { EventOf } from '../../../contract/events/event.ts'
+import type { CallItem, ChatState, Item, LocalEvent } from './chat-state.ts'
+import { boundedInput } from './bounded.ts'
+import { changeCall } from './items.ts'
+
+/** The name of these calls: no tool has it. */
+export const SHELL_MARK = '!'
+
+const INTRODUCTION = 'I have run this command myself, in your shell. You need not answer this.'
+const MESSAGE = new RegExp(
+  String.raw`^${INTRODUCTION}\n<bash-input>([\s\S]*?)</bash-input>\n<bash-stdout>([\s\S]*)</bash-stdout><bash-stderr>([\s\S]*)</bash-stderr>\n(.*)$`,
+)
+
+type Shown = Pick<CommandOutcome, 'stdout' | 'stderr'> & { readonly end: string }
+
+/** The message for the model. */
+export function messageOfCommand(command: string, outcome: CommandOutcome): string {
+  const { stdout, stderr, end } = shownOf(outcome)
+  return `${INTRODUCTION}\n<bash-input>${command}</bash-input>\n<bash-stdout>${stdout}</bash-stdout><bash-stderr>${stderr}</bash-stderr>\n${end}`
+}
+
+export const shownOf = ({ stdout, stderr, status, exit_code, killed_by }: CommandOutcome): Shown => ({
+  stdout,
+  stderr,
+  end: status === 'exited' ? `exit code ${exit_code}` : `${status}${killed_by ? ` (${killed_by})` : ''}`,
+})
+
+export const startCommand = (state: ChatState, { key, command }: LocalOf<'CommandStarted'>): ChatState =>
+  changeCall(state, key, (call) => ({ ...call, name: SHELL_MARK, input: { command } }), SHELL_MARK)
+
+export const endCommand = (state: ChatState, { key, shown, id }: LocalOf<'CommandEnded'>): ChatState =>
+  changeCall(state, key, (call) => ({ ...withResult(call, shown), ...(id !== undefined && { commandId: id }) }))
+
+/** Returns undefined for any other message. */
+export function addCommandMessage(state: ChatState, text: string, key = ''): ChatState | undefined {
+  const [, command, stdout = '', stderr = '', end = ''] = MESSAGE.exec(text) ?? []
+  if (command === undefined) return undefined
+  if (state.items.some((item) => item.kind === 'call' && item.id === key)) return state
+  const input = boundedInput({ command })
+  const call: CallItem = { kind: 'call', id: key, name: SHELL_MARK, input, written: 0, output: '' }
+  return { ...state, items: [...state.items, withResult(call, { stdout, stderr, end })] }
+}
+
+/** Whether the transcript shows the command of this event already. */
+export const isShownCommand = ({ items }: ChatState, event: EventOf<'CommandResult'>): boolean =>
+  items.some((item) => isCommand(item) && (item.commandId === event.command_id || isRunning(item, event.command)))
+
+export const runningCommand = ({ items }: ChatState): CallItem | undefined =>
+  items.findLast((item): item is CallItem => isCommand(item) && !item.result)
+
+const isCommand = (item: Item): item is CallItem => item.kind === 'call' && item.name === SHELL_MARK
+
+const isRunning = ({ input, result }: CallItem, command: string): boolean =>
+  !result && typeof input === 'object' && input !== null && 'command' in input && input.command === command
+
+type LocalOf<T extends LocalEvent['type']> = Extract<LocalEvent, { type: T }>
+
+function withResult(call: CallItem, { stdout, stderr, end }: Shown): CallItem {
+  const isError = end !== 'exit code 0'
+  const texts = [stdout.trimEnd(), stderr.trimEnd(), isError ? end : ''].filter((text) => text !== '')
+  return { ...call, output: '', result: { text: texts.join('\n'), isError, durationMs: 0 } }
+}
