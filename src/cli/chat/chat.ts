@@ -90,8 +90,8 @@ export class Chat {
 
   #closing(): string {
     const { server } = this.#options
-    const command = server === undefined ? 'agent-server chat' : `agent-server connect ${server}`
-    return cleanText(`Continue this conversation:\n${command} -r ${this.#session.view.id}`)
+    const command = server === undefined ? 'agent-server' : `agent-server connect ${server}`
+    return cleanText(`Continue this conversation:\n${command} --resume ${this.#session.view.id}`)
   }
 
   #createSession(view: ConversationView, { names = {}, forcesTool = false }: Partial<ChatOptions>): ChatSession {

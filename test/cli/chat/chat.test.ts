@@ -113,7 +113,7 @@ describe.concurrent('the chat', () => {
     expect(terminal.isColored).toBe(true)
     await terminal.say('/exit')
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true })
-    expect(terminal.text).toContain(`agent-server chat -r ${terminal.id}`)
+    expect(terminal.text).toContain(`agent-server --resume ${terminal.id}`)
   })
 
   test('Esc interrupts a running command, whose output is shown live; a message continues', async () => {
@@ -152,6 +152,7 @@ describe.concurrent('the chat', () => {
     terminal.press('n')
     await terminal.shows(/\$ touch c\n +always allows: Bash\(touch c\)[\s\S]*\[a\]/)
     terminal.press('a')
+    await terminal.shows('Allowed in this conversation from now on: Bash(touch c)')
     await terminal.shows(/\$ touch d[\s\S]*\[e\]/)
     terminal.press('e')
     await terminal.shows(/Enter runs it[\s\S]*─\n *touch d/)

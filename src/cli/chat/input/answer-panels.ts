@@ -101,8 +101,10 @@ export class AnswerPanels {
   #network({ request_id, payload }: OpenRequestOf<'network'>): NamedPanel {
     const { theme } = this.#asking
     const decide = (behavior: 'allow' | 'deny', remember: boolean) => () =>
-      this.#answer(request_id, (session) =>
-        session.conversation.requests.answer(request_id, { kind: 'network', behavior, remember }),
+      this.#answer(
+        request_id,
+        (session) => session.conversation.requests.answer(request_id, { kind: 'network', behavior, remember }),
+        remember ? `connections to ${revealLine(`${payload.host}:${payload.port}`)}` : undefined,
       )
     const keys: DecisionKey[] = [
       { key: 'y', label: 'yes', run: decide('allow', false) },
@@ -151,19 +153,26 @@ export class AnswerPanels {
   #decide(approval: Approval, decision: Decided): void {
     const { requestId, call } = approval
     const { tool_use_id, input_hash } = call
-    this.#answer(approvalId(approval), ({ conversation }) =>
+    const send = ({ conversation }: ChatSession) =>
       conversation.requests.answer(requestId, {
         kind: 'permission',
         decisions: [{ tool_use_id, input_hash, ...decision }],
-      }),
-    )
+      })
+    const rules = decision.remember === true ? call.rules?.map(revealLine).join(', ') : undefined
+    this.#answer(approvalId(approval), send, rules)
   }
 
-  /** What waits is hidden at once, and shown again if the answer could not be sent. */
-  #answer(id: string, send: (session: ChatSession) => Promise<unknown>): void {
+  /**
+   * What waits is hidden at once, and shown again if the answer could not be sent. `allowed`: what needs no decision any
+   * more then.
+   */
+  #answer(id: string, send: (session: ChatSession) => Promise<unknown>, allowed?: string): void {
     const { session } = this.#asking
     session.dispatch({ type: 'Answered', id })
-    send(session).catch((error: unknown) => {
+    const confirm = () => {
+      if (allowed !== undefined) session.say(`Allowed in this conversation from now on: ${allowed}`)
+    }
+    send(session).then(confirm, (error: unknown) => {
       if (!(error instanceof AgentServerError) || error.status !== CONFLICT) session.fail(error)
       // The event of the other answer says what it was, unless it is here already.
       else if (!isWaiting(session.state, id)) session.say('Another client answered first.')
