@@ -6,6 +6,7 @@ import type { AgentServerClient } from '../client/client.ts'
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import type { Info } from '../contract/server.ts'
 import type { ConversationView } from '../contract/conversation.ts'
+import type { ChatSettings } from './settings/chat-settings.ts'
 import type { GivenNames } from './settings/setting-names.ts'
 import type { PermissionMode } from '../contract/permission.ts'
 
@@ -37,6 +38,8 @@ export type ChatOptions = {
   readonly permissionMode: PermissionMode
   /** Whether the output may have colours: it is a terminal, and NO_COLOR is not set. */
   readonly color: boolean
+  /** Of the settings file. */
+  readonly settings: ChatSettings
   /** A line for stderr that a person should see once, such as that commands run without a sandbox. */
   readonly notices: readonly string[]
 }

@@ -51,6 +51,7 @@ async function runChat(invocation: RunInvocation): Promise<number> {
     forcesTool: invocation.toolChoice === 'required',
     permissionMode: view.state.permission_mode,
     color: wantsColor(),
+    settings: settings.chat,
     notices: [describeSandbox(info, server), ...opened.notices],
   })
 }

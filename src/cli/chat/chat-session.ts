@@ -4,6 +4,7 @@ import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { UserInput } from '../../contract/message.ts'
+import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { GivenNames } from '../settings/setting-names.ts'
 import { SettingNames } from '../settings/setting-names.ts'
@@ -23,7 +24,7 @@ type SessionOptions = {
   readonly maxSteps: number | undefined
   /** Whether the first answer must call a tool. */
   readonly forcesTool: boolean
-  readonly onChange: (session: ChatSession) => void
+  readonly onChange: (session: ChatSession, event: ChatEvent) => void
   /** A message that this client has sent, by its idempotency key, is among the events. */
   readonly onStored: (key: string) => void
 }
@@ -103,7 +104,7 @@ export class ChatSession {
   dispatch(event: ChatEvent): void {
     if (this.#abort.signal.aborted) return
     this.#state = reduce(this.#state, this.names.inEvent(event), Date.now())
-    this.#options.onChange(this)
+    this.#options.onChange(this, event)
     void findEdits(this, event)
   }
 
@@ -219,6 +220,13 @@ function isLost(error: unknown): error is AgentServerError {
 
 const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 
-function viewed({ llm_config, state, status, usage, cost_usd }: ConversationView) {
-  return { status, model: llm_config.model ?? '', mode: state.permission_mode, usage, costUsd: cost_usd }
+function viewed({ title, workdir, llm_config, state, status, usage, cost_usd }: ConversationView) {
+  return {
+    title: title ?? basename(workdir),
+    status,
+    model: llm_config.model ?? '',
+    mode: state.permission_mode,
+    usage,
+    costUsd: cost_usd,
+  }
 }

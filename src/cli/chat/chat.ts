@@ -1,6 +1,7 @@
 /** The interactive chat: connects the screen with the conversation that is shown. */
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { ProjectSettings } from '../../contract/project/project-settings.ts'
+import { contextWindowOf } from '../../llm/models.ts'
 import type { ChatOptions } from '../chat-seam.ts'
 import type { ChatContext } from './commands/command.ts'
 import { allCommands, readCommand } from './commands/commands.ts'
@@ -13,14 +14,18 @@ import { Outbox } from './input/outbox.ts'
 import { isRemembered, PromptHistory } from './input/prompt-history.ts'
 import { ShellCommands } from './input/shell-commands.ts'
 import type { Choice } from './render/choice-panel.ts'
+import type { Facts } from './render/status-line.ts'
 import { ChoicePanel } from './render/choice-panel.ts'
 import type { Panel } from './render/panel.ts'
 import { createTheme } from './render/theme.ts'
 import type { Theme } from './render/theme.ts'
 import { Screen } from './screen.ts'
 import { ChatSession } from './chat-session.ts'
+import { branchOf } from './git-branch.ts'
 import { greet } from './greeting.ts'
+import type { ChatState } from './state/chat-state.ts'
 import { isBusy } from './state/chat-state.ts'
+import type { ChatEvent } from './state/reduce.ts'
 import { cleanText } from './state/clean-text.ts'
 
 /** A second Ctrl+C within this time leaves the chat. */
@@ -42,6 +47,7 @@ export class Chat {
   readonly #editing: CallEditing
   #cancelledAt = 0
   #hasHistory = false
+  #branch: string | undefined
 
   constructor(options: ChatOptions) {
     this.#options = options
@@ -51,7 +57,6 @@ export class Chat {
     this.#outbox = this.#createOutbox()
     this.#shell = new ShellCommands(this.#session)
     this.#history = new PromptHistory(options.historyPath)
-    const facts = { isSandboxed: options.info.isolation !== 'none', server: options.server }
     const handlers = {
       onSubmit: (text: string, typed: string) => this.#guard(this.#submit(text, typed)),
       onEscape: () => this.#guard(this.#escape()),
@@ -59,7 +64,8 @@ export class Chat {
       onCancel: () => this.#cancel(),
       onEnd: () => this.leave(0),
     }
-    this.#screen = new Screen({ theme: this.#theme, facts, handlers })
+    const facts = (state: ChatState) => this.#facts(state)
+    this.#screen = new Screen({ theme: this.#theme, facts, handlers, settings: options.settings })
     this.#screen.complete(this.#completion())
     this.#editing = new CallEditing(this.#theme, this.#screen)
   }
@@ -88,6 +94,23 @@ export class Chat {
     this.#screen.stop(isOrderly ? this.#closing() : undefined)
   }
 
+  #facts({ model }: ChatState): Facts {
+    const { info, server } = this.#options
+    const { llm_config } = this.#session.view
+    const ofModel = llm_config.model === model ? llm_config.context_window : undefined
+    const contextWindow = ofModel ?? contextWindowOf(model)
+    return { isSandboxed: info.isolation !== 'none', server, branch: this.#branch, contextWindow }
+  }
+
+  /** Of a conversation on this machine. Commands can change it. */
+  async #readBranch(): Promise<void> {
+    const session = this.#session
+    const branch = this.#options.server === undefined ? await branchOf(session.view.workdir) : undefined
+    if (branch === this.#branch || session !== this.#session) return
+    this.#branch = branch
+    this.#redraw()
+  }
+
   #closing(): string {
     const { server } = this.#options
     const command = server === undefined ? 'agent-server' : `agent-server connect ${server}`
@@ -102,7 +125,7 @@ export class Chat {
       names,
       maxSteps,
       forcesTool,
-      onChange: (session) => this.#onChange(session),
+      onChange: (session, event) => this.#onChange(session, event),
       onStored: (key) => this.#onStored(key),
     })
   }
@@ -123,15 +146,17 @@ export class Chat {
   #open(): void {
     const session = this.#session
     void session.open()
+    void this.#readBranch()
     session.conversation.agentInfo().then(
       ({ project_settings }) => (this.#project = project_settings),
       () => {}, // completion works without the commands of the project, and other requests report what is wrong
     )
   }
 
-  #onChange(session: ChatSession): void {
+  #onChange(session: ChatSession, event: ChatEvent): void {
     if (session !== this.#session) return
     this.#editing.update(session.state)
+    if (event.type === 'ToolResult' || event.type === 'CommandEnded') void this.#readBranch()
     if (session.state.isLive && !this.#hasHistory) this.#readHistory()
     this.#screen.show(session.state, this.#panel())
   }

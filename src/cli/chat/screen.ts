@@ -9,6 +9,7 @@ import {
   setCapabilities,
   TuiMainScreen,
 } from '@earendil-works/pi-tui'
+import type { ChatSettings } from '../settings/chat-settings.ts'
 import type { Completion } from './input/completion.ts'
 import { HistorySearch } from './input/history-search.ts'
 import { cleanText } from './state/clean-text.ts'
@@ -17,12 +18,14 @@ import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import { fit, wrapped } from './render/lines.ts'
 import { safeLines } from './render/safe-lines.ts'
 import type { Panel } from './render/panel.ts'
+import { ReadyPanel } from './render/ready-panel.ts'
 import type { Facts } from './render/status-line.ts'
 import { activityLine, statusLine } from './render/status-line.ts'
 import type { Theme } from './render/theme.ts'
 import { editorTheme } from './render/theme.ts'
 import { Transcript } from './render/transcript.ts'
 import { suspendProcess } from './suspend-process.ts'
+import { TerminalSignals } from './terminal-signals.ts'
 
 export type ScreenHandlers = {
   /** `typed` is the same with the spaces around it. */
@@ -35,10 +38,13 @@ export type ScreenHandlers = {
   readonly onEnd: () => void
 }
 
-type ScreenOptions = { readonly theme: Theme; readonly facts: Facts; readonly handlers: ScreenHandlers }
+type ScreenOptions = {
+  readonly theme: Theme
+  readonly facts: (state: ChatState) => Facts
+  readonly handlers: ScreenHandlers
+  readonly settings: ChatSettings
+}
 
-/** Nobody reads and decides faster: a key that comes earlier was meant for the prompt. */
-const PANEL_READY_MS = 250
 /** How often the clock and the spinner move while a run is active. */
 const TICK_MS = 250
 /** Lines of the prompt, the status and the activity, which a panel leaves free. */
@@ -68,11 +74,9 @@ export class Screen {
   readonly #editor: Editor
   readonly #transcript: Transcript
   readonly #options: ScreenOptions
+  readonly #signals: TerminalSignals
   #state: ChatState = EMPTY_STATE
-  #panel: Panel | undefined
-  /** Undefined until the panel was drawn: that can take longer than a key that was typed before. */
-  #readyAt: number | undefined
-  #isPanelNew = false
+  readonly #panels = new ReadyPanel(() => this.redraw())
   #isStarted = false
   #closing: string | undefined
   #ticks: NodeJS.Timeout | undefined
@@ -88,6 +92,7 @@ export class Screen {
     this.#options = options
     // Links are shown with their address, and images by their name: both would be sequences that others choose.
     setCapabilities({ images: null, trueColor: false, hyperlinks: false })
+    this.#signals = new TerminalSignals({ ...options, write: (sequence) => this.#tui.terminal.write(sequence) })
     this.#transcript = new Transcript({
       theme: options.theme,
       topLine: () => this.#tui.captureRenderState().previousViewportTop,
@@ -113,6 +118,7 @@ export class Screen {
     this.#isStarted = true
     this.#tui.start()
     this.#tui.terminal.write(NO_LINE_WRAP)
+    this.#signals.start()
   }
 
   /** Leaves the conversation on the screen, and the cursor below it. Safe to call more than once, and at any time. */
@@ -125,17 +131,17 @@ export class Screen {
       if (closing !== undefined) this.#drawEnd(closing)
     } finally {
       this.#tui.stop()
+      this.#signals.stop()
       this.#tui.terminal.write(LINE_WRAP)
     }
   }
 
   show(state: ChatState, panel: Panel | undefined): void {
-    if (panel !== this.#panel) this.#readyAt = undefined
-    this.#isPanelNew = panel !== undefined && (this.#isPanelNew || panel !== this.#panel)
-    this.#panel = panel
+    this.#panels.show(panel)
     this.#state = state
     this.#transcript.show(state.items)
     this.#tick(isBusy(state))
+    if (this.#isStarted) this.#signals.update(state)
     this.redraw()
   }
 
@@ -173,6 +179,7 @@ export class Screen {
 
   #onInput(data: string): { consume?: boolean; data?: string } | undefined {
     if (isKeyRelease(data)) return undefined
+    this.#signals.onKey()
     const paste = PASTE.exec(data)?.[1]
     if (this.#search && paste !== undefined) this.#search.type(paste)
     if (this.#search && paste !== undefined) return { consume: did(() => this.redraw()) }
@@ -193,7 +200,7 @@ export class Screen {
     if (matchesKey(key, 'ctrl+l')) return did(() => this.#tui.requestRender(true))
     if (matchesKey(key, 'ctrl+z')) return did(() => this.#suspend())
     if (matchesKey(key, 'escape') && !this.#editor.isShowingAutocomplete()) return did(handlers.onEscape)
-    if (!this.#isReady() || this.#panel?.handleKey(key) !== true) return false
+    if (!this.#isReady() || this.#panels.panel?.handleKey(key) !== true) return false
     this.redraw()
     return true
   }
@@ -206,20 +213,13 @@ export class Screen {
     this.#search = undefined
     if (step !== 'leave' && search.match !== undefined) this.restore(search.match)
     // A prompt must not answer a panel, such as the edited input of a call.
-    if (step === 'send' && this.#panel === undefined) this.#editor.handleInput('\r')
+    if (step === 'send' && this.#panels.panel === undefined) this.#editor.handleInput('\r')
     return step === 'pass'
   }
 
   /** Whether keys answer the panel. */
   #isReady(): boolean {
-    return this.#readyAt !== undefined && Date.now() >= this.#readyAt && this.#editor.getText() === ''
-  }
-
-  /** Called when the frame with the panel was written. */
-  #drew(panel: Panel): void {
-    if (panel !== this.#panel) return
-    this.#readyAt = Date.now() + PANEL_READY_MS
-    setTimeout(() => this.redraw(), PANEL_READY_MS).unref()
+    return this.#panels.isReady() && this.#editor.getText() === ''
   }
 
   #expand(): void {
@@ -258,7 +258,7 @@ export class Screen {
 
   /** The prompt and the panel are removed: what stays is the conversation. */
   #drawEnd(closing: string): void {
-    this.#panel = undefined
+    this.#panels.show(undefined)
     this.#closing = closing
     this.#tui.renderNow()
   }
@@ -266,19 +266,16 @@ export class Screen {
   #panelLines(width: number): string[] {
     const { theme } = this.#options
     const activity = activityLine(this.#state, { width, theme, now: Date.now() })
-    const search = this.#search?.lines(width, this.#panel === undefined) ?? []
+    const search = this.#search?.lines(width, this.#panels.panel === undefined) ?? []
     const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL - search.length
-    const panel = this.#panel
-    const lines = panel?.render(width, rows, this.#isReady()) ?? []
-    if (panel && this.#isPanelNew) setImmediate(() => this.#drew(panel))
-    this.#isPanelNew = false
+    const lines = this.#panels.render(width, rows, this.#isReady())
     return ['', ...lines, ...(activity === '' ? [] : [activity]), ...search]
   }
 
   #lastLines(width: number): string[] {
     const { theme, facts } = this.#options
     if (this.#closing !== undefined) return [...wrapped(this.#closing, width), '']
-    return [statusLine(this.#state, facts, { width, theme, now: Date.now() })]
+    return [statusLine(this.#state, facts(this.#state), { width, theme, now: Date.now() })]
   }
 }
 

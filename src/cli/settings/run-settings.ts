@@ -6,6 +6,7 @@ import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
+import type { ChatSettings } from './chat-settings.ts'
 import type { ConversationSettings } from './conversation-settings.ts'
 import { requireRules } from './refused-settings.ts'
 import { secretFilePaths } from '../../config/environment.ts'
@@ -30,6 +31,7 @@ export type RunSettings = {
   /** For agents of this machine. */
   readonly home: HomeSettings
   readonly names: GivenNames
+  readonly chat: ChatSettings
   /** Sentences for the user. */
   readonly notices: readonly string[]
 }
@@ -60,6 +62,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
     dataDir,
     serverKey: isRemote ? await serverKeyOf(invocation) : undefined,
     names: { ...(isRemote && OF_SERVER), ...names, ...mcpName(invocation, file) },
+    chat: file.settings.chat ?? {},
     secretFiles: keyFile === undefined ? [] : [keyFile],
     home,
     notices: [...file.notices, ...(isRemote ? [] : visibleKeys(keyFile, cwd))],

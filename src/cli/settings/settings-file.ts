@@ -6,10 +6,16 @@ import { NewLlmConfig } from '../../contract/llm-config.ts'
 import { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { readSmallFile, whyUnreadable } from '../../files/small-file.ts'
+import { ChatSettings } from './chat-settings.ts'
 import { SandboxSettings } from './home-settings.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
-const Settings = z.looseObject({ ...NewLlmConfig.shape, mcp: McpInput.optional(), sandbox: SandboxSettings.optional() })
+const Settings = z.looseObject({
+  ...NewLlmConfig.shape,
+  mcp: McpInput.optional(),
+  sandbox: SandboxSettings.optional(),
+  chat: ChatSettings.optional(),
+})
 export type ModelFileSettings = z.infer<typeof Settings>
 
 const KNOWN: ReadonlySet<string> = new Set(Object.keys(Settings.shape))

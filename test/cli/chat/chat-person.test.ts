@@ -1,5 +1,9 @@
 /** What the chat does for the person beside the conversation, in a real terminal with a real server. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ChatSettings } from '../../../src/cli/settings/chat-settings.ts'
+import { EMPTY_STATE } from '../../../src/cli/chat/state/chat-state.ts'
+import { TerminalSignals } from '../../../src/cli/chat/terminal-signals.ts'
+import { until } from '../../support/until.ts'
 import type { Stage } from '../../support/agent.ts'
 import { bash, setStage } from '../../support/agent.ts'
 import { openChatOn, startChatOn } from './support/chat-on.ts'
@@ -9,7 +13,8 @@ let stage: Stage
 beforeAll(async () => {
   const replies = [
     { when: 'where', turns: [bash('echo "$PLACE in ${PWD##*/}"'), { text: 'There.' }] },
-    { turns: [{ text: 'Hello.' }] },
+    { when: 'slow', turns: [bash('while [ ! -e go ]; do sleep 0.05; done'), { text: 'Done.' }] },
+    { turns: [{ text: 'Hello.', usage: { prompt_tokens: 900, completion_tokens: 100 } }] },
   ]
   stage = await setStage({ replies })
 })
@@ -42,5 +47,60 @@ describe.concurrent('a command after !', () => {
       .toEqual(['killed'])
     await terminal.say('hi')
     await terminal.shows('Hello.')
+  })
+})
+
+test('the status line has the branch and the context that is used, and the terminal has a title', async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'k', context_window: 2000 }
+  await using terminal = await openChatOn(stage, { title: 'a \x1b]0;title', llm_config })
+  await terminal.say('!git init -qb trunk; mkdir sub')
+  await terminal.shows('scripted · trunk · 0 tokens')
+  await terminal.say('hi')
+  await terminal.shows('· 1.0k tokens · context 50% ·')
+  expect(terminal.output).toContain('\x1b]0;* a')
+  terminal.press(KEYS.ctrlD)
+  await terminal.ended()
+  expect(terminal.output.split('\x1b[23;0t')).toHaveLength(2)
+  await using silent = startChatOn(stage, terminal.id, { env: { CHAT_SETTINGS: '{"terminal_title": false}' } })
+  await silent.shows('Hello.')
+  expect(silent.output).not.toContain('\x1b]0;')
+})
+
+describe('a person who is not there is called', () => {
+  const signalsOf = (notify: ChatSettings['notify'], absentAfterMs = 0) => {
+    const written: string[] = []
+    const write = (text: string) => written.push(text)
+    const signals = new TerminalSignals({ settings: { notify, terminal_title: false }, write, absentAfterMs })
+    return { signals, written }
+  }
+  const waiting = { ...EMPTY_STATE, title: 'x\x07\x1b[2J', status: 'waiting_for_confirmation', requests: [{}] } as never
+  const ended = { ...EMPTY_STATE, title: 'x', lastRunMs: 5 } as never
+
+  test('once when something waits, and when a run has ended', async () => {
+    const { signals, written } = signalsOf('bell')
+    signals.update(EMPTY_STATE)
+    signals.update(waiting)
+    await until('the first bell', () => Promise.resolve(written.length === 1))
+    signals.update({ ...(waiting as object) } as never)
+    signals.update(ended)
+    await until('the second bell', () => Promise.resolve(written.length === 2))
+    expect(written).toEqual(['\x07', '\x07'])
+  })
+
+  test('with a text if the terminal shows notifications, and not at all if that is off', async () => {
+    const [osc9, off] = [signalsOf('osc9'), signalsOf('off')]
+    off.signals.update(waiting)
+    osc9.signals.update(waiting)
+    await until('the notification', () => Promise.resolve(osc9.written.length === 1))
+    expect([osc9.written, off.written]).toEqual([['\x1b]9;agent-server waits for you: x\x07'], []])
+  })
+
+  test('unless a key was pressed in the meantime', async () => {
+    const [there, absent] = [signalsOf('bell', 50), signalsOf('bell', 60)]
+    there.signals.update(waiting)
+    absent.signals.update(waiting)
+    there.signals.onKey()
+    await until('the bell', () => Promise.resolve(absent.written.length === 1))
+    expect(there.written).toEqual([])
   })
 })

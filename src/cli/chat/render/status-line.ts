@@ -21,18 +21,27 @@ export function activityLine(
   return oneLine(`${theme.cyan(frame)} ${word}${seconds} ${theme.dim('(Esc interrupts; a message steers)')}`, width)
 }
 
-export type Facts = { readonly isSandboxed: boolean; readonly server: string | undefined }
+export type Facts = {
+  readonly isSandboxed: boolean
+  readonly server: string | undefined
+  /** The branch of git; undefined outside a repository, and on another machine. */
+  readonly branch?: string | undefined
+  /** Tokens that the model can read at once, if that is known. */
+  readonly contextWindow?: number | undefined
+}
 
 export function statusLine(
   state: ChatState,
-  { isSandboxed, server }: Facts,
+  { isSandboxed, server, branch, contextWindow }: Facts,
   { width, theme, now }: { width: number; theme: Theme; now: number },
 ): string {
   const tokens = tokensOf(state)
   const ms = state.runningSince === undefined ? state.lastRunMs : now - state.runningSince
   const parts = [
     cleanLine(state.model),
+    branch === undefined ? undefined : cleanLine(branch),
     `${countOf(tokens)} tokens`,
+    contextText(state, contextWindow),
     state.costUsd === undefined ? undefined : costOf(state.costUsd),
     ms === undefined ? undefined : durationOf(ms),
     state.mode === 'default' ? undefined : `mode ${state.mode}`,
@@ -40,6 +49,11 @@ export function statusLine(
     state.isConnected ? server : 'not connected',
   ]
   return theme.dim(oneLine(parts.filter((part) => part !== undefined && part !== '').join(' · '), width))
+}
+
+function contextText({ contextTokens }: ChatState, window: number | undefined): string | undefined {
+  if (contextTokens === undefined || window === undefined) return undefined
+  return `context ${Math.min(100, Math.round((contextTokens / window) * 100))}%`
 }
 
 function durationOf(ms: number): string {

@@ -73,7 +73,11 @@ export type ChatState = {
   readonly isConnected: boolean
   /** False while earlier events are read again: what others did then needs no notice. */
   readonly isLive: boolean
+  /** Of the conversation, or the name of its directory. */
+  readonly title: string
   readonly model: string
+  /** What the model has read and written last, in tokens. */
+  readonly contextTokens: number | undefined
   readonly mode: string
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
@@ -102,7 +106,7 @@ export type LocalEvent =
   | { readonly type: 'Pending'; readonly requests: ChatState['requests'] }
   | {
       readonly type: 'Viewed'
-      readonly view: Partial<Pick<ChatState, 'status' | 'model' | 'mode' | 'usage' | 'costUsd'>>
+      readonly view: Partial<Pick<ChatState, 'title' | 'status' | 'model' | 'mode' | 'usage' | 'costUsd'>>
     }
   | { readonly type: 'Cleared' }
   /** No more events will arrive, such as after the conversation was deleted. */
@@ -116,7 +120,9 @@ export const EMPTY_STATE: ChatState = {
   isQueued: false,
   isConnected: true,
   isLive: false,
+  title: '',
   model: '',
+  contextTokens: undefined,
   mode: 'bypass',
   usage: {},
   costUsd: undefined,

@@ -81,7 +81,10 @@ function addUserMessage(state: ChatState, event: EventOf<'UserMessage'>): ChatSt
 }
 
 function addAnswer(state: ChatState, event: EventOf<'AssistantMessage'>): ChatState {
-  const counted = withUsage({ ...state, activity: undefined }, event.model, event.usage, event.cost_usd)
+  const { input_tokens, output_tokens } = event.usage
+  const contextTokens = event.agent_name === undefined ? input_tokens + output_tokens : state.contextTokens
+  const used = { ...state, contextTokens, activity: undefined }
+  const counted = withUsage(used, event.model, event.usage, event.cost_usd)
   if (event.text.trim() === '' && !hasAnswer(counted, event.message_id)) return counted
   return changeAnswer(counted, event.message_id, false, (answer) => ({
     ...answer,
@@ -121,10 +124,11 @@ function changeStatus(state: ChatState, { status, reason }: EventOf<'StatusUpdat
 
 /** Other clients can change what the agent may do. Titles are written by the server, and cost tokens. */
 function changeConfig(state: ChatState, event: EventOf<'ConfigUpdate'>): ChatState {
-  const { permission_mode, llm_config: llm, title: _, ...others } = event.changes
+  const { permission_mode, llm_config: llm, title, ...others } = event.changes
   const model = typeof llm === 'object' && llm !== null && 'model' in llm ? llm.model : undefined
   const counted = withUsage(state, event.model, event.usage, event.cost_usd)
-  const moded = changeSetting(counted, 'mode', permission_mode, 'The permission mode')
+  const titled = typeof title === 'string' ? { ...counted, title } : counted
+  const moded = changeSetting(titled, 'mode', permission_mode, 'The permission mode')
   const modelled = changeSetting(moded, 'model', model, 'The model')
   const names = Object.keys(others).join(', ')
   return names === '' ? modelled : addNotice(modelled, 'info', `Configured: ${names}.`)

@@ -1,5 +1,6 @@
 /** The chat as a program, for tests: with a conversation of a server that runs already. */
 import { startChat } from '../../../../src/cli/chat/start-chat.ts'
+import type { ChatSettings } from '../../../../src/cli/settings/chat-settings.ts'
 import type { AgentServerClient } from '../../../../src/client/client.ts'
 import { createClient } from '../../../../src/client/client.ts'
 
@@ -28,6 +29,7 @@ const exitCode = await startChat({
   forcesTool: false,
   permissionMode: view.state.permission_mode,
   color: !NO_COLOR,
+  settings: JSON.parse(process.env['CHAT_SETTINGS'] ?? '{}') as ChatSettings,
   notices: [],
 })
 process.exit(exitCode)

@@ -16,8 +16,8 @@ const handlers = {
   onCancel: () => {},
   onEnd: left.resolve,
 }
-const facts = { isSandboxed: true, server: undefined }
-const screen = new Screen({ theme: createTheme(false), facts, handlers })
+const facts = () => ({ isSandboxed: true, server: undefined })
+const screen = new Screen({ theme: createTheme(false), facts, handlers, settings: {} })
 let [frames, key] = [0, 'none']
 
 function render(): string[] {

@@ -1,0 +1,11 @@
+/** How the chat looks and behaves: the object `chat` of the settings file. */
+import { z } from 'zod'
+
+export const ChatSettings = z
+  .strictObject({
+    /** How the chat calls a person who has pressed no key for a while. */
+    notify: z.enum(['bell', 'osc9', 'off']),
+    terminal_title: z.boolean(),
+  })
+  .partial()
+export type ChatSettings = z.infer<typeof ChatSettings>
