@@ -8,6 +8,7 @@ import type { LlmConfig } from '../contract/llm-config.ts'
 import { hiddenFilesIn } from '../access/hidden-files.ts'
 import { makeDirectories } from '../files/make-directories.ts'
 import type { PrivateRule } from '../network/private-hosts.ts'
+import { HostEnvironment } from '../lib/start-process.ts'
 import type { LogLevel } from '../telemetry/log-levels.ts'
 import { LOG_LEVELS } from '../telemetry/log-levels.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
@@ -181,6 +182,12 @@ export async function ensureWritable(path: string, name: Name): Promise<void> {
 
 /** False for a terminal that only prints lines, such as a shell in Emacs. */
 export const canMoveCursor = (): boolean => process.env.TERM !== 'dumb'
+
+/** The editor of the person, as a command for the shell, and its environment. */
+export const personalEditor = () => ({
+  command: process.env.VISUAL || process.env.EDITOR || 'vi',
+  env: HostEnvironment.ofPerson(process.env),
+})
 
 /** True if the output should be coloured: not with NO_COLOR (no-color.org), nor into a pipe. */
 export const wantsColor = (output: { readonly isTTY?: boolean } = process.stdout): boolean =>

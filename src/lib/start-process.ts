@@ -155,6 +155,12 @@ export class HostEnvironment {
     return new HostEnvironment({ PATH: DEFAULT_PATH, ...Object.fromEntries(passed), ...UNATTENDED })
   }
 
+  /** All of a person's own environment, for a program that the person has chosen, such as an editor. Never for an agent. */
+  static ofPerson(own: Readonly<Record<string, string | undefined>>): HostEnvironment {
+    const set = Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined)
+    return new HostEnvironment(Object.fromEntries(set))
+  }
+
   /** For a Node with these options, which must be literal text in the source code. */
   static ofNode<const T extends string>(options: T & (string extends T ? never : unknown)): HostEnvironment {
     return new HostEnvironment({ NODE_OPTIONS: options })

@@ -1,7 +1,6 @@
 /** The interactive chat: connects the screen with the conversation that is shown. */
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { ProjectSettings } from '../../contract/project/project-settings.ts'
-import { contextWindowOf } from '../../llm/models.ts'
 import type { ChatOptions } from '../chat-seam.ts'
 import type { ChatContext } from './commands/command.ts'
 import { allCommands, readCommand } from './commands/commands.ts'
@@ -10,23 +9,22 @@ import { AnswerPanels } from './input/answer-panels.ts'
 import { CallEditing } from './input/call-editing.ts'
 import { Completion } from './input/completion.ts'
 import { FileCompletion } from './input/file-completion.ts'
+import { editText } from './input/edit-text.ts'
+import { QueuedMessages } from './input/queued-messages.ts'
 import { Outbox } from './input/outbox.ts'
 import { isRemembered, PromptHistory } from './input/prompt-history.ts'
 import { ShellCommands } from './input/shell-commands.ts'
 import type { Choice } from './render/choice-panel.ts'
-import type { Facts } from './render/status-line.ts'
 import { ChoicePanel } from './render/choice-panel.ts'
 import type { Panel } from './render/panel.ts'
-import { createTheme } from './render/theme.ts'
+import { changeStyles, createTheme } from './render/theme.ts'
 import type { Theme } from './render/theme.ts'
 import { Screen } from './screen.ts'
 import { ChatSession } from './chat-session.ts'
-import { branchOf } from './git-branch.ts'
-import { greet } from './greeting.ts'
-import type { ChatState } from './state/chat-state.ts'
+import { farewell, greet } from './greeting.ts'
+import { StatusFacts } from './status-facts.ts'
 import { isBusy } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
-import { cleanText } from './state/clean-text.ts'
 
 /** A second Ctrl+C within this time leaves the chat. */
 const TWICE_MS = 2000
@@ -41,17 +39,21 @@ export class Chat {
   #outbox: Outbox
   #shell: ShellCommands
   readonly #history: PromptHistory
+  readonly #queued = new QueuedMessages({
+    send: (text) => this.#guard(this.#send(text)),
+    restore: (text) => this.#screen.draft === '' && this.#unqueue(text),
+  })
   #project: ProjectSettings | undefined
   /** A list that a command shows. */
   #picking: Panel | undefined
   readonly #editing: CallEditing
   #cancelledAt = 0
   #hasHistory = false
-  #branch: string | undefined
+  readonly #facts: StatusFacts
 
   constructor(options: ChatOptions) {
     this.#options = options
-    this.#theme = createTheme(options.color)
+    this.#theme = createTheme(options.color, options.settings.theme)
     this.#session = this.#createSession(options.view, options)
     this.#answers = this.#createAnswers()
     this.#outbox = this.#createOutbox()
@@ -60,12 +62,16 @@ export class Chat {
     const handlers = {
       onSubmit: (text: string, typed: string) => this.#guard(this.#submit(text, typed)),
       onEscape: () => this.#guard(this.#escape()),
+      onEditor: () => this.#guard(this.#openEditor()),
+      onQueue: (text: string, typed: string) => this.#queue(text, typed),
+      onUnqueue: () => this.#unqueue(this.#queued.takeLast()),
       onNextMode: () => this.#guard(nextMode(this.#session)),
       onCancel: () => this.#cancel(),
       onEnd: () => this.leave(0),
     }
-    const facts = (state: ChatState) => this.#facts(state)
-    this.#screen = new Screen({ theme: this.#theme, facts, handlers, settings: options.settings })
+    this.#facts = new StatusFacts(options, () => this.#redraw())
+    const facts = () => this.#facts.of(this.#session)
+    this.#screen = new Screen({ ...options, theme: this.#theme, facts, handlers, queued: this.#queued })
     this.#screen.complete(this.#completion())
     this.#editing = new CallEditing(this.#theme, this.#screen)
   }
@@ -91,30 +97,7 @@ export class Chat {
   /** Gives the terminal back; safe at any time. */
   close(isOrderly = false): void {
     this.#session.close()
-    this.#screen.stop(isOrderly ? this.#closing() : undefined)
-  }
-
-  #facts({ model }: ChatState): Facts {
-    const { info, server } = this.#options
-    const { llm_config } = this.#session.view
-    const ofModel = llm_config.model === model ? llm_config.context_window : undefined
-    const contextWindow = ofModel ?? contextWindowOf(model)
-    return { isSandboxed: info.isolation !== 'none', server, branch: this.#branch, contextWindow }
-  }
-
-  /** Of a conversation on this machine. Commands can change it. */
-  async #readBranch(): Promise<void> {
-    const session = this.#session
-    const branch = this.#options.server === undefined ? await branchOf(session.view.workdir) : undefined
-    if (branch === this.#branch || session !== this.#session) return
-    this.#branch = branch
-    this.#redraw()
-  }
-
-  #closing(): string {
-    const { server } = this.#options
-    const command = server === undefined ? 'agent-server' : `agent-server connect ${server}`
-    return cleanText(`Continue this conversation:\n${command} --resume ${this.#session.view.id}`)
+    this.#screen.stop(isOrderly ? farewell(this.#session, this.#options) : undefined)
   }
 
   #createSession(view: ConversationView, { names = {}, forcesTool = false }: Partial<ChatOptions>): ChatSession {
@@ -146,7 +129,6 @@ export class Chat {
   #open(): void {
     const session = this.#session
     void session.open()
-    void this.#readBranch()
     session.conversation.agentInfo().then(
       ({ project_settings }) => (this.#project = project_settings),
       () => {}, // completion works without the commands of the project, and other requests report what is wrong
@@ -156,7 +138,8 @@ export class Chat {
   #onChange(session: ChatSession, event: ChatEvent): void {
     if (session !== this.#session) return
     this.#editing.update(session.state)
-    if (event.type === 'ToolResult' || event.type === 'CommandEnded') void this.#readBranch()
+    if (event.type === 'StatusUpdate') this.#queued.afterStatus(event.status)
+    void this.#facts.update(session, event)
     if (session.state.isLive && !this.#hasHistory) this.#readHistory()
     this.#screen.show(session.state, this.#panel())
   }
@@ -221,6 +204,26 @@ export class Chat {
     if (!this.#shell.interrupt() && isBusy(this.#session.state)) await this.#session.interrupt()
   }
 
+  #queue(text: string, typed: string): void {
+    if (!isBusy(this.#session.state) || this.#editing.isActive) return this.#guard(this.#submit(text, typed))
+    if (text === '') return
+    this.#remember(text)
+    this.#history.add(text, typed)
+    this.#queued.add(text)
+    this.#redraw()
+  }
+
+  #unqueue(text: string | undefined): boolean {
+    if (text === undefined) return false
+    this.#screen.restore(text)
+    return true
+  }
+
+  async #openEditor(): Promise<void> {
+    const text = await this.#screen.lend(() => editText(this.#screen.draft, this.#options.directory))
+    this.#screen.restore(text)
+  }
+
   #cancel(): void {
     const now = Date.now()
     if (now - this.#cancelledAt < TWICE_MS) return this.leave(0)
@@ -255,6 +258,13 @@ export class Chat {
       switchTo: (view, names) => this.#switchTo(view, names),
       pick: (choice) => this.#pick(choice),
       exit: () => this.leave(0),
+      send: (text) => this.#send(text),
+      copy: (text) => this.#screen.copy(text),
+      openEditor: () => this.#openEditor(),
+      setTheme: (name) => {
+        changeStyles(this.#theme, name)
+        this.#screen.drawAgain()
+      },
     }
   }
 

@@ -1,8 +1,9 @@
-/** The first lines of the chat: the version, the directory, and whether commands run in a sandbox. */
+/** The first lines of the chat (the version, the directory, and whether commands run in a sandbox), and the last one. */
 import type { ChatOptions } from '../chat-seam.ts'
 import { describeWeakMode } from '../conversation/refuse-resume.ts'
 import type { ChatSession } from './chat-session.ts'
 import { sandboxText } from './commands/facts.ts'
+import { cleanText } from './state/clean-text.ts'
 import type { Tone } from './state/chat-state.ts'
 
 export function greet(session: ChatSession, { info, notices, server }: ChatOptions): void {
@@ -19,3 +20,8 @@ export function greet(session: ChatSession, { info, notices, server }: ChatOptio
 
 /** A warning says so. */
 const toneOf = (notice: string): Tone => (/^warning|without a sandbox/i.test(notice) ? 'warning' : 'info')
+
+export function farewell(session: ChatSession, { server }: ChatOptions): string {
+  const command = server === undefined ? 'agent-server' : `agent-server connect ${server}`
+  return cleanText(`Continue this conversation:\n${command} --resume ${session.view.id}`)
+}

@@ -11,6 +11,9 @@ import {
 } from '@earendil-works/pi-tui'
 import type { ChatSettings } from '../settings/chat-settings.ts'
 import type { Completion } from './input/completion.ts'
+import type { ScreenHandlers } from './input/prompt-keys.ts'
+import { handleKey } from './input/prompt-keys.ts'
+import type { QueuedMessages } from './input/queued-messages.ts'
 import { HistorySearch } from './input/history-search.ts'
 import { cleanText } from './state/clean-text.ts'
 import type { ChatState } from './state/chat-state.ts'
@@ -19,6 +22,7 @@ import { fit, wrapped } from './render/lines.ts'
 import { safeLines } from './render/safe-lines.ts'
 import type { Panel } from './render/panel.ts'
 import { ReadyPanel } from './render/ready-panel.ts'
+import { Redraws } from './render/redraws.ts'
 import type { Facts } from './render/status-line.ts'
 import { activityLine, statusLine } from './render/status-line.ts'
 import type { Theme } from './render/theme.ts'
@@ -27,26 +31,14 @@ import { Transcript } from './render/transcript.ts'
 import { suspendProcess } from './suspend-process.ts'
 import { TerminalSignals } from './terminal-signals.ts'
 
-export type ScreenHandlers = {
-  /** `typed` is the same with the spaces around it. */
-  readonly onSubmit: (text: string, typed: string) => void
-  readonly onEscape: () => void
-  readonly onNextMode: () => void
-  /** Ctrl+C with an empty prompt. */
-  readonly onCancel: () => void
-  /** Ctrl+D with an empty prompt. */
-  readonly onEnd: () => void
-}
-
 type ScreenOptions = {
   readonly theme: Theme
   readonly facts: (state: ChatState) => Facts
   readonly handlers: ScreenHandlers
   readonly settings: ChatSettings
+  readonly queued: QueuedMessages
 }
 
-/** How often the clock and the spinner move while a run is active. */
-const TICK_MS = 250
 /** Lines of the prompt, the status and the activity, which a panel leaves free. */
 const ROWS_BELOW_PANEL = 6
 /** Characters that the prompt shows as such: a longer text becomes a paste, of which it shows a mark. */
@@ -75,12 +67,12 @@ export class Screen {
   readonly #transcript: Transcript
   readonly #options: ScreenOptions
   readonly #signals: TerminalSignals
+  readonly #keys: Parameters<typeof handleKey>[2]
   #state: ChatState = EMPTY_STATE
   readonly #panels = new ReadyPanel(() => this.redraw())
   #isStarted = false
   #closing: string | undefined
-  #ticks: NodeJS.Timeout | undefined
-  #later: NodeJS.Timeout | undefined
+  readonly #redraws = new Redraws(() => this.redraw())
   #completion: Completion | undefined
   /** Messages that can be sent again, the oldest first. */
   readonly #prompts: string[] = []
@@ -96,12 +88,21 @@ export class Screen {
     this.#transcript = new Transcript({
       theme: options.theme,
       topLine: () => this.#tui.captureRenderState().previousViewportTop,
-      redrawAfter: (ms) => this.#redrawAfter(ms),
+      redrawAfter: (ms) => this.#redraws.after(ms),
     })
     this.#editor = new Editor(this.#tui, editorTheme(options.theme), { autocompleteMaxVisible: 8 })
     this.#editor.onChange = (text) => {
       this.#completion?.cancel()
       this.#typed = text === '' ? this.#typed : text
+    }
+    this.#keys = {
+      ...options.handlers,
+      onQueue: () => this.#queue(),
+      onSearch: () => (this.#search = new HistorySearch(this.#prompts, options.theme)),
+      onClear: () => (this.draft = ''),
+      onExpand: () => this.#transcript.toggleExpanded(),
+      onDrawAgain: () => this.#tui.requestRender(true),
+      onSuspend: () => this.#suspend(),
     }
     this.#editor.onSubmit = (text) => options.handlers.onSubmit(text, this.#typed)
     this.#tui.addChild(this.#transcript)
@@ -123,8 +124,7 @@ export class Screen {
 
   /** Leaves the conversation on the screen, and the cursor below it. Safe to call more than once, and at any time. */
   stop(closing?: string): void {
-    this.#tick(false)
-    clearTimeout(this.#later)
+    this.#redraws.stop()
     if (!this.#isStarted) return
     this.#isStarted = false
     try {
@@ -140,7 +140,7 @@ export class Screen {
     this.#panels.show(panel)
     this.#state = state
     this.#transcript.show(state.items)
-    this.#tick(isBusy(state))
+    this.#redraws.tick(isBusy(state))
     if (this.#isStarted) this.#signals.update(state)
     this.redraw()
   }
@@ -161,7 +161,7 @@ export class Screen {
   }
 
   get draft(): string {
-    return this.#editor.getText()
+    return this.#editor.getExpandedText()
   }
 
   /** A text that was shown before, to be changed. */
@@ -189,18 +189,13 @@ export class Screen {
 
   /** Returns whether the key is used up. */
   #onKey(key: string): boolean {
-    const { handlers, theme } = this.#options
+    const { handlers } = this.#options
     if (this.#search && !this.#searchOn(this.#search, key)) return true
     const isEmpty = this.#editor.getText() === ''
-    if (matchesKey(key, 'ctrl+r')) return did(() => (this.#search = new HistorySearch(this.#prompts, theme)))
-    if (matchesKey(key, 'ctrl+c')) return isEmpty ? did(handlers.onCancel) : did(() => (this.draft = ''))
-    if (matchesKey(key, 'ctrl+d') && isEmpty) return did(handlers.onEnd)
-    if (matchesKey(key, 'shift+tab')) return did(handlers.onNextMode)
-    if (matchesKey(key, 'ctrl+o')) return did(() => this.#expand())
-    if (matchesKey(key, 'ctrl+l')) return did(() => this.#tui.requestRender(true))
-    if (matchesKey(key, 'ctrl+z')) return did(() => this.#suspend())
+    if (handleKey(key, isEmpty, this.#keys)) return did(() => this.redraw())
     if (matchesKey(key, 'escape') && !this.#editor.isShowingAutocomplete()) return did(handlers.onEscape)
-    if (!this.#isReady() || this.#panels.panel?.handleKey(key) !== true) return false
+    if (!this.#isReady() || this.#panels.panel?.handleKey(key) !== true)
+      return matchesKey(key, 'up') && isEmpty && handlers.onUnqueue()
     this.redraw()
     return true
   }
@@ -222,9 +217,31 @@ export class Screen {
     return this.#panels.isReady() && this.#editor.getText() === ''
   }
 
-  #expand(): void {
-    this.#transcript.toggleExpanded()
-    this.redraw()
+  /** Another program has the terminal until the work has ended. */
+  async lend<T>(work: () => Promise<T>): Promise<T> {
+    this.stop()
+    try {
+      return await work()
+    } finally {
+      this.#resume()
+    }
+  }
+
+  /** Puts the text into the clipboard, if the terminal can do that. */
+  copy(text: string): void {
+    this.#tui.terminal.write(`\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`)
+  }
+
+  /** After a change of the theme. */
+  drawAgain(): void {
+    this.#transcript.invalidate()
+    this.#tui.requestRender(true)
+  }
+
+  #queue(): void {
+    const [text, typed] = [this.#editor.getExpandedText(), this.#typed]
+    this.draft = ''
+    this.#options.handlers.onQueue(text.trim(), typed)
   }
 
   #suspend(): void {
@@ -239,21 +256,7 @@ export class Screen {
     this.start()
     // A frame that was requested before the stop is never drawn, and would prevent any other.
     this.#tui.renderNow()
-    this.#tick(isBusy(this.#state))
-  }
-
-  #redrawAfter(ms: number): void {
-    this.#later ??= setTimeout(() => {
-      this.#later = undefined
-      this.redraw()
-    }, ms).unref()
-  }
-
-  #tick(isRunning: boolean): void {
-    if (!isRunning) {
-      clearInterval(this.#ticks)
-      this.#ticks = undefined
-    } else this.#ticks ??= setInterval(() => this.redraw(), TICK_MS).unref()
+    this.#redraws.tick(isBusy(this.#state))
   }
 
   /** The prompt and the panel are removed: what stays is the conversation. */
@@ -267,9 +270,10 @@ export class Screen {
     const { theme } = this.#options
     const activity = activityLine(this.#state, { width, theme, now: Date.now() })
     const search = this.#search?.lines(width, this.#panels.panel === undefined) ?? []
-    const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL - search.length
+    const queued = this.#options.queued.lines(width, theme)
+    const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL - search.length - queued.length
     const lines = this.#panels.render(width, rows, this.#isReady())
-    return ['', ...lines, ...(activity === '' ? [] : [activity]), ...search]
+    return ['', ...lines, ...(activity === '' ? [] : [activity]), ...queued, ...search]
   }
 
   #lastLines(width: number): string[] {

@@ -6,6 +6,7 @@ export const ChatSettings = z
     /** How the chat calls a person who has pressed no key for a while. */
     notify: z.enum(['bell', 'osc9', 'off']),
     terminal_title: z.boolean(),
+    theme: z.enum(['default', 'bright', 'plain']),
   })
   .partial()
 export type ChatSettings = z.infer<typeof ChatSettings>

@@ -1,4 +1,7 @@
 /** What the chat does for the person beside the conversation, in a real terminal with a real server. */
+import { mkdtempDisposable, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ChatSettings } from '../../../src/cli/settings/chat-settings.ts'
 import { EMPTY_STATE } from '../../../src/cli/chat/state/chat-state.ts'
@@ -12,7 +15,8 @@ import { KEYS } from './support/terminal.ts'
 let stage: Stage
 beforeAll(async () => {
   const replies = [
-    { when: 'where', turns: [bash('echo "$PLACE in ${PWD##*/}"'), { text: 'There.' }] },
+    { when: 'where are', turns: [bash('echo "$PLACE in ${PWD##*/}"'), { text: 'There.' }] },
+    { when: 'fence', turns: [bash("printf '```\\033[2J'"), { text: 'After.' }] },
     { when: 'slow', turns: [bash('while [ ! -e go ]; do sleep 0.05; done'), { text: 'Done.' }] },
     { turns: [{ text: 'Hello.', usage: { prompt_tokens: 900, completion_tokens: 100 } }] },
   ]
@@ -102,5 +106,98 @@ describe('a person who is not there is called', () => {
     there.signals.onKey()
     await until('the bell', () => Promise.resolve(absent.written.length === 1))
     expect(there.written).toEqual([])
+  })
+})
+
+describe.concurrent('messages for the end of a run', () => {
+  test('wait in the chat, are taken back with Up, and sent one after the other', async () => {
+    await using terminal = await openChatOn(stage)
+    await terminal.say('slow')
+    await terminal.shows('• Bash while')
+    for (const text of ['first of all', 'a wrong one']) {
+      terminal.press(text)
+      await terminal.shows(text)
+      terminal.press(KEYS.altEnter)
+      await terminal.shows(`queued: ${text}`)
+    }
+    terminal.press(KEYS.up)
+    await terminal.hides('queued: a wrong one')
+    await terminal.shows(/─\n *a wrong one/)
+    terminal.press(KEYS.ctrlC)
+    await terminal.hides('a wrong one')
+    expect((await stage.events(terminal.id, 'types=UserMessage')).length).toBe(1)
+    await stage.server.call('PUT', `/conversations/${terminal.id}/files/go`, '', {
+      'content-type': 'application/octet-stream',
+    })
+    await terminal.shows(/Done\.[\s\S]*> first of all[\s\S]*Hello\./)
+    expect(terminal.text).not.toContain('queued:')
+  })
+
+  test('are in the prompt again after Esc', async () => {
+    await using terminal = await openChatOn(stage)
+    await terminal.say('slow')
+    await terminal.shows('• Bash while')
+    terminal.press('for later')
+    await terminal.shows('for later')
+    terminal.press(KEYS.altEnter)
+    await terminal.shows('queued: for later')
+    terminal.press(KEYS.escape)
+    await terminal.shows(/Interrupted[\s\S]*─\n *for later/)
+  })
+})
+
+describe.concurrent('commands', () => {
+  test('/export writes the conversation, /copy the last answer to the clipboard, and /fork continues a copy', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'chat-person-'))
+    await using terminal = await openChatOn(stage, { title: 'the first' }, { cwd: directory.path })
+    await terminal.say('/copy')
+    await terminal.shows('There is no answer to copy yet.')
+    await terminal.say('fence')
+    await terminal.shows('After.')
+    await terminal.say('/copy')
+    await terminal.shows('was sent to the clipboard')
+    expect(terminal.output).toContain(`\x1b]52;c;${Buffer.from('After.').toString('base64')}\x07`)
+    await terminal.say('/export notes.md')
+    await terminal.shows(/The conversation was written to \S*notes\.md/)
+    const text = await readFile(join(directory.path, 'notes.md'), 'utf8')
+    expect(text).toMatch(/^# the first\n\n## User\n\nfence\n\n### Bash\n\n````json\n[\s\S]*## Agent\n\nAfter\.\n$/)
+    // oxlint-disable-next-line no-control-regex -- what must not be there
+    expect(text).not.toMatch(/[\0-\x08\x0b-\x1f\x7f-\x9f]/)
+    await terminal.say('/export notes.md')
+    await terminal.shows('exists already; give another name')
+    await terminal.say('/fork the copy')
+    await terminal.shows('forked from')
+    await terminal.say('hi')
+    await terminal.shows('Hello.')
+    const { items } = (await stage.server.call('GET', '/conversations?limit=5')).body
+    expect(items.find(({ title }: { title: string }) => title === 'the copy').workdir).toBe(
+      (await stage.server.call('GET', `/conversations/${terminal.id}`)).body.workdir,
+    )
+  })
+
+  test('Ctrl+G opens the prompt in the editor of the person, which has the terminal', async () => {
+    const VISUAL = `sh -c 'stty -a | grep -o " icanon"; echo in the editor; printf "\\nmore\\033[2J" >> "$0"'`
+    await using terminal = await openChatOn(stage, {}, { env: { VISUAL } })
+    terminal.press('a draft')
+    await terminal.shows('a draft')
+    terminal.press(KEYS.ctrlG)
+    await terminal.shows(/icanon\n*in the editor[\s\S]*─\n *a draft\n *more\n─/)
+    terminal.press(KEYS.enter)
+    await terminal.shows(/> a draft\n {2}more\n[\s\S]*Hello\./)
+    await using broken = await openChatOn(stage, {}, { env: { VISUAL: 'false' } })
+    await broken.say('/editor')
+    await broken.shows('The editor (false) failed; set VISUAL or EDITOR')
+  })
+
+  test('/mcp, /init and /theme answer', async () => {
+    await using terminal = await openChatOn(stage)
+    await terminal.say('/mcp')
+    await terminal.shows('There are no MCP servers.')
+    await terminal.say('/theme dark')
+    await terminal.shows('There is no theme dark; use default, bright, plain.')
+    await terminal.say('/theme plain')
+    await terminal.shows('The theme is plain, in this chat.')
+    await terminal.say('/init')
+    await terminal.shows(/> Look at this project and write AGENTS\.md[\s\S]*Hello\./)
   })
 })

@@ -2,6 +2,7 @@
 import type { ConversationView } from '../../../contract/conversation.ts'
 import type { ChatOptions } from '../../chat-seam.ts'
 import type { GivenNames } from '../../settings/setting-names.ts'
+import type { ThemeName } from '../render/theme.ts'
 import type { Choice } from '../render/choice-panel.ts'
 import type { ChatSession } from '../chat-session.ts'
 
@@ -13,6 +14,13 @@ export type ChatContext = {
   /** Asks the user; Esc closes the list. */
   readonly pick: (choice: Choice) => void
   readonly exit: () => void
+  /** Sends a message to the agent. */
+  readonly send: (text: string) => Promise<void>
+  /** Puts a text into the clipboard. */
+  readonly copy: (text: string) => void
+  /** Opens the prompt in the editor of the person. */
+  readonly openEditor: () => Promise<void>
+  readonly setTheme: (name: ThemeName) => void
 }
 
 export type ChatCommand = {

@@ -3,8 +3,11 @@ import { nearestName } from '../../../contract/nearest-name.ts'
 import type { ProjectSettings } from '../../../contract/project/project-settings.ts'
 import type { CompletedCommand } from '../input/completion.ts'
 import type { ChatCommand } from './command.ts'
-import { compact, showCost, showModel, showPermissions, showStatus, showTools } from './facts.ts'
-import { newConversation, rename, resume } from './switching.ts'
+import { exportConversation } from './export.ts'
+import { copyAnswer, init } from './prompt-text.ts'
+import { changeTheme, compact, showCost, showMcp, showModel, showPermissions, showStatus, showTools } from './facts.ts'
+import { THEMES } from '../render/theme.ts'
+import { fork, newConversation, rename, resume } from './switching.ts'
 import { PermissionMode } from '../../../contract/permission.ts'
 
 export const COMMANDS: readonly ChatCommand[] = [
@@ -12,8 +15,20 @@ export const COMMANDS: readonly ChatCommand[] = [
   { name: 'new', description: 'Starts a new conversation in the same directory.', run: newConversation },
   { name: 'resume', argument: '[id]', description: 'Continues an earlier conversation.', run: resume },
   { name: 'rename', argument: 'TITLE', description: 'Gives the conversation a title.', run: rename },
+  {
+    name: 'fork',
+    argument: '[title]',
+    description: 'Continues in a copy of the conversation, in the same directory.',
+    run: fork,
+  },
   { name: 'model', argument: '[name]', description: 'Shows the model, or changes it.', run: showModel },
   { name: 'tools', description: 'Lists the tools of the agent.', run: showTools },
+  {
+    name: 'mcp',
+    argument: '[reconnect NAME]',
+    description: 'Shows the MCP servers, or connects one again.',
+    run: showMcp,
+  },
   {
     name: 'compact',
     argument: '[what to keep]',
@@ -29,6 +44,22 @@ export const COMMANDS: readonly ChatCommand[] = [
   },
   { name: 'status', description: 'Shows the conversation, the server and the sandbox.', run: showStatus },
   { name: 'cost', description: 'Shows the tokens and the cost by model.', run: showCost },
+  { name: 'init', description: 'Asks the agent to write AGENTS.md, the instructions of the project.', run: init },
+  { name: 'copy', description: 'Copies the last answer to the clipboard.', run: copyAnswer },
+  {
+    name: 'export',
+    argument: '[file]',
+    description: 'Writes the conversation to a file, as Markdown.',
+    run: exportConversation,
+  },
+  { name: 'editor', description: 'Opens the prompt in your editor.', run: ({ openEditor }) => openEditor() },
+  {
+    name: 'theme',
+    argument: '[name]',
+    description: 'Shows the colours, or changes them.',
+    values: THEMES,
+    run: changeTheme,
+  },
   {
     name: 'clear',
     description: 'Clears the screen; the conversation continues.',
@@ -46,6 +77,8 @@ export const KEYS: readonly (readonly [key: string, does: string])[] = [
   ['Shift+Tab', 'the next permission mode: default, accept_edits, plan'],
   ['Ctrl+O', 'shows all output of tools and the reasoning, or less of it'],
   ['Up, Down', 'earlier messages, also of earlier chats'],
+  ['Alt+Enter', 'sends the message when the run has ended'],
+  ['Ctrl+G', 'opens the prompt in your editor'],
   ['Ctrl+R', 'searches the earlier messages'],
   ['Tab', 'completes commands after / and files after @'],
   ['Ctrl+C', 'clears the prompt; twice in an empty prompt, it leaves the chat'],

@@ -1,5 +1,6 @@
 /** Commands that show facts of the conversation, and those that change its configuration. */
 import { PermissionMode } from '../../../contract/permission.ts'
+import { THEMES } from '../render/theme.ts'
 import { costOf, countOf } from '../render/status-line.ts'
 import type { ChatContext } from './command.ts'
 
@@ -18,6 +19,31 @@ export async function showTools({ session }: ChatContext): Promise<void> {
     `  MCP server ${name}: ${status} ${error}`.trimEnd(),
   )
   session.say([`${tools.length} tools:`, ...rows, ...servers].join('\n'))
+}
+
+export async function showMcp({ session }: ChatContext, argument: string): Promise<void> {
+  const { mcp } = session.conversation
+  const [, name] = /^reconnect\s+(\S+)$/.exec(argument) ?? []
+  if (argument !== '' && name === undefined) throw new Error('Write /mcp, or /mcp reconnect NAME.')
+  if (name !== undefined) await mcp.reconnect(name)
+  const { items } = await mcp.list()
+  const rows = items.flatMap(({ name: each, transport, status, tools, error, authorization_url: url }) => [
+    `  ${each} (${transport}): ${status}, ${tools.length} tools`,
+    ...[error, url && `authorize it at ${url}`].flatMap((line) => (line ? [`    ${line}`] : [])),
+  ])
+  session.say(rows.length > 0 ? ['MCP servers:', ...rows].join('\n') : 'There are no MCP servers.')
+}
+
+export function changeTheme({ session, setTheme, options }: ChatContext, name: string): void {
+  const theme = THEMES.find((each) => each === name)
+  if (name !== '' && theme === undefined) throw new Error(`There is no theme ${name}; use ${THEMES.join(', ')}.`)
+  if (theme !== undefined) setTheme(theme)
+  const current = options.settings.theme ?? 'default'
+  session.say(
+    theme === undefined
+      ? `The chat begins with the theme ${current}; /theme NAME changes it: ${THEMES.join(', ')}.`
+      : `The theme is ${theme}, in this chat. chat.theme of the settings file sets it for each.`,
+  )
 }
 
 export async function compact({ session }: ChatContext, instructions: string): Promise<void> {

@@ -32,6 +32,11 @@ export async function resume({ options, session, switchTo, pick }: ChatContext, 
   })
 }
 
+/** The directory is not copied: it is that of the person's project. */
+export async function fork({ session, switchTo }: ChatContext, title: string): Promise<void> {
+  switchTo(await session.conversation.fork({ workdir: 'share', ...(title !== '' && { title }) }))
+}
+
 const factsOf = (view: ConversationView): string => cleanLine(`${ageOf(view)} · ${stateOf(view)} · ${view.workdir}`)
 
 export async function rename({ session }: ChatContext, title: string): Promise<void> {

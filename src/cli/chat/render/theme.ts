@@ -40,7 +40,18 @@ const PLAIN: Theme = {
   cyan: plain,
 }
 
-export const createTheme = (color: boolean): Theme => (color ? COLORED : PLAIN)
+export const THEMES = ['default', 'bright', 'plain'] as const
+export type ThemeName = (typeof THEMES)[number]
+
+/** `bright` has nothing dim, which some terminals draw so that it is hard to read. */
+const NAMED: Readonly<Record<ThemeName, Theme>> = { default: COLORED, bright: { ...COLORED, dim: plain }, plain: PLAIN }
+
+export const createTheme = (color: boolean, name: ThemeName = 'default'): Theme => ({
+  ...(color ? NAMED[name] : PLAIN),
+})
+
+/** Changes the theme everywhere. */
+export const changeStyles = (theme: Theme, name: ThemeName): Theme => Object.assign(theme, NAMED[name])
 
 export function markdownTheme(theme: Theme): MarkdownTheme {
   return {
@@ -61,15 +72,16 @@ export function markdownTheme(theme: Theme): MarkdownTheme {
   }
 }
 
+/** The list and the prompt keep their styles: they look them up each time. */
 const selectListTheme = (theme: Theme): SelectListTheme => ({
-  selectedPrefix: theme.cyan,
-  selectedText: theme.bold,
-  description: theme.dim,
-  scrollInfo: theme.dim,
-  noMatch: theme.dim,
+  selectedPrefix: (text) => theme.cyan(text),
+  selectedText: (text) => theme.bold(text),
+  description: (text) => theme.dim(text),
+  scrollInfo: (text) => theme.dim(text),
+  noMatch: (text) => theme.dim(text),
 })
 
 export const editorTheme = (theme: Theme): EditorTheme => ({
-  borderColor: theme.dim,
+  borderColor: (text) => theme.dim(text),
   selectList: selectListTheme(theme),
 })

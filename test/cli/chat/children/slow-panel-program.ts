@@ -1,6 +1,7 @@
 /** A screen whose panel takes long to draw for the first time, for tests: until the file `typed` exists, and some more. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { createTheme } from '../../../../src/cli/chat/render/theme.ts'
+import { QueuedMessages } from '../../../../src/cli/chat/input/queued-messages.ts'
 import { Screen } from '../../../../src/cli/chat/screen.ts'
 import { EMPTY_STATE } from '../../../../src/cli/chat/state/chat-state.ts'
 
@@ -14,10 +15,19 @@ const handlers = {
   onEscape: () => {},
   onNextMode: () => {},
   onCancel: () => {},
+  onEditor: () => {},
+  onQueue: () => {},
+  onUnqueue: () => false,
   onEnd: left.resolve,
 }
 const facts = () => ({ isSandboxed: true, server: undefined })
-const screen = new Screen({ theme: createTheme(false), facts, handlers, settings: {} })
+const screen = new Screen({
+  theme: createTheme(false),
+  facts,
+  handlers,
+  settings: {},
+  queued: new QueuedMessages({ send: () => {}, restore: () => false }),
+})
 let [frames, key] = [0, 'none']
 
 function render(): string[] {

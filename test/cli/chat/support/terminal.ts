@@ -18,6 +18,8 @@ export const KEYS = {
   left: '\x1b[D',
   ctrlC: '\x03',
   ctrlD: '\x04',
+  ctrlG: '\x07',
+  altEnter: '\x1b\r',
   ctrlO: '\x0f',
   ctrlR: '\x12',
   ctrlZ: '\x1a',

@@ -1,0 +1,53 @@
+/** The keys of the chat that are no text, and what each of them does. */
+import type { KeyId } from '@earendil-works/pi-tui'
+import { matchesKey } from '@earendil-works/pi-tui'
+
+export type ScreenHandlers = {
+  /** `typed` is the same with the spaces around it. */
+  readonly onSubmit: (text: string, typed: string) => void
+  /** A message for the end of the run. */
+  readonly onQueue: (text: string, typed: string) => void
+  /** Up in an empty prompt: returns whether a queued message is in it now. */
+  readonly onUnqueue: () => boolean
+  readonly onEscape: () => void
+  readonly onNextMode: () => void
+  readonly onEditor: () => void
+  /** Ctrl+C with an empty prompt. */
+  readonly onCancel: () => void
+  /** Ctrl+D with an empty prompt. */
+  readonly onEnd: () => void
+}
+
+type KeyHandlers = Omit<ScreenHandlers, 'onSubmit' | 'onQueue'> & {
+  readonly onQueue: () => void
+  readonly onSearch: () => void
+  readonly onClear: () => void
+  readonly onExpand: () => void
+  readonly onDrawAgain: () => void
+  readonly onSuspend: () => void
+}
+
+type Key = readonly [KeyId, (handlers: KeyHandlers) => void]
+
+const KEYS: readonly Key[] = [
+  ['ctrl+r', ({ onSearch }) => onSearch()],
+  ['shift+tab', ({ onNextMode }) => onNextMode()],
+  ['ctrl+g', ({ onEditor }) => onEditor()],
+  ['alt+enter', ({ onQueue }) => onQueue()],
+  ['ctrl+o', ({ onExpand }) => onExpand()],
+  ['ctrl+l', ({ onDrawAgain }) => onDrawAgain()],
+  ['ctrl+z', ({ onSuspend }) => onSuspend()],
+]
+const KEYS_OF_TEXT: readonly Key[] = [...KEYS, ['ctrl+c', ({ onClear }) => onClear()]]
+const KEYS_WITHOUT_TEXT: readonly Key[] = [
+  ...KEYS,
+  ['ctrl+c', ({ onCancel }) => onCancel()],
+  ['ctrl+d', ({ onEnd }) => onEnd()],
+]
+
+/** Returns false for a key of the panel or the prompt. */
+export function handleKey(key: string, isEmpty: boolean, handlers: KeyHandlers): boolean {
+  const found = (isEmpty ? KEYS_WITHOUT_TEXT : KEYS_OF_TEXT).find(([name]) => matchesKey(key, name))
+  found?.[1](handlers)
+  return found !== undefined
+}
