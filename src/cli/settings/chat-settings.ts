@@ -6,6 +6,8 @@ export const ChatSettings = z
     /** How the chat calls a person who has pressed no key for a while. */
     notify: z.enum(['bell', 'osc9', 'off']),
     terminal_title: z.boolean(),
+    /** Names that `/model` offers. */
+    models: z.array(z.string().min(1).max(500)).max(50),
     theme: z.enum(['default', 'bright', 'plain']),
   })
   .partial()

@@ -85,18 +85,49 @@ describe('a search in earlier prompts', () => {
   })
 })
 
-test('a name that no file has is searched for once, and not again with more letters', async () => {
+describe('files after @', () => {
+  const tree: Record<string, string> = {
+    '.gitignore': '# built\n/dist\n*.log\n!keep.log\nnode_modules/\nsrc/*/gen\n',
+    '.git/config': '',
+    'dist/main.js': '',
+    'a.log': '',
+    'keep.log': '',
+    'node_modules/x/index.js': '',
+    'src/app/main.ts': '',
+    'src/app/gen/api.ts': '',
+    'src/app/.gitignore': 'secret*\n!*.log\n',
+    'src/app/secret.txt': '',
+    'src/app/b.log': '',
+    'src/dist/kept.ts': '',
+  }
+  const entries = (path: string) => {
+    const below = Object.keys(tree).filter((each) => path === '' || each.startsWith(`${path}/`))
+    const names = new Set(below.map((each) => each.slice(path === '' ? 0 : path.length + 1).split('/')[0]!))
+    return [...names].map((name) => {
+      const whole = path === '' ? name : `${path}/${name}`
+      return { path: whole, name, type: whole in tree ? 'file' : 'directory', size: tree[whole]?.length ?? 0 }
+    })
+  }
   const asked: string[] = []
   const files = {
-    search: async ({ q }: { q: string }) => ({
-      items: asked.push(q) && q === 'ok' ? [{ path: 'ok', type: 'file' }] : [],
-    }),
+    list: ({ path }: { path: string }) =>
+      Promise.resolve({ items: asked.push(path) ? entries(path.replace(/\/$/, '')) : [] }),
+    get: (path: string) => Promise.resolve(new Response(tree[path])),
   }
-  const find = (part: string, id = 'a') => completion.find({ id, files } as never, part, new AbortController().signal) // what it uses
   const completion = new FileCompletion()
-  for (const part of ['ok', 'no', 'non', 'none', 'ok', 'none']) await find(part)
-  await find('none', 'b')
-  expect(asked).toEqual(['ok', 'no', 'ok', 'none'])
+  const find = (part: string) => completion.find({ id: 'a', files } as never, part, new AbortController().signal) // what it uses
+
+  test('are found by some of their letters, without those of git and those that it ignores', async () => {
+    expect(await find('sam')).toEqual(['src/app/main.ts'])
+    expect(await find('main')).toEqual(['src/app/main.ts'])
+    expect((await find('log')).toSorted()).toEqual(['keep.log', 'src/app/b.log'])
+    expect(await find('kept')).toEqual(['src/dist/kept.ts'])
+    for (const ignored of ['config', 'gen', 'secret', 'index.js']) expect(await find(ignored)).toEqual([])
+    expect(await find('')).toEqual(['.gitignore', 'keep.log', 'src/'])
+    expect(await find('src/app/')).toEqual(['src/app/main.ts', 'src/app/.gitignore', 'src/app/b.log'])
+    expect(asked.filter((path) => path === 'src/app')).toHaveLength(1)
+    expect(asked.filter((path) => /^(dist|node_modules|\.git)/.test(path))).toEqual([])
+  })
 })
 
 test('pipes, devices, directories and large files are not attached, and hold no message', async () => {

@@ -189,6 +189,18 @@ describe.concurrent('commands', () => {
     await broken.shows('The editor (false) failed; set VISUAL or EDITOR')
   })
 
+  test('/model offers the models of the settings', async () => {
+    const CHAT_SETTINGS = JSON.stringify({ models: ['one\x1b[2J', 'two'] })
+    await using terminal = await openChatOn(stage, {}, { env: { CHAT_SETTINGS } })
+    await terminal.say('/model')
+    await terminal.shows(
+      /Which model\?[\s\S]*> 1\. scripted\n {2}2\. one\n {2}3\. two[\s\S]*Enter or a number chooses it/,
+    )
+    terminal.press('3')
+    await terminal.shows('The model is two.')
+    await terminal.shows('two · 0 tokens')
+  })
+
   test('/mcp, /init and /theme answer', async () => {
     await using terminal = await openChatOn(stage)
     await terminal.say('/mcp')

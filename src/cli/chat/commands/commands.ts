@@ -21,7 +21,12 @@ export const COMMANDS: readonly ChatCommand[] = [
     description: 'Continues in a copy of the conversation, in the same directory.',
     run: fork,
   },
-  { name: 'model', argument: '[name]', description: 'Shows the model, or changes it.', run: showModel },
+  {
+    name: 'model',
+    argument: '[name]',
+    description: 'Offers the models of the settings, or changes to another one.',
+    run: showModel,
+  },
   { name: 'tools', description: 'Lists the tools of the agent.', run: showTools },
   {
     name: 'mcp',

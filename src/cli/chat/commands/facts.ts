@@ -1,15 +1,32 @@
 /** Commands that show facts of the conversation, and those that change its configuration. */
 import { PermissionMode } from '../../../contract/permission.ts'
 import { THEMES } from '../render/theme.ts'
+import { cleanLine, cleanText } from '../state/clean-text.ts'
 import { costOf, countOf } from '../render/status-line.ts'
 import type { ChatContext } from './command.ts'
 
-export async function showModel({ session }: ChatContext, name: string): Promise<void> {
-  if (name !== '') session.names.set('llm_config.model', '/model')
-  if (name !== '') await session.conversation.updateConfig({ llm_config: { model: name } })
-  const { llm_config } = await session.conversation.get()
-  const at = llm_config.base_url === undefined ? '' : ` at ${llm_config.base_url}`
-  session.say(`The model is ${llm_config.model ?? 'not set'}${at}.${name === '' ? ' /model NAME changes it.' : ''}`)
+export async function showModel({ session, options, pick }: ChatContext, name: string): Promise<void> {
+  if (name !== '') return await changeModel(session, name)
+  const { llm_config, usage } = await session.conversation.get()
+  const { model: current = 'not set', base_url, fallback_models = [] } = llm_config
+  const known = new Set([current, ...(options.settings.models ?? []), ...fallback_models, ...Object.keys(usage)])
+  const at = base_url === undefined ? '' : ` at ${base_url}`
+  if (known.size === 1) return session.say(`The model is ${current}${at}. /model NAME changes it.`)
+  const names = [...known]
+  pick({
+    title: 'Which model?',
+    text: cleanText(`The model is ${current}${at}.`),
+    options: names.map((each) => ({ label: cleanLine(each), description: '' })),
+    isMultiple: false,
+    hint: 'Enter or a number chooses it; Esc closes the list; /model NAME takes any other',
+    onChoose: ([index = 0]) => void changeModel(session, names[index] ?? current).catch((error) => session.fail(error)),
+  })
+}
+
+async function changeModel(session: ChatContext['session'], model: string): Promise<void> {
+  session.names.set('llm_config.model', '/model')
+  await session.conversation.updateConfig({ llm_config: { model } })
+  session.say(`The model is ${model}.`)
 }
 
 export async function showTools({ session }: ChatContext): Promise<void> {

@@ -1,40 +1,70 @@
-/** Finds the files of a conversation that complete a word. */
+/** Finds the files of a conversation that complete a word, without those of git and those that git ignores. */
+import { fuzzyFilter } from '@earendil-works/pi-tui'
 import type { ConversationHandle } from '../../../client/conversation/conversation-handle.ts'
+import { IgnoredFiles } from './ignored-files.ts'
 
 const FOUND_FILES = 20
-/** A search goes through the whole workdir if nothing has the name. */
-const MAX_SEARCH_MS = 2000
-/** How long a search without a result is remembered, in milliseconds. The same name with more letters is not searched for then. */
-const KNOWN_MS = 5000
+/** Of one directory. */
+const MAX_ENTRIES = 1000
+/** Of all directories, the upper ones first. */
+const MAX_PATHS = 20_000
+const MAX_INDEX_MS = 2000
+/** How long an index is used, in milliseconds. */
+const KEPT_MS = 5000
+/** Directories that are read at the same time. */
+const AT_A_TIME = 8
+const MAX_IGNORE_FILE_BYTES = 256 * 1024
+
+type Files = ConversationHandle['files']
+type Index = { readonly paths: readonly string[]; readonly ignored: IgnoredFiles }
 
 export class FileCompletion {
-  /** A part of a name that no file has. */
-  #unknown: { readonly id: string; readonly part: string; readonly until: number } | undefined
+  #last: { readonly id: string; readonly until: number; readonly index: Promise<Index> } | undefined
 
-  /** Paths of the workdir; directories end in `/`. */
+  /** Paths of the workdir, the best first; directories end in `/`. */
   async find({ id, files }: ConversationHandle, part: string, signal: AbortSignal): Promise<readonly string[]> {
-    if (part === '' || part.endsWith('/')) {
-      const { items } = await files.list({ path: part, limit: FOUND_FILES }, { signal })
-      return items.map(nameOf)
+    if (part !== '' && !part.endsWith('/')) {
+      const { paths } = await this.#indexOf(id, files)
+      return fuzzyFilter([...paths], part, (path) => path).slice(0, FOUND_FILES)
     }
-    if (this.#isUnknown(id, part)) return []
-    const limit = AbortSignal.timeout(MAX_SEARCH_MS)
-    const q = part.includes('/') ? `${part}*` : part
-    try {
-      const found = await files.search({ q, limit: FOUND_FILES }, { signal: AbortSignal.any([signal, limit]) })
-      if (found.items.length === 0) this.#unknown = { id, part, until: performance.now() + KNOWN_MS }
-      return found.items.map(nameOf)
-    } catch (error) {
-      if (limit.aborted) this.#unknown = { id, part, until: performance.now() + KNOWN_MS }
-      throw error
-    }
+    const [{ items }, { ignored }] = await Promise.all([
+      files.list({ path: part, limit: MAX_ENTRIES }, { signal }),
+      this.#indexOf(id, files),
+    ])
+    const shown = items.filter(({ path, type }) => !ignored.has(path, type === 'directory'))
+    return shown.slice(0, FOUND_FILES).map(nameOf)
   }
 
-  /** True if the name extends one that no file has. Not for a name with a slash or a pattern, which can match other files. */
-  #isUnknown(id: string, part: string): boolean {
-    if (!this.#unknown || performance.now() > this.#unknown.until || /[*?[/]/.test(part)) return false
-    return this.#unknown.id === id && part.startsWith(this.#unknown.part)
+  #indexOf(id: string, files: Files): Promise<Index> {
+    const now = performance.now()
+    if (this.#last?.id !== id || this.#last.until < now)
+      this.#last = { id, until: now + KEPT_MS, index: indexOf(files, AbortSignal.timeout(MAX_INDEX_MS)) }
+    return this.#last.index
   }
+}
+
+/** What was found until the signal. Never throws. */
+async function indexOf(files: Files, signal: AbortSignal): Promise<Index> {
+  const [paths, ignored]: [string[], IgnoredFiles] = [[], new IgnoredFiles()]
+  let directories = ['']
+  while (directories.length > 0 && paths.length < MAX_PATHS && !signal.aborted) {
+    const [now, later] = [directories.slice(0, AT_A_TIME), directories.slice(AT_A_TIME)]
+    const found = await Promise.all(now.map((path) => entriesOf(files, path, ignored, signal).catch(() => [])))
+    const shown = found.flat().filter(({ path, type }) => !ignored.has(path, type === 'directory'))
+    for (const entry of shown) paths.push(nameOf(entry))
+    directories = [...later, ...shown.flatMap(({ path, type }) => (type === 'directory' ? [path] : []))]
+  }
+  return { paths: paths.slice(0, MAX_PATHS), ignored }
+}
+
+/** Reads its `.gitignore`, too. */
+async function entriesOf(files: Files, path: string, ignored: IgnoredFiles, signal: AbortSignal) {
+  const { items } = await files.list({ path, limit: MAX_ENTRIES }, { signal })
+  const file = items.find(
+    ({ name, type, size }) => name === '.gitignore' && type === 'file' && size <= MAX_IGNORE_FILE_BYTES,
+  )
+  if (file) ignored.add(path === '' ? '' : `${path}/`, await (await files.get(file.path, { signal })).text())
+  return items
 }
 
 const nameOf = ({ path, type }: { path: string; type: string }): string => (type === 'directory' ? `${path}/` : path)
