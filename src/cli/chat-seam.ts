@@ -38,7 +38,7 @@ export type ChatOptions = {
   readonly permissionMode: PermissionMode
   /** Whether the output may have colours: it is a terminal, and NO_COLOR is not set. */
   readonly color: boolean
-  /** Of the settings file. */
+  /** The object `chat` of the settings file. */
   readonly settings: ChatSettings
   /** A line for stderr that a person should see once, such as that commands run without a sandbox. */
   readonly notices: readonly string[]

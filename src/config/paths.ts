@@ -89,5 +89,12 @@ export function homeDirectory(): string {
 /** The settings file of the command line. It can contain the key of a model. */
 export const defaultSettingsPath = (): string => join(homeDirectory(), '.openhands', 'settings_sdk.json')
 
+/** Instructions of a person for all agents that the person starts, in the places of Claude Code and of this program. */
+export function personalInstructionPaths(): string[] {
+  const { XDG_CONFIG_HOME: base = '' } = process.env
+  const config = isAbsolute(base) ? base : join(homeDirectory(), '.config')
+  return [join(homeDirectory(), '.claude', 'CLAUDE.md'), join(config, 'agent-server', 'AGENTS.md')]
+}
+
 /** Empty while there is no such file: a directory with a secret file inside cannot be the workdir of a sandbox. */
 export const settingsFileIfAny = (): string[] => [defaultSettingsPath()].filter((path) => existsSync(path))

@@ -3,6 +3,7 @@ import type { BodyOf } from '../../client/operations/operations.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import type { OverrideOptions } from '../start-run.ts'
+import type { PersonalSettings } from './settings-file.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 
@@ -16,6 +17,11 @@ export type ConversationSettings = Pick<RunInvocation, 'toolChoice' | 'permissio
   /** From options only. */
   readonly givenLlm: LlmConfig
   readonly mcp: McpInput | undefined
+  /** Those of the settings file. */
+  readonly tools: PersonalSettings['tools']
+  readonly hooks: PersonalSettings['hooks']
+  /** The person's own, as parts of the system prompt. */
+  readonly instructions: readonly string[]
   /** Whether mode, rules and model of the command line hold for its runs, and do not change a resumed conversation. */
   readonly overridesRuns: boolean
   /** Whether instructions and skills of the directory are loaded. They give no rights. */
@@ -30,10 +36,13 @@ const DEFAULT_MODE = 'default'
 
 export function newConversation(settings: ConversationSettings): BodyOf<'createConversation'> {
   const { cwd, llm, permissionMode = DEFAULT_MODE, allowedTools, mcp, loadsProject } = settings
+  const { tools, hooks, instructions } = settings
   const llm_config = { ...llm, ...toolChoiceOf(settings) }
   return withoutUndefined({
     workdir: cwd,
-    tools: TOOLS,
+    tools: tools ?? TOOLS,
+    hooks,
+    system_prompt_extensions: instructions.length > 0 ? [...instructions] : undefined,
     llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
     permission_mode: permissionMode,
     allowed_tools: allowedTools.length > 0 ? [...allowedTools] : undefined,

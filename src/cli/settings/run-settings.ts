@@ -17,6 +17,8 @@ import { NO_HOME, readHomeSettings } from './home-settings.ts'
 import { ask } from './ask.ts'
 import type { ModelSettings, ModelSource } from './model-settings.ts'
 import { combineModelSettings, fromEnvironment, fromFile, fromOptions, fromPerson } from './model-settings.ts'
+import type { PersonalInstructions } from './personal-instructions.ts'
+import { readPersonalInstructions } from './personal-instructions.ts'
 import type { GivenNames } from './setting-names.ts'
 import type { ModelFileSettings, SettingsFile } from './settings-file.ts'
 import { holdsSecrets, readMcpFile, readSettingsFile } from './settings-file.ts'
@@ -36,6 +38,7 @@ export type RunSettings = {
   readonly notices: readonly string[]
 }
 
+const NO_INSTRUCTIONS: PersonalInstructions = { texts: [], notices: [] }
 const NO_FILE: SettingsFile = { path: '', settings: {}, notices: [] }
 
 /** Leaves the current directory. Throws a `UsageError` if something is missing and nobody can be asked. */
@@ -48,6 +51,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   requireRules(invocation.allowedTools)
   if (mcp && resume !== undefined) throw new UsageError('--mcp-config cannot change a resumed conversation.')
   const cwd = await workdirOf(invocation)
+  const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(signal)
   const keyFile = holdsSecrets(file.settings) ? secretPathOf(file.path) : undefined
   const dataDir = await leaveProject({ createsIt: !isRemote, signal })
   const hidden = [dataDir, ...(keyFile === undefined ? [] : [keyFile]), ...secretFilePaths()]
@@ -58,6 +62,10 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
       ...conversationOf(invocation, llm, file.settings),
       cwd,
       mcp: merged(file.settings.mcp, mcp),
+      tools: file.settings.tools,
+      // Commands of the person are for this machine.
+      hooks: isRemote ? undefined : file.settings.hooks,
+      instructions: instructions.texts,
     },
     dataDir,
     serverKey: isRemote ? await serverKeyOf(invocation) : undefined,
@@ -65,7 +73,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
     chat: file.settings.chat ?? {},
     secretFiles: keyFile === undefined ? [] : [keyFile],
     home,
-    notices: [...file.notices, ...(isRemote ? [] : visibleKeys(keyFile, cwd))],
+    notices: [...file.notices, ...instructions.notices, ...(isRemote ? [] : visibleKeys(keyFile, cwd))],
   }
 }
 

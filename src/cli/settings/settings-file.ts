@@ -4,18 +4,24 @@ import { z } from 'zod'
 import { defaultSettingsPath } from '../../config/paths.ts'
 import { NewLlmConfig } from '../../contract/llm-config.ts'
 import { McpInput } from '../../contract/mcp/mcp-server.ts'
+import { SETTINGS } from '../../contract/settings.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { readSmallFile, whyUnreadable } from '../../files/small-file.ts'
 import { ChatSettings } from './chat-settings.ts'
 import { SandboxSettings } from './home-settings.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
-const Settings = z.looseObject({
-  ...NewLlmConfig.shape,
-  mcp: McpInput.optional(),
+const PersonalSettings = {
   sandbox: SandboxSettings.optional(),
   chat: ChatSettings.optional(),
-})
+  hooks: SETTINGS.hooks.create,
+  tools: SETTINGS.tools.create,
+}
+const Settings = z.looseObject({ ...NewLlmConfig.shape, mcp: McpInput.optional(), ...PersonalSettings })
+
+/** What no environment variable has. */
+export type PersonalSettings = Pick<ModelFileSettings, keyof typeof PersonalSettings>
+
 export type ModelFileSettings = z.infer<typeof Settings>
 
 const KNOWN: ReadonlySet<string> = new Set(Object.keys(Settings.shape))

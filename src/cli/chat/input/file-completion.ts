@@ -4,9 +4,9 @@ import type { ConversationHandle } from '../../../client/conversation/conversati
 import { IgnoredFiles } from './ignored-files.ts'
 
 const FOUND_FILES = 20
-/** Of one directory. */
+/** The entries that are read in one directory. */
 const MAX_ENTRIES = 1000
-/** Of all directories, the upper ones first. */
+/** The paths of all directories, the upper ones first. */
 const MAX_PATHS = 20_000
 const MAX_INDEX_MS = 2000
 /** How long an index is used, in milliseconds. */

@@ -35,7 +35,7 @@ export class IgnoredFiles {
 }
 
 function ruleOf(directory: string, line: string): Rule[] {
-  const text = line.replace(/(?<!\\) +$/, '')
+  const text = line.trimEnd()
   if (text === '' || text.startsWith('#')) return []
   const isKept = text.startsWith('!')
   const pattern = (isKept ? text.slice(1) : text).replace(/^\\(?=[#!])/, '')

@@ -1,4 +1,4 @@
-/** The keys of the chat that are no text, and what each of them does. */
+/** The keys with which the chat is controlled, and what each of them does. */
 import type { KeyId } from '@earendil-works/pi-tui'
 import { matchesKey } from '@earendil-works/pi-tui'
 

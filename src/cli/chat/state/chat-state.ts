@@ -73,7 +73,7 @@ export type ChatState = {
   readonly isConnected: boolean
   /** False while earlier events are read again: what others did then needs no notice. */
   readonly isLive: boolean
-  /** Of the conversation, or the name of its directory. */
+  /** The title of the conversation, or the name of its directory. */
   readonly title: string
   readonly model: string
   /** What the model has read and written last, in tokens. */

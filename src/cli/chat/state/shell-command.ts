@@ -9,16 +9,34 @@ import { changeCall } from './items.ts'
 export const SHELL_MARK = '!'
 
 const INTRODUCTION = 'I have run this command myself, in your shell. You need not answer this.'
-const MESSAGE = new RegExp(
-  String.raw`^${INTRODUCTION}\n<bash-input>([\s\S]*?)</bash-input>\n<bash-stdout>([\s\S]*)</bash-stdout><bash-stderr>([\s\S]*)</bash-stderr>\n(.*)$`,
-)
+/** The marks of the message, in order. */
+const MARKS = [
+  `${INTRODUCTION}\n<bash-input>`,
+  '</bash-input>\n<bash-stdout>',
+  '</bash-stdout><bash-stderr>',
+  '</bash-stderr>\n',
+] as const
 
 type Shown = Pick<CommandOutcome, 'stdout' | 'stderr'> & { readonly end: string }
 
 /** The message for the model. */
 export function messageOfCommand(command: string, outcome: CommandOutcome): string {
   const { stdout, stderr, end } = shownOf(outcome)
-  return `${INTRODUCTION}\n<bash-input>${command}</bash-input>\n<bash-stdout>${stdout}</bash-stdout><bash-stderr>${stderr}</bash-stderr>\n${end}`
+  return [command, stdout, stderr].reduce((text, part, at) => text + part + MARKS[at + 1], MARKS[0]) + end
+}
+
+/** Returns what is between the marks; undefined for any other message. */
+function partsOfMessage(text: string): string[] | undefined {
+  if (!text.startsWith(MARKS[0])) return undefined
+  const parts: string[] = []
+  let rest = text.slice(MARKS[0].length)
+  for (const mark of MARKS.slice(1)) {
+    const at = rest.indexOf(mark)
+    if (at < 0) return undefined
+    parts.push(rest.slice(0, at))
+    rest = rest.slice(at + mark.length)
+  }
+  return [...parts, rest]
 }
 
 export const shownOf = ({ stdout, stderr, status, exit_code, killed_by }: CommandOutcome): Shown => ({
@@ -35,7 +53,7 @@ export const endCommand = (state: ChatState, { key, shown, id }: LocalOf<'Comman
 
 /** Returns undefined for any other message. */
 export function addCommandMessage(state: ChatState, text: string, key = ''): ChatState | undefined {
-  const [, command, stdout = '', stderr = '', end = ''] = MESSAGE.exec(text) ?? []
+  const [command, stdout = '', stderr = '', end = ''] = partsOfMessage(text) ?? []
   if (command === undefined) return undefined
   if (state.items.some((item) => item.kind === 'call' && item.id === key)) return state
   const input = boundedInput({ command })
