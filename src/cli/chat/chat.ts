@@ -2,6 +2,7 @@
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { ProjectSettings } from '../../contract/project/project-settings.ts'
 import type { ChatOptions } from '../chat-seam.ts'
+import { SIGNAL_CODES } from '../end-signals.ts'
 import type { ChatContext } from './commands/command.ts'
 import { allCommands, readCommand } from './commands/commands.ts'
 import { nextMode } from './commands/facts.ts'
@@ -56,7 +57,7 @@ export class Chat {
     this.#theme = createTheme(options.color, options.settings.theme)
     this.#session = this.#createSession(options.view, options)
     this.#answers = this.#createAnswers()
-    this.#outbox = this.#createOutbox()
+    this.#outbox = new Outbox(this.#session, this.#options.directory)
     this.#shell = new ShellCommands(this.#session)
     this.#history = new PromptHistory(options.historyPath)
     const handlers = {
@@ -86,6 +87,12 @@ export class Chat {
     return await this.#left.promise
   }
 
+  /** Keys of the editor are signals for all programs of the terminal. */
+  onSignal(exitCode: number): void {
+    const isKey = exitCode === SIGNAL_CODES.SIGINT || exitCode === SIGNAL_CODES.SIGQUIT
+    if (!isKey || !this.#screen.isLent) this.leave(exitCode)
+  }
+
   leave(exitCode: number): void {
     this.#left.resolve(exitCode)
   }
@@ -111,10 +118,6 @@ export class Chat {
       onChange: (session, event) => this.#onChange(session, event),
       onStored: (key) => this.#onStored(key),
     })
-  }
-
-  #createOutbox(): Outbox {
-    return new Outbox({ session: this.#session, directory: this.#options.directory })
   }
 
   #createAnswers(): AnswerPanels {
@@ -273,9 +276,10 @@ export class Chat {
     before.close()
     this.#session = this.#createSession(view, names ? { names } : {})
     this.#answers = this.#createAnswers()
-    this.#outbox = this.#createOutbox()
+    this.#outbox = new Outbox(this.#session, this.#options.directory)
     this.#shell = new ShellCommands(this.#session)
     this.#editing.cancel()
+    this.#queued.giveBack()
     greet(this.#session, this.#options)
     if (isBusy(before.state))
       this.#session.say(`The agent of the other conversation continues: /resume ${before.view.id}`)

@@ -66,6 +66,7 @@ export class Screen {
   readonly #editor: Editor
   readonly #transcript: Transcript
   readonly #options: ScreenOptions
+  isLent = false
   readonly #signals: TerminalSignals
   readonly #keys: Parameters<typeof handleKey>[2]
   #state: ChatState = EMPTY_STATE
@@ -219,10 +220,12 @@ export class Screen {
 
   /** Another program has the terminal until the work has ended. */
   async lend<T>(work: () => Promise<T>): Promise<T> {
+    this.isLent = true
     this.stop()
     try {
       return await work()
     } finally {
+      this.isLent = false
       this.#resume()
     }
   }

@@ -7,7 +7,7 @@ export const startChat: StartChat = async (options) => {
   const chat = new Chat(options)
   using cleanup = new DisposableStack()
   listen(cleanup, 'exit', () => chat.close())
-  cleanup.use(onEndSignals((code) => chat.leave(code)))
+  cleanup.use(onEndSignals((code) => chat.onSignal(code)))
   // A terminal that is gone, where no signal says so.
   const hangUp = () => chat.leave(SIGNAL_CODES.SIGHUP)
   process.stdin.once('end', hangUp).on('error', hangUp)

@@ -1,4 +1,5 @@
 /** What the terminal says to a person who looks elsewhere: its title, and a bell or a notification. */
+import { timerMs } from '../../lib/bounded-wait.ts'
 import type { ChatSettings } from '../settings/chat-settings.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { isBusy } from './state/chat-state.ts'
@@ -56,7 +57,8 @@ export class TerminalSignals {
     const callUnlessThere = () => {
       if (this.#lastKeyAt <= begun) this.#call(`agent-server ${reason}: ${state.title}`)
     }
-    this.#timer = setTimeout(callUnlessThere, Math.max(0, this.#lastKeyAt + this.#absentAfterMs - begun)).unref()
+    const wait = timerMs(Math.max(0, this.#lastKeyAt + this.#absentAfterMs - begun))
+    this.#timer = setTimeout(callUnlessThere, wait).unref()
   }
 
   #showTitle(state: ChatState): void {

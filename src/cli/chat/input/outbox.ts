@@ -3,26 +3,24 @@ import { randomUUID } from 'node:crypto'
 import type { ChatSession } from '../chat-session.ts'
 import { withImages } from './images.ts'
 
-type OutboxOptions = {
-  readonly session: ChatSession
-  /** For relative paths of images. */
-  readonly directory: string
-}
 type Unsent = { readonly key: string; readonly text: string }
 
 export class Outbox {
-  readonly #options: OutboxOptions
+  readonly #session: ChatSession
+  readonly #directory: string
   /** It may have been stored nevertheless: the same key stores it only once. */
   #unsent: Unsent | undefined
   #last: Promise<void> = Promise.resolve()
 
-  constructor(options: OutboxOptions) {
-    this.#options = options
+  /** `directory`: for relative paths of images. */
+  constructor(session: ChatSession, directory: string) {
+    this.#session = session
+    this.#directory = directory
   }
 
   /** Resolves when the server has the message. Rejects if it has not, or may not have. */
   send(text: string): Promise<void> {
-    const { session } = this.#options
+    const session = this.#session
     const key = this.#unsent?.text === text ? this.#unsent.key : randomUUID()
     session.dispatch({ type: 'Sending', key, text, images: 0 })
     const sent = this.#last.then(() => this.#send({ key, text }))
@@ -39,9 +37,9 @@ export class Outbox {
   }
 
   async #send({ key, text }: Unsent): Promise<void> {
-    const { session, directory } = this.#options
+    const session = this.#session
     try {
-      const { parts, notes } = await withImages(text, directory)
+      const { parts, notes } = await withImages(text, this.#directory)
       for (const note of notes) session.say(note)
       await session.send(parts.length > 1 ? parts : text, key)
       session.dispatch({ type: 'Sent', key })

@@ -28,8 +28,12 @@ export class QueuedMessages {
     if (status === 'idle' || status === 'finished') {
       this.#texts = others
       this.#queue.send(first)
-    } else if ((status === 'paused' || status === 'error') && this.#queue.restore(this.#texts.join('\n\n')))
-      this.#texts = []
+    } else if (status === 'paused' || status === 'error') this.giveBack()
+  }
+
+  /** Puts all of them into the prompt, unless it has a text. */
+  giveBack(): void {
+    if (this.#texts.length > 0 && this.#queue.restore(this.#texts.join('\n\n'))) this.#texts = []
   }
 
   add(text: string): void {
