@@ -109,7 +109,7 @@ describe.concurrent('the chat', () => {
     await terminal.shows(/✓ Bash echo \$\(\(6\*7\)\)\n {2}42/)
     await terminal.shows('It is 42.')
     await terminal.shows(/│ 1 +│ 2 +│/)
-    await terminal.shows(/scripted · [\d.]+k tokens · \ds/)
+    await terminal.shows(/scripted · [\d.]+k tokens · (?:\d+m )?\d+s/)
     expect(terminal.isColored).toBe(true)
     await terminal.say('/exit')
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true })
