@@ -46,9 +46,10 @@ describe.concurrent('a command after !', () => {
     await terminal.shows(/• ! echo begun; sleep 60\n {2}begun/)
     terminal.press(KEYS.escape)
     await terminal.shows(/✗ ! echo begun; sleep 60/)
-    await expect
-      .poll(async () => (await stage.events(terminal.id, 'types=CommandResult')).map(({ status }) => status))
-      .toEqual(['killed'])
+    await until('the command to be killed', async () => {
+      const [ended] = await stage.events(terminal.id, 'types=CommandResult')
+      return ended?.status === 'killed'
+    })
     await terminal.say('hi')
     await terminal.shows('Hello.')
   })
