@@ -29,8 +29,8 @@ async function runChat(invocation: RunInvocation): Promise<number> {
   const { server } = invocation
   const { signal } = new AbortController()
   const settings = await readRunSettings(invocation, signal)
-  // A conversation that is named by its id is meant, also if another chat has it open.
-  const isNamed = typeof invocation.resume === 'object'
+  // A conversation that is named by its id is meant, also if another chat has it open. A copy disturbs nobody.
+  const isNamed = typeof invocation.resume === 'object' || invocation.forks
   const before: BeforeOpening = { onResume: async (found) => (isNamed ? undefined : await confirmSharing(found)) }
   const opened = await openRun({ server, settings, before }, signal)
   await using host = opened.host

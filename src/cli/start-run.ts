@@ -4,9 +4,13 @@ import type { ConversationHandle } from '../client/conversation/conversation-han
 import type { CallOptions } from '../client/request/api.ts'
 import type { UserInput } from '../contract/message.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { RunSetting } from './settings/given-settings.ts'
 
 /** Options that hold for the runs of one command, and leave nothing in a conversation that it resumes. */
-export type OverrideOptions = Pick<BodyOf<'runConversation'>, 'model' | 'permission_mode' | 'allowed_tools'>
+export type OverrideOptions = Pick<
+  BodyOf<'runConversation'>,
+  'model' | 'permission_mode' | 'allowed_tools' | RunSetting
+>
 
 type RunOptions = {
   readonly content: UserInput['content']

@@ -4,9 +4,12 @@ import { Readable } from 'node:stream'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { SETTING_OPTIONS, OPTION_SETTINGS } from '../../src/contract/setting-options.ts'
 import { commandNamed } from '../../src/cli/command-line/commands.ts'
+import { helpOf } from '../../src/cli/command-line/help.ts'
 import { OPTIONS } from '../../src/cli/command-line/options.ts'
 import { readInputLines } from '../../src/cli/headless/input-lines.ts'
+import { effectOnResumed } from '../../src/cli/settings/given-settings.ts'
 import { readSettingsFile } from '../../src/cli/settings/settings-file.ts'
 import { some } from '../support/some.ts'
 
@@ -17,6 +20,15 @@ test('each option of the page exists, and each option of the chat is on the page
   expect(some('options', [...written]).filter((name) => !Object.hasOwn(OPTIONS, name))).toEqual([])
   const { options } = commandNamed('chat')
   expect(options.filter((name) => !written.has(name) && name !== 'print')).toEqual([])
+})
+
+test('each option that is a setting is in the help, and on the page with what it does to a resumed conversation', () => {
+  const help = helpOf('chat').replaceAll(/\s+/g, ' ')
+  for (const setting of some('settings', OPTION_SETTINGS)) {
+    const { name, value, about } = SETTING_OPTIONS[setting]
+    expect(help).toContain(`--${name} ${value} ${about}`)
+    expect(doc).toContain(`| \`--${name} ${value}\` | ${about} | ${effectOnResumed(setting)} |`)
+  }
 })
 
 test('the lines of stdin on the page are messages and answers', async () => {

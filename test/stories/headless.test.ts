@@ -25,6 +25,7 @@ const SCRIPT: Exclude<ScriptFile, readonly unknown[]> = {
     { when: 'run it', turns: [{ calls: bash('sleep 0.5; echo hi > errand.txt') }, { text: 'It ran.' }] },
     { when: 'delegate', turns: [{ calls: [{ name: 'Task', arguments: ERRAND }] }, { text: 'It has begun.' }] },
     { when: 'plain', turns: [{ text: 'A plain answer.' }] },
+    { when: 'only with JSON', turns: [{ text: '{"name": "a project"}' }] },
     { when: 'write', turns: [{ text: 'I write.', calls: bash('echo hi > out.txt') }, { text: 'I am done.' }] },
     { when: 'look', turns: [{ calls: bash('ls') }, { calls: bash('pwd') }, { text: 'I looked.' }] },
     { when: 'count', turns: [{ calls: bash("echo $$ > pid; trap '' INT TERM; sleep 60") }] },

@@ -1,4 +1,5 @@
 /** Every command: how it is written, what it does, and its options. Help, completion and the reader follow this table. */
+import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options.ts'
 import type { OptionName } from './options.ts'
 
 export type CommandForm = {
@@ -14,8 +15,8 @@ export type CommandForm = {
   readonly words?: readonly string[]
 }
 
-const MODEL_OPTIONS = ['model', 'base-url', 'tool-choice'] as const
-const RUN_OPTIONS = [
+const MODEL_OPTIONS = ['model', 'base-url', 'effort', 'fallback-model', 'tool-choice'] as const
+const RUN_OPTIONS: readonly OptionName[] = [
   'no-tui',
   'print',
   'output-format',
@@ -25,15 +26,21 @@ const RUN_OPTIONS = [
   'autoresume',
   'all',
   'resume',
+  'fork-session',
+  'session-id',
   'settings',
   'api-key',
   ...MODEL_OPTIONS,
   'permission-mode',
   'allowed-tools',
+  'disallowed-tools',
+  'system-prompt',
+  'append-system-prompt',
+  ...OPTION_SETTINGS.map((setting) => SETTING_OPTIONS[setting].name),
   'max-steps',
   'cwd',
   'mcp-config',
-] as const
+]
 
 /** The home is that of this machine. */
 const HOME_OPTIONS = ['home-readable', 'ssh-agent', 'package-cache'] as const

@@ -1,4 +1,6 @@
 /** Every option of the command line: its form, and its description for help and completion. */
+import type { SettingOptionName } from '../../contract/setting-options.ts'
+import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options.ts'
 
 type Option = {
   readonly type: 'boolean' | 'string'
@@ -10,6 +12,8 @@ type Option = {
   readonly choices?: readonly string[]
   /** The shell completes names of these. */
   readonly completes?: 'files' | 'directories'
+  /** An empty text is a value. */
+  readonly mayBeEmpty?: true
   readonly about: string
 }
 
@@ -18,6 +22,15 @@ const flag = (about: string, short?: string) =>
 const text = (value: string, about: string) => ({ type: 'string', value, about }) as const
 const oneOf = <const C extends readonly string[]>(choices: C, about: string) =>
   ({ type: 'string', value: choices.join('|'), choices, about }) as const
+
+/** Those that are settings of the conversation. */
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names of the table
+const OF_SETTINGS = Object.fromEntries(
+  OPTION_SETTINGS.map((setting) => {
+    const { name, form, value, about } = SETTING_OPTIONS[setting]
+    return [name, { ...text(value, about), ...(form === 'names' && { mayBeEmpty: true }) }]
+  }),
+) as Record<SettingOptionName, ReturnType<typeof text> & { readonly mayBeEmpty?: true }>
 
 export const OPTIONS = {
   host: text('ADDRESS', 'Listen on this address.'),
@@ -44,6 +57,11 @@ export const OPTIONS = {
   model: { ...text('NAME', 'The model. Environment: LLM_MODEL.'), short: 'm' },
   'api-key': text('KEY', 'The key. Other users of this machine can see it: prefer the environment.'),
   'base-url': text('URL', 'The endpoint of the model. Environment: LLM_BASE_URL.'),
+  effort: text('LEVEL', 'How much the model reasons: none, minimal, low, medium, high or xhigh.'),
+  'fallback-model': {
+    ...text('NAME', 'Ask this model of the same endpoint while the other one is overloaded. Can be repeated.'),
+    multiple: true,
+  },
   'tool-choice': oneOf(
     ['auto', 'required', 'none'],
     'Whether the model calls tools; required holds for its first turn.',
@@ -63,6 +81,15 @@ export const OPTIONS = {
   },
   'ssh-agent': flag('Let commands of agents use the ssh agent of SSH_AUTH_SOCK, and read known_hosts.'),
   'package-cache': flag('Share downloads of npm, pip and cargo between your conversations.'),
+  'disallowed-tools': {
+    ...text('RULES', "Deny calls, such as 'Bash(git push:*)'. Can be repeated."),
+    multiple: true,
+  },
+  'system-prompt': text('TEXT', 'Replace the system prompt.'),
+  'append-system-prompt': text('TEXT', 'Add this to the system prompt.'),
+  ...OF_SETTINGS,
+  'session-id': text('UUID', 'The id of the new conversation.'),
+  'fork-session': flag('Continue in a copy of the conversation that is resumed.'),
   'max-steps': text('NUMBER', 'Stop a run after this number of model answers.'),
   cwd: {
     ...text('DIRECTORY', 'Where the agent works. Default: the current directory; for sessions: every one.'),

@@ -6,7 +6,7 @@ import type { CommandName, SessionAction, CompletedShell } from './commands.ts'
 import { COMMAND_NAMES, commandNamed, isCommandName, SESSION_ACTIONS, SHELLS } from './commands.ts'
 import type { RunInvocation } from './run-options.ts'
 import { readRunOptions } from './run-options.ts'
-import { isOptionName, OPTIONS } from './options.ts'
+import { isOptionName, OPTIONS, optionNamed } from './options.ts'
 import type { Token, Values } from './parse-options.ts'
 import { parseOptions } from './parse-options.ts'
 import { UsageError } from './usage-error.ts'
@@ -67,8 +67,10 @@ function checkOptions(args: string[]): void {
     if (token.kind !== 'option') continue
     const { name, rawName, value, inlineValue } = token
     if (!isOptionName(name)) throw new UsageError(`there is no option ${rawName}${suggest(name, tokens)}`)
-    const takesValue = OPTIONS[name].type === 'string'
-    if (takesValue && (!value?.trim() || (!inlineValue && value.startsWith('-'))))
+    const { type, mayBeEmpty } = optionNamed(name)
+    const takesValue = type === 'string'
+    const isMissing = value === undefined || (value.trim() === '' && !mayBeEmpty)
+    if (takesValue && (isMissing || (!inlineValue && value.startsWith('-'))))
       throw new UsageError(`${rawName} needs a value.`)
     if (!takesValue && value !== undefined) throw new UsageError(`${rawName} takes no value.`)
   }

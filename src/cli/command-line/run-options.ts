@@ -1,6 +1,8 @@
 /** The options of `chat` and `connect`, read and checked against each other. */
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { PermissionMode } from '../../contract/permission.ts'
+import type { OptionSetting } from '../../contract/setting-options.ts'
+import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options.ts'
 import type { Values } from './parse-options.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -25,9 +27,20 @@ export type RunInvocation = {
   readonly apiKey: string | undefined
   readonly model: string | undefined
   readonly baseUrl: string | undefined
+  readonly effort: string | undefined
+  readonly fallbackModels: readonly string[]
   readonly toolChoice: LlmConfig['tool_choice']
   readonly permissionMode: PermissionMode | undefined
   readonly allowedTools: readonly string[]
+  readonly disallowedTools: readonly string[]
+  readonly systemPrompt: string | undefined
+  readonly appendSystemPrompt: string | undefined
+  /** The texts of options that are settings of the conversation, by setting. */
+  readonly settingTexts: Readonly<Partial<Record<OptionSetting, string>>>
+  /** The id of a new conversation, or of a copy. */
+  readonly sessionId: string | undefined
+  /** Whether a copy of the conversation is continued. */
+  readonly forks: boolean
   readonly maxSteps: number | undefined
   readonly cwd: string | undefined
   readonly mcpConfig: string | undefined
@@ -42,6 +55,7 @@ export function readRunOptions(values: Values, words: readonly string[], server:
   const isHeadless = values['no-tui'] === true || values.print === true
   const [outputFormat, inputFormat] = [values['output-format'] ?? 'text', values['input-format'] ?? 'text']
   checkFormats(values, words, isHeadless)
+  checkSession(values)
   const { 'permission-mode': mode, 'max-steps': maxSteps } = values
   /* oxlint-disable typescript/no-unsafe-type-assertion -- `checkValues` has compared them with the choices */
   return {
@@ -58,9 +72,17 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     apiKey: values['api-key'],
     model: values.model,
     baseUrl: values['base-url'],
+    effort: values.effort,
+    fallbackModels: (values['fallback-model'] ?? []).flatMap(splitRules),
     toolChoice: values['tool-choice'] as LlmConfig['tool_choice'],
     permissionMode: mode === 'prompt' ? 'default' : (mode as PermissionMode | undefined),
     allowedTools: (values['allowed-tools'] ?? []).flatMap(splitRules),
+    disallowedTools: (values['disallowed-tools'] ?? []).flatMap(splitRules),
+    systemPrompt: values['system-prompt'],
+    appendSystemPrompt: values['append-system-prompt'],
+    settingTexts: Object.fromEntries(OPTION_SETTINGS.map((each) => [each, values[SETTING_OPTIONS[each].name]])),
+    sessionId: values['session-id'],
+    forks: values['fork-session'] === true,
     maxSteps: maxSteps === undefined ? undefined : Number(maxSteps),
     cwd: values.cwd,
     mcpConfig: values['mcp-config'],
@@ -82,6 +104,17 @@ function checkFormats(values: Values, words: readonly string[], isHeadless: bool
   const hasLines = values['input-format'] === 'stream-json' && values['output-format'] === 'stream-json'
   if (values.ask === 'stdin' && !hasLines)
     throw new UsageError('--ask stdin needs --input-format stream-json and --output-format stream-json.')
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+function checkSession({ 'session-id': id, 'fork-session': forks, resume, autoresume }: Values): void {
+  const isResumed = resume !== undefined || autoresume === true
+  if (forks && !isResumed) throw new UsageError('--fork-session needs --resume or --autoresume.')
+  if (id === undefined) return
+  if (!UUID.test(id)) throw new UsageError(`--session-id ${id} is not a UUID, as uuidgen prints one.`)
+  if (isResumed && !forks)
+    throw new UsageError('--session-id names a new conversation; give --resume alone, or add --fork-session.')
 }
 
 function resumeOf({ resume, autoresume, all }: Values): RunInvocation['resume'] {

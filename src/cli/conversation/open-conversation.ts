@@ -36,17 +36,34 @@ export async function openConversation(
   if (found) {
     requireGivenMode(found, settings.permissionMode)
     await onResume?.(found, client.conversation(found.id))
-    const names = namesOfResumed(given, settings)
-    const resuming = namingSettings(new SettingNames(names), resume(client, found, settings, signal))
-    return { ...(await resuming), isResumed: true, names }
+    const names = new SettingNames(namesOfResumed(given, settings))
+    const view = settings.forks ? await namingSettings(names, fork(client, found, settings, signal)) : found
+    const resuming = namingSettings(names, resume(client, view, settings, signal))
+    const { notices, ...resumed } = await resuming.catch(async (error: unknown) => {
+      if (settings.forks) await client.conversation(view.id).delete()
+      throw error
+    })
+    const forked = settings.forks ? [`it is a copy of conversation ${found.id}.`] : []
+    return { ...resumed, notices: [...forked, ...notices], isResumed: true, names: namesOfResumed(given, settings) }
   }
   if (settings.resume !== undefined) await onNone?.()
-  const creating = client.conversations.create(newConversation(settings), { signal })
+  const { sessionId } = settings
+  const body = { ...newConversation(settings), ...(sessionId !== undefined && { id: sessionId }) }
+  const creating = client.conversations.create(body, { signal })
   const view = await namingSettings(new SettingNames(given), creating)
   const notices =
     settings.resume === undefined ? [] : [NO_CONVERSATION[settings.resume === 'latest' ? 'here' : 'anywhere']]
   return { view, isResumed: false, names: given, notices: [...notices, ...warningsOf(view, given)] }
 }
+
+/** The copy works in the same directory: it is the project of a person. */
+const fork = (
+  client: AgentServerClient,
+  { id }: ConversationView,
+  { sessionId }: ConversationSettings,
+  signal: AbortSignal,
+): Promise<ConversationView> =>
+  client.conversation(id).fork({ workdir: 'share', ...(sessionId !== undefined && { id: sessionId }) }, { signal })
 
 /** The other fields are those of the conversation. */
 function namesOfResumed(given: GivenNames, { givenLlm }: ConversationSettings): GivenNames {
@@ -86,10 +103,21 @@ async function resume(
   const hadLeft = await removeLeftHooks(conversation, found.client_hooks, signal)
   const changes = changesOfResumed(settings, found.llm_config)
   const view = changes ? await conversation.updateConfig(changes, { signal }) : found
-  if (settings.allowedTools.length > 0 && !settings.overridesRuns) {
-    const { allow, ask, deny } = await conversation.permissionRules.get({ signal })
-    const allowed = [...new Set([...allow, ...settings.allowedTools])]
-    await conversation.permissionRules.replace({ allow: allowed, ask, deny }, { signal })
-  }
+  await addRules(conversation, settings, signal)
   return { view, notices: [...(hadLeft ? [LEFT_HOOKS] : []), ...warningsOf(view, {})] }
 }
+
+/** Rules that allow hold for the runs of a command without the chat; those that deny stay. */
+async function addRules(
+  { permissionRules }: ConversationHandle,
+  { allowedTools, disallowedTools, overridesRuns }: ConversationSettings,
+  signal: AbortSignal,
+): Promise<void> {
+  const allowed = overridesRuns ? [] : allowedTools
+  if (allowed.length + disallowedTools.length === 0) return
+  const { allow, ask, deny } = await permissionRules.get({ signal })
+  const rules = { allow: union(allow, allowed), ask, deny: union(deny, disallowedTools) }
+  await permissionRules.replace(rules, { signal })
+}
+
+const union = (some: readonly string[], more: readonly string[]) => [...new Set([...some, ...more])]

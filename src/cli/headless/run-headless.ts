@@ -70,7 +70,7 @@ function beforeOpening(
       }
     },
     async onResume(found, conversation) {
-      refuseDisturbance(found, first !== undefined && !('run' in first))
+      if (!invocation.forks) refuseDisturbance(found, first !== undefined && !('run' in first))
       if (mayBeAsked(invocation) || (first && !('run' in first))) return
       await requireWork(conversation, await readStopped(conversation, found))
     },

@@ -75,7 +75,7 @@ export class HeadlessOutput {
 
   end(turn: TurnEnd, conversationId: string, exitCode: number): void {
     if (this.#format !== 'text') return this.#json(outcomeOf(turn, conversationId, exitCode))
-    const text = turn.result?.final_text ?? ''
+    const text = answerOf(turn)
     if (text === '') return
     const { stdout } = this.#streams
     stdout.write(`${stdout.isTTY ? plainText(text) : text}${text.endsWith('\n') ? '' : '\n'}`)
@@ -92,6 +92,11 @@ export class HeadlessOutput {
   #json(value: object): void {
     this.#streams.stdout.write(`${safeJson(JSON.stringify(value))}\n`)
   }
+}
+
+/** The output that was asked for, or the last text; empty without an answer. */
+function answerOf({ result }: TurnEnd): string {
+  return result?.structured_output === undefined ? (result?.final_text ?? '') : JSON.stringify(result.structured_output)
 }
 
 /** The last line of JSON. */

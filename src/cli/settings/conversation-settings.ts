@@ -6,8 +6,21 @@ import type { OverrideOptions } from '../start-run.ts'
 import type { PersonalSettings } from './settings-file.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
+import type { GivenSettings } from './given-settings.ts'
+import { splitByEffect } from './given-settings.ts'
 
-export type ConversationSettings = Pick<RunInvocation, 'toolChoice' | 'permissionMode' | 'allowedTools' | 'resume'> & {
+type FromOptions =
+  | 'toolChoice'
+  | 'permissionMode'
+  | 'allowedTools'
+  | 'disallowedTools'
+  | 'systemPrompt'
+  | 'appendSystemPrompt'
+  | 'resume'
+  | 'sessionId'
+  | 'forks'
+
+export type ConversationSettings = Pick<RunInvocation, FromOptions> & {
   /** Undefined for a remote server, which makes a directory. */
   readonly cwd: string | undefined
   /** Whether `cwd` was given, and is not only the current directory. */
@@ -22,6 +35,8 @@ export type ConversationSettings = Pick<RunInvocation, 'toolChoice' | 'permissio
   readonly hooks: PersonalSettings['hooks']
   /** The person's own, as parts of the system prompt. */
   readonly instructions: readonly string[]
+  /** From options that are settings. */
+  readonly given: GivenSettings
   /** Whether mode, rules and model of the command line hold for its runs, and do not change a resumed conversation. */
   readonly overridesRuns: boolean
   /** Whether instructions and skills of the directory are loaded. They give no rights. */
@@ -35,18 +50,22 @@ const TOOLS = ['Bash', 'FileEditor', 'TaskTracker', 'AskUserQuestion', 'Task']
 const DEFAULT_MODE = 'default'
 
 export function newConversation(settings: ConversationSettings): BodyOf<'createConversation'> {
-  const { cwd, llm, permissionMode = DEFAULT_MODE, allowedTools, mcp, loadsProject } = settings
-  const { tools, hooks, instructions } = settings
+  const { cwd, llm, permissionMode = DEFAULT_MODE, allowedTools, disallowedTools, mcp, given, loadsProject } = settings
+  const { tools, hooks, instructions, systemPrompt, appendSystemPrompt } = settings
+  const extensions = [...instructions, ...(appendSystemPrompt === undefined ? [] : [appendSystemPrompt])]
   const llm_config = { ...llm, ...toolChoiceOf(settings) }
   return withoutUndefined({
     workdir: cwd,
     tools: tools ?? TOOLS,
     hooks,
-    system_prompt_extensions: instructions.length > 0 ? [...instructions] : undefined,
     llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
     permission_mode: permissionMode,
     allowed_tools: allowedTools.length > 0 ? [...allowedTools] : undefined,
+    disallowed_tools: disallowedTools.length > 0 ? [...disallowedTools] : undefined,
+    system_prompt: systemPrompt,
+    system_prompt_extensions: extensions.length > 0 ? extensions : undefined,
     mcp,
+    ...withoutUndefined(given),
     setting_sources: loadsProject ? ['project' as const] : undefined,
   })
 }
@@ -71,24 +90,27 @@ export function changesOfResumed(
     workdir: hasCwd ? cwd : undefined,
     permission_mode: given.permissionMode,
     llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
+    ...given.given,
   })
   return Object.keys(changes).length > 0 ? changes : undefined
 }
 
 /** What the runs of this command have instead of the settings of a resumed conversation. */
-export function runOverrides({ permissionMode, allowedTools, givenLlm }: ConversationSettings): OverrideOptions {
+export function runOverrides({ permissionMode, allowedTools, givenLlm, given }: ConversationSettings): OverrideOptions {
   return withoutUndefined({
     model: hasModelOnly(givenLlm) ? givenLlm.model : undefined,
     permission_mode: permissionMode,
     allowed_tools: allowedTools.length > 0 ? [...allowedTools] : undefined,
+    ...splitByEffect(given).runs,
   })
 }
 
-/** With another endpoint, or a key, the model is that of the conversation: a run stays at the endpoint. */
+/** With another endpoint, a key, or other fields, the model is that of the conversation: a run stays at the endpoint. */
 const hasModelOnly = ({ model, ...others }: LlmConfig): boolean =>
   model !== undefined && Object.values(others).every((value) => value === undefined)
 
-const withoutOverrides = ({ givenLlm }: ConversationSettings) => ({
+const withoutOverrides = ({ givenLlm, given }: ConversationSettings) => ({
+  given: splitByEffect(given).changes,
   permissionMode: undefined,
   givenLlm: hasModelOnly(givenLlm) ? {} : givenLlm,
 })

@@ -46,12 +46,29 @@ export type ModelSettings = {
   readonly missing: { readonly field: 'model' | 'api_key'; readonly message: string } | undefined
 }
 
-type Given = Pick<RunInvocation, 'model' | 'apiKey' | 'baseUrl'>
+type Given = Pick<RunInvocation, 'model' | 'apiKey' | 'baseUrl'> &
+  Partial<Pick<RunInvocation, 'effort' | 'fallbackModels'>>
 
-export const fromOptions = ({ model, apiKey, baseUrl }: Given): ModelSource => ({
-  values: withoutUndefined({ model, api_key: apiKey, base_url: baseUrl }),
-  nameOf: (field) => `--${field.replace('_', '-')}`,
+/** The options that have other names than their fields. */
+const OPTION_OF: Partial<Record<Field, string>> = { reasoning_effort: 'effort', fallback_models: 'fallback-model' }
+
+/** Throws a `UsageError`. */
+export const fromOptions = ({ model, apiKey, baseUrl, effort, fallbackModels = [] }: Given): ModelSource => ({
+  values: withoutUndefined({
+    model,
+    api_key: apiKey,
+    base_url: baseUrl,
+    reasoning_effort: effort === undefined ? undefined : effortOf(effort),
+    fallback_models: fallbackModels.length > 0 ? [...fallbackModels] : undefined,
+  }),
+  nameOf: (field) => `--${OPTION_OF[field] ?? field.replace('_', '-')}`,
 })
+
+function effortOf(text: string): LlmConfig['reasoning_effort'] {
+  const { data, error } = LlmConfig.shape.reasoning_effort.safeParse(text)
+  if (error) throw new UsageError(`--effort is not valid: ${error.issues[0]?.message ?? 'unknown'}.`)
+  return data
+}
 
 export const fromFile = ({ path, settings }: SettingsFile): ModelSource => ({
   values: settings,

@@ -5,20 +5,27 @@ import { UsageError } from '../command-line/usage-error.ts'
 import type { SettingNames } from './setting-names.ts'
 
 /** Throws a `UsageError` for the first rule that cannot be read. */
-export function requireRules(rules: readonly string[]): void {
+export function requireRules(option: string, rules: readonly string[]): void {
   const fault = rules.map(parseRule).find((each) => typeof each === 'string')
-  if (fault !== undefined) throw new UsageError(`--allowed-tools: ${fault}`)
+  if (fault !== undefined) throw new UsageError(`--${option}: ${fault}`)
 }
 
 /** Beginnings of messages that name a setting without its field, each with the name in the command line. */
 const BEGINNINGS: readonly (readonly [RegExp, string])[] = [
   [/^(allowed_tools|permission_rules|allow)\b[^:]*: /, '--allowed-tools: '],
+  [/^(disallowed_tools|deny)\b[^:]*: /, '--disallowed-tools: '],
+  [/^tools\.\d+(?= )/, '--tools: one of the names'],
   [/^mcp(?=[:.])/, 'mcp'],
   [/^The workdir is refused: /, 'the directory of the agent (--cwd) is refused: '],
 ]
 
 /** What the server says about a request that only has settings of the command line. */
-const WRONG_SETTINGS: ReadonlySet<string> = new Set(['invalid_request', 'unsafe_path', 'llm_endpoint_refused'])
+const WRONG_SETTINGS: ReadonlySet<string> = new Set([
+  'invalid_request',
+  'unsafe_path',
+  'llm_endpoint_refused',
+  'conversation_exists',
+])
 
 const OTHER_DIRECTORY =
   '--cwd cannot be changed while the agent works, or a call of the conversation waits; continue it without --cwd first.'

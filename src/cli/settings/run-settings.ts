@@ -8,6 +8,7 @@ import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { ChatSettings } from './chat-settings.ts'
 import type { ConversationSettings } from './conversation-settings.ts'
+import { keepsIts, readGivenSettings } from './given-settings.ts'
 import { requireRules } from './refused-settings.ts'
 import { secretFilePaths } from '../../config/environment.ts'
 import { secretPathOf } from '../../config/piped-secrets.ts'
@@ -48,8 +49,11 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   // The default file and the environment hold keys that a remote server must not get unasked.
   const file = isRemote && path === undefined ? NO_FILE : await readSettingsFile(path, signal)
   const mcp = mcpConfig === undefined ? undefined : await readMcpFile(mcpConfig, signal)
-  requireRules(invocation.allowedTools)
-  if (mcp && resume !== undefined) throw new UsageError('--mcp-config cannot change a resumed conversation.')
+  requireRules('allowed-tools', invocation.allowedTools)
+  requireRules('disallowed-tools', invocation.disallowedTools)
+  const isResumed = resume !== undefined
+  const given = await readGivenSettings(invocation.settingTexts, { isResumed, signal })
+  if (isResumed) refuseFixed(invocation)
   const cwd = await workdirOf(invocation)
   const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(signal)
   const keyFile = holdsSecrets(file.settings) ? secretPathOf(file.path) : undefined
@@ -66,6 +70,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
       // Commands of the person are for this machine.
       hooks: isRemote ? undefined : file.settings.hooks,
       instructions: instructions.texts,
+      given,
     },
     dataDir,
     serverKey: isRemote ? await serverKeyOf(invocation) : undefined,
@@ -75,6 +80,12 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
     home,
     notices: [...file.notices, ...instructions.notices, ...(isRemote ? [] : visibleKeys(keyFile, cwd))],
   }
+}
+
+/** Throws a `UsageError` for an option that only a new conversation can have. */
+function refuseFixed({ mcpConfig, systemPrompt, appendSystemPrompt }: RunInvocation): void {
+  const fixed = { 'mcp-config': mcpConfig, 'system-prompt': systemPrompt, 'append-system-prompt': appendSystemPrompt }
+  for (const [option, value] of Object.entries(fixed)) if (value !== undefined) throw keepsIts(option)
 }
 
 /**
@@ -109,23 +120,23 @@ function absolute(path: string): string {
 }
 
 function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { model, base_url }: ModelFileSettings) {
-  const { toolChoice, permissionMode, allowedTools, resume, cwd, server } = invocation
+  const { resume, cwd, server } = invocation
   const isRemote = server !== undefined
-  const givenLlm = withoutUndefined({
-    model: invocation.model,
-    base_url: invocation.baseUrl,
-    api_key: isRemote ? undefined : invocation.apiKey,
-  })
+  const givenLlm = modelOptions(invocation).values
   // A settings file is read for a remote server only if it is named.
   const fromFile = isRemote ? withoutUndefined({ model, base_url }) : {}
   const overridesRuns = invocation.isHeadless && resume !== undefined
-  const common = { toolChoice, permissionMode, allowedTools, resume, hasCwd: cwd !== undefined, overridesRuns }
+  const common = { ...invocation, hasCwd: cwd !== undefined, overridesRuns }
   return { ...common, llm, givenLlm: { ...fromFile, ...givenLlm }, loadsProject: !isRemote || cwd !== undefined }
 }
 
+/** With a server, the key is that of the server. */
+const modelOptions = (invocation: RunInvocation): ModelSource =>
+  fromOptions(invocation.server === undefined ? invocation : { ...invocation, apiKey: undefined })
+
 async function modelOf(invocation: RunInvocation, file: SettingsFile): Promise<ModelSettings> {
   const isRemote = invocation.server !== undefined
-  const options = fromOptions(isRemote ? { ...invocation, apiKey: undefined } : invocation)
+  const options = modelOptions(invocation)
   const sources = [options, ...(isRemote ? [] : [fromEnvironment()]), fromFile(file)]
   for (;;) {
     requireUrl(sources.find(({ values }) => values.base_url !== undefined))

@@ -46,9 +46,13 @@ export async function readSettingsFile(given: string | undefined, signal: AbortS
 
 /** The form of `.mcp.json`, with or without its outer object. Throws a `UsageError`. */
 export async function readMcpFile(path: string, signal: AbortSignal): Promise<McpInput> {
-  const json = await readJson(path, { mayBeMissing: false, signal })
+  const json = await readJsonFile(path, signal)
   return parse(McpInput, isBare(json) ? { mcpServers: json } : json, path)
 }
+
+/** Throws a `UsageError`. */
+export const readJsonFile = (path: string, signal: AbortSignal): Promise<unknown> =>
+  readJson(path, { mayBeMissing: false, signal })
 
 type Reading = { readonly mayBeMissing: boolean; readonly signal: AbortSignal }
 

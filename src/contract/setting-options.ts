@@ -1,0 +1,45 @@
+/**
+ * The settings of a conversation that are options of the command line. The reader of arguments, help, completion, the names
+ * in errors and docs/cli.md follow this table, so that a setting becomes an option by one entry. What the values mean is in
+ * `settings.ts`. It loads nothing: the arguments are read before any package.
+ */
+import type { NameIn } from './settings.ts'
+
+export type SettingOption = {
+  /** Without the dashes. */
+  readonly name: string
+  /** How the text becomes a value. `json`: JSON, or a file that contains it. `names`: one name, or several with commas. */
+  readonly form: 'text' | 'number' | 'json' | 'names'
+  /** What stands for the value in help. */
+  readonly value: string
+  readonly about: string
+}
+
+export const SETTING_OPTIONS = {
+  title: { name: 'name', form: 'text', value: 'TEXT', about: 'The title of the conversation.' },
+  tools: {
+    name: 'tools',
+    form: 'names',
+    value: 'NAMES',
+    about: "The tools of the agent: a preset, or names with commas; '' for none.",
+  },
+  max_seconds_per_run: { name: 'max-seconds', form: 'number', value: 'NUMBER', about: 'Stop a run after this time.' },
+  max_budget_usd: {
+    name: 'max-budget-usd',
+    form: 'number',
+    value: 'NUMBER',
+    about: 'Stop when the conversation has cost this much.',
+  },
+  output_schema: {
+    name: 'json-schema',
+    form: 'json',
+    value: 'JSON',
+    about: 'The answer is JSON that fits this JSON Schema, which can also be a file.',
+  },
+} as const satisfies Partial<Record<NameIn<'create'>, SettingOption>>
+
+export type OptionSetting = keyof typeof SETTING_OPTIONS
+export type SettingOptionName = (typeof SETTING_OPTIONS)[OptionSetting]['name']
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
+export const OPTION_SETTINGS = Object.keys(SETTING_OPTIONS) as readonly OptionSetting[]

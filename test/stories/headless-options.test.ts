@@ -1,0 +1,160 @@
+/** Options of `agent-server -p` that are settings of the conversation, files in and out, and copies. */
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import type { ScriptedQuestion } from '../../src/llm/scripted/script.ts'
+import { pickTurn } from '../../src/llm/scripted/script.ts'
+import { runCommand } from '../support/command.ts'
+import type { TestServer } from '../support/server.ts'
+import { KEY, startServer } from '../support/server.ts'
+
+const SCHEMA = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
+const SCRIPT = {
+  replies: [
+    { when: 'only with JSON', turns: [{ text: '{"name": "rope"}' }] },
+    {
+      when: 'list',
+      turns: [{ calls: [{ name: 'Bash', arguments: { command: 'echo one; echo two >&2' } }] }, { text: 'Two.' }],
+    },
+    { turns: [{ text: 'Hello.' }] },
+  ],
+}
+
+let home: string
+let work: string
+let model: ScriptedModel
+let server: TestServer
+const questions: ScriptedQuestion[] = []
+
+beforeAll(async () => {
+  home = await realpath(await mkdtemp(join(tmpdir(), 'headless-options-')))
+  work = join(home, 'project')
+  await mkdir(work)
+  model = await startScriptedModel((question) => {
+    questions.push(question)
+    return pickTurn(SCRIPT, question)
+  })
+  server = await startServer()
+})
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  await model.close()
+  await rm(home, { recursive: true })
+})
+
+const print = async (...args: string[]) => {
+  const settings = { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'sk-test' }
+  const env = { HOME: home, ...settings, OPENHANDS_DATA_DIR: server.dataDir, OPENHANDS_MASTER_KEY: KEY }
+  const finished = await runCommand(['-p', ...args], { cwd: work, env })
+  return { ...finished, id: /conversation (\S+) in/.exec(finished.stderr)?.[1] ?? '' }
+}
+const view = async (id: string) => (await server.call('GET', `/conversations/${id}`)).body
+const rules = async (id: string) => (await server.call('GET', `/conversations/${id}/permission-rules`)).body
+const ids = async () => (await server.call('GET', '/conversations')).body.items.map(({ id }: { id: string }) => id)
+
+test('options are settings of a new conversation', async () => {
+  const id = randomUUID()
+  const names = ['--name', 'ropes', '--tools', 'Bash,FileEditor', '--session-id', id]
+  const limits = ['--max-seconds', '60', '--max-budget-usd', '0.5']
+  const llm = ['--effort', 'low', '--fallback-model', 'small, smaller']
+  const prompt = ['--append-system-prompt', 'Speak plainly.', '--disallowed-tools', 'Bash(git push:*)']
+  const { code } = await print(...limits, ...llm, ...prompt, ...names, 'hello')
+  expect(code).toBe(0)
+  expect(await view(id)).toMatchObject({
+    title: 'ropes',
+    tools: ['Bash', 'FileEditor'],
+    max_seconds_per_run: 60,
+    max_budget_usd: 0.5,
+    llm_config: { reasoning_effort: 'low', fallback_models: ['small', 'smaller'] },
+    workdir: work,
+  })
+  expect((await rules(id)).deny).toEqual(['Bash(git push:*)'])
+  expect(JSON.stringify(questions.at(-1)!.messages[0])).toContain('Speak plainly.')
+  expect(await print('--session-id', id, 'hello')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`Conversation ${id} already exists`),
+  })
+})
+
+test('a prompt of the system is replaced, and a preset or no tools at all can be chosen', async () => {
+  await print('--system-prompt', 'You are a clock.', '--tools', '', 'hello')
+  const { messages, body } = questions.at(-1)!
+  expect(messages[0]!.content).toMatch(/^You are a clock\./)
+  expect(body['tools']).toBeUndefined()
+  const { id } = await print('--tools', 'minimal', 'hello')
+  expect((await view(id)).tools).toContain('Bash')
+})
+
+test('the answer fits a schema, which is inline or in a file, and with a resumed conversation for the runs only', async () => {
+  const path = join(home, 'schema.json')
+  await writeFile(path, JSON.stringify(SCHEMA))
+  const first = await print('--json-schema', path, 'describe it')
+  expect([first.code, first.stdout]).toEqual([0, '{"name":"rope"}\n'])
+  const { id } = await print('hello')
+  const json = ['--json-schema', JSON.stringify(SCHEMA), '--output-format', 'json']
+  const resumed = await print(...json, '-r', id, 'describe it')
+  expect(JSON.parse(resumed.stdout)).toMatchObject({ structured_output: { name: 'rope' }, exit_code: 0 })
+  expect((await view(id)).output_schema).toBeUndefined()
+})
+
+test('a resumed conversation is changed, or keeps what it was created with', async () => {
+  const { id } = await print('--tools', 'Bash', 'hello')
+  const changes = ['--name', 'renamed', '--max-budget-usd', '2', '--disallowed-tools', 'Bash(rm:*)', '--effort', 'high']
+  expect((await print('-r', id, ...changes, 'hello')).code).toBe(0)
+  expect(await view(id)).toMatchObject({
+    title: 'renamed',
+    max_budget_usd: 2,
+    llm_config: { model: 'scripted', reasoning_effort: 'high' },
+  })
+  expect(await rules(id)).toMatchObject({ allow: [], deny: ['Bash(rm:*)'] })
+  for (const [option, value] of [
+    ['tools', 'Bash'],
+    ['system-prompt', 'x'],
+    ['append-system-prompt', 'x'],
+  ] as const)
+    expect(await print('-r', id, `--${option}`, value, 'hello')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`--${option} cannot change a resumed conversation, which keeps`),
+    })
+})
+
+test('a copy is continued in the same directory, and the original stays as it is', async () => {
+  const { id } = await print('--name', 'first', 'hello')
+  const before = await view(id)
+  const copy = randomUUID()
+  const forked = await print('-r', id, '--fork-session', '--session-id', copy, '--name', 'second', 'describe it')
+  expect(forked).toMatchObject({ code: 0, id: copy, stderr: expect.stringContaining(`a copy of conversation ${id}`) })
+  expect(await view(copy)).toMatchObject({ title: 'second', workdir: work })
+  expect(await view(id)).toEqual(before)
+  expect(questions.at(-1)!.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
+  const all = await ids()
+  expect(
+    (await print('-r', id, '--fork-session', '--json-schema', '{"type": "rope"}', '--cwd', '/proc', 'hello')).code,
+  ).toBe(2)
+  expect(await ids()).toEqual(all)
+})
+
+test.each([
+  ['a number that is none', ['--max-budget-usd', 'much'], /--max-budget-usd is not valid: /],
+  ['a number that is too small', ['--max-budget-usd', '0'], /--max-budget-usd is not valid: .*>0/],
+  ['a schema that is no JSON', ['--json-schema', '{oops'], /--json-schema is not valid JSON\./],
+  ['a schema that is no schema', ['--json-schema', '{"type": "rope"}'], /--json-schema/],
+  ['a file that does not exist', ['--json-schema', 'none.json'], /none\.json cannot be read/],
+  ['an unknown effort', ['--effort', 'heroic'], /--effort is not valid: /],
+  [
+    'an unknown tool',
+    ['--tools', 'Rope'],
+    /--tools: one of the names is not a tool of this server; the tools are Bash/,
+  ],
+  ['a rule that is none', ['--disallowed-tools', '((('], /--disallowed-tools: .* is not a rule/],
+])('%s is exit code 2, and leaves no conversation', async (_, args, sentence) => {
+  const before = await ids()
+  const { code, stderr } = await print(...args, 'hello')
+  expect(stderr).toMatch(sentence)
+  expect(code).toBe(2)
+  expect(await ids()).toEqual(before)
+})
