@@ -1,5 +1,5 @@
 /** Options of `agent-server -p` that are settings of the conversation, files in and out, and copies. */
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,11 +8,16 @@ import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { pickTurn } from '../../src/llm/scripted/script.ts'
-import { runCommand } from '../support/command.ts'
+import type { CommandOptions } from '../support/command.ts'
+import { runCommand, startCommand } from '../support/command.ts'
 import type { TestServer } from '../support/server.ts'
 import { KEY, startServer } from '../support/server.ts'
 
 const SCHEMA = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
 const SCRIPT = {
   replies: [
     { when: 'only with JSON', turns: [{ text: '{"name": "rope"}' }] },
@@ -20,6 +25,8 @@ const SCRIPT = {
       when: 'list',
       turns: [{ calls: [{ name: 'Bash', arguments: { command: 'echo one; echo two >&2' } }] }, { text: 'Two.' }],
     },
+    { when: 'hang', turns: [{ text: 'I think', hang: true }] },
+    { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
     { turns: [{ text: 'Hello.' }] },
   ],
 }
@@ -46,14 +53,22 @@ afterAll(async () => {
   await rm(home, { recursive: true })
 })
 
-const print = async (...args: string[]) => {
+const shared = (): CommandOptions => {
   const settings = { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'sk-test' }
-  const env = { HOME: home, ...settings, OPENHANDS_DATA_DIR: server.dataDir, OPENHANDS_MASTER_KEY: KEY }
-  const finished = await runCommand(['-p', ...args], { cwd: work, env })
+  const data = { OPENHANDS_DATA_DIR: server.dataDir, OPENHANDS_MASTER_KEY: KEY }
+  return { cwd: work, env: { HOME: home, ...settings, ...data } }
+}
+const print = async (...args: string[]) => {
+  const finished = await runCommand(['-p', ...args], shared())
   return { ...finished, id: /conversation (\S+) in/.exec(finished.stderr)?.[1] ?? '' }
 }
 const view = async (id: string) => (await server.call('GET', `/conversations/${id}`)).body
 const rules = async (id: string) => (await server.call('GET', `/conversations/${id}/permission-rules`)).body
+const lines = (stdout: string) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
 const ids = async () => (await server.call('GET', '/conversations')).body.items.map(({ id }: { id: string }) => id)
 
 test('options are settings of a new conversation', async () => {
@@ -138,12 +153,63 @@ test('a copy is continued in the same directory, and the original stays as it is
   expect(await ids()).toEqual(all)
 })
 
+test('the last answer is also in a file, which has nothing of an earlier one', async () => {
+  const path = join(work, 'answer.txt')
+  await writeFile(path, 'the answer of yesterday')
+  const { stdout } = await print('-o', 'answer.txt', '--output-format', 'json', 'hello')
+  expect(JSON.parse(stdout)).toMatchObject({ final_text: 'Hello.' })
+  expect(await readFile(path, 'utf8')).toBe('Hello.\n')
+  expect((await print('-o', 'answer.txt', 'refuse')).code).toBe(1)
+  expect(await readFile(path, 'utf8')).toBe('')
+  const full = await print('-o', '/dev/full', 'hello')
+  expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be written to /dev/full (ENOSPC)') })
+  await rm(path)
+})
+
+test('an image is a part of the prompt', async () => {
+  await writeFile(join(work, 'dot.png'), PNG)
+  expect((await print('-i', 'dot.png', '-i', 'dot.png', 'hello')).code).toBe(0)
+  expect(questions.at(-1)!.messages.at(-1)!.content).toMatchObject([
+    { type: 'text', text: 'hello' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG.toString('base64')}` } },
+    { type: 'image_url' },
+  ])
+  await rm(join(work, 'dot.png'))
+})
+
+test('an ephemeral conversation is deleted at the end, also after an interrupt, and its directory stays', async () => {
+  const before = await ids()
+  const ended = await print('--ephemeral', '--max-steps', '1', '--allowed-tools', 'Bash', 'list')
+  expect(ended).toMatchObject({ code: 3, stderr: expect.stringMatching(/stopped: max_steps after 1 steps\.\n$/) })
+  const { child, finished, said } = startCommand(['-p', '--ephemeral', 'hang'], shared())
+  await said('conversation ')
+  child.kill('SIGINT')
+  expect(await finished).toMatchObject({ code: 130, stderr: expect.stringMatching(/interrupted\.\n$/) })
+  expect(await ids()).toEqual(before)
+  expect((await stat(work)).isDirectory()).toBe(true)
+})
+
+test('stream-json of a new conversation begins with its SystemInit, and that of a resumed one with what is new', async () => {
+  const json = ['--output-format', 'stream-json']
+  const first = lines((await print(...json, 'hello')).stdout)
+  expect(first.slice(0, 2)).toMatchObject([{ type: 'SystemInit', seq: 1 }, { type: 'UserMessage' }])
+  const resumed = lines((await print(...json, '-r', first[0].conversation_id, 'hello')).stdout)
+  expect(resumed[0]).toMatchObject({ type: 'UserMessage' })
+})
+
+test('stderr has what a tool has returned, as text', async () => {
+  const { stderr } = await print('--allowed-tools', 'Bash', 'list')
+  expect(stderr).toContain('\nresult: one ⏎ two\n')
+})
+
 test.each([
   ['a number that is none', ['--max-budget-usd', 'much'], /--max-budget-usd is not valid: /],
   ['a number that is too small', ['--max-budget-usd', '0'], /--max-budget-usd is not valid: .*>0/],
   ['a schema that is no JSON', ['--json-schema', '{oops'], /--json-schema is not valid JSON\./],
   ['a schema that is no schema', ['--json-schema', '{"type": "rope"}'], /--json-schema/],
   ['a file that does not exist', ['--json-schema', 'none.json'], /none\.json cannot be read/],
+  ['an image that is none', ['-i', '/dev/null'], /--image \/dev\/null cannot be sent: it is not a file\./],
+  ['an answer in no directory', ['-o', 'none/answer.txt'], /answer\.txt cannot be written \(ENOENT\)/],
   ['an unknown effort', ['--effort', 'heroic'], /--effort is not valid: /],
   [
     'an unknown tool',

@@ -88,6 +88,18 @@ export const OPTIONS = {
   'system-prompt': text('TEXT', 'Replace the system prompt.'),
   'append-system-prompt': text('TEXT', 'Add this to the system prompt.'),
   ...OF_SETTINGS,
+  ephemeral: flag('Delete the conversation at the end.'),
+  image: {
+    ...text('FILE', 'An image for the prompt. Can be repeated.'),
+    short: 'i',
+    multiple: true,
+    completes: 'files',
+  },
+  'output-last-message': {
+    ...text('FILE', 'Also write the last answer to this file.'),
+    short: 'o',
+    completes: 'files',
+  },
   'session-id': text('UUID', 'The id of the new conversation.'),
   'fork-session': flag('Continue in a copy of the conversation that is resumed.'),
   'max-steps': text('NUMBER', 'Stop a run after this number of model answers.'),

@@ -41,6 +41,12 @@ export type RunInvocation = {
   readonly sessionId: string | undefined
   /** Whether a copy of the conversation is continued. */
   readonly forks: boolean
+  /** Whether the conversation is deleted at the end. */
+  readonly isEphemeral: boolean
+  /** Paths of images for the prompt. */
+  readonly images: readonly string[]
+  /** The path of the file that gets the last answer. */
+  readonly lastMessage: string | undefined
   readonly maxSteps: number | undefined
   readonly cwd: string | undefined
   readonly mcpConfig: string | undefined
@@ -83,6 +89,9 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     settingTexts: Object.fromEntries(OPTION_SETTINGS.map((each) => [each, values[SETTING_OPTIONS[each].name]])),
     sessionId: values['session-id'],
     forks: values['fork-session'] === true,
+    isEphemeral: values.ephemeral === true,
+    images: values.image ?? [],
+    lastMessage: values['output-last-message'],
     maxSteps: maxSteps === undefined ? undefined : Number(maxSteps),
     cwd: values.cwd,
     mcpConfig: values['mcp-config'],
@@ -93,12 +102,23 @@ export function readRunOptions(values: Values, words: readonly string[], server:
   /* oxlint-enable typescript/no-unsafe-type-assertion */
 }
 
+const HEADLESS_ONLY = [
+  'output-format',
+  'input-format',
+  'include-partial-messages',
+  'ask',
+  'ephemeral',
+  'image',
+  'output-last-message',
+] as const
+
 function checkFormats(values: Values, words: readonly string[], isHeadless: boolean): void {
-  const given = ['output-format', 'input-format', 'include-partial-messages', 'ask'] as const
-  const format = given.find((name) => values[name] !== undefined)
+  const format = HEADLESS_ONLY.find((name) => values[name] !== undefined)
   if (!isHeadless && format !== undefined) throw new UsageError(`--${format} needs --no-tui.`)
   if (values['input-format'] === 'stream-json' && words.length > 0)
     throw new UsageError('with --input-format stream-json the prompts come from stdin; leave the argument out.')
+  if (values['input-format'] === 'stream-json' && values.image)
+    throw new UsageError('with --input-format stream-json images are parts of the messages; leave --image out.')
   if (values['include-partial-messages'] && values['output-format'] !== 'stream-json')
     throw new UsageError('--include-partial-messages needs --output-format stream-json.')
   const hasLines = values['input-format'] === 'stream-json' && values['output-format'] === 'stream-json'
@@ -108,8 +128,10 @@ function checkFormats(values: Values, words: readonly string[], isHeadless: bool
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-function checkSession({ 'session-id': id, 'fork-session': forks, resume, autoresume }: Values): void {
+function checkSession({ 'session-id': id, 'fork-session': forks, ephemeral, resume, autoresume }: Values): void {
   const isResumed = resume !== undefined || autoresume === true
+  if (ephemeral && isResumed && !forks)
+    throw new UsageError('--ephemeral would delete the conversation; add --fork-session to work in a copy.')
   if (forks && !isResumed) throw new UsageError('--fork-session needs --resume or --autoresume.')
   if (id === undefined) return
   if (!UUID.test(id)) throw new UsageError(`--session-id ${id} is not a UUID, as uuidgen prints one.`)

@@ -32,14 +32,15 @@ export function exitCodeOf({ result, denied }: TurnEnd): number {
   return code === DONE && denied.length > 0 ? STOPPED : code
 }
 
-/** One line; undefined if there is nothing to say. */
-export function explainEnd({ result, error, denied, steps }: TurnEnd): string | undefined {
+/** One line; undefined if there is nothing to say. `isKept`: whether the conversation can be continued. */
+export function explainEnd({ result, error, denied, steps }: TurnEnd, isKept: boolean): string | undefined {
   if (error) return oneLine(`${error.message} (${error.error_type})`)
   if (!result) return 'the run ended without a result; its conversation has the events.'
   if (denied.length > 0) return explainDenials(denied)
   const code = CODES[result.stop_reason]
   if (code === DONE) return undefined
-  return `the run was stopped: ${result.stop_reason} after ${steps} steps. Continue with --resume ${result.conversation_id}`
+  const how = isKept ? ` Continue with --resume ${result.conversation_id}` : ''
+  return `the run was stopped: ${result.stop_reason} after ${steps} steps.${how}`
 }
 
 function explainDenials(denied: TurnEnd['denied']): string {

@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs'
 import { fstatSync } from 'node:fs'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
+import type { ImagePart } from '../../contract/message.ts'
 import type { InputLine } from './input-lines.ts'
 import { readText } from './read-stdin.ts'
 
@@ -16,7 +17,10 @@ export type PromptInput = {
   readonly lines: AsyncIterable<InputLine>
 }
 
-type Source = Pick<RunInvocation, 'prompt' | 'inputFormat' | 'ask' | 'resume'>
+type Source = Pick<RunInvocation, 'prompt' | 'inputFormat' | 'ask' | 'resume'> & {
+  /** They follow the text. */
+  readonly images?: readonly ImagePart[]
+}
 
 /** Waits for all of a prompt, but not for a line. Throws a `UsageError` if stdin has no prompt. `signal` ends the wait. */
 export async function readPrompts(given: Source, stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<PromptInput> {
@@ -29,9 +33,11 @@ export async function readPrompts(given: Source, stdin: NodeJS.ReadStream, signa
     const { readInputLines } = await import('./input-lines.ts')
     return peekable(readInputLines(stdin, source.ask === 'stdin', signal), isResumed ? () => {} : requireMessage)
   }
-  const content = await joined(source, stdin, signal)
-  if (content.trim() !== '') return peekable(linesOf({ content }))
-  if (source.prompt !== undefined || !isResumed) throw new UsageError('the prompt is empty.')
+  const { images = [] } = source
+  const text = await joined(source, stdin, signal)
+  const content = images.length === 0 ? text : [{ type: 'text' as const, text }, ...images]
+  if (text.trim() !== '') return peekable(linesOf({ content }))
+  if (source.prompt !== undefined || !isResumed || images.length > 0) throw new UsageError('the prompt is empty.')
   return peekable(linesOf())
 }
 

@@ -19,6 +19,7 @@ import type { OverrideOptions } from '../start-run.ts'
 import { SettingNames } from '../settings/setting-names.ts'
 import { DONE, exitCodeOf, explainEnd, FAILED } from './exit-code.ts'
 import type { InputLine, TurnLine } from './input-lines.ts'
+import { emptyAnswer, readNamedFiles } from './named-files.ts'
 import type { PromptInput } from './read-prompts.ts'
 import { readPrompts, requireFitting } from './read-prompts.ts'
 import type { TurnEnd, TurnRequest } from './run-turn.ts'
@@ -33,14 +34,18 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
   using interrupts = new Interrupts(() => output.note('interrupting; once more leaves at once.'))
   try {
     const { signal } = interrupts
+    const files = await readNamedFiles(invocation)
     const settings = await readRunSettings(invocation, signal)
-    const prompts = await readPrompts(invocation, process.stdin, signal)
+    const prompts = await readPrompts({ ...invocation, images: files.images }, process.stdin, signal)
     // A program that answers on stdin may write nothing before it knows what the conversation waits for.
     const first = mayBeAsked(invocation) ? undefined : await prompts.readFirst()
     const check = ({ limits }: Info) => first && requireFitting(first, limits.max_body_bytes)
+    await emptyAnswer(files.answer)
+    output.answerFile = files.answer
     const before = beforeOpening(invocation, prompts, first)
     const opened = await openRun({ server: invocation.server, settings, check, before }, signal)
-    await using _host = opened.host
+    await using host = opened.host
+    await using _deletion = invocation.isEphemeral ? deletion(host.client.conversation(opened.view.id), output) : null
     output.names = new SettingNames(opened.names)
     sayStart(opened, invocation, output)
     const code = await new HeadlessRun({ invocation, settings }, opened, output, interrupts).runAll(prompts.lines)
@@ -77,6 +82,15 @@ function beforeOpening(
   }
 }
 
+/** Deletes the conversation when it is disposed of: before the host, which may run its agents. */
+const deletion = (conversation: ConversationHandle, output: HeadlessOutput): AsyncDisposable => ({
+  async [Symbol.asyncDispose]() {
+    await conversation.delete().catch((error: unknown) => {
+      output.note(`the conversation could not be deleted: ${error instanceof Error ? error.message : String(error)}`)
+    })
+  },
+})
+
 function sayStart(
   { view, isResumed, info, notices }: Opened,
   { server, permissionMode }: RunInvocation,
@@ -110,6 +124,8 @@ class HeadlessRun {
   ) {
     this.#invocation = invocation
     this.#isResumed = isResumed
+    // The events of a new conversation are printed from its `SystemInit` on.
+    this.#unseen = isResumed ? undefined : 0
     // A new conversation has been created with them.
     this.#overrides = isResumed ? runOverrides(settings.conversation) : {}
     this.#host = host
@@ -191,7 +207,7 @@ class HeadlessRun {
     })
     if (!end) return DONE
     this.#unseen = undefined
-    return this.#report({ ...end, error: end.error && this.#output.names.inEvent(end.error) })
+    return await this.#report({ ...end, error: end.error && this.#output.names.inEvent(end.error) })
   }
 
   get #isStopped(): boolean {
@@ -210,13 +226,14 @@ class HeadlessRun {
     return { [Symbol.dispose]: () => signal.removeEventListener('abort', pause) }
   }
 
-  #report(end: TurnEnd): number {
+  async #report(end: TurnEnd): Promise<number> {
     const code = this.#interrupts.code ?? exitCodeOf(end)
-    this.#output.end(end, this.#conversation.id, code)
+    const isKept = !this.#invocation.isEphemeral
+    await this.#output.end(end, this.#conversation.id, code)
     const why =
       this.#interrupts.code === undefined
-        ? explainEnd(end)
-        : `interrupted. Continue with --resume ${this.#conversation.id}`
+        ? explainEnd(end, isKept)
+        : `interrupted.${isKept ? ` Continue with --resume ${this.#conversation.id}` : ''}`
     if (why !== undefined) this.#output.note(`agent-server: ${why}`)
     return code
   }

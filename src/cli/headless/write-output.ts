@@ -1,4 +1,5 @@
 /** Writes what a run without the chat prints: the answer, or JSON, on stdout; what the agent does on stderr. */
+import { writeFile } from 'node:fs/promises'
 import { wantsColor } from '../../config/config.ts'
 import { describeEvent } from '../../contract/events/describe-event.ts'
 import type { Event } from '../../contract/events/event.ts'
@@ -28,6 +29,8 @@ export class HeadlessOutput {
 
   /** What the command line calls the fields of the API, in lines for a person. */
   names = new SettingNames()
+  /** The path of a file that gets the last answer, too. */
+  answerFile: string | undefined
   /** Called when nobody reads stdout any more. */
   onLost: () => void = () => {}
 
@@ -73,12 +76,18 @@ export class HeadlessOutput {
     this.#json(frame)
   }
 
-  end(turn: TurnEnd, conversationId: string, exitCode: number): void {
-    if (this.#format !== 'text') return this.#json(outcomeOf(turn, conversationId, exitCode))
-    const text = answerOf(turn)
-    if (text === '') return
+  /** Rejects if the file cannot be written. */
+  async end(turn: TurnEnd, conversationId: string, exitCode: number): Promise<void> {
+    const answer = answerOf(turn)
+    const text = answer === '' || answer.endsWith('\n') ? answer : `${answer}\n`
     const { stdout } = this.#streams
-    stdout.write(`${stdout.isTTY ? plainText(text) : text}${text.endsWith('\n') ? '' : '\n'}`)
+    if (this.#format !== 'text') this.#json(outcomeOf(turn, conversationId, exitCode))
+    else if (text !== '') stdout.write(stdout.isTTY ? plainText(text) : text)
+    const { answerFile } = this
+    if (answerFile === undefined || text === '') return
+    await writeFile(answerFile, text).catch((cause: unknown) => {
+      throw new Error(`the answer cannot be written to ${answerFile} (${codeOf(cause) ?? 'error'}).`, { cause })
+    })
   }
 
   /** Resolves when everything was written, or could not be. */

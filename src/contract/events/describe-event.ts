@@ -1,6 +1,6 @@
 /** Describes an event in one line, for the terminal and the server's log. */
 import type { Event, EventOf } from './event.ts'
-import { partsOfOutput, textOfParts } from '../message.ts'
+import { outputText, textOf } from './output-text.ts'
 
 /** Longer lines are cut: the log has the rest. */
 const MAX_CHARS = 200
@@ -21,7 +21,7 @@ export function describeEvent(event: Event): string {
     case 'ToolResult':
       return event.is_error
         ? `failed (${event.error_type}): ${short(event.error_message ?? '')}`
-        : `result: ${short(asText(event.output))}`
+        : `result: ${short(outputText(event.output)) || 'no output'}`
     case 'RequestOpened':
       return describeRequest(event)
     case 'RequestAnswered':
@@ -43,7 +43,7 @@ export function describeEvent(event: Event): string {
     case 'ForkedFrom':
       return `forked from ${event.from_conversation_id} at ${event.from_seq}`
     case 'ClientEvent':
-      return `${event.name}: ${short(asText(event.data ?? ''))}`
+      return `${event.name}: ${short(textOf(event.data ?? ''))}`
     case 'NetworkAccess':
       return `network: ${event.allowed ? 'allowed' : 'refused'} ${event.host}${event.port === undefined ? '' : `:${event.port}`} ${event.count} times (${event.reason})`
     case 'HookEvent':
@@ -89,7 +89,7 @@ function describeAnswer({ kind, answer }: EventOf<'RequestAnswered'>): string {
     case 'elicitation':
       return `answered: ${short(Object.values(answer.answers).flat().join('; '))}`
     case 'client_tool':
-      return `a client ${answer.is_error ? 'reported an error' : 'answered'}: ${short(asText(answer.output))}`
+      return `a client ${answer.is_error ? 'reported an error' : 'answered'}: ${short(textOf(answer.output))}`
     case 'network':
       return answer.behavior
   }
@@ -101,14 +101,8 @@ const progressOf = ({ progress }: EventOf<'TaskUpdate'>) => (progress ? ` ${prog
 export function inputText(input: unknown): string {
   const { command, path } =
     typeof input === 'object' && input !== null ? (input as { command?: unknown; path?: unknown }) : {}
-  if (typeof command !== 'string') return asText(input)
+  if (typeof command !== 'string') return textOf(input)
   return typeof path === 'string' ? `${command} ${path}` : command
-}
-
-function asText(value: unknown): string {
-  if (typeof value === 'string') return value
-  const parts = partsOfOutput(value)
-  return parts ? textOfParts(parts) : JSON.stringify(value)
 }
 
 function short(text: string): string {

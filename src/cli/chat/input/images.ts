@@ -1,18 +1,15 @@
 /** Images that a message names by their path: they are read on this machine and sent with the message. */
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ImagePart, UserPart } from '../../../contract/message.ts'
+import { readImage } from '../../read-image.ts'
 
 export type MessageWithImages = {
   readonly parts: UserPart[]
   /** What was attached, or why not. */ readonly notes: readonly string[]
 }
 
-/** Larger images are refused by the providers. */
-const MAX_IMAGE_BYTES = 5 * 1024 * 1024
 const MAX_IMAGES = 10
 const MAX_PATH_CHARS = 4096
 
@@ -29,7 +26,7 @@ export async function withImages(text: string, directory: string): Promise<Messa
   const images: ImagePart[] = []
   const notes: string[] = []
   for (const path of imagePaths(text)) {
-    const image = await readImage(resolvePath(path, directory)).catch((error: unknown) => reasonOf(error))
+    const image = await readImage(resolvePath(path, directory))
     if (typeof image === 'object') images.push(image)
     notes.push(typeof image === 'object' ? `Attached ${path}.` : `${path} is not attached: ${image}.`)
   }
@@ -52,30 +49,4 @@ function resolvePath(path: string, directory: string): string {
   const name = path.replace(/^@/, '')
   if (name.startsWith('~/')) return join(homedir(), name.slice(2))
   return isAbsolute(name) ? name : resolve(directory, name)
-}
-
-async function readImage(path: string): Promise<ImagePart | string> {
-  // Without O_NONBLOCK, a pipe that nobody writes to would hold the message forever.
-  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  if (!(await file.stat()).isFile()) return 'it is not a file'
-  const buffer = Buffer.alloc(MAX_IMAGE_BYTES + 1)
-  const { bytesRead } = await file.read(buffer, 0, buffer.length, 0)
-  if (bytesRead > MAX_IMAGE_BYTES) return `it has more than ${MAX_IMAGE_BYTES / 1024 / 1024} MiB`
-  const bytes = buffer.subarray(0, bytesRead)
-  const media_type = mediaTypeOf(bytes)
-  return media_type
-    ? { type: 'image', media_type, data: bytes.toString('base64') }
-    : 'it is not a PNG, JPEG, GIF or WebP image'
-}
-
-function mediaTypeOf(bytes: Buffer): ImagePart['media_type'] | undefined {
-  const start = bytes.toString('latin1', 0, 12)
-  if (start.startsWith('\x89PNG')) return 'image/png'
-  if (start.startsWith('\xff\xd8\xff')) return 'image/jpeg'
-  if (start.startsWith('GIF8')) return 'image/gif'
-  return /^RIFF[\s\S]{4}WEBP$/.test(start) ? 'image/webp' : undefined
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'there is no such file' : String(error)
 }
