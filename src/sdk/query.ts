@@ -9,6 +9,8 @@ import { invalid } from './invalid.ts'
 import { openLink } from './local/server-link.ts'
 import { checkRequest } from './options/check-options.ts'
 import { splitHooks } from './options/hooks-option.ts'
+import type { OwnOptions } from './options/other-names.ts'
+import { ownMode, withOwnNames } from './options/other-names.ts'
 import type { ApprovalOptions, ContinuedSession, Prompt, QueryOptions } from './options/query-options.ts'
 import { repeatLost } from './repeat-lost.ts'
 import { isServerLost, serverLost } from './server-lost.ts'
@@ -37,7 +39,7 @@ type Outcome = { readonly kind: 'over' } | { readonly kind: 'failed'; readonly e
  */
 export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>, AsyncDisposable {
   readonly #request: QueryRequest
-  readonly #options: QueryOptions
+  #options: OwnOptions = {}
   readonly #events: AsyncGenerator<QueryEvent, void, undefined>
   readonly #ending = new AbortController()
   /** Active requests, which end before the connection to the server does. */
@@ -47,8 +49,6 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
 
   constructor(request: QueryRequest) {
     this.#request = request
-    // Programs without types can pass anything: `#run` says so when it begins.
-    this.#options = ((request as QueryRequest | undefined)?.options as QueryOptions | null | undefined) ?? {}
     this.#events = this.#run()
   }
 
@@ -64,7 +64,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
 
   /** Holds from the next tool call on. */
   setPermissionMode(mode: NonNullable<ApprovalOptions['permissionMode']>): Promise<void> {
-    return this.#control((conversation) => conversation.updateConfig({ permission_mode: mode }))
+    return this.#control((conversation) => conversation.updateConfig({ permission_mode: ownMode(mode) }))
   }
 
   /** Holds from the next request to the model on. */
@@ -106,7 +106,9 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
   }
 
   async *#run(): AsyncGenerator<QueryEvent, void, undefined> {
+    // Programs without types can pass anything.
     checkRequest(this.#request)
+    this.#options = withOwnNames(this.#request.options ?? {})
     const { abortController } = this.#options
     const onAbort = () => this.#end({ kind: 'failed', error: abortController?.signal.reason })
     abortController?.signal.throwIfAborted()

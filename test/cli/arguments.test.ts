@@ -59,6 +59,22 @@ test('options are read in both forms', () => {
   })
 })
 
+test.each([
+  [['--max-turns', '5'], { maxSteps: 5 }],
+  [['--max-turns=5'], { maxSteps: 5 }],
+  [['--continue'], { resume: 'latest' }],
+  [['--dangerously-skip-permissions'], { permissionMode: 'bypass' }],
+  [['--permission-mode', 'acceptEdits'], { permissionMode: 'accept_edits' }],
+  [['--permission-mode=bypassPermissions'], { permissionMode: 'bypass' }],
+  [['--permission-mode', 'dontAsk'], { permissionMode: 'deny' }],
+  [['--allowedTools', 'Edit'], { allowedTools: ['Edit'] }],
+  [['--disallowedTools=Bash(a=b)'], { disallowedTools: ['Bash(a=b)'] }],
+  [['--tools', ''], { settingTexts: { tools: '' } }],
+  [['--', '--continue'], { prompt: '--continue hi', resume: undefined }],
+])('%j means the same as in Claude Code', (args, expected) => {
+  expect(readArguments(['-p', ...args, 'hi'])).toMatchObject(expected)
+})
+
 describe('one sentence reports', () => {
   test.each([
     ['an unknown option', ['serve', '--verbose'], 'there is no option --verbose.'],
@@ -111,6 +127,9 @@ describe('one sentence reports', () => {
     ['a deletion of what was there', ['-p', '-c', '--ephemeral', 'hi'], 'add --fork-session to work in a copy.'],
     ['a deletion at the end of a chat', ['chat', '--ephemeral'], '--ephemeral needs --no-tui.'],
     ['images of lines', ['-p', '--input-format', 'stream-json', '-i', 'a.png'], 'leave --image out.'],
+    ['another directory', ['-p', '--add-dir', '/a', 'hi'], 'there is no option --add-dir; the agent works in one'],
+    ['an option with another meaning', ['-p', '--yolo', 'hi'], 'no option --yolo; --permission-mode bypass asks'],
+    ['more words', ['-p', '--verbose', 'hi'], 'no option --verbose; what the agent does is always on stderr.'],
     ['a copy of nothing', ['-p', '--fork-session', 'hi'], '--fork-session needs --resume or --autoresume.'],
     ['an empty value', ['-p', '--model', '', 'hi'], '--model needs a value.'],
     ['no address', ['connect'], 'connect needs the URL of a server.'],

@@ -4,9 +4,11 @@ import { Readable } from 'node:stream'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { MODE_NAMES } from '../../src/contract/mode-names.ts'
 import { SETTING_OPTIONS, OPTION_SETTINGS } from '../../src/contract/setting-options.ts'
 import { commandNamed } from '../../src/cli/command-line/commands.ts'
 import { helpOf } from '../../src/cli/command-line/help.ts'
+import { withOwnNames } from '../../src/cli/command-line/other-names.ts'
 import { OPTIONS } from '../../src/cli/command-line/options.ts'
 import { readInputLines } from '../../src/cli/headless/input-lines.ts'
 import { effectOnResumed } from '../../src/cli/settings/given-settings.ts'
@@ -15,8 +17,18 @@ import { some } from '../support/some.ts'
 
 const doc = await readFile(join(import.meta.dirname, '../../docs/cli.md'), 'utf8')
 
+const [others = ''] = /^## Names of other agents\n[^]*?^(?=## )/m.exec(doc) ?? []
+const own = doc.replace(others, '')
+
+test('each name of another agent in the text is understood, and means the option next to it', () => {
+  const pairs = [...others.matchAll(/`--([a-z-]+)` \(`--([a-z-]+)( bypass)?`\)/g)]
+  for (const [, other, option, value = ''] of some('pairs', pairs))
+    expect(withOwnNames([`--${other}`])).toEqual([`--${option}${value.replace(' ', '=')}`])
+  for (const name of ['allowedTools', 'disallowedTools', ...Object.keys(MODE_NAMES)]) expect(others).toContain(name)
+})
+
 test('each option of the page exists, and each option of the chat is on the page', () => {
-  const written = new Set([...doc.matchAll(/--([a-z][a-z-]+)/g)].map(([, name]) => name!))
+  const written = new Set([...own.matchAll(/--([a-z][a-z-]+)/g)].map(([, name]) => name!))
   expect(some('options', [...written]).filter((name) => !Object.hasOwn(OPTIONS, name))).toEqual([])
   const { options } = commandNamed('chat')
   expect(options.filter((name) => !written.has(name) && name !== 'print')).toEqual([])

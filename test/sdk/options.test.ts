@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { QueryOptions } from '../../src/index.ts'
-import { run } from '../../src/index.ts'
+import { query, run } from '../../src/index.ts'
 import { setServedStage } from './stage.ts'
 
 const stage = await setServedStage()
@@ -80,6 +80,36 @@ test('a limit ends the run, a prompt of the program replaces that of the server,
     await expect(run({ prompt: 'x', options: { ...resumed, [name]: value } })).rejects.toThrow(
       `${name}: a session keeps`,
     )
+})
+
+test('names of the Claude Agent SDK with the same meaning are understood', async () => {
+  const schema = { type: 'object', required: ['n'] }
+  const helper = { description: 'Counts.', prompt: 'Count.', maxTurns: 3, permissionMode: 'dontAsk' } as const
+  const named: QueryOptions = {
+    ...stage.options,
+    maxTurns: 7,
+    effort: 'low',
+    fallbackModel: 'small',
+    permissionMode: 'acceptEdits',
+    outputFormat: { type: 'json_schema', schema },
+    agents: { helper },
+  }
+  const { sessionId, structuredOutput } = await run({ prompt: '{"n": 1}', options: named })
+  expect(structuredOutput).toEqual({ n: 1 })
+  const session = () => server.client.conversation(sessionId).get()
+  expect(await session()).toMatchObject({
+    max_iteration_per_run: 7,
+    llm_config: { reasoning_effort: 'low', fallback_models: ['small'] },
+    agents: { helper: { max_steps: 3, permission_mode: 'deny' } },
+    state: { permission_mode: 'accept_edits' },
+  })
+  const copy = await run({ prompt: 'hello', options: { ...stage.options, resume: sessionId, forkSession: true } })
+  expect(copy.sessionId).not.toBe(sessionId)
+  const asking = query({ prompt: 'hello', options: { ...stage.options, resume: sessionId } })
+  await asking.next()
+  await asking.setPermissionMode('bypassPermissions')
+  for await (const _ of asking);
+  expect((await session()).state.permission_mode).toBe('bypass')
 })
 
 test('options that are undefined are absent', async () => {

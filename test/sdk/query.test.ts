@@ -24,6 +24,9 @@ const typesIn = (events: readonly QueryEvent[]) => events.map(({ type }) => type
 const hooked = (fields: object) =>
   ({ ...options, hooks: { PreToolUse: [{ hooks: [() => ({})], ...fields }] } }) as QueryOptions
 
+/** Types accept the fields of `append` only. */
+const PRESET = { type: 'preset', preset: 'claude_code', append: 'x' } as { append: string }
+
 const CIRCULAR: Record<string, unknown> = {}
 CIRCULAR['self'] = CIRCULAR
 
@@ -143,6 +146,10 @@ describe('a query', () => {
     ['an unknown point', { ...options, hooks: { Never: [] } as object }, 'hooks.Never is not a point'],
     ['a misspelt option', { ...options, permisionMode: 'plan' } as QueryOptions, 'did you mean permissionMode?'],
     ['a name of the wire', { ...options, max_steps: 3 } as QueryOptions, 'did you mean maxSteps?'],
+    ['a preset of another agent', { ...options, systemPrompt: PRESET }, 'which has no presets'],
+    ['two names of one option', { ...options, maxTurns: 1, maxSteps: 2 }, 'maxTurns and maxSteps are the same option'],
+    ['an option of another SDK', { ...options, additionalDirectories: [] } as QueryOptions, 'in one directory: cwd.'],
+    ['an option like one of another SDK', { ...options, maxTurn: 1 } as QueryOptions, 'did you mean maxTurns?'],
     ['text for a list', { ...options, allowedTools: 'Bash' as never }, 'allowedTools must be a list of texts'],
     ['a schema of zod 3', { ...options, outputSchema: { _def: {} } }, 'must be a schema of zod 4'],
     ['a list for a matcher', { ...options, hooks: { Stop: {} as never } }, 'hooks.Stop must be a list'],

@@ -7,6 +7,7 @@ import { COMMAND_NAMES, commandNamed, isCommandName, SESSION_ACTIONS, SHELLS } f
 import type { RunInvocation } from './run-options.ts'
 import { readRunOptions } from './run-options.ts'
 import { isOptionName, OPTIONS, optionNamed } from './options.ts'
+import { INSTEAD, withOwnNames } from './other-names.ts'
 import type { Token, Values } from './parse-options.ts'
 import { parseOptions } from './parse-options.ts'
 import { UsageError } from './usage-error.ts'
@@ -48,7 +49,8 @@ export type Invocation =
 const DEFAULT_LIMIT = 20
 
 /** `isTerminal`: whether stdin and stdout are terminals, on which a chat starts without a command. Throws a `UsageError`. */
-export function readArguments(args: string[], { isTerminal = false } = {}): Invocation {
+export function readArguments(given: string[], { isTerminal = false } = {}): Invocation {
+  const args = withOwnNames(given)
   checkOptions(args)
   const { values, tokens, positionals } = parseOptions(args)
   if (values.version) return { name: 'version' }
@@ -77,9 +79,11 @@ function checkOptions(args: string[]): void {
 }
 
 function suggest(option: string, tokens: readonly { readonly kind: string; readonly name?: string }[]): string {
+  if (Object.hasOwn(INSTEAD, option)) return `; ${INSTEAD[option]}.`
   const nearest = nearestName(option, Object.keys(OPTIONS))
   if (nearest !== undefined) return `; did you mean --${nearest}?`
   const isRun = tokens.some(({ name }) => name === 'no-tui' || name === 'print' || name === 'p')
+  if (isRun && option === 'verbose') return '; what the agent does is always on stderr.'
   return isRun ? '; put -- before a prompt that begins with a dash.' : '.'
 }
 

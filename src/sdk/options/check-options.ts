@@ -5,6 +5,7 @@
 import { nearestName } from '../../contract/nearest-name.ts'
 import { isSchema } from '../tools/schema.ts'
 import { invalid } from '../invalid.ts'
+import { INSTEAD_OF_OPTION } from './other-names.ts'
 import type { QueryOptions, SessionPlace } from './query-options.ts'
 
 /** A test, and what it accepts, for the message. */
@@ -49,6 +50,14 @@ const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
   baseUrl: TEXT,
   llm: RECORD,
   maxSteps: NUMBER,
+  maxTurns: NUMBER,
+  effort: TEXT,
+  fallbackModel: NAME,
+  outputFormat: [
+    (value) => isRecord(value) && value['type'] === 'json_schema' && isRecord(value['schema']),
+    "{ type: 'json_schema', schema }",
+  ],
+  forkSession: FLAG,
   timeoutS: NUMBER,
   maxBudgetUsd: NUMBER,
   allowUnpriced: FLAG,
@@ -60,10 +69,13 @@ const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
   settingSources: TEXTS,
   agents: RECORDS,
   mcpServers: RECORDS,
-  systemPrompt: [(value) => isText(value) || (isRecord(value) && isText(value['append'])), 'a text, or { append }'],
+  systemPrompt: [
+    (value) => isText(value) || (isRecord(value) && isText(value['append']) && Object.keys(value).length === 1),
+    'a text, or { append } to add to the prompt of the server, which has no presets',
+  ],
   tools: [
     (value) => isText(value) || isListOf((each) => isText(each) || isTool(each))(value),
-    'a preset, or a list of names and of tools that tool() made',
+    'the name of a preset, or a list of names and of tools that tool() made',
   ],
   allowedTools: TEXTS,
   disallowedTools: TEXTS,
@@ -100,11 +112,13 @@ const REQUEST: Readonly<Record<string, OptionKind>> = {
 const namesSession = (options: unknown): boolean =>
   isRecord(options) && (isText(options['resume']) || isText(options['fork']) || options['continue'] === true)
 
+const OPTION = 'option'
+
 /** Throws an error that names the option. */
 export function checkRequest(request: unknown): void {
   if (!isRecord(request)) throw invalid('Pass an object with the prompt: query({ prompt, options }).')
   check('field of a query', request, REQUEST)
-  check('option', request['options'], OPTIONS)
+  check(OPTION, request['options'], OPTIONS)
   if (request['prompt'] === undefined && !namesSession(request['options']))
     throw invalid('There is no prompt. Pass query({ prompt, options }); only resume and continue work without one.')
 }
@@ -122,6 +136,8 @@ export function check(what: string, given: unknown, kinds: Readonly<Record<strin
 }
 
 function refuseName(what: string, name: string, kinds: object): never {
+  if (what === OPTION && Object.hasOwn(INSTEAD_OF_OPTION, name))
+    throw invalid(`There is no option ${name}. ${INSTEAD_OF_OPTION[name]}`)
   const known = Object.keys(kinds)
   // Also in the letters of the wire: max_steps.
   const nearest = nearestName(

@@ -5,6 +5,7 @@ import type { ToolPreset } from '../../contract/settings.ts'
 import type { AskedQuestion } from '../../contract/question.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { ToolConfig } from '../../contract/limits/tool-config.ts'
+import type { OtherModeName } from '../../contract/mode-names.ts'
 import type { UserInput } from '../../contract/message.ts'
 import type { PermissionModeInput } from '../../contract/permission.ts'
 import type { AnySdkTool } from '../tools/tool.ts'
@@ -136,7 +137,7 @@ export type Terminal = { readonly input: NodeJS.ReadableStream; readonly output:
 
 export type ApprovalOptions = {
   /** Default: `default` if something here decides about calls, otherwise the mode of the server. */
-  readonly permissionMode?: z.infer<typeof PermissionModeInput> | undefined
+  readonly permissionMode?: ModeName | undefined
   readonly canUseTool?: CanUseTool | undefined
   readonly answerQuestions?: AnswerQuestions | undefined
   /** Asks on the terminal of this process, or on the one that is given. */
@@ -145,13 +146,32 @@ export type ApprovalOptions = {
   readonly enableMessageRewriteHooks?: boolean | undefined
 }
 
+export type WireMode = z.infer<typeof PermissionModeInput>
+/** A permission mode, also as the Claude Agent SDK calls it. */
+export type ModeName = WireMode | OtherModeName
+
+/** Options as the Claude Agent SDK calls them. */
+export type OtherNames = {
+  /** Another name of `maxSteps`. */
+  readonly maxTurns?: number | undefined
+  /** Another name of `llm.reasoningEffort`. */
+  readonly effort?: LlmConfig['reasoning_effort']
+  /** One model for `llm.fallbackModels`. */
+  readonly fallbackModel?: string | undefined
+  /** Another form of `outputSchema`. */
+  readonly outputFormat?: { readonly type: 'json_schema'; readonly schema: Record<string, unknown> } | undefined
+  /** Another name of `fork: true`. */
+  readonly forkSession?: boolean | undefined
+}
+
 export type QueryOptions = SessionPlace &
   ModelOptions &
   LimitOptions &
   ContinueOptions &
   ProjectOptions &
   ToolOptions &
-  ApprovalOptions & {
+  ApprovalOptions &
+  OtherNames & {
     /** A JSON Schema, or a zod schema, that the final answer must fit. */
     readonly outputSchema?: z.ZodType | Record<string, unknown> | undefined
     /** Also events such as text while the model writes it. */
@@ -171,5 +191,7 @@ export type AgentOptions = {
   readonly disallowedTools?: readonly string[] | undefined
   readonly model?: string | undefined
   readonly maxSteps?: number | undefined
-  readonly permissionMode?: Wire['permission_mode']
+  /** Another name of `maxSteps`. */
+  readonly maxTurns?: number | undefined
+  readonly permissionMode?: ModeName | undefined
 }

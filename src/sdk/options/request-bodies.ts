@@ -6,10 +6,10 @@ import { invalid } from '../invalid.ts'
 import { isSchema, jsonSchemaOf } from '../tools/schema.ts'
 import { toSnakeCase } from './camel-case.ts'
 import { splitHooks } from './hooks-option.ts'
-import type { QueryOptions } from './query-options.ts'
+import type { OwnOptions } from './other-names.ts'
 import { splitTools } from './split-tools.ts'
 
-export function createBody(options: QueryOptions, id: string): BodyOf<'createConversation'> {
+export function createBody(options: OwnOptions, id: string): BodyOf<'createConversation'> {
   const { systemPrompt, settingSources, mcpServers, allowedTools, disallowedTools, agents } = options
   const { names } = splitTools(options.tools)
   return withoutUndefined({
@@ -30,7 +30,7 @@ export function createBody(options: QueryOptions, id: string): BodyOf<'createCon
 }
 
 /** Undefined if nothing changes. Throws if an option can only be set for a new session. */
-export function updateBody(options: QueryOptions): BodyOf<'updateConfig'> | undefined {
+export function updateBody(options: OwnOptions): BodyOf<'updateConfig'> | undefined {
   const fixed = (['tools', 'systemPrompt', 'settingSources', 'mcpServers', 'agents', 'conversation'] as const).filter(
     (name) => options[name] !== undefined && !(name === 'tools' && splitTools(options.tools).names?.length === 0),
   )
@@ -45,7 +45,7 @@ export function updateBody(options: QueryOptions): BodyOf<'updateConfig'> | unde
 }
 
 /** What both requests accept. */
-function commonFields(options: QueryOptions) {
+function commonFields(options: OwnOptions) {
   const { wire } = splitHooks(options.hooks)
   const { own } = splitTools(options.tools)
   const llm = withoutUndefined({
@@ -74,7 +74,7 @@ function commonFields(options: QueryOptions) {
 }
 
 /** The approver of `callback` is in this program: the server asks it like a user. */
-function modeOf({ permissionMode, canUseTool, interactiveApprover, resume, fork, continue: last }: QueryOptions) {
+function modeOf({ permissionMode, canUseTool, interactiveApprover, resume, fork, continue: last }: OwnOptions) {
   const decidesHere = canUseTool !== undefined || Boolean(interactiveApprover)
   if (permissionMode === 'callback' && decidesHere) return 'default'
   const isNew = resume === undefined && !fork && !last
@@ -86,19 +86,19 @@ const toolConfigOf = (config: object) =>
     Object.entries(config).map(([name, limits]: [string, object | undefined]) => [name, limits && toSnakeCase(limits)]),
   )
 
-export function outputSchemaOf({ outputSchema }: QueryOptions): Record<string, unknown> | undefined {
+export function outputSchemaOf({ outputSchema }: OwnOptions): Record<string, unknown> | undefined {
   return isSchema(outputSchema) ? jsonSchemaOf(outputSchema, 'the output') : outputSchema
 }
 
 /** Relative paths are relative to the current directory of this process, except on a server elsewhere. */
-export function workdirOf({ cwd, projectDir, server }: QueryOptions): string | undefined {
+export function workdirOf({ cwd, projectDir, server }: OwnOptions): string | undefined {
   if (cwd !== undefined && projectDir !== undefined && resolve(cwd) !== resolve(projectDir))
     throw invalid('cwd and projectDir must be the same directory: the agent works in its project. Pass one of them.')
   const path = cwd ?? projectDir
   return path === undefined || server ? path : resolve(path)
 }
 
-function agentsOf(agents: NonNullable<QueryOptions['agents']>): BodyOf<'createConversation'>['agents'] {
+function agentsOf(agents: NonNullable<OwnOptions['agents']>): BodyOf<'createConversation'>['agents'] {
   const definitions = Object.entries(agents).map(([name, { disallowedTools, maxSteps, permissionMode, ...same }]) => {
     const renamed = { disallowed_tools: disallowedTools, max_steps: maxSteps, permission_mode: permissionMode }
     return [name, withoutUndefined({ ...same, tools: same.tools && [...same.tools], ...renamed })]

@@ -10,7 +10,8 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { repeatLost } from '../repeat-lost.ts'
 import { createResponder } from '../answers/create-responder.ts'
 import type { RequestResponder } from '../answers/request-responder.ts'
-import type { Prompt, QueryOptions } from '../options/query-options.ts'
+import type { OwnOptions } from '../options/other-names.ts'
+import type { Prompt } from '../options/query-options.ts'
 import { outputSchemaOf } from '../options/request-bodies.ts'
 import { BackgroundWork } from './background-work.ts'
 import type { AskingEvent } from './stopped-session.ts'
@@ -23,7 +24,7 @@ import { Turns } from './turns.ts'
 export type FollowSessionOptions = {
   /** Undefined: the session continues where it stopped. */
   readonly prompt: Prompt | undefined
-  readonly options: QueryOptions
+  readonly options: OwnOptions
   /** See `ServerLink`. */
   readonly executing: Set<string>
   /** The query fails when the server ends: a run that was cut off is not its end. */

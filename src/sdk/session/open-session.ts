@@ -6,7 +6,8 @@ import type { Status } from '../../contract/events/status.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { removeLeftHooks } from '../hooks/left-hooks.ts'
 import { invalid } from '../invalid.ts'
-import type { Prompt, QueryOptions } from '../options/query-options.ts'
+import type { OwnOptions } from '../options/other-names.ts'
+import type { Prompt } from '../options/query-options.ts'
 import { createBody, updateBody, workdirOf } from '../options/request-bodies.ts'
 import { splitTools } from '../options/split-tools.ts'
 import type { Stopped } from './stopped-session.ts'
@@ -23,7 +24,7 @@ export type OpenSession = {
   readonly waiting: Stopped['waiting']
 }
 
-type Opening = { readonly prompt: Prompt | undefined; readonly options: QueryOptions; readonly signal: AbortSignal }
+type Opening = { readonly prompt: Prompt | undefined; readonly options: OwnOptions; readonly signal: AbortSignal }
 
 export async function openSession(client: AgentServerClient, opening: Opening): Promise<OpenSession> {
   const { options, signal } = opening
@@ -35,7 +36,7 @@ export async function openSession(client: AgentServerClient, opening: Opening): 
 
 async function createSession(
   client: AgentServerClient,
-  options: QueryOptions,
+  options: OwnOptions,
   signal: AbortSignal,
 ): Promise<OpenSession> {
   const { id } = await client.conversations.create(createBody(options, uuid7()), { signal }).catch(explainMissingModel)
@@ -78,13 +79,13 @@ export const nothingLeft = (id: string): AgentServerError =>
   invalid(`There is nothing to continue in session ${id}: no message is unanswered, and nothing waits. Pass a prompt.`)
 
 /** A single message takes the place of all answers, except those of the tools of this program. */
-const mayAnswer = (prompt: Prompt | undefined, { tools }: QueryOptions): boolean =>
+const mayAnswer = (prompt: Prompt | undefined, { tools }: OwnOptions): boolean =>
   prompt === undefined || isIterable(prompt) || splitTools(tools).own.length > 0
 
 /** Rules of earlier queries stay. */
 async function addRules(
   { permissionRules }: ConversationHandle,
-  { allowedTools = [], disallowedTools = [] }: QueryOptions,
+  { allowedTools = [], disallowedTools = [] }: OwnOptions,
   signal: AbortSignal,
 ): Promise<void> {
   if (allowedTools.length + disallowedTools.length === 0) return
@@ -99,7 +100,7 @@ const union = (some: readonly string[], more: readonly string[]) => [...new Set(
 /** Undefined for a new session. */
 async function originalOf(
   client: AgentServerClient,
-  options: QueryOptions,
+  options: OwnOptions,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { resume, fork, continue: last } = options

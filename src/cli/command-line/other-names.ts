@@ -1,0 +1,62 @@
+/**
+ * Options as the command lines of other agents call them. Those of Claude Code with the same meaning are understood, but are
+ * neither in the help nor completed; for others an error names ours.
+ */
+import { isOtherModeName, MODE_NAMES } from '../../contract/mode-names.ts'
+
+const SAME: Readonly<Record<string, string>> = {
+  'max-turns': 'max-steps',
+  continue: 'autoresume',
+  allowedTools: 'allowed-tools',
+  disallowedTools: 'disallowed-tools',
+}
+
+const SKIPS_PERMISSIONS = '--dangerously-skip-permissions'
+
+/** The same arguments with the names of this program. */
+export function withOwnNames(args: readonly string[]): string[] {
+  const end = args.indexOf('--')
+  return args.map((arg, at) => (end >= 0 && at > end ? arg : ownArgument(arg, args[at - 1])))
+}
+
+function ownArgument(arg: string, before: string | undefined): string {
+  if (before === '--permission-mode') return modeIn(arg)
+  if (arg === SKIPS_PERMISSIONS) return '--permission-mode=bypass'
+  const [option = '', ...value] = arg.split('=')
+  if (option === '--permission-mode' && value.length > 0) return `${option}=${modeIn(value.join('='))}`
+  const name = option.startsWith('--') ? option.slice(2) : ''
+  return Object.hasOwn(SAME, name) ? [`--${SAME[name]}`, ...value].join('=') : arg
+}
+
+const modeIn = (text: string): string => (isOtherModeName(text) ? MODE_NAMES[text] : text)
+
+const ONE_DIRECTORY = 'the agent works in one directory, --cwd'
+const SKIPPING = '--permission-mode bypass asks for nothing, and keeps the sandbox'
+const MODES = 'use --permission-mode'
+const PROMPT_FILE = 'give the text, as in --system-prompt "$(cat FILE)"'
+
+/** What to use instead of an option of another agent that has another meaning, or none here. */
+export const INSTEAD: Readonly<Record<string, string>> = {
+  'add-dir': ONE_DIRECTORY,
+  'include-directories': ONE_DIRECTORY,
+  'no-session-persistence': 'use --ephemeral, which deletes the conversation at the end',
+  'permission-prompt-tool': 'use --ask, which says who answers approvals',
+  'system-prompt-file': PROMPT_FILE,
+  'append-system-prompt-file': PROMPT_FILE.replace('--', '--append-'),
+  'approval-mode': MODES,
+  'ask-for-approval': MODES,
+  'dangerously-bypass-approvals-and-sandbox': SKIPPING,
+  yolo: SKIPPING,
+  auto: SKIPPING,
+  sandbox: 'the sandbox is a setting of the environment, OPENHANDS_ISOLATION',
+  'output-schema': 'use --json-schema',
+  cd: 'use --cwd',
+  dir: 'use --cwd',
+  title: 'use --name',
+  session: 'use --resume',
+  fork: 'use --fork-session',
+  format: 'use --output-format',
+  prompt: 'use -p, with the prompt as an argument',
+  'list-sessions': 'use agent-server sessions list',
+  'delete-session': 'use agent-server sessions delete',
+}
