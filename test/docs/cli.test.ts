@@ -8,7 +8,7 @@ import { MODE_NAMES } from '../../src/contract/mode-names.ts'
 import { SETTING_OPTIONS, OPTION_SETTINGS } from '../../src/contract/setting-options.ts'
 import { commandNamed } from '../../src/cli/command-line/commands.ts'
 import { helpOf } from '../../src/cli/command-line/help.ts'
-import { withOwnNames } from '../../src/cli/command-line/other-names.ts'
+import { INSTEAD, withOwnNames } from '../../src/cli/command-line/other-names.ts'
 import { OPTIONS } from '../../src/cli/command-line/options.ts'
 import { readInputLines } from '../../src/cli/headless/input-lines.ts'
 import { effectOnResumed } from '../../src/cli/settings/given-settings.ts'
@@ -25,6 +25,13 @@ test('each name of another agent in the text is understood, and means the option
   for (const [, other, option, value = ''] of some('pairs', pairs))
     expect(withOwnNames([`--${other}`])).toEqual([`--${option}${value.replace(' ', '=')}`])
   for (const name of ['allowedTools', 'disallowedTools', ...Object.keys(MODE_NAMES)]) expect(others).toContain(name)
+})
+
+test('each option of the comparison with other agents exists', () => {
+  const cells = others.split('\n').flatMap((line) => /^\| (.*?) \|/.exec(line)?.[1] ?? [])
+  const names = some('cells', cells).flatMap((cell) => [...cell.matchAll(/--([a-z][a-z-]+)/g)].map(([, name]) => name!))
+  expect(some('options', names).filter((name) => !Object.hasOwn(OPTIONS, name))).toEqual([])
+  expect(commandNamed('chat').options.filter((name) => INSTEAD[name] !== undefined)).toEqual([])
 })
 
 test('each option of the page exists, and each option of the chat is on the page', () => {

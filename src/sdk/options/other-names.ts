@@ -67,5 +67,4 @@ export const INSTEAD_OF_OPTION: Readonly<Record<string, string>> = {
   resumeSessionAt: 'Continue a copy of a part: sessions().fork(id, { at_seq }).',
   sessionId: 'Use conversation: { id }.',
   strictMcpConfig: 'Only mcpServers are used, unless settingSources names more: leave it out.',
-  title: 'Use conversation: { title }.',
 }
