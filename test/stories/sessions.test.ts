@@ -57,7 +57,7 @@ test('a session is called by its first message, found by text and directory, ren
   expect((await rowsOf('--search', 'The parser'))[0]).toMatch(/proj +The parser$/)
   expect((await command('proj', 'sessions', 'show', first.slice(-12))).stdout).toContain('Title         The parser')
 
-  expect((await command('proj', 'sessions', 'prune', '--older-than', '1m')).stderr).toBe('Deleted 0 conversations.\n')
+  expect((await command('proj', 'sessions', 'prune', '--older-than', '1h')).stderr).toBe('Deleted 0 conversations.\n')
   expect(await rowsOf()).toHaveLength(2)
 })
 
