@@ -1,5 +1,4 @@
 /** What the status line says about a conversation that no event says. */
-import { contextWindowOf } from '../../llm/models.ts'
 import type { ChatOptions } from '../chat-seam.ts'
 import type { ChatSession } from './chat-session.ts'
 import { branchOf } from './git-branch.ts'
@@ -18,8 +17,7 @@ export class StatusFacts {
 
   of({ view, state: { model } }: ChatSession): Facts {
     const { info, server } = this.#options
-    const ofModel = view.llm_config.model === model ? view.llm_config.context_window : undefined
-    const contextWindow = ofModel ?? contextWindowOf(model)
+    const contextWindow = view.llm_config.model === model ? view.context?.size : undefined
     return { isSandboxed: info.isolation !== 'none', server, branch: this.#branch, contextWindow }
   }
 
