@@ -106,11 +106,15 @@ function read(path: string): Grant | undefined {
 /** Another process may have the number by now. */
 const isRunning = ({ pid, start }: Grant): boolean => startOf(pid) === start
 
-/** When a process has started, in ticks since the start of the machine; see proc_pid_stat(5). Undefined if it has ended. */
+/**
+ * When a process has started, in ticks since the start of the machine; see proc_pid_stat(5). Undefined if it has ended,
+ * also if its parent has not asked for its exit code yet.
+ */
 function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19]
   } catch {
     return undefined
   }

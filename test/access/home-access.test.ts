@@ -1,5 +1,6 @@
 /** What a command grants of the home, and for how long. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,6 +55,27 @@ test('of a command that was killed does not count, also if another process has i
     expect(homeAccessIn(dataDir)('one')).toBeUndefined()
     await new HomeGrants(dataDir, ACCESS).open('other')
     expect(await granted()).toEqual(['other.json'])
+  }
+})
+
+test('of a command that was killed does not count while its parent has not noticed', async () => {
+  await new HomeGrants(dataDir, ACCESS).open('one')
+  const path = join(dataDir, 'home-access/one.json')
+  const grant = JSON.parse(await readFile(path, 'utf8')) as object
+  // The shell becomes a program that never waits for the child that the shell has left to it.
+  const parent = spawn('sh', ['-c', 'sleep 1000 & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  try {
+    const [line] = (await once(parent.stdout, 'data')) as [Buffer]
+    const pid = Number(line.toString())
+    const startOf = async () => (await readFile(`/proc/${pid}/stat`, 'latin1')).split(') ')[1]?.split(' ')
+    await expect.poll(() => readFile(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n')
+    await writeFile(path, JSON.stringify({ ...grant, pid, start: (await startOf())?.[19] }))
+    expect(homeAccessIn(dataDir)('one')).toBeDefined()
+    process.kill(pid, 'SIGKILL')
+    await expect.poll(async () => (await startOf())?.[0]).toBe('Z')
+    expect(homeAccessIn(dataDir)('one')).toBeUndefined()
+  } finally {
+    parent.kill('SIGKILL')
   }
 })
 
