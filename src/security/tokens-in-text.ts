@@ -2,7 +2,7 @@
 
 /** The last words of names whose values are secret: `_authToken`, `oauth_token`, `aws_secret_access_key`, `password`. */
 const NAMED =
-  /(?<![A-Za-z0-9])[\w-]{0,64}?(?:password|passwd|secret|token|key|auth|authident)["']?[ \t]{0,8}[=:][ \t]{0,8}("[^"\n]*"|'[^'\n]*'|[^\s"'][^\n]*)/gi
+  /(?<![A-Za-z0-9])[\w-]{0,64}?(?:password|passwd|secret|token|key|auth|authident)["']?[ \t]{0,8}[=:][ \t]{0,8}("[^"\\\n]*(?:\\.[^"\\\n]*){0,4096}"|'[^'\n]*'|[^\s"'][^\n]*)/gi
 
 /** `machine host login name password secret`, in `.netrc`. */
 const AFTER_WORD = /(?<![\w-])password[ \t\r\n]{1,8}("[^"\n]*"|[^\s"=:]\S*)/g
@@ -10,7 +10,7 @@ const AFTER_WORD = /(?<![\w-])password[ \t\r\n]{1,8}("[^"\n]*"|[^\s"=:]\S*)/g
 /** `https://name:secret@host`; what is alone before the host may be a secret, too. */
 const IN_URL = /:\/\/([^\s/:@"']*)(?::([^\s/@"']*))?@/g
 
-const PRIVATE_KEY = 'PRIVATE KEY-----'
+const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g
 
 /** A user name in a URL is shorter; tokens are longer. */
 const MIN_LONE_TOKEN = 20
@@ -25,15 +25,34 @@ export function tokensInText(text: string): string[] {
     ...(password === undefined ? [] : meaningsOf(password)),
     ...(user.length >= MIN_LONE_TOKEN ? meaningsOf(user) : []),
   ])
-  const all = [...named, ...inUrls, ...privateKeyIn(text)]
+  const all = [...named, ...inUrls, ...privateKeysIn(text)]
   return [...new Set(all)].filter((value) => value !== '' && !VARIABLE.test(value))
 }
 
 /** A line may end with a comment, and in some files a value has spaces. */
 function spellingsOf(written: string): string[] {
   const quoted = /^(["'])(.*)\1$/.exec(written)?.[2]
-  const values = quoted === undefined ? [written.trim(), /^[^\s,;#]*/.exec(written)?.[0] ?? ''] : [quoted]
+  const values =
+    quoted === undefined
+      ? [written.trim(), /^[^\s,;#]*/.exec(written)?.[0] ?? '']
+      : [quoted, ...unescaped(written).flatMap(withoutFrame)]
   return values.flatMap((value) => [value, ...decoded(value)])
+}
+
+/** JSON, YAML and TOML escape in double quotes. */
+function unescaped(written: string): string[] {
+  if (!written.startsWith('"') || !written.includes('\\')) return []
+  try {
+    return [String(JSON.parse(written))]
+  } catch {
+    return []
+  }
+}
+
+/** Keys of service accounts are such values. Everyone knows their first and last lines. */
+function withoutFrame(value: string): string[] {
+  const keys = privateKeysIn(value)
+  return keys.length === 0 ? [value] : keys
 }
 
 function meaningsOf(part: string): string[] {
@@ -54,9 +73,11 @@ function decoded(value: string): string[] {
   return colon < 0 ? [text] : [text, text.slice(colon + 1)]
 }
 
-/** Each line of the key is searched for, too. */
-function privateKeyIn(text: string): string[] {
-  const begin = text.indexOf(PRIVATE_KEY)
-  const end = text.indexOf('-----END', begin)
-  return begin < 0 || end < 0 ? [] : [text.slice(begin + PRIVATE_KEY.length, end).trim()]
+/** Each line of a key is searched for, too. */
+function privateKeysIn(text: string): string[] {
+  return [...text.matchAll(PRIVATE_KEY)].flatMap(({ 0: { length }, index }, at, { [at + 1]: next }) => {
+    const body = text.slice(index + length, next?.index)
+    const end = body.indexOf('-----END')
+    return end < 0 ? [] : [body.slice(0, end).trim()]
+  })
 }

@@ -4,6 +4,10 @@ import { tokensInText } from '../../src/security/tokens-in-text.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
+const PRIVATE_KEY = '-----BEGIN PRIVATE KEY-----\nb3BlbnNz\naC1rZXk=\n-----END PRIVATE KEY-----\n'
+const OTHER_KEY = '-----BEGIN RSA PRIVATE KEY-----\nb3RoZXI=\n-----END RSA PRIVATE KEY-----\n'
+const KEYS = ['b3BlbnNz\naC1rZXk=', 'b3RoZXI=']
+
 test.each([
   ['.npmrc', '//registry.example.com/:_authToken=npm_abcdef', ['npm_abcdef']],
   ['.npmrc with spaces and quotes', '_authToken = "npm_abcdef"', ['npm_abcdef']],
@@ -31,6 +35,9 @@ test.each([
     '-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\naC1rZXk=\n-----END OPENSSH PRIVATE KEY-----',
     ['b3BlbnNz\naC1rZXk='],
   ],
+  ['two private keys', `${PRIVATE_KEY}-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n${OTHER_KEY}`, KEYS],
+  ['a private key in JSON', JSON.stringify({ private_key: PRIVATE_KEY }), ['b3BlbnNz\naC1rZXk=']],
+  ['a password with quotes in JSON', JSON.stringify({ password: 'a"b\\c/d' }), ['a"b\\c/d']],
 ])('%s', (_, text, values) => {
   expect(tokensInText(text)).toEqual(expect.arrayContaining(values))
 })
