@@ -14,32 +14,34 @@ const FILES = `
   .trim()
   .split(/\s+/)
 
-/** Values that a file has had stay secret: a process may have read them. */
+/** How many values of a file stay secret, with those that it has had: a process may have read them. More slow all texts down. */
 const MAX_VALUES = 256
 
 type Readable = { readonly at: string; readonly real: string }
 
-type KnownFile = { readonly version: string; readonly values: readonly string[] }
-
 /** For one conversation. It reads a file again when it has changed. */
 export class HomeSecrets {
   readonly #home: string
-  readonly #known = new Map<string, KnownFile>()
+  /** By path. */
+  readonly #versions = new Map<string, string>()
+  /** By path, under the name that a placeholder has: several paths may have one name. */
+  readonly #values = new Map<string, Map<string, readonly string[]>>()
 
   /** `home` has no link in its path. */
   constructor(home: string) {
     this.#home = home
   }
 
-  /** Calls `hide` for each file that is new or has changed, with all values that it has had. */
+  /** Calls `hide` for each file that is new or has changed, with all values that files of this name have had. */
   refresh(readable: readonly Readable[], hide: (name: string, ...values: readonly string[]) => void): void {
     for (const { path, name } of readable.flatMap((each) => this.#filesIn(each))) {
-      const known = this.#known.get(path)
       const version = versionOf(path)
-      if (version === undefined || version === known?.version) continue
-      const values = [...new Set([...tokensIn(path), ...(known?.values ?? [])])].slice(0, MAX_VALUES)
-      this.#known.set(path, { version, values })
-      hide(name, ...values)
+      if (version === undefined || version === this.#versions.get(path)) continue
+      this.#versions.set(path, version)
+      const ofName = this.#values.get(name) ?? new Map<string, readonly string[]>()
+      const values = [...new Set([...tokensIn(path), ...(ofName.get(path) ?? [])])].slice(0, MAX_VALUES)
+      this.#values.set(name, ofName.set(path, values))
+      hide(name, ...new Set([...ofName.values()].flat()))
     }
   }
 
