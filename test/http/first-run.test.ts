@@ -78,6 +78,16 @@ test('of two equal requests at once, one starts the run, and both return its end
   expect(await runsOf(http, answered[0]!.body.id)).toHaveLength(1)
 })
 
+test('a wait ends with a problem when the conversation is deleted', async () => {
+  const slow = gate('Slow')
+  await using http = await setHttp({ tools: [slow.tool], script: () => ({ calls: [toolCall('Slow')] }) })
+  const id = '11111111-1111-4111-8111-111111111111'
+  const waiting = http.call('POST', '/conversations', inside(http, { id, wait: true }))
+  await slow.entered
+  expect((await http.call('DELETE', `/conversations/${id}`)).status).toBe(204)
+  expectProblem(await waiting, 410, 'conversation_deleted')
+})
+
 test('a run without a message, and a wait without a run, are refused, and create nothing', async () => {
   await using http = await setHttp()
   const withoutMessage = await http.call('POST', '/conversations', { run: true })

@@ -2,6 +2,7 @@
 import type { Event } from '../../contract/events/event.ts'
 import type { RunOutcome } from '../../contract/run.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { closedProblem } from '../closed-problem.ts'
 import { readPages } from '../../events/read-pages.ts'
 
 export type RunWait = {
@@ -18,7 +19,7 @@ export type RunWait = {
 /** What the run ended with; `error` says why it failed. */
 type AwaitedEnd = Pick<RunOutcome, 'result' | 'error'>
 
-/** Returns the end of the run, if it exists by then. */
+/** Returns the end of the run, if it exists by then. Throws a `Problem` if the conversation is deleted meanwhile. */
 export async function waitForRun(
   log: EventLog,
   { runId, isOver, watch, timeoutMs, signal }: RunWait,
@@ -41,6 +42,8 @@ export async function waitForRun(
     // The run may have ended before the subscription.
     if (isOver()) return await lastEnd(log, runId)
     if (!signal.aborted) await promise
+    // The last status says that the run continues.
+    if (log.ended === 'deleted') throw closedProblem('deleted')
     return end
   } finally {
     clearTimeout(timer)
