@@ -5,6 +5,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runCommand } from '../support/command.ts'
 
@@ -13,12 +15,18 @@ let endpoint: Server
 let port: number
 let asked: string[] = []
 
+const ENDLESS = 'endless'
+function* blanks() {
+  for (;;) yield Buffer.alloc(65_536, ' ')
+}
+
 /** What the endpoint answers, by the key. */
 const ANSWERS: Readonly<Record<string, [status: number, body: string]>> = {
   'Bearer sk-good': [200, JSON.stringify({ data: [{ id: 'small-1' }, { id: 'large-1' }] })],
   'Bearer sk-bad': [401, '{}'],
   'Bearer sk-listless': [404, 'Not found'],
   'Bearer sk-moved': [302, ''],
+  'Bearer sk-endless': [200, ENDLESS],
 }
 
 beforeAll(async () => {
@@ -27,7 +35,9 @@ beforeAll(async () => {
   endpoint = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)
     const [status, body] = ANSWERS[request.headers.authorization ?? ''] ?? [500, '']
-    response.writeHead(status, { 'content-type': 'application/json', location: '/elsewhere' }).end(body)
+    response.writeHead(status, { 'content-type': 'application/json', location: '/elsewhere' })
+    if (body === ENDLESS) void pipeline(Readable.from(blanks()), response).catch(() => {})
+    else response.end(body)
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => endpoint.once('listening', resolve))
   port = (endpoint.address() as AddressInfo).port
@@ -72,6 +82,20 @@ test('a model that the endpoint does not list gets the nearest name; one that no
   const none = await doctor({ LLM_MODEL: '', LLM_API_KEY: 'sk-good' })
   expect(none.line('model')).toMatch(/^fail .*no model is set: give --model/)
   expect([none.code, asked]).toEqual([1, []])
+})
+
+test('an endless list of models is not read to its end', async () => {
+  const { code, line } = await doctor({ LLM_API_KEY: 'sk-endless' })
+  expect(line('model')).toMatch(/^fail .*its list of models is larger than 8 MiB/)
+  expect(code).toBe(1)
+})
+
+test('a password in the URL of the endpoint is not shown', async () => {
+  const url = `http://ada:secret-word@127.0.0.1:${port}/v1`
+  const { code, stdout, line } = await doctor({ LLM_API_KEY: 'sk-good' }, '--base-url', url)
+  expect(line('model')).toMatch(/^fail .*contains a user name or password \| Leave them out/)
+  expect(stdout).not.toContain('secret-word')
+  expect([code, asked]).toEqual([1, []])
 })
 
 test('an endpoint that nobody listens for, and a port that another program has, are named', async () => {

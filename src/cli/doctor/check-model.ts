@@ -1,5 +1,6 @@
 /** Asks the endpoint of a model for its list of models: that costs nothing, and shows whether it accepts the key. */
 import { z } from 'zod'
+import { hasUserInfo } from '../../contract/http-header.ts'
 import { nearestName } from '../../contract/nearest-name.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { Endpoint } from '../../llm/endpoint.ts'
@@ -8,6 +9,8 @@ import type { Finding } from './check.ts'
 import { bad, good, weak } from './check.ts'
 
 const ANSWER_TIMEOUT_MS = 10_000
+/** The longest lists have some hundred kilobytes. */
+const MAX_LIST_BYTES = 8 * 1024 * 1024
 
 /** The list of OpenAI, Anthropic and those that are compatible with them. */
 const ModelList = z.object({ data: z.array(z.object({ id: z.string() })) })
@@ -16,6 +19,8 @@ const ModelList = z.object({ data: z.array(z.object({ id: z.string() })) })
 export async function checkModel(config: LlmConfig, nameOfKey: string | undefined): Promise<Finding> {
   const endpoint = endpointOf(config)
   const host = new URL(endpoint.baseUrl).host
+  if (hasUserInfo(endpoint.baseUrl))
+    return bad(`the URL of ${host} contains a user name or password`, 'Leave them out, and set LLM_API_KEY.')
   const response = await askForModels(endpoint).catch((error: unknown) => reasonOf(error))
   if (typeof response === 'string')
     return bad(`${host} does not answer: ${response}`, 'Check base_url, the network, and whether the server runs.')
@@ -44,8 +49,18 @@ async function askForModels({ baseUrl, query, headers }: Endpoint): Promise<{ st
   const { 'content-type': _, ...sent } = headers
   const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
   const response = await fetch(url, { headers: { ...sent, accept: 'application/json' }, redirect: 'manual', signal })
-  const text = await response.text()
-  return { status: response.status, body: parsed(text) }
+  return { status: response.status, body: parsed(await textOf(response)) }
+}
+
+async function textOf({ body }: Response): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of body ?? []) {
+    pieces.push(piece)
+    length += piece.length
+    if (length > MAX_LIST_BYTES) throw new Error('its list of models is larger than 8 MiB')
+  }
+  return Buffer.concat(pieces).toString('utf8')
 }
 
 function parsed(text: string): unknown {
