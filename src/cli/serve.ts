@@ -1,4 +1,5 @@
 /** `agent-server serve`: runs the server from its first line of output to its exit code. */
+import { finished } from 'node:stream/promises'
 import { readAddress } from '../config/address.ts'
 import { createReader, masterKeySource, unknownVariables } from '../config/environment.ts'
 import { readDataDir } from '../config/paths.ts'
@@ -19,6 +20,8 @@ export type ServeOptions = {
   readonly generateKey: boolean
   /** Conversations without `llm_config` use a stand-in for a model, in this process. */
   readonly scriptedModel: boolean
+  /** The end of standard input is like a signal: a program that was killed ends what it has started. */
+  readonly stopWithStdin: boolean
   readonly host: string | undefined
   readonly port: string | undefined
   readonly logFormat: string | undefined
@@ -36,7 +39,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const kept = options.generateKey && !masterKeySource() ? await keptKey() : undefined
   await using model = options.scriptedModel ? await startModel() : undefined
   const settings = settingsOf(options, kept?.key, model)
-  const stopped = stopSignal()
+  const stopped = options.stopWithStdin ? Promise.race([stopSignal(), endOfInput()]) : stopSignal()
   // Listen first and load the rest later: a client that connects early waits, instead of being refused.
   const listening = await listenOn(readAddress(createReader(settings)))
   const { ensureWritable, readConfig } = await loadConfig()
@@ -101,6 +104,12 @@ async function exitUnfinished(): Promise<never> {
 }
 
 const limitStop = () => void setTimeout(() => exitNow(1), EXIT_TIMEOUT_MS).unref()
+
+/** A pipe whose writer has failed has ended, too. */
+async function endOfInput(): Promise<'end of stdin'> {
+  await finished(process.stdin.resume()).catch(() => {})
+  return 'end of stdin'
+}
 
 /** Sent again, these end the server at once. */
 const REPEATED: ReadonlySet<NodeJS.Signals> = new Set(['SIGTERM', 'SIGINT', 'SIGQUIT'])

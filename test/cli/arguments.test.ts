@@ -51,6 +51,7 @@ test('options are read in both forms', () => {
     logFormat: 'json',
     generateKey: false,
     scriptedModel: false,
+    stopWithStdin: false,
   })
   expect(readArguments(['scripted-model', '--port', '0', 'script.json'])).toEqual({
     name: 'scripted-model',

@@ -97,7 +97,7 @@ export const COMMANDS = {
     details: [
       'It needs OPENHANDS_MASTER_KEY in the environment; with --generate-key it makes a key at first use, keeps it in the data directory, and listens on localhost (127.0.0.1 and ::1) by default. --scripted-model adds a stand-in for a model, to try the server without an account.',
     ],
-    options: ['host', 'port', 'generate-key', 'scripted-model', 'log-format'],
+    options: ['host', 'port', 'generate-key', 'scripted-model', 'stop-with-stdin', 'log-format'],
   },
   key: {
     usage: ['key'],

@@ -38,6 +38,7 @@ export const OPTIONS = {
   'log-format': oneOf(['json', 'pretty'], 'How log lines look.'),
   'generate-key': flag('Make a master key at first use and keep it in the data directory.'),
   'scripted-model': flag('Add a stand-in for a model.'),
+  'stop-with-stdin': flag('Stop when standard input ends, as with the program that has started this one.'),
   'no-tui': flag('Do not start the interactive chat: print the answer and exit.'),
   print: flag('The same as --no-tui.', 'p'),
   'output-format': oneOf(['text', 'json', 'stream-json'], 'What is printed without the chat. Default: text.'),

@@ -36,6 +36,7 @@ export type Invocation =
       readonly name: 'serve'
       readonly generateKey: boolean
       readonly scriptedModel: boolean
+      readonly stopWithStdin: boolean
       readonly host: string | undefined
       readonly port: string | undefined
       readonly logFormat: string | undefined
@@ -155,7 +156,8 @@ function invocationOf(name: CommandName, words: readonly string[], values: Value
 function serveOptions(values: Values) {
   const { host, port, 'log-format': logFormat } = values
   const [generateKey, scriptedModel] = [values['generate-key'] ?? false, values['scripted-model'] ?? false]
-  return { host, port, logFormat, generateKey, scriptedModel }
+  const stopWithStdin = values['stop-with-stdin'] ?? false
+  return { host, port, logFormat, generateKey, scriptedModel, stopWithStdin }
 }
 
 function sessionsOf([word, ...rest]: readonly string[], values: Values): SessionsInvocation {

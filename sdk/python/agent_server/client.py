@@ -1,0 +1,107 @@
+"""The way to the sessions: a server by its URL, or the one of a data directory of this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from .errors import invalid
+from .local import connect_or_start
+from .options import Options
+from .session import Session
+from .transport import Transport
+
+if TYPE_CHECKING:
+    from . import types
+    from .session import StreamedEvent
+
+
+class Client:
+    """With `url` a server, and its `key`. Without it the sessions of a data directory of this machine, by default that of
+    `agent-server serve`: by the server that runs there, or else by one that is started and ends with the program.
+    """
+
+    def __init__(
+        self, url: str | None = None, key: str | None = None, *, data_dir: str | os.PathLike[str] | None = None
+    ) -> None:
+        if url is not None and data_dir is not None:
+            raise invalid("data_dir is for sessions of this machine, and url for those of a server. Pass one of them.")
+        self.executing: set[str] = set()
+        self._data_dir = data_dir
+        self._transport = Transport(url, key) if url is not None else None
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._transport:
+            await self._transport.close()
+
+    def session(self, options: Options | None = None) -> Session:
+        """For `async with`: a new session, or with `resume`, `fork` or `continue_last` one that exists."""
+        return Session(self, options or Options())
+
+    async def list_sessions(self, **query: Any) -> AsyncIterator[types.Conversation]:
+        """`status`, `q`, `user_id` and the other parameters of `GET /conversations`."""
+        async for each in self._items("/conversations", query):
+            yield each
+
+    async def get_session(self, session_id: str) -> types.Conversation:
+        found: types.Conversation = await self.call("GET", _path(session_id))
+        return found
+
+    async def delete_session(self, session_id: str) -> None:
+        await self.call("DELETE", _path(session_id))
+
+    async def list_events(self, session_id: str, **query: Any) -> AsyncIterator[Any]:
+        """The stored `types.Event`s, with the parameters of `GET …/events`: `after_seq`, `types`, `order`."""
+        async for each in self._items(f"{_path(session_id)}/events", query):
+            yield each
+
+    async def follow_events(self, session_id: str, *, after_seq: int = 0, deltas: bool = False) -> AsyncIterator[StreamedEvent]:
+        """The stored events after that one, and then each one when it is stored: once and in order, over lost connections and
+        restarts of the server. With `deltas` also transient ones. Ends when the session is deleted.
+        """
+        transport = await self.transport()
+        query = {"deltas": True} if deltas else {}
+        async for event in transport.follow(f"{_path(session_id)}/events/stream", query, after_seq):
+            yield event  # type: ignore[misc]  # The server has checked it.
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Sends any request of docs/api.md. Returns the JSON of the reply, bytes for other content, or None."""
+        transport = await self.transport()
+        return await transport.call(method, path, body, query=query, idempotency_key=idempotency_key)
+
+    async def transport(self) -> Transport:
+        if self._transport is None:
+            self._transport = await connect_or_start(self._data_dir)
+        return self._transport
+
+    async def _items(self, path: str, query: Mapping[str, Any]) -> AsyncIterator[Any]:
+        page: str | None = None
+        while True:
+            found = await self.call("GET", path, query={"limit": 100, **query, "page_id": page})
+            for each in found["items"]:
+                yield each
+            page = found.get("next_page_id")
+            if page is None:
+                return
+
+
+def _path(session_id: str) -> str:
+    if session_id in ("", ".", ".."):
+        raise invalid(f"{session_id!r} is not the id of a session.")
+    return f"/conversations/{quote(session_id, safe='')}"

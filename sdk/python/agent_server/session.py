@@ -1,0 +1,329 @@
+"""One session of an agent: messages are asked one after the other, and the program answers what the agent waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from contextlib import aclosing, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from .errors import AgentServerError, invalid
+from .hooks import FunctionHooks, remove_left_hooks
+from .options import Options, PermissionMode
+from .outcome import Outcome, outcome_of
+from .responder import Responder
+from .transport import Transport
+from .turns import AT_REST, Background, Turns, has_work
+
+if TYPE_CHECKING:
+    from . import types
+    from .client import Client
+
+StreamedEvent: TypeAlias = "types.Event | types.AssistantDelta | types.AssistantAborted | types.ToolOutputDelta"
+Content: TypeAlias = "str | list[types.UserPart]"
+
+MAX_UNREAD = 100
+"""Events that are read ahead of the program."""
+STOP_S = 5
+"""How long the end of a question waits for the server to stop its run."""
+STARTED = {
+    "already_running",
+    "already_continued",
+    "waiting_for_confirmation",
+    "waiting_for_input",
+    "waiting_for_client",
+}
+"""A run that another client has started in the meantime is as good."""
+END = object()
+
+
+class Session:
+    """Made by `Client.session()`. `async with` opens it; it can be continued by its id."""
+
+    id: str
+
+    def __init__(self, client: Client, options: Options) -> None:
+        self._client = client
+        self._options = options
+        self._transport: Transport
+        self._hooks: FunctionHooks
+        self._turns: Turns
+        self._is_new = False
+        self._posting = 0
+        self._failure: BaseException | None = None
+        self._queue: asyncio.Queue[Any] | None = None
+
+    async def __aenter__(self) -> Session:
+        self._transport = await self._client.transport()
+        await self._open()
+        self._hooks = FunctionHooks(self._transport, self._path, self._options, self._fail)
+        await self._hooks.register(self._turns.seq)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await _uncancelled(self._hooks.close())
+
+    async def run(self, prompt: Content | None = None) -> Outcome:
+        """Asks, and returns when the agent has answered or waits. A run that fails is an outcome with `error`."""
+        events: list[types.Event] = []
+        async with aclosing(self.ask(prompt)) as asked:
+            async for event in asked:
+                if "seq" in event:
+                    events.append(cast("types.Event", event))
+        return outcome_of(events)
+
+    async def ask(self, prompt: Content | None = None) -> AsyncGenerator[StreamedEvent, None]:
+        """Yields the events until the agent has answered, or waits for what nothing here answers. Without a prompt the session
+        continues where it stopped. To leave the loop stops the run.
+        """
+        if self._queue is not None:
+            raise invalid("The session is being asked. Read its events to the end, or send the message with send().")
+        if self._failure:
+            raise self._failure
+        queue = self._queue = asyncio.Queue[Any](MAX_UNREAD)
+        pump: asyncio.Task[None] | None = None
+        responder = Responder(
+            self._options,
+            self._answer,
+            pause=lambda: self._post("pause", {}),
+            fail=self._fail,
+            declined=self._nudge,
+            executing=self._client.executing,
+        )
+        background = Background([])
+        try:
+            waiting = [] if self._is_new else await self._waiting()
+            background = Background(waiting if self._turns.status in AT_REST else [])
+            if prompt is None:
+                await self._continue(waiting)
+            else:
+                # The message denies and closes everything else that waits.
+                waiting = [event for event in waiting if event["kind"] == "client_tool"]
+                await self.send(prompt)
+            pump = asyncio.create_task(self._pump(queue))
+            for opened in waiting:
+                responder.take(opened)
+                yield opened
+            self._nudge()
+            while (event := await queue.get()) is not END:
+                if self._failure or isinstance(event, BaseException):
+                    raise self._failure or event
+                if event is not None:
+                    if "seq" in event:
+                        self._turns.take(event)
+                        background.take(event)
+                        responder.take(event)
+                    yield event
+                if await self._is_over(responder, background):
+                    return
+        finally:
+            self._queue = None
+            self._is_new = False
+            await _uncancelled(self._end(pump, responder, background))
+
+    async def send(self, content: Content) -> None:
+        """Posts a message, also while the agent works: it reads the message at its next step, and the loop of `ask` ends after
+        the answer to it.
+        """
+        message = {"role": "user", "content": content}
+        # A schema for a session that is continued belongs to its run.
+        schema = None if self._is_new or self._turns.last_message else self._options.output_json_schema
+        self._posting += 1
+        try:
+            body = {"message": message, "run": schema is None}
+            posted = await self._transport.call("POST", f"{self._path}/messages", body, keyed=True)
+            self._turns.last_message = max(self._turns.last_message, posted["seq"])
+            if schema is not None:
+                await self._post("run", {"output_schema": schema}, repeat=False)
+        finally:
+            self._posting -= 1
+            self._nudge()
+
+    async def interrupt(self) -> None:
+        """Ends the active run with its running tool."""
+        await self._post("pause", {"interrupt": True})
+
+    async def set_permission_mode(self, mode: PermissionMode) -> None:
+        """Holds from the next tool call on."""
+        await self._configure({"permission_mode": mode})
+
+    async def set_model(self, model: str) -> None:
+        """Holds from the next request to the model on."""
+        await self._configure({"llm_config": {"model": model}})
+
+    @property
+    def seq(self) -> int:
+        """That of the last event that was read."""
+        return self._turns.seq
+
+    @property
+    def _path(self) -> str:
+        return f"/conversations/{self.id}"
+
+    async def _open(self) -> None:
+        original = await self._original()
+        if original is None:
+            body = self._options.create_body(self._transport.is_local)
+            try:
+                created: types.Conversation = await self._transport.call("POST", "/conversations", body, keyed=True)
+            except AgentServerError as error:
+                if error.message.startswith("llm_config.model is missing"):
+                    raise invalid("There is no model. Pass the option model, or set LLM_MODEL for the server.") from error
+                raise
+            self.id, self._is_new, self._turns = created["id"], True, Turns("idle", 0)
+            return
+        changes = self._options.update_body()
+        self.id = original
+        if self._options.fork:
+            copy = await self._transport.call("POST", f"{self._path}/fork", {}, keyed=True)
+            self.id = copy["id"]
+        found = await self._read()
+        # The events of the program begin here: a change of the configuration is one of them.
+        self._turns = Turns(found["status"], found["last_seq"])
+        await remove_left_hooks(self._transport, self._path, found)
+        if changes:
+            await self._configure(changes)
+        await self._add_rules()
+
+    async def _original(self) -> str | None:
+        """None for a new session."""
+        options = self._options
+        named = [options.resume, options.fork if isinstance(options.fork, str) else None, options.continue_last or None]
+        if sum(each is not None for each in named) > 1:
+            raise invalid("resume, continue_last and the id in fork each name a session. Pass one of them.")
+        if options.continue_last:
+            workdir = options.workdir(self._transport.is_local)
+            listed = [each async for each in self._client.list_sessions()]
+            fitting = [each for each in listed if workdir is None or each["workdir"] == workdir]
+            if not fitting:
+                raise invalid("There is no session to continue. Leave out continue_last.")
+            return max(fitting, key=lambda each: each["updated_at"])["id"]
+        if options.fork is True and options.resume is None:
+            raise invalid("fork=True copies a session. Pass its id as resume, or as fork.")
+        return options.resume or (options.fork if isinstance(options.fork, str) else None)
+
+    async def _add_rules(self) -> None:
+        """Rules that the session has stay."""
+        allowed, disallowed = self._options.allowed_tools, self._options.disallowed_tools
+        if allowed or disallowed:
+            path = f"{self._path}/permission-rules"
+            rules = await self._transport.call("GET", path)
+            more = {"allow": [*rules["allow"], *allowed], "deny": [*rules["deny"], *disallowed], "ask": rules["ask"]}
+            body = {name: list(dict.fromkeys(each)) for name, each in more.items()}
+            await self._transport.call("PUT", path, body, repeat=True)
+
+    async def _waiting(self) -> list[types.RequestOpened]:
+        """What waits since before the next event. A permission request has only the calls that are not decided."""
+        listed: list[types.OpenRequest] = (await self._transport.call("GET", f"{self._path}/requests"))["items"]
+        # Streams of hooks ask again.
+        left = {each["request_id"]: each for each in listed if each["kind"] != "hook"}
+        waiting: list[types.RequestOpened] = []
+        query = {"types": "RequestOpened", "order": "desc", "before_seq": self._turns.seq + 1}
+        if not left:
+            return waiting
+        async for event in self._client.list_events(self.id, **query):
+            request = left.pop(event["request_id"], None)
+            if request and request["kind"] == "permission":
+                open_ids = [each["tool_use_id"] for each in request["payload"]["tool_uses"] if "decision" not in each]
+                uses = [each for each in event["payload"]["tool_uses"] if each["tool_use_id"] in open_ids]
+                event = {**event, "tool_use_ids": open_ids, "payload": {"tool_uses": uses}}
+            if request:
+                waiting.insert(0, event)
+            if not left:
+                break
+        return waiting
+
+    async def _continue(self, waiting: Sequence[types.RequestOpened]) -> None:
+        """Starts a run without a message, unless one is active or waits."""
+        status = self._turns.status
+        query = {"types": "UserMessage,AssistantMessage,ToolResult", "order": "desc", "limit": 100}
+        newest = (await self._transport.call("GET", f"{self._path}/events", query=query))["items"]
+        if not has_work(status, waiting, newest):
+            raise invalid(
+                f"There is nothing to continue in session {self.id}: no message is unanswered, and nothing waits. Pass a prompt."
+            )
+        only_subagents_ask = any("parent_tool_use_id" in each for each in waiting) and not has_work(status, [], newest)
+        if only_subagents_ask or status == "running" or status.startswith("waiting_"):
+            return
+        schema = self._options.output_json_schema
+        body = {"wait": False, "after_seq": self._turns.seq, **({"output_schema": schema} if schema else {})}
+        try:
+            await self._post("run", body)
+        except AgentServerError as error:
+            if error.code not in STARTED:
+                raise
+        self._turns.settles_at = (await self._read())["last_seq"]
+
+    async def _pump(self, queue: asyncio.Queue[Any]) -> None:
+        query = {"deltas": True} if self._options.include_partial_messages else {}
+        try:
+            async for event in self._transport.follow(f"{self._path}/events/stream", query, self._turns.seq):
+                await queue.put(event)
+            await queue.put(END)
+        except Exception as error:
+            await queue.put(error)
+
+    async def _is_over(self, responder: Responder, background: Background) -> bool:
+        """By the events so far. A run that did not read a message is followed by another one, which has begun by then."""
+        if not self._seems_over(responder, background):
+            return False
+        if not self._turns.may_run_again:
+            return True
+        found = await self._read()
+        is_current = found["status"] != "running" and found["last_seq"] <= self._turns.seq
+        return is_current and self._seems_over(responder, background)
+
+    def _seems_over(self, responder: Responder, background: Background) -> bool:
+        turns = self._turns
+        return (
+            not self._posting
+            and turns.is_settled
+            # Whoever runs the agents of a directory ends: the stream says so next.
+            and not (turns.is_cut_off and self._transport.is_local)
+            and not self._waits_for_subagents(responder, background)
+            and not responder.may_answer(turns.status)
+        )
+
+    def _waits_for_subagents(self, responder: Responder, background: Background) -> bool:
+        return self._turns.status in AT_REST and background.continues(responder.may_answer)
+
+    async def _end(self, pump: asyncio.Task[None] | None, responder: Responder, background: Background) -> None:
+        responder.close()
+        if pump is None:
+            return
+        pump.cancel()
+        if self._turns.is_settled and not self._waits_for_subagents(responder, background):
+            return
+        # The server may be about to end, too.
+        with suppress(AgentServerError, asyncio.TimeoutError):
+            await asyncio.wait_for(self.interrupt(), STOP_S)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._nudge()
+
+    def _nudge(self) -> None:
+        """Lets `ask` look again. A full queue does so anyway."""
+        if self._queue is not None and not self._queue.full():
+            self._queue.put_nowait(None)
+
+    async def _answer(self, request_id: str, body: Mapping[str, Any]) -> None:
+        await self._post(f"requests/{request_id}", body)
+
+    async def _post(self, name: str, body: Mapping[str, Any], *, repeat: bool = True) -> None:
+        await self._transport.call("POST", f"{self._path}/{name}", body, repeat=repeat)
+
+    async def _configure(self, changes: Mapping[str, Any]) -> None:
+        await self._transport.call("PUT", f"{self._path}/config", changes, repeat=True)
+
+    async def _read(self) -> types.Conversation:
+        found: types.Conversation = await self._transport.call("GET", self._path)
+        return found
+
+
+async def _uncancelled(work: Coroutine[Any, Any, None]) -> None:
+    """A program that is cancelled still cleans up."""
+    await asyncio.shield(asyncio.create_task(work))
