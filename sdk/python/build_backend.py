@@ -17,7 +17,7 @@ HEAD = '''"""The objects of the REST API. Generated from openapi/openapi.json by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, final
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -70,7 +70,7 @@ class Types:
             fields[field] = inner if field in required else f"NotRequired[{inner}]"
         if any(map(iskeyword, fields)):
             return f"{name} = TypedDict({name!r}, {fields!r})\n"
-        lines = [f"class {name}(TypedDict):", *_doc(schema)]
+        lines = ["@final", f"class {name}(TypedDict):", *_doc(schema)]
         for field, text in fields.items():
             lines.extend([f"    {field}: {text}", *_doc(schema["properties"][field])])
         return "\n".join(lines if fields else [*lines, "    pass"]) + "\n"

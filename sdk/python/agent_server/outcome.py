@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .errors import invalid
@@ -34,7 +34,7 @@ class Outcome:
     usage: types.UsageByModel
     cost_usd: float | None
     session_id: str
-    events: list[types.Event]
+    events: list[types.Event] = field(repr=False)
 
 
 def outcome_of(events: Sequence[types.Event]) -> Outcome:

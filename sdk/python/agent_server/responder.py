@@ -113,7 +113,7 @@ class Responder:
         if event["kind"] == "permission" and self._options.can_use_tool:
             for each in event["payload"]["tool_uses"]:
                 self._start((request_id, each["tool_use_id"]), self._decide(event, each))
-        elif event["kind"] in ("question", "elicitation") and self._options.answer_questions:
+        elif (event["kind"] == "question" or event["kind"] == "elicitation") and self._options.answer_questions:
             self._start((request_id, (event["tool_use_ids"] or [""])[0]), self._ask(event))
         elif event["kind"] == "client_tool":
             tool = self._tools.get(event["payload"]["name"])

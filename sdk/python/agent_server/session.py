@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import AgentServerError, invalid
-from .hooks import FunctionHooks, remove_left_hooks
+from .hooks import FunctionHooks
+from .opening import open_session, read_waiting
 from .options import Options, PermissionMode
 from .outcome import Outcome, outcome_of
 from .responder import Responder
@@ -52,12 +53,13 @@ class Session:
         self._is_new = False
         self._posting = 0
         self._failure: BaseException | None = None
+        self._broken: BaseException | None = None
         self._queue: asyncio.Queue[Any] | None = None
 
     async def __aenter__(self) -> Session:
         self._transport = await self._client.transport()
-        await self._open()
-        self._hooks = FunctionHooks(self._transport, self._path, self._options, self._fail)
+        self.id, self._is_new, self._turns = await open_session(self._client, self._transport, self._options)
+        self._hooks = FunctionHooks(self._transport, self._path, self._options, self._break)
         await self._hooks.register(self._turns.seq)
         return self
 
@@ -72,7 +74,7 @@ class Session:
         async with aclosing(self.ask(prompt)) as asked:
             async for event in asked:
                 if "seq" in event:
-                    events.append(cast("types.Event", event))
+                    events.append(event)
         return outcome_of(events)
 
     async def ask(self, prompt: Content | None = None) -> AsyncGenerator[StreamedEvent, None]:
@@ -81,8 +83,9 @@ class Session:
         """
         if self._queue is not None:
             raise invalid("The session is being asked. Read its events to the end, or send the message with send().")
-        if self._failure:
-            raise self._failure
+        if self._broken:
+            raise self._broken
+        self._failure = None
         queue = self._queue = asyncio.Queue[Any](MAX_UNREAD)
         pump: asyncio.Task[None] | None = None
         responder = Responder(
@@ -95,14 +98,15 @@ class Session:
         )
         background = Background([])
         try:
-            waiting = [] if self._is_new else await self._waiting()
+            waiting = [] if self._turns.seq == 0 else await read_waiting(self._client, self.id, self._turns.seq)
             background = Background(waiting if self._turns.status in AT_REST else [])
             if prompt is None:
                 await self._continue(waiting)
             else:
                 # The message denies and closes everything else that waits.
                 waiting = [event for event in waiting if event["kind"] == "client_tool"]
-                await self.send(prompt)
+                # A schema for a session that is continued belongs to its run.
+                await self._send(prompt, None if self._is_new else self._options.output_json_schema)
             pump = asyncio.create_task(self._pump(queue))
             for opened in waiting:
                 responder.take(opened)
@@ -121,23 +125,28 @@ class Session:
                     return
         finally:
             self._queue = None
-            self._is_new = False
             await _uncancelled(self._end(pump, responder, background))
 
     async def send(self, content: Content) -> None:
         """Posts a message, also while the agent works: it reads the message at its next step, and the loop of `ask` ends after
         the answer to it.
         """
+        await self._send(content, None)
+
+    async def _send(self, content: Content, schema: Mapping[str, Any] | None) -> None:
         message = {"role": "user", "content": content}
-        # A schema for a session that is continued belongs to its run.
-        schema = None if self._is_new or self._turns.last_message else self._options.output_json_schema
         self._posting += 1
+        # A message whose response was not awaited may start a run, too.
+        before, self._turns.settles_at = self._turns.settles_at, self._turns.seq + 1
         try:
             body = {"message": message, "run": schema is None}
             posted = await self._transport.call("POST", f"{self._path}/messages", body, keyed=True)
             self._turns.last_message = max(self._turns.last_message, posted["seq"])
             if schema is not None:
                 await self._post("run", {"output_schema": schema}, repeat=False)
+        except AgentServerError:
+            self._turns.settles_at = before
+            raise
         finally:
             self._posting -= 1
             self._nudge()
@@ -163,88 +172,13 @@ class Session:
     def _path(self) -> str:
         return f"/conversations/{self.id}"
 
-    async def _open(self) -> None:
-        original = await self._original()
-        if original is None:
-            body = self._options.create_body(self._transport.is_local)
-            try:
-                created: types.Conversation = await self._transport.call("POST", "/conversations", body, keyed=True)
-            except AgentServerError as error:
-                if error.message.startswith("llm_config.model is missing"):
-                    raise invalid("There is no model. Pass the option model, or set LLM_MODEL for the server.") from error
-                raise
-            self.id, self._is_new, self._turns = created["id"], True, Turns("idle", 0)
-            return
-        changes = self._options.update_body()
-        self.id = original
-        if self._options.fork:
-            copy = await self._transport.call("POST", f"{self._path}/fork", {}, keyed=True)
-            self.id = copy["id"]
-        found = await self._read()
-        # The events of the program begin here: a change of the configuration is one of them.
-        self._turns = Turns(found["status"], found["last_seq"])
-        await remove_left_hooks(self._transport, self._path, found)
-        if changes:
-            await self._configure(changes)
-        await self._add_rules()
-
-    async def _original(self) -> str | None:
-        """None for a new session."""
-        options = self._options
-        named = [options.resume, options.fork if isinstance(options.fork, str) else None, options.continue_last or None]
-        if sum(each is not None for each in named) > 1:
-            raise invalid("resume, continue_last and the id in fork each name a session. Pass one of them.")
-        if options.continue_last:
-            workdir = options.workdir(self._transport.is_local)
-            listed = [each async for each in self._client.list_sessions()]
-            fitting = [each for each in listed if workdir is None or each["workdir"] == workdir]
-            if not fitting:
-                raise invalid("There is no session to continue. Leave out continue_last.")
-            return max(fitting, key=lambda each: each["updated_at"])["id"]
-        if options.fork is True and options.resume is None:
-            raise invalid("fork=True copies a session. Pass its id as resume, or as fork.")
-        return options.resume or (options.fork if isinstance(options.fork, str) else None)
-
-    async def _add_rules(self) -> None:
-        """Rules that the session has stay."""
-        allowed, disallowed = self._options.allowed_tools, self._options.disallowed_tools
-        if allowed or disallowed:
-            path = f"{self._path}/permission-rules"
-            rules = await self._transport.call("GET", path)
-            more = {"allow": [*rules["allow"], *allowed], "deny": [*rules["deny"], *disallowed], "ask": rules["ask"]}
-            body = {name: list(dict.fromkeys(each)) for name, each in more.items()}
-            await self._transport.call("PUT", path, body, repeat=True)
-
-    async def _waiting(self) -> list[types.RequestOpened]:
-        """What waits since before the next event. A permission request has only the calls that are not decided."""
-        listed: list[types.OpenRequest] = (await self._transport.call("GET", f"{self._path}/requests"))["items"]
-        # Streams of hooks ask again.
-        left = {each["request_id"]: each for each in listed if each["kind"] != "hook"}
-        waiting: list[types.RequestOpened] = []
-        query = {"types": "RequestOpened", "order": "desc", "before_seq": self._turns.seq + 1}
-        if not left:
-            return waiting
-        async for event in self._client.list_events(self.id, **query):
-            request = left.pop(event["request_id"], None)
-            if request and request["kind"] == "permission":
-                open_ids = [each["tool_use_id"] for each in request["payload"]["tool_uses"] if "decision" not in each]
-                uses = [each for each in event["payload"]["tool_uses"] if each["tool_use_id"] in open_ids]
-                event = {**event, "tool_use_ids": open_ids, "payload": {"tool_uses": uses}}
-            if request:
-                waiting.insert(0, event)
-            if not left:
-                break
-        return waiting
-
     async def _continue(self, waiting: Sequence[types.RequestOpened]) -> None:
         """Starts a run without a message, unless one is active or waits."""
         status = self._turns.status
         query = {"types": "UserMessage,AssistantMessage,ToolResult", "order": "desc", "limit": 100}
         newest = (await self._transport.call("GET", f"{self._path}/events", query=query))["items"]
         if not has_work(status, waiting, newest):
-            raise invalid(
-                f"There is nothing to continue in session {self.id}: no message is unanswered, and nothing waits. Pass a prompt."
-            )
+            raise invalid(f"There is nothing to continue in session {self.id}: nothing waits. Pass a prompt.")
         only_subagents_ask = any("parent_tool_use_id" in each for each in waiting) and not has_work(status, [], newest)
         if only_subagents_ask or status == "running" or status.startswith("waiting_"):
             return
@@ -300,6 +234,11 @@ class Session:
         # The server may be about to end, too.
         with suppress(AgentServerError, asyncio.TimeoutError):
             await asyncio.wait_for(self.interrupt(), STOP_S)
+
+    def _break(self, error: BaseException) -> None:
+        """Without its hooks the session is not guarded any more."""
+        self._broken = error
+        self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
         self._failure = self._failure or error

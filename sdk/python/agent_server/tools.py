@@ -170,7 +170,7 @@ def _fields(hint: Any) -> tuple[dict[str, Any], list[str]] | None:
         return {each.name: hints[each.name] for each in fields}, needed
     if is_typeddict(hint):
         hints = get_type_hints(hint)
-        return hints, sorted(hint.__required_keys__)
+        return hints, sorted(getattr(hint, "__required_keys__"))  # noqa: B009  # A type checker may take it for a dataclass.
     return None
 
 

@@ -1,0 +1,162 @@
+"""Streams and requests survive lost connections and restarts of a server; errors say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from conftest import KEY, Server
+
+from agent_server import AgentServerError, Client, Options, run
+from agent_server.transport import SseDecoder
+
+
+class CutProxy:
+    """Forwards connections to a port, and cuts all of them."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def __aenter__(self) -> CutProxy:
+        self._listener = await asyncio.start_server(self._forward, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._listener.close()
+        self.cut()
+
+    def cut(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            upstream, there = await asyncio.open_connection("127.0.0.1", self._port)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._writers |= {writer, there}
+        await asyncio.gather(self._pipe(reader, there), self._pipe(upstream, writer))
+        self._writers -= {writer, there}
+
+    @staticmethod
+    async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+        writer.close()
+
+
+def assert_complete(events: list[Any]) -> None:
+    seqs = [event["seq"] for event in events]
+    assert seqs == list(range(1, len(seqs) + 1))
+
+
+async def test_a_query_loses_and_doubles_no_event_when_its_connections_are_cut(server: Server) -> None:
+    async with CutProxy(server.port) as proxy, Client(proxy.url, KEY) as client:
+        cuts = 0
+        events = []
+        async with client.session(Options(tools=["Bash"], include_partial_messages=True)) as session:
+            for prompt in ("Which files are here?", "Tell a story.", "Say one."):
+                async for event in session.ask(prompt):
+                    if "seq" in event:
+                        events.append(event)
+                    if event["type"] in ("ToolUse", "UserMessage") or (cuts == 4 and event["type"] == "AssistantDelta"):
+                        proxy.cut()
+                        cuts += 1
+        assert cuts >= 5
+        assert_complete(events)
+        answers = [event["text"] for event in events if event["type"] == "AssistantMessage"]
+        assert answers[-1] == "One."
+
+
+async def test_a_stream_continues_after_the_server_was_killed(server: Server) -> None:
+    async with Client(server.url, KEY) as client:
+        session_id = (await run("Say one.", client=client)).session_id
+        stored = [event async for event in client.list_events(session_id)]
+        events: list[Any] = []
+        async for event in client.follow_events(session_id):
+            events.append(event)
+            if len(events) == len(stored):
+                server.kill()
+                server.start()
+                await client.call("POST", f"/conversations/{session_id}/events", {"name": "after"}, idempotency_key="one")
+            if event["type"] == "ClientEvent":
+                break
+        assert_complete(events)
+        async for event in client.follow_events(session_id, after_seq=events[-2]["seq"]):
+            assert event == events[-1]
+            break
+        await client.delete_session(session_id)
+
+
+async def test_a_stream_ends_when_the_session_is_deleted(server: Server) -> None:
+    async with Client(server.url, KEY) as client:
+        session_id = (await run("Say one.", client=client)).session_id
+        async for event in client.follow_events(session_id):
+            if event["type"] == "Result":
+                await client.delete_session(session_id)
+
+
+async def test_a_request_with_the_same_key_is_executed_once(server: Server) -> None:
+    async with Client(server.url, KEY) as client:
+        made = [await client.call("POST", "/conversations", {}, idempotency_key="job-17") for _ in range(2)]
+        assert made[0]["id"] == made[1]["id"]
+
+
+async def test_errors_have_the_code_the_status_and_what_to_do(server: Server) -> None:
+    async with Client(server.url, "another-key") as client:
+        with pytest.raises(AgentServerError) as caught:
+            await run("Say hello.", client=client)
+        assert (caught.value.code, caught.value.status) == ("unauthorized", 401)
+        assert "key" in str(caught.value)
+    async with Client(server.url, KEY) as client:
+        with pytest.raises(AgentServerError) as caught:
+            await run("Say hello.", Options(max_steps=0), client=client)
+        assert (caught.value.code, caught.value.status) == ("invalid_request", 400)
+        assert "max_iteration_per_run" in caught.value.message
+
+
+async def test_nothing_is_sent_to_what_is_not_a_server(unused_port: int) -> None:
+    for url in ("localhost:8000", "ftp://localhost", "http://localhost?a=1", "http://user:word@localhost"):
+        with pytest.raises(AgentServerError) as caught:
+            Client(url)
+        assert caught.value.code == "invalid_argument"
+
+
+async def test_the_loss_of_the_server_of_a_directory_ends_a_query(settings: dict[str, str]) -> None:
+    from agent_server.local import stop_servers
+
+    session_id = ""
+    with pytest.raises(AgentServerError) as caught:
+        async with Client() as client, client.session(Options(tools=["Bash"])) as session:
+            session_id = session.id
+            async for event in session.ask("Work long."):
+                if event["type"] == "ToolUse":
+                    await asyncio.to_thread(stop_servers)
+    assert caught.value.code == "server_lost"
+    outcome = await run("Say one.", Options(resume=session_id))
+    assert outcome.final_text == "One."
+
+
+async def test_a_server_that_cannot_be_started_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_SERVER_BIN", "/nowhere/agent-server")
+    with pytest.raises(AgentServerError, match="AGENT_SERVER_BIN is /nowhere/agent-server, which is not an executable"):
+        await run("Say hello.")
+    monkeypatch.undo()
+    monkeypatch.setenv("OPENHANDS_DATA_DIR", "/dev/null/data")
+    with pytest.raises(AgentServerError, match=r"could not be started:\n.*/dev/null/data"):
+        await run("Say hello.")
+
+
+def test_frames_are_read_from_pieces_of_any_size() -> None:
+    stream = ': open\r\nid: 7\r\ndata: {"type":\r\ndata: "A\u2028"}\r\n\r\nid: 8\ndata: {"type": "B"}\n\nretry: 5\n'.encode()
+    for size in (1, 3, len(stream)):
+        decoder = SseDecoder()
+        pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+        frames = [frame for piece in pieces for frame in decoder.push(piece)]
+        assert frames == [("7", {"type": "A\u2028"}), ("8", {"type": "B"})]

@@ -1,0 +1,162 @@
+"""Sessions have several messages, can be left and continued, and survive their program."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from agent_server import AgentServerError, Allow, Client, Options, query, run
+
+
+async def test_messages_are_asked_one_after_the_other() -> None:
+    async with Client() as client, client.session() as session:
+        assert (await session.run("Say one.")).final_text == "One."
+        second = await session.run("Say two.")
+        assert second.final_text == "Two."
+        assert second.events[0]["seq"] > 1
+        assert session.seq == second.events[-1]["seq"]
+
+
+async def test_a_message_that_is_sent_while_the_agent_works_is_answered_in_the_same_loop() -> None:
+    async with Client() as client, client.session(Options(include_partial_messages=True)) as session:
+        texts: list[str] = []
+        sent = False
+        async for event in session.ask("Tell a story."):
+            if event["type"] == "AssistantDelta" and not sent:
+                sent = True
+                await session.send("Say two.")
+            if event["type"] == "AssistantMessage":
+                texts.append(event["text"])
+        assert texts[-1] == "Two." and len(texts) == 2
+
+
+async def test_to_leave_the_loop_stops_the_run_and_the_session_goes_on() -> None:
+    async with Client() as client, client.session(Options(tools=["Bash"])) as session:
+        async with aclosing(session.ask("Work long.")) as events:
+            async for event in events:
+                if event["type"] == "ToolUse":
+                    break
+        assert (await client.get_session(session.id))["status"] == "paused"
+        outcome = await session.run("Say one.")
+        assert outcome.final_text == "One."
+        assert [event["type"] for event in outcome.events].count("ToolResult") == 1
+
+
+async def test_a_run_can_be_interrupted() -> None:
+    async with Client() as client, client.session(Options(tools=["Bash"])) as session:
+        async for event in session.ask("Work long."):
+            if event["type"] == "ToolUse":
+                await session.interrupt()
+        assert (await client.get_session(session.id))["status"] == "paused"
+
+
+async def test_a_cancelled_program_stops_its_run() -> None:
+    async with Client() as client:
+        async with client.session(Options(tools=["Bash"])) as session:
+            asking = asyncio.create_task(session.run("Work long."))
+            async for event in client.follow_events(session.id):
+                if event["type"] == "ToolUse":
+                    break
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+        assert (await client.get_session(session.id))["status"] == "paused"
+
+
+async def test_sessions_are_listed_read_copied_and_deleted() -> None:
+    async with Client() as client:
+        first = (await run("Say one.", Options(conversation={"title": "greeting"}), client=client)).session_id
+        copy = (await run("Say two.", Options(fork=first), client=client)).session_id
+        assert {each["id"] async for each in client.list_sessions()} == {first, copy}
+        assert (await client.get_session(first)).get("title") == "greeting"
+        messages = [each async for each in client.list_events(copy, types="AssistantMessage")]
+        assert [each["text"] for each in messages] == ["One.", "Two."]
+        assert (await run("Say one.", Options(continue_last=True), client=client)).session_id == copy
+        await client.delete_session(first)
+        with pytest.raises(AgentServerError) as caught:
+            await client.get_session(first)
+        assert (caught.value.code, caught.value.status) == ("conversation_deleted", 410)
+
+
+async def test_there_is_nothing_to_continue_when_the_agent_has_answered() -> None:
+    done = await run("Say hello.")
+    with pytest.raises(AgentServerError, match="nothing to continue"):
+        await run(None, Options(resume=done.session_id))
+    with pytest.raises(AgentServerError, match="system_prompt: a session keeps"):
+        await run("Say hello.", Options(resume=done.session_id, system_prompt="Be brief."))
+
+
+PROGRAM = """
+import asyncio
+from agent_server import Options, query
+
+async def main():
+    async for event in query("Make a directory.", Options(tools=["Bash"], can_use_tool=wait)):
+        if event["type"] == "SystemInit":
+            print(event["conversation_id"], flush=True)
+
+async def wait(name, call, context):
+    print("asked", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def pids_of_servers(data_dir: str) -> list[int]:
+    """Of this user, by their environment."""
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"OPENHANDS_DATA_DIR={data_dir}\0".encode() in (process / "environ").read_bytes():
+                command = (process / "cmdline").read_bytes().split(b"\0")
+                found.extend([int(process.name)] if b"--stop-with-stdin" in command else [])
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="finds the server in /proc")
+async def test_a_session_is_resumed_in_another_process_after_its_program_was_killed(settings: dict[str, str]) -> None:
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
+    assert program.stdout
+    session_id, asked = program.stdout.readline().strip(), program.stdout.readline()
+    assert asked == "asked\n"
+    assert len(pids_of_servers(settings["OPENHANDS_DATA_DIR"])) == 1
+    program.send_signal(signal.SIGKILL)
+    program.wait()
+    program.stdout.close()
+    deadline = time.monotonic() + 60
+    while pids_of_servers(settings["OPENHANDS_DATA_DIR"]):
+        assert time.monotonic() < deadline, "the server outlives the program that started it"
+        await asyncio.sleep(0.05)
+
+    asked_again: list[str] = []
+
+    def allow(name: str, call: object, context: object) -> Allow:
+        asked_again.append(name)
+        return Allow()
+
+    events = [event async for event in query(None, Options(resume=session_id, can_use_tool=allow))]
+    assert asked_again == ["Bash"]
+    assert [event["final_text"] for event in events if event["type"] == "Result"] == ["Done."]
+
+
+async def test_programs_share_the_server_of_a_directory() -> None:
+    async with Client() as client:
+        await client.call("GET", "/info")
+        code = "import asyncio; from agent_server import run; print(asyncio.run(run('Say one.')).session_id)"
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        output, errors = await process.communicate()
+        assert not errors
+        assert (await client.get_session(output.decode().strip()))["status"] == "idle"
