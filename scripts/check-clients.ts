@@ -1,8 +1,8 @@
 /**
  * `npm run check:clients`: generates clients from openapi/openapi.json, compiles the programs of examples/clients.md and runs
  * them against a real server, runs the typed client in Deno, Bun and Node 22, and lets Schemathesis compare the server with the
- * document. With `--write` it puts the table of
- * results on the page; otherwise it fails when the page says something else. Names of toolchains, and `schemathesis`, limit it to these.
+ * document. It builds the Python SDK and tests its wheel. With `--write` it puts the table of
+ * results on the page; otherwise it fails when the page says something else. Names of toolchains, `schemathesis` and `python-sdk` limit it to these.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -19,6 +19,7 @@ import { readRows, writeTable } from './clients/page.ts'
 import { followInRuntimes } from './clients/follow-in-runtimes.ts'
 import { followOverRestarts } from './clients/follow-over-restarts.ts'
 import { runSchemathesis } from './clients/schemathesis.ts'
+import { checkPythonSdk } from './clients/python-sdk.ts'
 import type { Toolchain, ToolchainName } from './clients/toolchains.ts'
 import { provideToolchain } from './clients/toolchains.ts'
 import { useOwnTemporary } from './own-temporary.ts'
@@ -42,6 +43,7 @@ stack.defer(() => rmSync(work, { recursive: true, force: true }))
 const checks = CLIENT_CHECKS.filter(({ toolchain }) => isWanted(toolchain))
 const names = new Set(checks.map(({ toolchain }) => toolchain))
 if (isWanted('schemathesis')) names.add('python')
+if (isWanted('python-sdk')) names.add('python').add('npm')
 if (isWanted('runtimes')) names.add('runtimes')
 const toolchains = new Map(await Promise.all([...names].map(async (name) => [name, await provide(name)] as const)))
 say(`${seconds()} the toolchains are there`)
@@ -63,6 +65,11 @@ const isFaithful =
   python === undefined || 'missing' in python || !isWanted('schemathesis')
     ? true
     : await runSchemathesis(python.env, { url: settings['AGENT_SERVER_URL'] ?? '', key: KEY, work }, report)
+const npm = toolchains.get('npm')
+const isSdkRight =
+  python === undefined || 'missing' in python || !isWanted('python-sdk')
+    ? true
+    : await checkPythonSdk(python.env, npm && 'directory' in npm ? npm.directory : undefined, work, report)
 finish(rows)
 
 async function provide(name: ToolchainName): Promise<Toolchain> {
@@ -118,7 +125,7 @@ function finish(all: readonly Row[]): void {
   if (flags.write && only.length === 0) writeTable([...head, ...lines].join('\n'))
   else if (!isPageTrue) say('examples/clients.md has another table. Run: node scripts/check-clients.ts --write')
   const failed = all.filter(({ outcome }) => outcome && !outcome.works)
-  if (failed.length > 0 || !isLasting || !isPortable || !isFaithful || (!isPageTrue && !flags.write))
+  if (failed.length > 0 || !isLasting || !isPortable || !isFaithful || !isSdkRight || (!isPageTrue && !flags.write))
     process.exitCode = 1
   say(`${seconds()} ${process.exitCode === 1 ? 'FAILED' : 'All clients that can be tested here work.'}`)
 }

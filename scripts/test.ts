@@ -2,24 +2,15 @@
  * Builds the executable that the stories drive, unless it is newer than the sources, and runs vitest with the given
  * arguments. Without a file or a project among them, it leaves out the long tests.
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { builtExecutable } from './built-executable.ts'
 import { processorSeconds } from './processor-seconds.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const EXECUTABLE = join(ROOT, 'dist/agent-server')
-/** What the executable is made of. */
-const PARTS = [
-  'src/**/*.ts',
-  'openapi/*.json',
-  'catalog/*.json',
-  'scripts/{build,executable/*}.ts',
-  'package-lock.json',
-]
 
-const executable = process.env['AGENT_SERVER_BIN'] ?? builtExecutable()
+const executable = process.env['AGENT_SERVER_BIN'] ?? executableHere()
 const built = secondsSoFar()
 const env = executable === undefined ? process.env : { ...process.env, AGENT_SERVER_BIN: executable }
 const given = process.argv.slice(2)
@@ -50,22 +41,13 @@ function secondsSoFar(): number | undefined {
 }
 
 /** The stories run what is shipped: it starts in a third of the time that the sources take. */
-function builtExecutable(): string | undefined {
+function executableHere(): string | undefined {
   // Elsewhere an executable would have to be signed before it runs: the stories run the sources.
   if (process.platform !== 'linux') return undefined
-  if (isStale()) {
-    const build = spawnSync(process.execPath, [join(ROOT, 'scripts/build.ts')], { stdio: 'inherit' })
-    if (build.status !== 0) {
-      process.stderr.write('No test was run: the executable that the tests use was not built.\n')
-      process.exit(1)
-    }
+  try {
+    return builtExecutable()
+  } catch (error) {
+    process.stderr.write(`No test was run. ${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(1)
   }
-  return EXECUTABLE
-}
-
-/** Also when it cannot be executed, as after a copy that was cut off. */
-function isStale(): boolean {
-  if (spawnSync(EXECUTABLE, ['--version'], { stdio: 'ignore', timeout: 60_000 }).status !== 0) return true
-  const built = statSync(EXECUTABLE).mtimeMs
-  return globSync(PARTS, { cwd: ROOT }).some((part) => statSync(join(ROOT, part)).mtimeMs > built)
 }

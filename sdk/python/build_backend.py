@@ -1,4 +1,4 @@
-"""Builds the wheel with flit, after it has generated agent_server/types.py from openapi/openapi.json of the checkout."""
+"""Builds the package with flit, after it has generated agent_server/types.py from the description in the checkout."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from flit_core import buildapi
 
 HERE = Path(__file__).parent
-DESCRIPTION = HERE / "../../openapi/openapi.json"
+CHECKOUT = HERE / "../.."
 TARGET = HERE / "agent_server/types.py"
 
 HEAD = '''"""The objects of the REST API. Generated from openapi/openapi.json by build_backend.py: do not edit."""
@@ -26,25 +26,27 @@ SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool
 
 
 def build_wheel(*args: Any, **options: Any) -> str:
-    write_types()
+    prepare()
     return str(buildapi.build_wheel(*args, **options))
 
 
 def build_editable(*args: Any, **options: Any) -> str:
-    write_types()
+    prepare()
     return str(buildapi.build_editable(*args, **options))
 
 
 def build_sdist(*args: Any, **options: Any) -> str:
-    write_types()
+    prepare()
     return str(buildapi.build_sdist(*args, **options))
 
 
-def write_types() -> None:
-    """A source distribution has the generated file, and no description."""
-    if DESCRIPTION.exists():
-        schemas = json.loads(DESCRIPTION.read_text("utf8"))["components"]["schemas"]
+def prepare() -> None:
+    """Makes the files that are not in the repository. A source distribution has them."""
+    description = CHECKOUT / "openapi/openapi.json"
+    if description.exists():
+        schemas = json.loads(description.read_text("utf8"))["components"]["schemas"]
         TARGET.write_text("\n\n".join([HEAD, *Types(schemas).definitions()]), "utf8")
+        (HERE / "LICENSE").write_bytes((CHECKOUT / "LICENSE").read_bytes())
 
 
 class Types:
@@ -104,4 +106,4 @@ def _doc(schema: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    write_types()
+    prepare()

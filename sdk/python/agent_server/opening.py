@@ -84,7 +84,7 @@ async def read_waiting(client: Client, session_id: str, seq: int) -> list[types.
         if request and request["kind"] == "permission":
             open_ids = [each["tool_use_id"] for each in request["payload"]["tool_uses"] if "decision" not in each]
             uses = [each for each in event["payload"]["tool_uses"] if each["tool_use_id"] in open_ids]
-            event = {**event, "tool_use_ids": open_ids, "payload": {"tool_uses": uses}}
+            event.update(tool_use_ids=open_ids, payload={"tool_uses": uses})
         if request:
             waiting.insert(0, event)
         if not left:

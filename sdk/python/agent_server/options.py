@@ -107,7 +107,8 @@ class Options:
     """Decides about each call that waits for a decision. An exception denies."""
     answer_questions: AnswerQuestions | None = None
     """Answers by the text of the question. None: nobody answers, and the session waits."""
-    hooks: Mapping[types.HookPoint, Sequence[HookFunction | Hook]] | None = None
+    hooks: Mapping[str, Sequence[HookFunction | Hook]] | None = None
+    """By the point of a run: `PreToolUse` and the others of docs/hooks.md."""
 
     output_schema: Mapping[str, Any] | type | None = None
     """A JSON Schema that the final answer fits, or a dataclass or TypedDict."""
