@@ -1,6 +1,6 @@
 /**
- * `npm run release`: executables for Linux and macOS, each in an archive, with their checksums and a list of all packages in
- * them (CycloneDX), in `dist/release`. Checks the one that runs here. Node itself comes as an npm package, and is checked
+ * `npm run release`: executables for Linux and macOS, each in an archive, the wheel of the Python SDK, their checksums and a
+ * list of all packages in the executables (CycloneDX), in `dist/release`. Checks the one that runs here. Node itself comes as an npm package, and is checked
  * against the hashes below.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -11,6 +11,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import manifest from '../package.json' with { type: 'json' }
+import { buildWheel } from './clients/python-sdk.ts'
+import { provideToolchain } from './clients/toolchains.ts'
 import { assemble, publish, stripped } from './executable/assemble.ts'
 import { bundle, bundlePrograms, DIST, makeParts, PARTS } from './executable/bundle.ts'
 import { compile, filesOf } from './executable/code-caches.ts'
@@ -76,7 +78,8 @@ async function release(): Promise<void> {
   const archives: string[] = []
   for (const target of TARGETS) archives.push(makeArchive(target, bundles))
   const sbom = writeSbom()
-  writeChecksums([...archives, sbom])
+  const wheel = await makeWheel()
+  writeChecksums([...archives, sbom, wheel])
   const own = archives[TARGETS.findIndex(isThisMachine)]
   if (own === undefined) process.stdout.write('None of the executables is for this machine: none was started.\n')
   else await checkArchive(own)
@@ -123,6 +126,16 @@ function fetchNode({ node, hash }: Target): string {
   if (found !== hash) throw new Error(`${node}@${NODE_VERSION} has the hash ${found}, and should have ${hash}.`)
   run('tar', ['-xzf', file, '-C', folder, 'package/bin/node', 'package/LICENSE'])
   return join(folder, 'package')
+}
+
+/** The Python SDK. Returns the name of the file. */
+async function makeWheel(): Promise<string> {
+  const python = await provideToolchain('python')
+  if ('missing' in python) throw new Error(`The wheel of sdk/python needs ${python.missing}.`)
+  const wheel = await buildWheel(python.env, RELEASE)
+  if (!wheel.includes(`-${manifest.version}-`)) throw new Error(`${wheel} has another version than package.json.`)
+  process.stdout.write(`${wheel}\n`)
+  return wheel
 }
 
 type Sbom = { metadata: { component: { name: string; type: string } } }

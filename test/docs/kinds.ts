@@ -25,6 +25,7 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/operating.md yaml': 'test/docs/code-blocks.test.ts',
   'docs/project-settings.md markdown': 'test/docs/code-blocks.test.ts',
   'docs/project-settings.md json settings': 'test/docs/code-blocks.test.ts',
+  'docs/python.md python': 'sdk/python/tests/test_page.py',
   'docs/requests.md ts': 'test/docs/programs.test.ts',
   'docs/sdk.md ts': 'test/docs/programs.test.ts',
   'docs/security.md js': 'test/docs/security-page.test.ts',

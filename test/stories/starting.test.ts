@@ -155,6 +155,12 @@ async function firstConnection(port: number): Promise<Socket> {
   })
 }
 
+test('with --stop-with-stdin a server stops when its standard input ends', async () => {
+  const { code, output } = await refuse({ OPENHANDS_MASTER_KEY: RANDOM_KEY }, ['--stop-with-stdin'])
+  expect(code, output).toBe(0)
+  expect(output).toContain('end of stdin')
+})
+
 test('a port in use is reported in one line', async () => {
   const listener = createServer().listen(0, '127.0.0.1')
   await once(listener, 'listening')

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import re
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ import pytest
 from agent_server.local import stop_servers
 
 BIN = os.environ["AGENT_SERVER_BIN"]
+PATIENCE_S = 300
+"""Of one test, on a machine that is busy."""
 KEY = "test-master-key-0123456789"
 
 
@@ -59,21 +62,29 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.terminate()
 
 
+@pytest.fixture(scope="session")
+def shared_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Most tests use one server, which the first of them starts."""
+    yield tmp_path_factory.mktemp("data")
+    stop_servers()
+
+
 @pytest.fixture(autouse=True)
-def settings(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """The environment of the programs. The server of a test ends with it."""
+def settings(model: str, shared_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of the programs."""
     for name in [name for name in os.environ if name.startswith(("LLM_", "OPENHANDS_"))]:
         monkeypatch.delenv(name)
-    values = {
-        "LLM_MODEL": "scripted",
-        "LLM_BASE_URL": model,
-        "LLM_API_KEY": "scripted-model-key",
-        "OPENHANDS_DATA_DIR": str(tmp_path / "data"),
-        "AGENT_SERVER_BIN": BIN,
-    }
-    for name, value in values.items():
-        monkeypatch.setenv(name, value)
-    yield values
+    monkeypatch.setenv("LLM_MODEL", "scripted")
+    monkeypatch.setenv("LLM_BASE_URL", model)
+    monkeypatch.setenv("LLM_API_KEY", "scripted-model-key")
+    monkeypatch.setenv("OPENHANDS_DATA_DIR", str(shared_directory))
+
+
+@pytest.fixture
+def own_directory(settings: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A data directory without sessions, whose server ends with the test."""
+    monkeypatch.setenv("OPENHANDS_DATA_DIR", str(tmp_path / "data"))
+    yield tmp_path / "data"
     stop_servers()
 
 
@@ -103,7 +114,7 @@ class Server:
 
 
 @pytest.fixture
-def server(unused_port: int) -> Iterator[Server]:
+def server(own_directory: Path, unused_port: int) -> Iterator[Server]:
     running = Server(unused_port)
     yield running
     running.kill()
@@ -111,8 +122,6 @@ def server(unused_port: int) -> Iterator[Server]:
 
 @pytest.fixture
 def unused_port() -> int:
-    import socket
-
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -126,5 +135,5 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(function):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(function).parameters}
-    asyncio.run(asyncio.wait_for(function(**arguments), 120))
+    asyncio.run(asyncio.wait_for(function(**arguments), PATIENCE_S))
     return True

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import KEY, Server
+from conftest import BIN, KEY, Server
 
 from agent_server import AgentServerError, Client, Options, run
+from agent_server.local import stop_servers
 from agent_server.transport import SseDecoder
 
 
@@ -128,9 +130,7 @@ async def test_nothing_is_sent_to_what_is_not_a_server(unused_port: int) -> None
         assert caught.value.code == "invalid_argument"
 
 
-async def test_the_loss_of_the_server_of_a_directory_ends_a_query(settings: dict[str, str]) -> None:
-    from agent_server.local import stop_servers
-
+async def test_the_loss_of_the_server_of_a_directory_ends_a_query(own_directory: Path) -> None:
     session_id = ""
     with pytest.raises(AgentServerError) as caught:
         async with Client() as client, client.session(Options(tools=["Bash"])) as session:
@@ -143,11 +143,11 @@ async def test_the_loss_of_the_server_of_a_directory_ends_a_query(settings: dict
     assert outcome.final_text == "One."
 
 
-async def test_a_server_that_cannot_be_started_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_cannot_be_started_says_why(own_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_SERVER_BIN", "/nowhere/agent-server")
     with pytest.raises(AgentServerError, match="AGENT_SERVER_BIN is /nowhere/agent-server, which is not an executable"):
         await run("Say hello.")
-    monkeypatch.undo()
+    monkeypatch.setenv("AGENT_SERVER_BIN", BIN)
     monkeypatch.setenv("OPENHANDS_DATA_DIR", "/dev/null/data")
     with pytest.raises(AgentServerError, match=r"could not be started:\n.*/dev/null/data"):
         await run("Say hello.")

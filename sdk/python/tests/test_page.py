@@ -36,9 +36,11 @@ def test_the_output_of_each_program_is_known() -> None:
 def test_a_program_of_the_page_runs(at: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    env = {**os.environ, "OPENHANDS_DATA_DIR": str(tmp_path / "data of the program")}
+    env = dict(os.environ)
     if "AGENT_SERVER_URL" in PROGRAMS[at]:
         server: Server = request.getfixturevalue("server")
+        # The server has the data directory of the test.
+        env.update(OPENHANDS_DATA_DIR=str(tmp_path / "other"))
         env.update(AGENT_SERVER_URL=server.url, AGENT_SERVER_KEY=KEY)
     ran = subprocess.run([sys.executable, "-c", PROGRAMS[at]], env=env, cwd=work, capture_output=True, text=True)
     assert ran.stderr == ""

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from conftest import PATIENCE_S
 
 from agent_server import AgentServerError, Allow, Client, Options, query, run
 
@@ -71,7 +72,7 @@ async def test_a_cancelled_program_stops_its_run() -> None:
         assert (await client.get_session(session.id))["status"] == "paused"
 
 
-async def test_sessions_are_listed_read_copied_and_deleted() -> None:
+async def test_sessions_are_listed_read_copied_and_deleted(own_directory: Path) -> None:
     async with Client() as client:
         first = (await run("Say one.", Options(conversation={"title": "greeting"}), client=client)).session_id
         copy = (await run("Say two.", Options(fork=first), client=client)).session_id
@@ -111,7 +112,7 @@ asyncio.run(main())
 """
 
 
-def pids_of_servers(data_dir: str) -> list[int]:
+def pids_of_servers(data_dir: Path) -> list[int]:
     """Of this user, by their environment."""
     found: list[int] = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -125,17 +126,17 @@ def pids_of_servers(data_dir: str) -> list[int]:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="finds the server in /proc")
-async def test_a_session_is_resumed_in_another_process_after_its_program_was_killed(settings: dict[str, str]) -> None:
+async def test_a_session_is_resumed_in_another_process_after_its_program_was_killed(own_directory: Path) -> None:
     program = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
     assert program.stdout
     session_id, asked = program.stdout.readline().strip(), program.stdout.readline()
     assert asked == "asked\n"
-    assert len(pids_of_servers(settings["OPENHANDS_DATA_DIR"])) == 1
+    assert len(pids_of_servers(own_directory)) == 1
     program.send_signal(signal.SIGKILL)
     program.wait()
     program.stdout.close()
-    deadline = time.monotonic() + 60
-    while pids_of_servers(settings["OPENHANDS_DATA_DIR"]):
+    deadline = time.monotonic() + PATIENCE_S
+    while pids_of_servers(own_directory):
         assert time.monotonic() < deadline, "the server outlives the program that started it"
         await asyncio.sleep(0.05)
 
