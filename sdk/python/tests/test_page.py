@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import KEY, Server
 
-PAGE = Path(__file__).parents[3] / "docs/python.md"
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs/python.md"
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf8"), re.M | re.S)
 
 OUTPUTS = [
@@ -26,6 +28,12 @@ OUTPUTS = [
     ["Hello.\nUserMessage\n", "Result\n"],
     ["conversation_not_found 404 "],
 ]
+
+
+def test_the_package_has_the_version_of_the_server() -> None:
+    version = json.loads((ROOT / "package.json").read_text())["version"]
+    assert f'version = "{version}"\n' in (ROOT / "sdk/python/pyproject.toml").read_text()
+    assert f"agent_server_client-{version}-py3-none-any.whl" in PAGE.read_text("utf8")
 
 
 def test_the_output_of_each_program_is_known() -> None:
