@@ -38,6 +38,8 @@ _REPLIES: dict[str, list[dict[str, Any]]] = {
     "files": [_calls(("Bash", {"command": "ls -d ."})), {"text": "Done."}],
     "long": [_calls(("Bash", {"command": "sleep 600"})), {"text": "Done."}],
     "story": [{"text": "Once upon a time. " * 40, "chunk_delay_ms": 10}],
+    # A minute, unless it is interrupted.
+    "saga": [{"text": "Once upon a time. " * 300, "chunk_delay_ms": 50}],
     "separators": [{"text": "one\u2028two\u2029three\u0085four"}],
     "json": [{"text": '{"passed": 3, "failed": 0}'}],
     "fail": [{"status": 400, "error": {"message": "no such model"}}],
