@@ -86,7 +86,9 @@ class Client:
         return await transport.call(method, path, body, query=query, idempotency_key=idempotency_key)
 
     async def transport(self) -> Transport:
-        if self._transport is None:
+        if self._transport is None or self._transport.is_lost:
+            if self._transport:
+                await self._transport.close()
             self._transport = await connect_or_start(self._data_dir)
         return self._transport
 

@@ -38,6 +38,7 @@ class Transport:
         if key is not None and not (key.isascii() and key.isprintable() and key.strip() == key):
             raise invalid("key has a character that cannot be sent in an HTTP header.")
         self.is_local = socket is not None
+        self.is_lost = False
         self._url = url.rstrip("/")
         self._http = httpx.AsyncClient(
             headers={} if key is None else {"authorization": f"Bearer {key}"},
@@ -96,18 +97,25 @@ class Transport:
 
     def _lost(self, error: httpx.HTTPError) -> AgentServerError:
         if self.is_local and isinstance(error, httpx.ConnectError):
-            return server_lost()
+            return self._server_lost()
         why = str(error) or type(error).__name__
         return AgentServerError(
             "connection_failed",
             f"There was no complete response from {self._url} ({why}). Check that the server is running and can be reached.",
         )
 
+    def _server_lost(self) -> AgentServerError:
+        self.is_lost = True
+        return AgentServerError(
+            "server_lost",
+            "The process that ran the agents of this data directory has ended. Continue the session with its id as resume.",
+        )
+
     async def _check(self, response: httpx.Response) -> None:
         if response.is_success or response.status_code == 304:
             return
         if self.is_local and response.status_code == 401:
-            raise server_lost()  # Another server has taken its place.
+            raise self._server_lost()  # Another server has taken its place.
         await response.aread()
         retry_after = response.headers.get("retry-after", "")
         seconds = float(retry_after) if retry_after.isdigit() else 0.0
@@ -249,13 +257,6 @@ class SseDecoder:
 def json_bytes(value: object) -> bytes:
     """In ASCII: a lone half of a surrogate pair cannot be sent in another way. Raises for what is not JSON."""
     return json.dumps(value, allow_nan=False).encode()
-
-
-def server_lost() -> AgentServerError:
-    return AgentServerError(
-        "server_lost",
-        "The process that ran the agents of this data directory has ended. Continue the session with its id as resume.",
-    )
 
 
 def delay_after(failures: int, retry_after: float = 0) -> float:

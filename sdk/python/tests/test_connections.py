@@ -134,16 +134,15 @@ async def test_nothing_is_sent_to_what_is_not_a_server(unused_port: int) -> None
 
 
 async def test_the_loss_of_the_server_of_a_directory_ends_a_query(own_directory: Path) -> None:
-    session_id = ""
-    with pytest.raises(AgentServerError) as caught:
-        async with Client() as client, client.session(Options(tools=["Bash"])) as session:
-            session_id = session.id
-            async for event in session.ask("Work long."):
-                if event["type"] == "ToolUse":
-                    await asyncio.to_thread(stop_servers)
-    assert caught.value.code == "server_lost"
-    outcome = await run("Say one.", Options(resume=session_id))
-    assert outcome.final_text == "One."
+    async with Client() as client:
+        session = client.session(Options(tools=["Bash"]))
+        with pytest.raises(AgentServerError) as caught:
+            async with session:
+                async for event in session.ask("Work long."):
+                    if event["type"] == "ToolUse":
+                        await asyncio.to_thread(stop_servers)
+        assert caught.value.code == "server_lost"
+        assert (await run("Say one.", Options(resume=session.id), client=client)).final_text == "One."
 
 
 async def test_a_server_that_cannot_be_started_says_why(own_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
