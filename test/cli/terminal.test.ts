@@ -102,15 +102,18 @@ describe('each text of each event', () => {
     expect(isPlain(color ? text.replaceAll(OWN_STYLES, '') : text)).toBe(true)
   })
 
-  test.each(['text', 'stream-json'] as const)('is plain in the output of a run without the chat: %s', (format) => {
-    const streams = createStreams(true)
-    const output = new HeadlessOutput(format, streams)
-    for (const event of events) output.event(event)
-    const result = { final_text: HOSTILE, structured_output: { [HOSTILE]: HOSTILE } }
-    output.end({ status: 'idle', result, denied: [], steps: 1 } as never, HOSTILE, 0)
-    expect(streams.written()).toContain('evil')
-    expect(isPlain(streams.written().replaceAll(OWN_STYLES, ''))).toBe(true)
-  })
+  test.each(['text', 'stream-json'] as const)(
+    'is plain in the output of a run without the chat: %s',
+    async (format) => {
+      const streams = createStreams(true)
+      const output = new HeadlessOutput(format, streams)
+      for (const event of events) output.event(event)
+      const result = { final_text: HOSTILE, structured_output: { [HOSTILE]: HOSTILE } }
+      await output.end({ status: 'idle', result, denied: [], steps: 1 } as never, HOSTILE, 0)
+      expect(streams.written()).toContain('evil')
+      expect(isPlain(streams.written().replaceAll(OWN_STYLES, ''))).toBe(true)
+    },
+  )
 
   test.each([true, false])('is plain in the log for a person, on one line (color: %s)', async (color) => {
     const lines = await logged(await loadPrettyLines({ color }))

@@ -14,10 +14,9 @@ const variables: [string, Variable][] = Object.entries(VARIABLES)
 const names = variables.map(([name]) => name).toSorted()
 
 /** Read beside the settings: what systems have agreed on, not ours to name. */
-const CONVENTIONS = [
-  ...['XDG_DATA_HOME', 'XDG_CONFIG_HOME', 'NO_COLOR', 'SSH_AUTH_SOCK', 'TERM'],
-  ...['VISUAL', 'EDITOR', 'UV_THREADPOOL_SIZE'],
-]
+const CONVENTIONS = 'XDG_DATA_HOME XDG_CONFIG_HOME NO_COLOR SSH_AUTH_SOCK TERM VISUAL EDITOR UV_THREADPOOL_SIZE'.split(
+  ' ',
+)
 
 describe('docs/configuration.md', () => {
   const rows = readTable(readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8'))
