@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 import { gitPaths } from './git-paths.ts'
 import type { CommandPath, Depth } from './path-words.ts'
-import { pathsIn, withHome } from './path-words.ts'
+import { HERE, pathsIn, withHome } from './path-words.ts'
 import { argumentTexts } from './program-arguments.ts'
 import { searchOf } from './search-arguments.ts'
 import type { SimpleCommand } from './shell/command-line.ts'
@@ -11,8 +11,8 @@ import type { ShellWord } from './shell/shell-word.ts'
 import { literalOf, literalWord, startOf, UNKNOWN_WORD } from './shell/shell-word.ts'
 import { isStream } from './shell/command-line.ts'
 
-const READS: Depth = { reads: true, changes: false }
-const CHANGES: Depth = { reads: false, changes: true }
+const READS: Depth = { reads: true }
+const CHANGES: Depth = { changes: true }
 const BOTH: Depth = { reads: true, changes: true }
 
 /** What they show of a file is not its content. */
@@ -60,7 +60,7 @@ function findPaths(command: SimpleCommand): readonly CommandPath[] {
 function shownNames(name: string, rest: readonly ShellWord[], named: readonly CommandPath[]): readonly CommandPath[] {
   const isDeleting = name === 'find' && rest.some((word) => /^-(delete|fprint|fls|files0)/.test(startOf(word)))
   if (!isDeleting) return named.map((path) => ({ ...path, showsNames: true }))
-  return [...named, { word: literalWord('.') }].map((path) => ({ ...path, depth: CHANGES }))
+  return [...named, { word: HERE }].map((path) => ({ ...path, depth: CHANGES }))
 }
 
 /** What is below a link has another name behind it. The target of a symbolic link starts at the directory of the link. */
@@ -81,14 +81,12 @@ function searchedPaths(name: string, rest: readonly ShellWord[]): readonly Comma
   if (!search) {
     const isDeep = !/^[ef]?grep$/.test(name) || rest.some((word) => RECURSIVE.test(startOf(word)))
     const words = rest.flatMap(pathsIn)
-    return isDeep
-      ? [...words, literalWord('.')].map((word) => ({ word, depth: READS }))
-      : words.map((word) => ({ word }))
+    return isDeep ? [...words, HERE].map((word) => ({ word, depth: READS })) : words.map((word) => ({ word }))
   }
   const { paths, isRecursive, skipsHidden, includes } = search
   if (!isRecursive) return paths.map((word) => ({ word }))
   const depth = { ...READS, skipsHidden, includes }
-  return (paths.length > 0 ? paths : [literalWord('.')]).map((word) => ({ word, depth }))
+  return (paths.length > 0 ? paths : [HERE]).map((word) => ({ word, depth }))
 }
 
 function deepened(name: string, rest: readonly ShellWord[], named: readonly CommandPath[]): readonly CommandPath[] {
@@ -101,14 +99,14 @@ function deepened(name: string, rest: readonly ShellWord[], named: readonly Comm
     return named.map((path) => ({ ...path, depth: path.word === target ? CHANGES : name === 'mv' ? BOTH : READS }))
   }
   if (CONTAINERS.has(name) && rest.some((word) => /^(-v|--volume|--mount|cp$)/.test(startOf(word))))
-    return [...named, { word: literalWord('.') }].map((path) => ({ ...path, depth: BOTH }))
+    return [...named, { word: HERE }].map((path) => ({ ...path, depth: BOTH }))
   if (!ARCHIVES.has(name)) return named
   // With a list of names or another directory, it is not known which files these are.
   const isElsewhere = rest.some((word) =>
     /^(-[a-zA-Z]*[CTI@]|--(directory|files-from|use-compress|to-command))/.test(startOf(word)),
   )
   const isWriting = /^(-?[a-zA-Z]*x|x|e|-i|--(extract|get))/.test(startOf(rest[0] ?? literalWord('')))
-  const all = isElsewhere || name === 'cpio' || isWriting ? [...named, { word: literalWord('.') }] : named
+  const all = isElsewhere || name === 'cpio' || isWriting ? [...named, { word: HERE }] : named
   return all.map((path) => ({ ...path, depth: isWriting ? CHANGES : isElsewhere ? BOTH : READS }))
 }
 
@@ -123,5 +121,5 @@ function guessedPaths(command: SimpleCommand): readonly CommandPath[] {
     .slice(0, MAX_GUESSES)
     .map((text) => withHome(literalWord(text.replaceAll(/^@|(?<![:,])[:,]+$/g, ''))))
   const paths = words.map((word): CommandPath => ({ word, isGuess: true }))
-  return texts.length > MAX_GUESSES ? [...paths, { word: literalWord('.'), depth: BOTH }] : paths
+  return texts.length > MAX_GUESSES ? [...paths, { word: HERE, depth: BOTH }] : paths
 }

@@ -1,7 +1,7 @@
 /** Whether a rule that denies or asks matches a call. In doubt `maybe`: such a call needs a decision. */
 import { pathsOf } from './command-paths.ts'
 import type { Question } from './gated-call.ts'
-import type { CommandPath } from './path-words.ts'
+import type { CommandPath, Depth } from './path-words.ts'
 import type { Places } from './places.ts'
 import type { Certainty } from './rules/certainty.ts'
 import { strongest } from './rules/certainty.ts'
@@ -55,11 +55,9 @@ function matchFiles(
   if (rule.kind === 'edits') return access === 'edit' ? 'yes' : 'no'
   if (rule.kind !== 'read' && !(rule.kind === 'edit' && access === 'edit')) return 'no'
   const words = places.wordsOf(paths)
-  const depth = isDeep ? { reads: true, changes: access === 'edit' } : undefined
+  const depth: Depth | undefined = isDeep ? { reads: true } : undefined
   return strongest(
-    words.map((word) =>
-      matchWord(rule, { word, ...(depth && { depth }) }, { cwds: places.start, mayChange: false }, places),
-    ),
+    words.map((word) => matchWord(rule, { word, ...(depth && { depth }) }, { cwds: places.start }, places)),
   )
 }
 
@@ -131,7 +129,7 @@ function matchRedirection(rule: PolicyRule, { kind, target, cwds, isStream }: Re
   if (rule.kind === 'reads') return 'yes'
   if (rule.kind === 'edits') return kind === 'edit' ? 'yes' : 'no'
   if (rule.kind !== 'read' && !(rule.kind === 'edit' && kind === 'edit')) return 'no'
-  return matchWord(rule, { word: target }, { cwds, mayChange: false }, places)
+  return matchWord(rule, { word: target }, { cwds }, places)
 }
 
 type FileRule = Extract<PolicyRule, { kind: 'read' | 'edit' }>
@@ -139,7 +137,7 @@ type FileRule = Extract<PolicyRule, { kind: 'read' | 'edit' }>
 function matchWord(
   { kind, path: pattern }: FileRule,
   { word, depth, showsNames, isGuess }: CommandPath,
-  { cwds, mayChange }: { readonly cwds: readonly string[] | undefined; readonly mayChange: boolean },
+  { cwds, mayChange = false }: { readonly cwds: readonly string[] | undefined; readonly mayChange?: boolean },
   places: Places,
 ): Certainty {
   const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.bases, places.effort))

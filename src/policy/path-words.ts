@@ -1,12 +1,12 @@
 /** A path that a command reaches, and what of a word may be one. */
 import type { ShellWord } from './shell/shell-word.ts'
-import { startOf, wordAfter } from './shell/shell-word.ts'
+import { literalOf, literalWord, startOf, wordAfter } from './shell/shell-word.ts'
 
 /** What a command does with everything below a directory. */
 export type Depth = {
   /** It shows what is in the files, or copies it to where a rule does not see it. */
-  readonly reads: boolean
-  readonly changes: boolean
+  readonly reads?: true
+  readonly changes?: true
   /** Only files that git tracks. */
   readonly isTracked?: true
   /** Not those whose names begin with a dot. */
@@ -25,6 +25,9 @@ export type CommandPath = {
   readonly isGuess?: true
 }
 
+/** Where the command runs. */
+export const HERE: ShellWord = literalWord('.')
+
 /** A path may follow these: `if=file`, `@file`, `host:file`. */
 const MARKS = /[=@:,]/g
 
@@ -35,7 +38,7 @@ export function pathsIn(word: ShellWord): ShellWord[] {
   if (!start.startsWith('-')) return [word, ...marks.map(withHome)]
   const slash = start.search(/[/~]/)
   // `-ofile`, and `-xzf/file` with several letters.
-  const attached = start.startsWith('--') || start.length < 3 ? [] : [wordAfter(word, 2)]
+  const attached = start.startsWith('--') || /^-.?$/s.test(literalOf(word) ?? '') ? [] : [wordAfter(word, 2)]
   return [...[...marks, ...attached].map(withHome), ...(slash > 0 ? [withHome(wordAfter(word, slash))] : [])]
 }
 

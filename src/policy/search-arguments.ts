@@ -1,6 +1,6 @@
 /** What a search reads: its paths, and whether it looks into directories and hidden files. */
 import type { ShellWord } from './shell/shell-word.ts'
-import { literalOf, startOf } from './shell/shell-word.ts'
+import { literalOf, literalWord, startOf } from './shell/shell-word.ts'
 
 export type Search = {
   readonly paths: readonly ShellWord[]
@@ -23,7 +23,7 @@ type Syntax = {
 const GREP: Syntax = {
   valued: 'ABCmefdD',
   flags:
-    /^--(extended-regexp|fixed-strings|basic-regexp|perl-regexp|ignore-case|no-ignore-case|invert-match|word-regexp|line-regexp|count|files-with(out)?-match(es)?|only-matching|quiet|silent|no-messages|byte-offset|with-filename|no-filename|line-number|initial-tab|null|null-data|text|recursive|dereference-recursive|colou?r|line-buffered|cached|untracked|no-index|name-only|full-name|heading|break|show-function|function-context|all-match|and|or|not)$/,
+    /^--(extended-regexp|fixed-strings|basic-regexp|perl-regexp|ignore-case|no-ignore-case|invert-match|word-regexp|line-regexp|count|files-with(out)?-match(es)?|only-matching|quiet|silent|no-messages|byte-offset|with-filename|no-filename|line-number|initial-tab|null|null-data|text|recursive|dereference-recursive|colou?r|line-buffered|cached|name-only|full-name|heading|break|show-function|function-context|all-match|and|or|not)$/,
   longValued:
     /^--(regexp|file|max-count|after-context|before-context|context|include|exclude|exclude-dir|exclude-from|label|binary-files|max-depth|threads)$/,
 }
@@ -34,7 +34,13 @@ const RG: Syntax = {
   longValued:
     /^--(regexp|file|max-count|after-context|before-context|context|glob|iglob|type|type-not|max-depth|maxdepth|max-columns|max-filesize|replace|sort|sortr|colou?r|colors|threads|encoding|context-separator|engine)$/,
 }
-const SYNTAX: Readonly<Record<string, Syntax>> = { grep: GREP, egrep: GREP, fgrep: GREP, 'git-grep': GREP, rg: RG }
+const SYNTAX: Readonly<Record<string, Syntax | undefined>> = {
+  grep: GREP,
+  egrep: GREP,
+  fgrep: GREP,
+  'git-grep': GREP,
+  rg: RG,
+}
 
 /** Types of files without any that are hidden. */
 const TYPES =
@@ -42,7 +48,7 @@ const TYPES =
 
 /** Undefined for another program, and where an option is not known. `words` are those after the name. */
 export function searchOf(name: string, words: readonly ShellWord[]): Search | undefined {
-  const syntax = Object.hasOwn(SYNTAX, name) ? SYNTAX[name] : undefined
+  const syntax = SYNTAX[name]
   const given = syntax && readOptions(syntax, words)
   if (!given) return undefined
   const { options, operands } = given
@@ -50,8 +56,7 @@ export function searchOf(name: string, words: readonly ShellWord[]): Search | un
   const patternIsGiven = has('-e', '--regexp', '-f', '--file') || (name === 'rg' && has('--files', '--type-list'))
   const files = options.flatMap(([option, value]) => (['-f', '--file'].includes(option) && value ? [value] : []))
   const paths = [...operands.slice(patternIsGiven ? 0 : 1), ...files]
-  const isRecursive =
-    name === 'rg' || name === 'git-grep' || has('-r', '-R', '-d', '--recursive', '--dereference-recursive')
+  const isRecursive = name === 'rg' || has('-r', '-R', '-d', '--recursive', '--dereference-recursive')
   return { paths, isRecursive, skipsHidden: name === 'rg' && skipsHidden(options), includes: includesOf(options) }
 }
 
@@ -70,11 +75,17 @@ function skipsHidden(options: readonly Option[]): boolean {
   )
 }
 
+/** `--iglob` is compared without case, which is not done here. */
 function includesOf(options: readonly Option[]): readonly string[] | undefined {
-  const given = options.filter(([option]) => option === '--include' || option === '-g' || option === '--glob')
-  const texts = given.map(([, value]) => value && literalOf(value)).filter((text) => !text?.startsWith('!'))
-  const known = texts.flatMap((text) => (text !== undefined && !/[[{\\]/.test(text) ? [text] : []))
-  if (texts.length === 0 || known.length < texts.length) return undefined
+  const given = options.filter(
+    ([option, value]) =>
+      ['--include', '-g', '--glob', '--iglob'].includes(option) && !(value && startOf(value).startsWith('!')),
+  )
+  const known = given.flatMap(([option, value]) => {
+    const text = value && literalOf(value)
+    return option === '--iglob' || text === undefined || /[[{\\]/.test(text) ? [] : [text]
+  })
+  if (given.length === 0 || known.length < given.length) return undefined
   return known.map((text) => text.slice(text.lastIndexOf('/') + 1))
 }
 
@@ -114,7 +125,7 @@ function readLong(text: string, { flags, longValued }: Pick<Syntax, 'flags' | 'l
   const name = equals < 0 ? text : text.slice(0, equals)
   if (flags.test(name)) return { options: [[name, undefined]] }
   if (!longValued.test(name)) return undefined
-  return equals < 0 ? { options: [], takesNext: name } : { options: [[name, wordOf(text.slice(equals + 1))]] }
+  return equals < 0 ? { options: [], takesNext: name } : { options: [[name, literalWord(text.slice(equals + 1))]] }
 }
 
 function readShort(text: string, valued: string): OneRead {
@@ -123,9 +134,7 @@ function readShort(text: string, valued: string): OneRead {
     const letter = text.charAt(at)
     if (!valued.includes(letter)) options.push([`-${letter}`, undefined])
     else if (at + 1 === text.length) return { options, takesNext: `-${letter}` }
-    else return { options: [...options, [`-${letter}`, wordOf(text.slice(at + 1))]] }
+    else return { options: [...options, [`-${letter}`, literalWord(text.slice(at + 1))]] }
   }
   return { options }
 }
-
-const wordOf = (text: string): ShellWord => ({ pieces: [{ text }], isMany: false, hasTilde: false })

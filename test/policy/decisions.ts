@@ -69,6 +69,20 @@ export function decideAccess(tool: string, access: ToolAccess, given: Given = {}
 export const decideCommand = (command: string, given: Given = {}): GateDecision =>
   decideAccess('Bash', { kind: 'command', command, cwd: WORKDIR }, given)
 
+const SIGNS = { allow: '.', ask: '?', deny: 'x' } as const
+
+export const signOf = ({ behavior }: GateDecision): string => SIGNS[behavior]
+
+/** A rule in words, and lines that show it: the sign of how a command is decided, and the command. */
+export type Row = readonly [rule: string, lines: string]
+
+/** The lines of a row, with the signs of how their commands are decided. */
+export const decided = (lines: string, decision: (command: string) => GateDecision): string =>
+  lines.replaceAll(
+    /^( *)[.?x] (.+)$/gm,
+    (_, space: string, line: string) => `${space}${signOf(decision(line))} ${line}`,
+  )
+
 /** Component by component, as the kernel does. */
 function follow(path: string, links: Readonly<Record<string, string>>): string {
   let at = ''

@@ -4,10 +4,9 @@
  */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { GateDecision } from '../../../src/policy/decide.ts'
 import type { Given } from '../decisions.ts'
 import { faultsOf } from '../../../src/policy/rules/rule-set.ts'
-import { decideAccess, decideCommand } from '../decisions.ts'
+import { decideAccess, decideCommand, signOf } from '../decisions.ts'
 import { ATTACKS, DENIED, INCLUDED, TRACKED } from '../denied-attacks.ts'
 import { EVALUATED } from '../differential/constructs.ts'
 import { EVERYDAY } from '../everyday-commands.ts'
@@ -34,10 +33,6 @@ const OF_LINES: readonly Given[] = [
   { mode: 'bypass', ask: ['Read'], deny: ['Edit'] },
   { mode: 'bypass', deny: ['Read(~/**)', 'Bash(rm:*)'], cwd: '/work/project/src' },
 ]
-
-const SIGNS = { allow: '.', ask: '?', deny: 'x' } as const
-
-const signOf = ({ behavior }: GateDecision): string => SIGNS[behavior]
 
 const signsOf = (command: string, all: readonly Given[]): string =>
   all.map((given) => signOf(decideCommand(command, given))).join('')

@@ -197,6 +197,9 @@ x -- .env
 -f.env
 --file=.env
 --file=.env src
+--file .env src
+--file src .env
+--file=src .env
 --regexp .env
 --regexp=.env src
 -r x
@@ -245,19 +248,21 @@ a$x .env
 `),
     ...words(`
       extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case invert-match word-regexp
-      line-regexp count files-with-matches files-without-match only-matching quiet silent no-messages byte-offset
+      line-regexp count files-with-match files-with-matches files-without-match files-without-matches only-matching quiet silent no-messages byte-offset
       with-filename no-filename line-number initial-tab null null-data text recursive dereference-recursive color colour
       line-buffered cached untracked no-index name-only full-name heading break show-function function-context all-match
       and or not smart-case case-sensitive no-line-number column no-column no-heading count-matches multiline
-      multiline-dotall no-hidden no-ignore no-ignore-vcs follow stats json pretty trim vimgrep pcre2 passthru sort-files
+      multiline-dotall no-hidden no-ignore no-ignore- no-ignore-vcs no-ignore-+ follow stats json pretty trim vimgrep pcre2 passthru sort-files
       crlf one-file-system search-zip no-config no-unicode include-zero max-columns-preview max-count after-context
       before-context context exclude exclude-dir exclude-from label binary-files max-depth threads type-not maxdepth
       max-columns max-filesize replace sort sortr colors encoding context-separator engine
       `).flatMap((option) => [
       `--${option} x .env`,
       `--${option} x y .env`,
-      `--${option}_ x y .env`,
-      `--x${option} x y .env`,
+      // With an option that is not known, what would be the pattern may be a file.
+      `--${option} .env y`,
+      `--${option}_ .env y`,
+      `--x--${option} .env y`,
     ]),
     ...Array.from('ABCEMTdefgjmrtDnx', (letter) => `-${letter} x .env`),
   ],
