@@ -23,8 +23,24 @@ const SEARCHES = new Set(
   'ack ag bzgrep egrep fgrep grep pcre2grep pcregrep pt rg rgrep sift ug ugrep xzgrep zgrep'.split(' '),
 )
 const COPIES = new Set('cp mv rsync scp'.split(' '))
-const ARCHIVES = new Set('7z 7za bsdtar cpio gtar pax star tar zip'.split(' '))
-const CONTAINERS = new Set(['docker', 'nerdctl', 'podman'])
+
+/** Options and commands that take files out of an archive, and that put files in. Without both it puts in, or it lists. */
+type Archiver = { readonly takesOut: RegExp; readonly putsIn: RegExp }
+const TAR: Archiver = { takesOut: /^(-?[a-eg-zA-Z]*x|--(ext|ge))/, putsIn: /^(-?[a-zA-Z]*[cruA]|--(cr|ca|con|ap|up))/ }
+const SEVEN_ZIP: Archiver = { takesOut: /^[ex]$/, putsIn: /^a$/ }
+const ARCHIVERS: Readonly<Record<string, Archiver>> = {
+  '7z': SEVEN_ZIP,
+  '7za': SEVEN_ZIP,
+  bsdtar: TAR,
+  cpio: { takesOut: /^(-[a-zA-Z]*[ip]|--(ex|pa))/, putsIn: /^(-[a-zA-Z]*[op]|--(cr|pa))/ },
+  gtar: TAR,
+  pax: { takesOut: /^-[a-zA-Z]*r/, putsIn: /^-[a-zA-Z]*w/ },
+  star: TAR,
+  tar: TAR,
+  unzip: { takesOut: /^/, putsIn: /(?!)/ },
+  zip: { takesOut: /(?!)/, putsIn: /^/ },
+}
+const CONTAINERS = new Set(['docker', 'kubectl', 'nerdctl', 'oc', 'podman'])
 const CHANGES_BELOW = new Set('chgrp chmod chown rm shred'.split(' '))
 const RECURSIVE = /^(-[^-]*[rRad]|--(r|a|d))/
 
@@ -67,7 +83,7 @@ function shownNames(name: string, rest: readonly ShellWord[], named: readonly Co
 function linkedPaths(rest: readonly ShellWord[]): readonly CommandPath[] {
   const operands = rest.flatMap((word) => (startOf(word).startsWith('-') ? [] : [literalOf(word)]))
   const link = operands.at(-1)
-  const texts = operands.flatMap((text): string[] => {
+  const texts = operands.flatMap((text) => {
     if (text === undefined || link === undefined || text.startsWith('/')) return []
     return [posix.normalize(`${link}/${text}`), posix.normalize(`${posix.dirname(link)}/${text}`)]
   })
@@ -95,19 +111,30 @@ function deepened(name: string, rest: readonly ShellWord[], named: readonly Comm
   if (CHANGES_BELOW.has(name)) return isRecursive ? named.map((path) => ({ ...path, depth: CHANGES })) : named
   if (COPIES.has(name)) {
     if (name !== 'mv' && name !== 'rsync' && !isRecursive) return named
-    const target = rest.some((word) => /^(-t|--t)/.test(startOf(word))) ? undefined : rest.at(-1)
+    const target = rest.some((word) => /^(-[a-zA-Z]*t|--t)/.test(startOf(word))) ? undefined : rest.at(-1)
     return named.map((path) => ({ ...path, depth: path.word === target ? CHANGES : name === 'mv' ? BOTH : READS }))
   }
-  if (CONTAINERS.has(name) && rest.some((word) => /^(-v|--volume|--mount|cp$)/.test(startOf(word))))
+  if (CONTAINERS.has(name) && rest.some((word) => /^(-[a-zA-Z]*v|--volume|--mount|cp$)/.test(startOf(word))))
     return [...named, { word: HERE }].map((path) => ({ ...path, depth: BOTH }))
-  if (!ARCHIVES.has(name)) return named
+  return Object.hasOwn(ARCHIVERS, name) ? archivedPaths(name, rest, named) : named
+}
+
+function archivedPaths(
+  name: string,
+  rest: readonly ShellWord[],
+  named: readonly CommandPath[],
+): readonly CommandPath[] {
+  const words = rest.map(startOf).filter((start, at) => at === 0 || start.startsWith('-'))
+  const does = (what: RegExp | undefined) => words.some((word) => what?.test(word))
+  const takesOut = does(ARCHIVERS[name]?.takesOut)
+  const putsIn = !takesOut || does(ARCHIVERS[name]?.putsIn)
   // With a list of names or another directory, it is not known which files these are.
-  const isElsewhere = rest.some((word) =>
-    /^(-[a-zA-Z]*[CTI@]|--(directory|files-from|use-compress|to-command))/.test(startOf(word)),
+  const isElsewhere = words.some((word) =>
+    /^(-[a-zA-Z]*[CTI@]|--(directory|files-from|use-compress|to-command))/.test(word),
   )
-  const isWriting = /^(-?[a-zA-Z]*x|x|e|-i|--(extract|get))/.test(startOf(rest[0] ?? literalWord('')))
-  const all = isElsewhere || name === 'cpio' || isWriting ? [...named, { word: HERE }] : named
-  return all.map((path) => ({ ...path, depth: isWriting ? CHANGES : isElsewhere ? BOTH : READS }))
+  const all = isElsewhere || name === 'cpio' || takesOut ? [...named, { word: HERE }] : named
+  const changes = takesOut || isElsewhere
+  return all.map((path) => ({ ...path, depth: putsIn ? (changes ? BOTH : READS) : CHANGES }))
 }
 
 /** Splits scripts in arguments, such as `python3 -c "open('file')"`. */
@@ -117,9 +144,7 @@ const MAX_GUESSES = 300
 function guessedPaths(command: SimpleCommand): readonly CommandPath[] {
   if (!command.words.some((word) => SCRIPT.test(startOf(word)))) return []
   const texts = argumentTexts(command).filter((text) => /[./~]/.test(text))
-  const words = texts
-    .slice(0, MAX_GUESSES)
-    .map((text) => withHome(literalWord(text.replaceAll(/^@|(?<![:,])[:,]+$/g, ''))))
+  const words = texts.slice(0, MAX_GUESSES).map((text) => withHome(literalWord(text.replaceAll(/^@|(?<!:):+$/g, ''))))
   const paths = words.map((word): CommandPath => ({ word, isGuess: true }))
   return texts.length > MAX_GUESSES ? [...paths, { word: HERE, depth: BOTH }] : paths
 }

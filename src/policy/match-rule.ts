@@ -1,7 +1,7 @@
 /** Whether a rule that denies or asks matches a call. In doubt `maybe`: such a call needs a decision. */
 import { pathsOf } from './command-paths.ts'
-import type { Question } from './gated-call.ts'
-import type { CommandPath, Depth } from './path-words.ts'
+import type { GatedAction, Question } from './gated-call.ts'
+import type { CommandPath } from './path-words.ts'
 import type { Places } from './places.ts'
 import type { Certainty } from './rules/certainty.ts'
 import { strongest } from './rules/certainty.ts'
@@ -28,9 +28,8 @@ export function matchRule(rule: PolicyRule, question: Question): Certainty {
     case 'fetch':
       return rule.kind === 'fetch' && action.url !== undefined ? matchUrl(rule.domain, action.url) : 'no'
     case 'read':
-      return matchFiles(rule, 'read', action, places)
     case 'edit':
-      return matchFiles(rule, 'edit', action, places)
+      return matchFiles(rule, action, places)
     case 'command':
       return matchLine(rule, action.line, places)
     default:
@@ -44,25 +43,38 @@ function isServerOf(rule: Extract<PolicyRule, { kind: 'tool' }>, { action }: Que
   return servers?.some((server) => isToolOf(rule, `mcp__${server}__`)) ?? false
 }
 
-/** What may not be read may not be edited either: an edit shows what is there. */
 function matchFiles(
   rule: PolicyRule,
-  access: 'read' | 'edit',
-  { paths, isDeep = false }: { readonly paths: readonly string[]; readonly isDeep?: boolean },
+  action: Extract<GatedAction, { kind: 'read' | 'edit' }>,
   places: Places,
 ): Certainty {
-  if (rule.kind === 'reads') return 'yes'
-  if (rule.kind === 'edits') return access === 'edit' ? 'yes' : 'no'
-  if (rule.kind !== 'read' && !(rule.kind === 'edit' && access === 'edit')) return 'no'
-  const words = places.wordsOf(paths)
-  const depth: Depth | undefined = isDeep ? { reads: true } : undefined
-  return strongest(
-    words.map((word) => matchWord(rule, { word, ...(depth && { depth }) }, { cwds: places.start }, places)),
+  const isDeep = action.kind === 'read' && action.isDeep
+  const deep = isDeep && { depth: { reads: true } as const }
+  return matchAccess(rule, action.kind, (file) =>
+    strongest(
+      places.wordsOf(action.paths).map((word) => matchWord(file, { word, ...deep }, { cwds: places.start }, places)),
+    ),
   )
 }
 
+/** What may not be read may not be edited either: an edit shows what is there. */
+function matchAccess(rule: PolicyRule, access: 'read' | 'edit', matchFile: (rule: FileRule) => Certainty): Certainty {
+  switch (rule.kind) {
+    case 'reads':
+      return 'yes'
+    case 'edits':
+      return access === 'edit' ? 'yes' : 'no'
+    case 'read':
+      return matchFile(rule)
+    case 'edit':
+      return access === 'edit' ? matchFile(rule) : 'no'
+    default:
+      return 'no'
+  }
+}
+
 function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certainty {
-  if (rule.kind === 'tool' || rule.kind === 'fetch') return 'no'
+  if (rule.kind === 'fetch') return 'no'
   const found = strongest([
     ...commandsOf(line).map(({ command, mayChange }) => matchSimple(rule, command, mayChange, places)),
     ...line.redirections.map((redirection) => matchRedirection(rule, redirection, places)),
@@ -126,10 +138,7 @@ function matchArguments(rule: FileRule, command: SimpleCommand, mayChange: boole
 
 function matchRedirection(rule: PolicyRule, { kind, target, cwds, isStream }: Redirection, places: Places): Certainty {
   if (isStream) return 'no'
-  if (rule.kind === 'reads') return 'yes'
-  if (rule.kind === 'edits') return kind === 'edit' ? 'yes' : 'no'
-  if (rule.kind !== 'read' && !(rule.kind === 'edit' && kind === 'edit')) return 'no'
-  return matchWord(rule, { word: target }, { cwds }, places)
+  return matchAccess(rule, kind, (file) => matchWord(file, { word: target }, { cwds }, places))
 }
 
 type FileRule = Extract<PolicyRule, { kind: 'read' | 'edit' }>

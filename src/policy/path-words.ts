@@ -1,6 +1,6 @@
 /** A path that a command reaches, and what of a word may be one. */
 import type { ShellWord } from './shell/shell-word.ts'
-import { literalOf, literalWord, startOf, wordAfter } from './shell/shell-word.ts'
+import { literalWord, startOf, wordAfter } from './shell/shell-word.ts'
 
 /** What a command does with everything below a directory. */
 export type Depth = {
@@ -36,10 +36,11 @@ export function pathsIn(word: ShellWord): ShellWord[] {
   const start = startOf(word)
   const marks = [...start.matchAll(MARKS)].slice(0, 4).map(({ index }) => wordAfter(word, index + 1))
   if (!start.startsWith('-')) return [word, ...marks.map(withHome)]
-  const slash = start.search(/[/~]/)
   // `-ofile`, and `-xzf/file` with several letters.
-  const attached = start.startsWith('--') || /^-.?$/s.test(literalOf(word) ?? '') ? [] : [wordAfter(word, 2)]
-  return [...[...marks, ...attached].map(withHome), ...(slash > 0 ? [withHome(wordAfter(word, slash))] : [])]
+  const attached = start.startsWith('--') ? [] : [wordAfter(word, 2)].filter(({ pieces }) => pieces.length > 0)
+  const slash = start.search(/[/~]/)
+  const rooted = slash < 0 ? [] : [wordAfter(word, slash)]
+  return [...marks, ...attached, ...rooted].map(withHome)
 }
 
 /** Programs such as `dd` and shells expand a `~` there themselves. */

@@ -47,10 +47,8 @@ export function textsIn(words: readonly ShellWord[]): readonly string[] {
 }
 
 function split(words: readonly ShellWord[]): readonly string[] {
-  const whole = words
-    .flatMap(({ pieces }) => pieces.flatMap((piece) => ('text' in piece ? [piece.text] : [' '])))
-    .join(' ')
-  return whole.split(/[^\w./~+@%:-]+/, MAX_TEXTS).filter((text) => text !== '')
+  const texts = words.map(({ pieces }) => pieces.map((piece) => ('text' in piece ? piece.text : ' ')).join(''))
+  return texts.flatMap((text) => text.match(/[\w./~+@%:-]+/g) ?? []).slice(0, MAX_TEXTS)
 }
 
 const baseOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)

@@ -135,3 +135,18 @@ test('a command is read equally often, however many commands a line has and howe
   expect(readsOf(60, 10)).toBe(few)
   expect(readsOf(30, 100)).toBe(few)
 })
+
+test.each([
+  ['words', 'Bash(rm:*)', (count: number) => `python3 -c "${'a '.repeat(count - 1)}"`, 1999],
+  ['words behind a mark', 'Bash(rm:*)', (count: number) => `python3 "(${'a '.repeat(count)}"`, 1999],
+  [
+    'words with the name of a denied command',
+    'Bash(rm x)',
+    (count: number) => `python3 -c "${'rm y;'.repeat(count)}"`,
+    20,
+  ],
+  ['names of files', 'Read(./.env)', (count: number) => `python3 -c "${'a.b;'.repeat(count)}"`, 300],
+] as const)('the arguments of an unknown program are compared up to a number of %s', (_, deny, command, most) => {
+  expect(decideCounting(command(most), 'bypass', [deny]).decision.behavior).toBe('allow')
+  expect(decideCounting(command(most + 1), 'bypass', [deny]).decision.behavior).toBe('ask')
+})

@@ -181,6 +181,7 @@ mapfile x < .env
 python3 -c "print(open('.env').read())"
 node -e "console.log(require('fs').readFileSync('.env', 'utf8'))"
 perl -ne print .env
+python3 -c 'open(".e'nv'")'
 perl -e 'open F, ".env"; print <F>'
 ruby -e 'puts File.read(".env")'
 awk 1 .env
@@ -368,6 +369,8 @@ concurrently "curl x"
 cross-env A=b curl x
 mpirun curl x
 unknown-program curl x
+unknown-program c"url" x
+python3 -c 'import os; os.system("c'url' x")'
 unknown-program --run="curl x"
 unknown-program --run=curl
 sqlite3 x ".shell curl x"

@@ -20,6 +20,33 @@ describe('a rule for tools of an MCP server', () => {
     expect(behavior).toBe(isDenied ? 'deny' : 'allow')
   })
 
+  test.each([
+    ['mcp__files', true],
+    ['mcp__files__*', true],
+    ['mcp__*', true],
+    ['mcp__files__read', false],
+    ['mcp__file', false],
+    ['Task', false],
+  ])('%s: whether it denies a tool that reads from the server files is %s', (rule, isDenied) => {
+    for (const kind of ['other', 'none'] as const) {
+      const access: ToolAccess = { kind, mcpServers: ['docs', 'files'] }
+      const { behavior } = decideAccess('ReadResource', access, { mode: 'bypass', deny: [rule] })
+      expect(behavior, kind).toBe(isDenied ? 'deny' : 'allow')
+    }
+  })
+
+  test.each([
+    ['mcp__s', ['mcp__s', 'mcp__s__t', 'mcp__s__t__u']],
+    ['mcp__s__t', ['mcp__s__t']],
+    ['mcp__s__t__u', ['mcp__s__t__u']],
+    ['Bash', ['Bash']],
+    ['s', []],
+  ])('or for another tool: %s is about no more than %j', (rule, tools) => {
+    const all = ['mcp__s', 'mcp__s__t', 'mcp__s__t__u', 'mcp__st__u', 'Bash', 'Bash__x', 's__t']
+    const isDenied = (tool: string) => decideAccess(tool, OTHER, { deny: [rule] }).behavior === 'deny'
+    expect(all.filter(isDenied)).toEqual(tools)
+  })
+
   test('allows only what a literal server name begins', () => {
     expect(decideAccess('mcp__files__read', OTHER, { allow: ['mcp__files__*'] }).behavior).toBe('allow')
     for (const rule of ['mcp__*', '*', 'mcp__fi*', 'mcp__f*__read']) {

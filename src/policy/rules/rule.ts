@@ -62,11 +62,10 @@ const PREFIX = 'mcp__'
 /** The first `*` comes after the name of the server. */
 function namesServer(name: string): boolean {
   const end = name.indexOf('__', PREFIX.length)
-  return name.startsWith(PREFIX) && end > PREFIX.length && name.indexOf('*') > end
+  return end > 0 && name.indexOf('*') > end
 }
 
-const isServer = (name: string): boolean =>
-  name.startsWith(PREFIX) && name.length > PREFIX.length && !name.includes('__', PREFIX.length)
+const isServer = (name: string): boolean => name.startsWith(PREFIX) && !name.includes('__', PREFIX.length)
 
 function faultOfName(name: string): string | undefined {
   if (name.startsWith(PREFIX) && !/^mcp__(\*|[^_*].*)$/s.test(name))

@@ -102,19 +102,18 @@ describe('decided as it was reviewed is', () => {
   })
 
   test('which calls a rule is about', async () => {
-    const ofPath = (rule: string, path: string) =>
-      (['read', 'edit'] as const)
-        .flatMap((kind) => [
-          decideAccess('Tool', { kind, paths: [path] }, { mode: 'bypass', deny: [rule] }),
-          decideAccess('Tool', { kind, paths: [path], isDeep: true }, { mode: 'bypass', deny: [rule] }),
-          decideAccess(
-            'Tool',
-            { kind, paths: [path] },
-            { allow: [rule.replace('Read', kind === 'read' ? 'Read' : 'Edit')] },
-          ),
-        ])
-        .map(signOf)
-        .join('')
+    const ofPath = (rule: string, path: string) => {
+      const deep = decideAccess('Tool', { kind: 'read', paths: [path], isDeep: true }, { mode: 'bypass', deny: [rule] })
+      const others = (['read', 'edit'] as const).flatMap((kind) => [
+        decideAccess('Tool', { kind, paths: [path] }, { mode: 'bypass', deny: [rule] }),
+        decideAccess(
+          'Tool',
+          { kind, paths: [path] },
+          { allow: [rule.replace('Read', kind === 'read' ? 'Read' : 'Edit')] },
+        ),
+      ])
+      return [deep, ...others].map(signOf).join('')
+    }
     await expectReviewed(tableOf(PATHS.rules, PATHS.paths, ofPath), 'rules-of-paths')
     const both = (rule: string) => [{ mode: 'bypass' as const, deny: [rule] }, { allow: [rule] }]
     const ofLine = (rule: string, line: string) => signsOf(line, both(rule))
