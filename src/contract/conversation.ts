@@ -7,7 +7,7 @@ import { MessageInput, UsageByModel } from './message.ts'
 import { PageLimit } from './page.ts'
 import { PermissionMode, RuleTexts } from './permission.ts'
 import { ProjectSource } from './project/project-settings.ts'
-import { RunOutcome, RunRequest } from './run.ts'
+import { DEFAULT_WAIT_S, RunOutcome, WaitTimeout } from './run.ts'
 import { Secrets } from './secret.ts'
 import { fieldsOf } from './settings.ts'
 
@@ -23,12 +23,15 @@ export const CreateConversation = z
     system_prompt: z.string().min(1).optional().describe('Replaces the default prompt of the server.'),
     system_prompt_extensions: z.array(z.string().min(1)).optional(),
     initial_message: MessageInput.optional().describe('Stored as the first message, or its text.'),
-    run: z.boolean().default(false).describe('Start the agent. Needs `initial_message`.'),
+    // No defaults: they would be a part of the body that an `Idempotency-Key` of an earlier version names.
+    run: z.boolean().optional().describe('Start the agent. Needs `initial_message`. Default: false.'),
     wait: z
       .boolean()
-      .default(false)
-      .describe('Respond when the run has ended or waits for a client. Needs `run`, and the scope `read`.'),
-    timeout: RunRequest.shape.timeout,
+      .optional()
+      .describe(
+        'Respond when the run has ended or waits for a client. Needs `run`, and the scope `read`. Default: false.',
+      ),
+    timeout: WaitTimeout.optional().describe(`Maximum wait in seconds. Default: ${DEFAULT_WAIT_S}.`),
     secrets: Secrets.optional(),
     setting_sources: z
       .array(ProjectSource)
@@ -63,9 +66,6 @@ export const CreateConversation = z
     ],
   })
 export type CreateConversation = z.infer<typeof CreateConversation>
-
-/** Without the options of its first run. */
-export type ConversationRequest = Omit<CreateConversation, 'run' | 'wait' | 'timeout'>
 
 export const ForkConversation = z
   .strictObject({

@@ -45,6 +45,10 @@ export const OutputSchema = JsonSchema.describe(
   'JSON Schema of the final answer: `Result` has it in `structured_output`. The model has one more attempt if its answer is not valid. At most 64 KiB.',
 ).meta({ id: 'OutputSchema' })
 
+/** Seconds. */
+export const DEFAULT_WAIT_S = 600
+export const WaitTimeout = z.number().positive().max(3600)
+
 export const RunRequest = z
   .strictObject({
     max_steps: z.int().min(1).max(100_000).optional().describe('Pause after this number of model answers.'),
@@ -73,7 +77,7 @@ export const RunRequest = z
       .boolean()
       .default(false)
       .describe('Respond when the run has ended or waits for a client. Needs the scope `read`, too.'),
-    timeout: z.number().positive().max(3600).default(600).describe('Maximum wait in seconds.'),
+    timeout: WaitTimeout.default(DEFAULT_WAIT_S).describe('Maximum wait in seconds.'),
   })
   .meta({ id: 'RunRequest', examples: [{ wait: true, timeout: 120 }, { max_steps: 1 }] })
 export type RunRequest = z.infer<typeof RunRequest>

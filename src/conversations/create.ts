@@ -1,5 +1,5 @@
 /** Creates a conversation from a client's request: its workdir, its secrets and its log with the first events. */
-import type { ConversationRequest } from '../contract/conversation.ts'
+import type { CreateConversation } from '../contract/conversation.ts'
 import type { Hooks } from '../contract/hooks/hooks.ts'
 import { eachHook } from '../contract/hooks/hooks.ts'
 import { Problem } from '../contract/problem.ts'
@@ -40,12 +40,12 @@ import { prepareWorkdir } from '../workspace/workdirs/workdir.ts'
 
 export type CreateOptions = {
   readonly id: string
-  readonly request: ConversationRequest
+  readonly request: CreateConversation
   readonly idempotency: Idempotency | undefined
   /** Throws a `Problem` if the client may not use these hooks. */
   readonly mayUse: (hooks: Hooks) => void
   /** The same for MCP servers of its project. */
-  readonly mayConnect: (mcp: ConversationRequest['mcp']) => void
+  readonly mayConnect: (mcp: CreateConversation['mcp']) => void
   /** Aborted when the server stops: hooks of the first message may take long. */
   readonly signal: AbortSignal
   readonly onChange: (state: State) => void
@@ -138,7 +138,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
 type Checked = { readonly llm: ParsedLlm; readonly tools: readonly string[]; readonly mcp: ReadMcp | undefined }
 
 /** Throws a `Problem` if this server does not allow the request. */
-async function checkRequest(deps: ConversationDeps, request: ConversationRequest): Promise<Checked> {
+async function checkRequest(deps: ConversationDeps, request: CreateConversation): Promise<Checked> {
   const llm = parseNewLlm(request.llm_config, deps.models.defaults)
   await checkEndpoint(llm.config, deps.models.endpointRefusal)
   const tools = resolveToolNames(request.tools ?? 'default', deps.exec.missingTools)
@@ -146,7 +146,7 @@ async function checkRequest(deps: ConversationDeps, request: ConversationRequest
   return { llm, tools, mcp: request.mcp && readMcp(request.mcp) }
 }
 
-function secretsIn(request: ConversationRequest, { config }: ParsedLlm, mcp: ReadMcp | undefined): SecretValues {
+function secretsIn(request: CreateConversation, { config }: ParsedLlm, mcp: ReadMcp | undefined): SecretValues {
   const credentials = llmSecrets(config)
   const isEmpty = Object.keys(credentials).length === 0
   const hooks = request.hooks ? credentialsOf(eachHook(request.hooks), () => undefined) : {}

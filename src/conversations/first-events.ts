@@ -1,5 +1,5 @@
 /** The first events of a log: how the conversation was created, and the message it was created with. */
-import type { ConversationRequest } from '../contract/conversation.ts'
+import type { CreateConversation } from '../contract/conversation.ts'
 import type { EventDraft } from '../contract/events/event.ts'
 import { messageOf, partsOf } from '../contract/message.ts'
 import type { PromptHooks } from '../state/hook-decisions.ts'
@@ -14,7 +14,7 @@ import type { ConversationDeps } from './dependencies.ts'
 
 export type NewConversation = {
   readonly id: string
-  readonly request: ConversationRequest
+  readonly request: CreateConversation
   readonly settings: Settings
   /** Redacted. */
   readonly project: LoadedProject | undefined

@@ -66,12 +66,21 @@ test('the lines of stdin on the page are messages and answers', async () => {
   ])
 })
 
-test('the settings of the page are accepted', async () => {
-  const [, json] = /^```json\n(.*?)^```/ms.exec(doc)!
+test('the settings of the pages are accepted', async () => {
+  const chat = await readFile(join(import.meta.dirname, '../../docs/chat.md'), 'utf8')
   const directory = await mkdtemp(join(tmpdir(), 'agent-server-settings-'))
-  await writeFile(join(directory, 'settings.json'), json!, { mode: 0o600 })
-  const { notices, settings } = await readSettingsFile(join(directory, 'settings.json'), new AbortController().signal)
+  const path = join(directory, 'settings.json')
+  const read: object[] = []
+  for (const [, json] of `${doc}${chat}`.matchAll(/^```json\n(.*?)^```/gms)) {
+    await writeFile(path, json!, { mode: 0o600 })
+    const { notices, settings } = await readSettingsFile(path, new AbortController().signal)
+    expect(notices).toEqual([])
+    read.push(settings)
+  }
   await rm(directory, { recursive: true })
-  expect(notices).toEqual([])
-  expect(settings).toMatchObject({ model: 'gpt-5', reasoning_effort: 'medium' })
+  expect(read).toMatchObject([
+    { model: 'gpt-5', reasoning_effort: 'medium' },
+    { sandbox: { ssh_agent: true } },
+    { chat: { notify: 'osc9' } },
+  ])
 })

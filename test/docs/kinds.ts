@@ -11,6 +11,7 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'README.md sh terminal-2': 'test/stories/readme-tour.test.ts',
   'docs/README.md sh terminal-2': 'test/stories/readme-tour.test.ts',
   'README.md text': 'test/stories/demo.test.ts',
+  'docs/chat.md json': 'test/docs/cli.test.ts',
   'docs/cli.md jsonl': 'test/docs/cli.test.ts',
   'docs/events.md jsonl': 'test/docs/events-page.test.ts',
   'docs/cli.md json': 'test/docs/cli.test.ts',

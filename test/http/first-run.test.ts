@@ -106,7 +106,8 @@ test('without the scope read a key creates conversations, and does not wait for 
   const refused = await http.call('POST', '/conversations', { ...fields, run: true, wait: true }, header)
   expectProblem(refused, 403, 'forbidden')
   expect(refused.body.details).toEqual({ missing_scopes: ['read'] })
-  expect((await http.call('POST', '/conversations', fields, header)).status).toBe(201)
+  const mode = { permission_mode: 'default', allowed_tools: ['Bash(ls)'] }
+  expect((await http.call('POST', '/conversations', { ...fields, ...mode }, header)).status).toBe(201)
 })
 
 test('the first frame of a socket starts the run, too, and its events follow', async () => {

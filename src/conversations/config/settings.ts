@@ -2,7 +2,7 @@
  * Turns the configuration that a client requests into the stored one: fills in defaults, splits off secrets, and
  * reports unused fields as warnings.
  */
-import type { ConversationRequest, UpdateConfig } from '../../contract/conversation.ts'
+import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import type { Agents } from '../../contract/agents/definition.ts'
 import type { McpServers } from '../../contract/mcp/mcp-server.ts'
 import type { PermissionRules } from '../../contract/permission.ts'
@@ -30,7 +30,7 @@ export type LlmDefaults = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'pr
 export type ParsedLlm = { readonly config: LlmConfig; readonly warnings: readonly string[] }
 
 /** Checks `llm_config` of a create request. Throws a `Problem` without repeating a value. */
-export function parseNewLlm(dump: ConversationRequest['llm_config'], defaults: LlmDefaults): ParsedLlm {
+export function parseNewLlm(dump: CreateConversation['llm_config'], defaults: LlmDefaults): ParsedLlm {
   const { config, warnings } = parseLlm(dump)
   if (hasMask(config)) {
     throw new Problem('invalid_request', 'llm_config holds a masked secret; send the secret itself, or leave it out.')
@@ -122,7 +122,7 @@ export function llmSecrets(config: LlmConfig): Record<string, string> {
 }
 
 export type NewSettings = {
-  readonly request: ConversationRequest
+  readonly request: CreateConversation
   readonly idempotency: Settings['idempotency']
   readonly llm: LlmConfig
   readonly workdir: string
@@ -164,7 +164,7 @@ export function newSettings(parts: NewSettings): Settings {
 type Derived = { readonly [K in DerivedName]: Settings[K] | undefined }
 
 /** The settings that are stored as they were sent, or with secret values redacted. */
-function sentSettings(request: ConversationRequest, redact: (text: string) => string): Record<string, unknown> {
+function sentSettings(request: CreateConversation, redact: (text: string) => string): Record<string, unknown> {
   const sent = namesIn('create').filter((name) => SETTINGS[name].from !== 'derived')
   return Object.fromEntries(
     sent.map((name) => [name, SETTINGS[name].from === 'text' ? mapStrings(request[name], redact) : request[name]]),
@@ -173,7 +173,7 @@ function sentSettings(request: ConversationRequest, redact: (text: string) => st
 
 /** Undefined without any. Throws a `Problem` for a text that is not a rule. */
 export function rulesIn(
-  { permission_rules: rules = NO_RULES, allowed_tools = [], disallowed_tools = [] }: ConversationRequest,
+  { permission_rules: rules = NO_RULES, allowed_tools = [], disallowed_tools = [] }: CreateConversation,
   redact: (text: string) => string,
 ): PermissionRules | undefined {
   const whole = { ...rules, allow: [...rules.allow, ...allowed_tools], deny: [...rules.deny, ...disallowed_tools] }

@@ -1,5 +1,5 @@
 /** Joins the hooks of a request for a new conversation with those of its settings files, and stores their secrets. */
-import type { ConversationRequest } from '../../contract/conversation.ts'
+import type { CreateConversation } from '../../contract/conversation.ts'
 import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
 import { eachHook, Hooks } from '../../contract/hooks/hooks.ts'
 import { describeIssue, Problem } from '../../contract/problem.ts'
@@ -10,7 +10,7 @@ import type { HookDeps } from './build-hooks.ts'
 import { checkHooks, credentialsOf, hookWarnings } from './hook-settings.ts'
 
 export type JoinOptions = {
-  readonly request: ConversationRequest
+  readonly request: CreateConversation
   readonly loaded: LoadedProject | undefined
   readonly secrets: ConversationSecrets
   readonly redactor: Redactor

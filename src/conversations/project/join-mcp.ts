@@ -1,5 +1,5 @@
 /** Joins the MCP servers of a request for a new conversation with those of its project, and stores their credentials. */
-import type { ConversationRequest } from '../../contract/conversation.ts'
+import type { CreateConversation } from '../../contract/conversation.ts'
 import type { McpServers } from '../../contract/mcp/mcp-server.ts'
 import { MAX_MCP_SERVERS } from '../../contract/mcp/mcp-server.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -13,7 +13,7 @@ export type JoinMcpOptions = {
   readonly loaded: LoadedProject | undefined
   readonly secrets: Pick<ConversationSecrets, 'addMcp'>
   /** Throws a `Problem` if the client may not use these servers. */
-  readonly mayConnect: (mcp: ConversationRequest['mcp']) => void
+  readonly mayConnect: (mcp: CreateConversation['mcp']) => void
 }
 
 /** Joins the servers of the request and of files: of two with one name, that of the request counts. Throws a `Problem`. */

@@ -1,6 +1,6 @@
 /** Loads the project settings that a request for a new conversation asks for. */
 import { realpath } from 'node:fs/promises'
-import type { ConversationRequest } from '../../contract/conversation.ts'
+import type { CreateConversation } from '../../contract/conversation.ts'
 import { modeNamed } from '../../contract/permission.ts'
 import type { LoadedProject } from '../../project/load-project.ts'
 import { loadProject } from '../../project/load-project.ts'
@@ -18,7 +18,7 @@ export type ProjectPlace = {
 /** Not redacted. Undefined if the request asks for none. Throws a `Problem` for a settings file that cannot be read. */
 export async function loadForConversation(
   { workspace }: Pick<ConversationDeps, 'workspace'>,
-  request: ConversationRequest,
+  request: CreateConversation,
   { workdir, stateDirectory }: ProjectPlace,
 ): Promise<LoadedProject | undefined> {
   const { setting_sources: sources = [], trust_project: isTrusted = false, permission_mode: mode } = request

@@ -1,5 +1,5 @@
 /** Whether `Skill`, `SlashCommand` and `Task` are offered: if there is something that the agent can use with them. */
-import type { ConversationRequest } from '../../contract/conversation.ts'
+import type { CreateConversation } from '../../contract/conversation.ts'
 import type { ProjectSettings } from '../../contract/project/project-settings.ts'
 import { projectTools } from '../../project/project-prompt.ts'
 
@@ -8,7 +8,7 @@ const OF_PROJECTS: readonly string[] = ['Skill', 'SlashCommand']
 /** `asked` are the names in the request. A list of no tools stays empty. */
 export function offeredTools(
   asked: readonly string[],
-  { tools, agents }: Pick<ConversationRequest, 'tools' | 'agents'>,
+  { tools, agents }: Pick<CreateConversation, 'tools' | 'agents'>,
   settings: ProjectSettings | undefined,
 ): { readonly tools: readonly string[]; readonly warnings: readonly string[] } {
   const found = settings && asked.length > 0 ? projectTools(settings) : []

@@ -5,7 +5,7 @@
 import type {
   ConversationView,
   CountConversations,
-  ConversationRequest,
+  CreateConversation,
   ForkConversation,
   ListConversations,
 } from '../../contract/conversation.ts'
@@ -125,7 +125,7 @@ export class ConversationManager {
    * throws a `Problem` if the client may not use the hooks of settings files.
    */
   async create(
-    request: ConversationRequest,
+    request: CreateConversation,
     idempotency?: Idempotency,
     { mayUse = () => {}, mayConnect = () => {} }: Partial<Pick<CreateOptions, 'mayUse' | 'mayConnect'>> = {},
   ): Promise<ConversationView> {

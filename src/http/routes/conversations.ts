@@ -10,6 +10,7 @@ import {
   ListConversations,
 } from '../../contract/conversation.ts'
 import { Count } from '../../contract/page.ts'
+import { DEFAULT_WAIT_S } from '../../contract/run.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { startFirstRun } from '../../conversations/runs/first-run.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
@@ -49,7 +50,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     async (request, reply) => {
       const access = accessOf(request)
       const wanted = createAs(access, request.body)
-      mayRun(access, wanted)
+      mayRun(access, { wait: wanted.wait ?? false })
       const conversation = await hidingDeleted(access, () =>
         manager.create(wanted, ownKey(access, idempotencyOf(request)), ofProject(access)),
       )
@@ -124,7 +125,7 @@ function withReadFields(manager: ConversationManager, view: ConversationView): C
 async function withFirstRun(
   manager: ConversationManager,
   created: ConversationView,
-  { wait, timeout }: Pick<CreateConversation, 'wait' | 'timeout'>,
+  { wait, timeout = DEFAULT_WAIT_S }: Pick<CreateConversation, 'wait' | 'timeout'>,
   reply: FastifyReply,
 ): Promise<ConversationView> {
   const release = manager.hold(created.id)
