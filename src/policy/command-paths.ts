@@ -24,10 +24,10 @@ const SEARCHES = new Set(
 )
 const COPIES = new Set('cp mv rsync scp'.split(' '))
 
-/** Options and commands that take files out of an archive, and that put files in. Without both it puts in, or it lists. */
-type Archiver = { readonly takesOut: RegExp; readonly putsIn: RegExp }
+/** Options and commands that take files out of an archive, and that put files in. With neither it puts in, or it lists. */
+type Archiver = { readonly takesOut?: RegExp; readonly putsIn?: RegExp }
 const TAR: Archiver = { takesOut: /^(-?[a-eg-zA-Z]*x|--(ext|ge))/, putsIn: /^(-?[a-zA-Z]*[cruA]|--(cr|ca|con|ap|up))/ }
-const SEVEN_ZIP: Archiver = { takesOut: /^[ex]$/, putsIn: /^a$/ }
+const SEVEN_ZIP: Archiver = { takesOut: /^[ex]$/ }
 const ARCHIVERS: Readonly<Record<string, Archiver>> = {
   '7z': SEVEN_ZIP,
   '7za': SEVEN_ZIP,
@@ -37,8 +37,8 @@ const ARCHIVERS: Readonly<Record<string, Archiver>> = {
   pax: { takesOut: /^-[a-zA-Z]*r/, putsIn: /^-[a-zA-Z]*w/ },
   star: TAR,
   tar: TAR,
-  unzip: { takesOut: /^/, putsIn: /(?!)/ },
-  zip: { takesOut: /(?!)/, putsIn: /^/ },
+  unzip: { takesOut: /^/ },
+  zip: {},
 }
 const CONTAINERS = new Set(['docker', 'kubectl', 'nerdctl', 'oc', 'podman'])
 const CHANGES_BELOW = new Set('chgrp chmod chown rm shred'.split(' '))
@@ -116,18 +116,19 @@ function deepened(name: string, rest: readonly ShellWord[], named: readonly Comm
   }
   if (CONTAINERS.has(name) && rest.some((word) => /^(-[a-zA-Z]*v|--volume|--mount|cp$)/.test(startOf(word))))
     return [...named, { word: HERE }].map((path) => ({ ...path, depth: BOTH }))
-  return Object.hasOwn(ARCHIVERS, name) ? archivedPaths(name, rest, named) : named
+  const archiver = Object.hasOwn(ARCHIVERS, name) ? ARCHIVERS[name] : undefined
+  return archiver ? archivedPaths(archiver, name, rest, named) : named
 }
 
 function archivedPaths(
+  archiver: Archiver,
   name: string,
   rest: readonly ShellWord[],
   named: readonly CommandPath[],
 ): readonly CommandPath[] {
   const words = rest.map(startOf).filter((start, at) => at === 0 || start.startsWith('-'))
-  const does = (what: RegExp | undefined) => words.some((word) => what?.test(word))
-  const takesOut = does(ARCHIVERS[name]?.takesOut)
-  const putsIn = !takesOut || does(ARCHIVERS[name]?.putsIn)
+  const takesOut = words.some((word) => archiver.takesOut?.test(word))
+  const putsIn = !takesOut || words.some((word) => archiver.putsIn?.test(word))
   // With a list of names or another directory, it is not known which files these are.
   const isElsewhere = words.some((word) =>
     /^(-[a-zA-Z]*[CTI@]|--(directory|files-from|use-compress|to-command))/.test(word),

@@ -34,7 +34,7 @@ export function decide(
         ? `a hook asks about it${hook.reason === undefined ? '' : `: ${hook.reason}`}`
         : undefined))
   if (rules.mode === 'bypass' && !rules.confirmation) return asked === undefined ? ALLOW : ask(asked)
-  const needs = rules.mode === 'bypass' ? [] : needsOf(question, rules)
+  const needs = needsOf(question, rules)
   const change = rules.mode === 'plan' ? (changeOf(question, rules) ?? doubtAbout(question)) : undefined
   if (change)
     return {

@@ -12,7 +12,7 @@ import { isToolOf } from './rules/rule.ts'
 import type { CommandLine, Redirection, SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
-import { literalOf, UNKNOWN_WORD } from './shell/shell-word.ts'
+import { literalOf } from './shell/shell-word.ts'
 
 export type Need = {
   /** The end of a sentence that begins with "it". */
@@ -38,7 +38,7 @@ export function needsOf({ tool, action, places }: Question, rules: GateRules): N
       const { url } = action
       if (url !== undefined && allow.some((rule) => rule.kind === 'fetch' && matchUrl(rule.domain, url) === 'yes'))
         return []
-      const host = url === undefined ? undefined : URL.parse(url)?.hostname
+      const host = URL.parse(url ?? '')?.hostname
       const rule = url === undefined ? tool : host && `WebFetch(domain:${host})`
       return [{ reason: `reaches ${host ?? 'the network'}`, changes: false, ...(rule && { rule }) }]
     }
@@ -118,7 +118,8 @@ function commandNeeds(command: SimpleCommand, given: Given): Need[] {
   const isExact = rule?.kind === 'command' && rule.command.isExact
   if (isExact) return []
   const inner = wraps?.commands ?? []
-  const isOwn = !rule && given.places.mayBeOwn(literalOf(words[0] ?? UNKNOWN_WORD) ?? '', cwds)
+  const name = words[0] && literalOf(words[0])
+  const isOwn = !rule && name !== undefined && given.places.mayBeOwn(name, cwds)
   if (wraps?.kind === 'constant' && !isOwn) return inner.flatMap((each) => commandNeeds(each, given))
   if (rule) return wraps?.kind === 'also' ? inner.flatMap((each) => commandNeeds(each, given)) : []
   const outside = wraps || isOwn || given.rules.isStrangers ? undefined : readingNeeds(command, given)
@@ -146,18 +147,21 @@ function readingNeeds({ words, cwds }: SimpleCommand, given: Given): Need[] | un
   const { places } = given
   const pattern = exactPattern(words)
   const named = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
+  const because = (why: string, changes = false): Need[] => [
+    { reason: `runs ${shownCommand(words)}${why}`, changes, ...named },
+  ]
+  // In another directory, the configuration of a repository there may run a program.
+  if (reading.isGit && !places.isWorkdir(cwds)) return because(' outside the workdir', true)
   const needs = reading.paths.flatMap((word) => fileNeeds('read', word, cwds, given))
   if (reading.followsLinks && reading.paths.some((word) => places.mayBeDirectory(word, cwds)))
-    return [{ reason: `runs ${shownCommand(words)}, which follows links in directories`, changes: false, ...named }]
+    return because(', which follows links in directories')
   if (reading.paths.some((word) => places.mayBeOption(word, cwds)))
-    return [{ reason: `runs ${shownCommand(words)}, where the name of a file is taken as an option`, changes: false }]
+    return because(', where the name of a file is taken as an option')
   if (needs.length) return needs.map(({ reason }) => ({ reason, changes: false, ...named }))
-  const program = reading.isGit && places.isWorkdir(cwds) ? places.programOfGit : undefined
-  if (program !== undefined)
-    return [{ reason: `runs ${shownCommand(words)}, and git ${program}`, changes: true, ...named }]
-  const isIn = reading.isGit ? places.isWorkdir(cwds) : places.isDirectoryInside(cwds)
-  if (!reading.readsDirectory || isIn) return []
-  return [{ reason: `runs ${shownCommand(words)} outside the workdir`, changes: Boolean(reading.isGit), ...named }]
+  const program = reading.isGit && places.programOfGit
+  if (program) return because(`, and git ${program}`, true)
+  const isIn = !reading.readsDirectory || places.isDirectoryInside(cwds)
+  return isIn ? [] : because(' outside the workdir')
 }
 
 const MAX_SHOWN = 80

@@ -57,6 +57,8 @@ const ROWS: readonly (readonly [...Row, given: Given])[] = [
     ? zip x.zip -r .
     ? zip env .
     ? pax -rw . x
+    ? pax -r -w . x
+    ? tar xcf y .
     ? cpio -pd x
     ? cpio -odv
     ? cpio --create
@@ -417,6 +419,17 @@ const ROWS: readonly (readonly [...Row, given: Given])[] = [
 ]
 
 test.each(ROWS)('%s', (_, lines, given) => expect(decided(lines, (line) => decideCommand(line, given))).toBe(lines))
+
+test('what a link leads to is reached, too', () => {
+  const given: Given = { ...bypass('Read(./.env)'), links: { '/work/project/src/link': '/work/project' } }
+  const lines = `
+    ? cp -r src/link x
+    . cp -r src/other x
+    x cat src/link/.env
+    . cat src/other/.env
+    `
+  expect(decided(lines, (line) => decideCommand(line, given))).toBe(lines)
+})
 
 const FILES = ['.env', 'src/a.ts', 'secret/key']
 const make = useProjects()

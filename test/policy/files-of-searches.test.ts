@@ -1,10 +1,13 @@
 /** Which files a search reads: rules about it in words, each with calls that show it. */
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Row } from './decisions.ts'
-import { decided } from './decisions.ts'
+import { decided, signOf } from './decisions.ts'
 import { useProjects } from './real-project.ts'
 
-const project = await useProjects()('searched', { '.env': 'x', '.gitignore': '.env\n', 'src/a.ts': 'x' })
+const makeProject = useProjects()
+const project = await makeProject('searched', { '.env': 'x', '.gitignore': '.env\n', 'src/a.ts': 'x' })
 
 const ROWS: readonly Row[] = [
   [
@@ -168,3 +171,112 @@ const ROWS: readonly Row[] = [
 const DENY = ['Read(./.env)']
 
 test.each(ROWS)('%s', (_, lines) => expect(decided(lines, (line) => project.decide(line, DENY))).toBe(lines))
+
+test('an ignore file makes a search include a hidden file, if one of its lines may be about it', () => {
+  const file = join(project.path, '.ignore')
+  const signs = (line: string) => {
+    writeFileSync(file, line)
+    return signOf(project.decide('rg x', DENY))
+  }
+  const including = [
+    '!.env',
+    '!.en?',
+    '!.e*',
+    '!*',
+    '!src/.env',
+    '!.env/',
+    '![.]env',
+    String.raw`!\.env`,
+    '! .env ',
+    'x\n!.env',
+  ]
+  expect(including.filter((line) => signs(line) !== '?')).toEqual([])
+  const others = ['.env', '!env', '!.envx', '!.env/x', '!x.env', '#!.env', ' !.env', '!src']
+  expect(others.filter((line) => signs(line) !== '.')).toEqual([])
+  rmSync(file)
+})
+
+const ignoring = await makeProject('ignoring', {
+  '.gitignore': '.env\n',
+  'one/.env': 'x',
+  'one/.gitignore': '!.env\n',
+  'two/.env': 'x',
+  'two/.gitignore': '!.env.example\n!src\n',
+  'three/.env': 'x',
+  'three/.ignore': '!*\n',
+  'four/.env': 'x',
+  'four/deep/.rgignore': '!a/.b\n',
+  'five/.env': 'x',
+  'five/x.gitignore': '!.env\n',
+  'six/.env': 'x',
+  'seven/.hidden/a.key': 'x',
+  'seven/node_modules/b.key': 'x',
+  'seven/c.key': 'x',
+})
+
+test.each<[...Row, deny: string]>([
+  [
+    'an ignore file below includes it, too',
+    `
+    ? rg x
+    ? rg x one
+    . rg x two
+    ? rg x three
+    ? rg x four
+    . rg x five
+    . rg x six
+    . rg x two six
+    ? rg x two one
+    ? rg -. x six
+    ? grep -r x six
+    `,
+    'Read(**/.env)',
+  ],
+  [
+    'hidden directories are left out, and node_modules is hardly ever looked into',
+    `
+    ? rg x
+    ? rg x seven
+    `,
+    'Read(**/c.key)',
+  ],
+  [
+    'hidden directories are left out',
+    `
+    . rg x seven
+    ? rg -. x seven
+    ? rg x seven/.hidden
+    ? grep -r x seven
+    `,
+    'Read(**/a.key)',
+  ],
+  [
+    'node_modules is hardly ever looked into',
+    `
+    . rg x seven
+    ? rg -. x seven
+    ? rg -g "*.key" x seven
+    ? rg x seven/node_modules
+    ? grep -r x seven
+    `,
+    'Read(**/b.key)',
+  ],
+  [
+    'with names of files only those are looked into',
+    `
+    ? grep -r --include="*.key" x seven
+    . grep -r --include="*.ts" x seven
+    ? grep -r --include="a*" --include="*.ts" x seven
+    `,
+    'Read(**/*.key)',
+  ],
+  [
+    'a directory is looked into whatever the names of files are',
+    `
+    ? grep -r --include="*.ts" x .
+    ? rg -g "*.ts" x
+    . grep -r --include="*.ts" x six
+    `,
+    'Read(seven/.hidden)',
+  ],
+])('%s', (_, lines, deny) => expect(decided(lines, (line) => ignoring.decide(line, [deny]))).toBe(lines))

@@ -21,7 +21,7 @@ const gate = new PermissionGate({ workdir: () => workdir, homes: [], accessOf: (
 async function decide(command: string, path: string, mode: PermissionMode = 'default', allow: readonly string[] = []) {
   const rules = { mode, confirmation: false, rules: ruleSetOf({ allow: [...allow], ask: [], deny: [] }) }
   await gate.prepare(rules)
-  return gate.verdictOn('Bash', { kind: 'command', command, cwd: workdir, path }, rules, false).behavior
+  return gate.verdictOn('Bash', { kind: 'command', command, cwd: workdir, path }, rules, false)
 }
 
 test.each([
@@ -33,15 +33,18 @@ test.each([
 ])(
   'with %s on the search path, a program of the workdir does not run as %s without a question',
   async (path, command) => {
-    expect(await decide(command, `/usr/bin:${path}`)).toBe('ask')
-    expect(await decide(command, `${path}:/usr/bin`, 'plan')).toBe('deny')
-    expect(await decide(command, '/usr/bin')).toBe('allow')
+    expect(await decide(command, `/usr/bin:${path}`)).toMatchObject({
+      behavior: 'ask',
+      reason: expect.stringContaining('which is a program in the workdir'),
+    })
+    expect(await decide(command, `${path}:/usr/bin`, 'plan')).toMatchObject({ behavior: 'deny' })
+    expect(await decide(command, '/usr/bin')).toEqual({ behavior: 'allow' })
   },
 )
 
 test('programs of the workdir that have other names, and what a rule allows, stay free', async () => {
   const path = `${programs}:${root}/bin:/usr/bin`
   for (const command of ['cat sub/cat', 'wc sub/cat', 'git status', 'timeout 5 head sub/cat'])
-    expect([command, await decide(command, path)]).toEqual([command, 'allow'])
-  expect(await decide('ls', path, 'default', ['Bash(ls:*)'])).toBe('allow')
+    expect([command, await decide(command, path)]).toEqual([command, { behavior: 'allow' }])
+  expect(await decide('ls', path, 'default', ['Bash(ls:*)'])).toEqual({ behavior: 'allow' })
 })

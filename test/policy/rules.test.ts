@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { coarseRules } from '../../src/policy/rules/rule.ts'
 import { faultsOf, ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 import type { ToolAccess } from '../../src/policy/tool-access.ts'
 import { decideAccess } from './decisions.ts'
@@ -83,6 +84,28 @@ test.each(['Bash(git commit -m (x))', 'Edit(app/[id]/page.tsx)', 'Read(app/(grou
   '%s is a rule',
   (text) => expect(faultsOf({ allow: [text], ask: [text], deny: [text] })).toEqual([]),
 )
+
+test.each([
+  ['Bash(a', ['Bash']],
+  ['Bash', ['Bash']],
+  ['Read()', ['Read', 'Bash']],
+  ['Edit()', ['Edit', 'Bash']],
+  ['Task(a)', ['Task']],
+  ['1Bash(a', ['*']],
+  ['(Bash(a', ['*']],
+  ['Bash a(', ['*']],
+  ['mcp__', ['*']],
+  [' Bash(a', ['Bash']],
+  ['', ['*']],
+])('%j, if it cannot be read, is a question about each call of %j', (text, tools) => {
+  expect(coarseRules(text)).toEqual(tools)
+})
+
+test('a message shows up to 100 characters of a rule', () => {
+  const faultOf = (length: number) => faultsOf({ allow: [], ask: [], deny: ['('.padEnd(length, 'a')] })[0]
+  expect(faultOf(100)).toContain(`"(${'a'.repeat(99)}" is not a rule`)
+  expect(faultOf(101)).toContain(`"(${'a'.repeat(99)}…" is not a rule`)
+})
 
 test('a stored rule that cannot be read never makes a conversation less strict', () => {
   const stored = { allow: ['Read()', 'Bash(npm test)'], ask: ['mcp__'], deny: ['Bash(touch:*)(x)', 'Edit(src/[a)'] }

@@ -118,7 +118,7 @@ export function readingOf(words: readonly ShellWord[]): Reading | undefined {
   const name = first && literalOf(first)
   if (name === undefined) return undefined
   if (name === 'git')
-    return isReadingGit(rest) ? { paths: operandsOf(rest), readsDirectory: true, isGit: true } : undefined
+    return isReadingGit(rest) ? { paths: operandsOf(rest).slice(1), readsDirectory: true, isGit: true } : undefined
   if (name === 'cd')
     return rest.every(isKnown)
       ? { paths: rest.filter((word) => !/^-[PL]$/.test(startOf(word))), readsDirectory: false }

@@ -1,0 +1,114 @@
+/** Which commands a rule for commands is about: what it is about in words, each with commands that show it. */
+import { expect, test } from 'vitest'
+import type { Given, Row } from './decisions.ts'
+import { decideCommand, decided } from './decisions.ts'
+
+const bypass = (...deny: string[]): Given => ({ mode: 'bypass', deny })
+const NOT_RM = bypass('Bash(rm:*)')
+
+const ROWS: readonly (readonly [...Row, given: Given])[] = [
+  [
+    'the name of a command counts wherever an unknown program may take it for one',
+    `
+    ? node -e "rm x"
+    ? node -e "a;rm x"
+    ? node -e "/bin/rm x"
+    ? node -e "x('rm')"
+    ? node rm
+    ? unknown rm x
+    . node -e "rmdir x"
+    . node -e "xrm x"
+    . node -e "r-m x"
+    . node -e "rm-x y"
+    . node -e "r"
+    . node
+    . node rms
+    . echo rm
+    . grep rm x
+    . /usr/bin/grep rm x
+    . npm run rm
+    . cat rm
+    `,
+    NOT_RM,
+  ],
+  [
+    'a rule whose command ends with a wildcard is about each name that begins so',
+    `
+    ? node -e "rm x"
+    ? node -e "rmdir x"
+    ? node -e "a rmdir"
+    . node -e "xrm x"
+    . node -e "r x"
+    x rm x
+    x rmdir x
+    `,
+    bypass('Bash(rm*)'),
+  ],
+  [
+    'a rule that begins with a wildcard is about no arguments',
+    `
+    . node -e "rm x" y
+    x rm x
+    . x rm
+    `,
+    bypass('Bash(*m x)'),
+  ],
+  [
+    'of a rule with arguments, the arguments count',
+    `
+    ? node -e "git push"
+    ? node -e "git -C x push"
+    ? node -e "git", "push"
+    ? node -e "x git; git push"
+    . node -e "git pull"
+    . node -e "push git"
+    . node -e "git" x; push
+    `,
+    bypass('Bash(git push:*)'),
+  ],
+  [
+    'what a variable is set to may be a command that a program runs',
+    `
+    ? GIT_EDITOR='rm x' git commit
+    ? export EDITOR='rm x'
+    . x='rm x'
+    . CI=rm npm test
+    . GIT_EDITOR='mv x y' git commit
+    `,
+    NOT_RM,
+  ],
+]
+
+test.each(ROWS)('%s', (_, lines, given) => expect(decided(lines, (line) => decideCommand(line, given))).toBe(lines))
+
+const ALLOWED: readonly (readonly [...Row, allow: string])[] = [
+  [
+    'a rule for a launcher names more than the launcher and its options',
+    `
+    ? sudo rm x
+    ? sudo -u x rm
+    `,
+    'Bash(sudo:*)',
+  ],
+  [
+    'also if it has options',
+    `
+    ? sudo -u x
+    ? sudo -u rm x
+    `,
+    'Bash(sudo -u:*)',
+  ],
+  [
+    'a rule that names a command of a launcher allows it',
+    `
+    . sudo rm x
+    . sudo rm
+    ? sudo mv x
+    `,
+    'Bash(sudo rm:*)',
+  ],
+]
+
+test.each(ALLOWED)('%s', (_, lines, allow) =>
+  expect(decided(lines, (line) => decideCommand(line, { allow: [allow] }))).toBe(lines),
+)
