@@ -8,10 +8,10 @@ import type { NameIn } from './settings.ts'
 export type SettingOption = {
   /** Without the dashes. */
   readonly name: string
-  /** How the text becomes a value. `json`: JSON, or a file that contains it. `names`: one name, or several with commas. */
-  readonly form: 'text' | 'number' | 'json' | 'names'
-  /** What stands for the value in help. */
-  readonly value: string
+  /** How the text becomes a value. `json`: JSON, or a file that contains it. `names`: one name, or several with commas. `flag`: true. */
+  readonly form: 'text' | 'number' | 'json' | 'names' | 'flag'
+  /** What stands for the value in help. A flag has none. */
+  readonly value?: string
   readonly about: string
 }
 
@@ -30,6 +30,11 @@ export const SETTING_OPTIONS = {
     value: 'NUMBER',
     about: 'Stop when the conversation has cost this much.',
   },
+  allow_unpriced: {
+    name: 'allow-unpriced',
+    form: 'flag',
+    about: 'With a budget, allow models whose cost is not known.',
+  },
   output_schema: {
     name: 'json-schema',
     form: 'json',
@@ -39,7 +44,9 @@ export const SETTING_OPTIONS = {
 } as const satisfies Partial<Record<NameIn<'create'>, SettingOption>>
 
 export type OptionSetting = keyof typeof SETTING_OPTIONS
-export type SettingOptionName = (typeof SETTING_OPTIONS)[OptionSetting]['name']
+type Named = (typeof SETTING_OPTIONS)[OptionSetting]
+export type SettingFlagName = Extract<Named, { form: 'flag' }>['name']
+export type SettingTextName = Exclude<Named['name'], SettingFlagName>
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
 export const OPTION_SETTINGS = Object.keys(SETTING_OPTIONS) as readonly OptionSetting[]

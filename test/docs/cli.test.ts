@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { MODE_NAMES } from '../../src/contract/mode-names.ts'
+import type { SettingOption } from '../../src/contract/setting-options.ts'
 import { SETTING_OPTIONS, OPTION_SETTINGS } from '../../src/contract/setting-options.ts'
 import { commandNamed } from '../../src/cli/command-line/commands.ts'
 import { helpOf } from '../../src/cli/command-line/help.ts'
@@ -44,9 +45,10 @@ test('each option of the page exists, and each option of the chat is on the page
 test('each option that is a setting is in the help, and on the page with what it does to a resumed conversation', () => {
   const help = helpOf('chat').replaceAll(/\s+/g, ' ')
   for (const setting of some('settings', OPTION_SETTINGS)) {
-    const { name, value, about } = SETTING_OPTIONS[setting]
-    expect(help).toContain(`--${name} ${value} ${about}`)
-    expect(doc).toContain(`| \`--${name} ${value}\` | ${about} | ${effectOnResumed(setting)} |`)
+    const { name, value, about }: SettingOption = SETTING_OPTIONS[setting]
+    const written = value === undefined ? `--${name}` : `--${name} ${value}`
+    expect(help).toContain(`${written} ${about}`)
+    expect(doc).toContain(`| \`${written}\` | ${about} | ${effectOnResumed(setting)} |`)
   }
 })
 

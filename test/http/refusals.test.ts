@@ -269,7 +269,7 @@ test.each<[string, string, unknown]>([
   ['POST', '/conversations', { initial_message: { role: SECRET, content: SECRET } }],
   ['PUT', '/conversations/{id}/config', { max_iteration_per_run: SECRET }],
   ['PUT', '/conversations/{id}/config', { llm_config: { tool_choice: SECRET } }],
-  ['POST', '/conversations/{id}/messages', { message: SECRET }],
+  ['POST', '/conversations/{id}/messages', { message: [SECRET] }],
   ['POST', '/conversations/{id}/messages', { message: { role: 'user', content: [{ type: SECRET }] } }],
   [
     'POST',

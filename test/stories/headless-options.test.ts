@@ -74,7 +74,7 @@ const ids = async () => (await server.call('GET', '/conversations')).body.items.
 test('options are settings of a new conversation', async () => {
   const id = randomUUID()
   const names = ['--name', 'ropes', '--tools', 'Bash,FileEditor', '--session-id', id]
-  const limits = ['--max-seconds', '60', '--max-budget-usd', '0.5']
+  const limits = ['--max-seconds', '60', '--max-budget-usd', '0.5', '--allow-unpriced']
   const llm = ['--effort', 'low', '--fallback-model', 'small, smaller']
   const prompt = ['--append-system-prompt', 'Speak plainly.', '--disallowed-tools', 'Bash(git push:*)']
   const { code } = await print(...limits, ...llm, ...prompt, ...names, 'hello')
@@ -84,6 +84,7 @@ test('options are settings of a new conversation', async () => {
     tools: ['Bash', 'FileEditor'],
     max_seconds_per_run: 60,
     max_budget_usd: 0.5,
+    allow_unpriced: true,
     llm_config: { reasoning_effort: 'low', fallback_models: ['small', 'smaller'] },
     workdir: work,
   })
@@ -118,7 +119,19 @@ test('the answer fits a schema, which is inline or in a file, and with a resumed
 
 test('a resumed conversation is changed, or keeps what it was created with', async () => {
   const { id } = await print('--tools', 'Bash', 'hello')
-  const changes = ['--name', 'renamed', '--max-budget-usd', '2', '--disallowed-tools', 'Bash(rm:*)', '--effort', 'high']
+  const budget = ['--max-budget-usd', '2']
+  const unpriced = await print('-r', id, ...budget, 'hello')
+  expect([unpriced.code, unpriced.stderr]).toEqual([2, expect.stringContaining('--allow-unpriced')])
+  const changes = [
+    '--name',
+    'renamed',
+    ...budget,
+    '--allow-unpriced',
+    '--disallowed-tools',
+    'Bash(rm:*)',
+    '--effort',
+    'high',
+  ]
   expect((await print('-r', id, ...changes, 'hello')).code).toBe(0)
   expect(await view(id)).toMatchObject({
     title: 'renamed',

@@ -1,5 +1,5 @@
 /** Every option of the command line: its form, and its description for help and completion. */
-import type { SettingOptionName } from '../../contract/setting-options.ts'
+import type { SettingFlagName, SettingOption, SettingTextName } from '../../contract/setting-options.ts'
 import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options.ts'
 
 type Option = {
@@ -27,10 +27,12 @@ const oneOf = <const C extends readonly string[]>(choices: C, about: string) =>
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names of the table
 const OF_SETTINGS = Object.fromEntries(
   OPTION_SETTINGS.map((setting) => {
-    const { name, form, value, about } = SETTING_OPTIONS[setting]
-    return [name, { ...text(value, about), ...(form === 'names' && { mayBeEmpty: true }) }]
+    const { name, form, value = '', about }: SettingOption = SETTING_OPTIONS[setting]
+    const option = form === 'flag' ? flag(about) : text(value, about)
+    return [name, { ...option, ...(form === 'names' && { mayBeEmpty: true }) }]
   }),
-) as Record<SettingOptionName, ReturnType<typeof text> & { readonly mayBeEmpty?: true }>
+) as Record<SettingTextName, ReturnType<typeof text> & { readonly mayBeEmpty?: true }> &
+  Record<SettingFlagName, ReturnType<typeof flag>>
 
 export const OPTIONS = {
   host: text('ADDRESS', 'Listen on this address.'),

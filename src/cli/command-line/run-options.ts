@@ -86,7 +86,9 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     disallowedTools: (values['disallowed-tools'] ?? []).flatMap(splitRules),
     systemPrompt: values['system-prompt'],
     appendSystemPrompt: values['append-system-prompt'],
-    settingTexts: Object.fromEntries(OPTION_SETTINGS.map((each) => [each, values[SETTING_OPTIONS[each].name]])),
+    settingTexts: Object.fromEntries(
+      OPTION_SETTINGS.map((each) => [each, values[SETTING_OPTIONS[each].name]?.toString()]),
+    ),
     sessionId: values['session-id'],
     forks: values['fork-session'] === true,
     isEphemeral: values.ephemeral === true,

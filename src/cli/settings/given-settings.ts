@@ -70,6 +70,8 @@ async function candidates({ name, form }: SettingOption, text: string, signal: A
   switch (form) {
     case 'text':
       return [text]
+    case 'flag':
+      return [text === 'true']
     case 'number':
       return [Number(text)]
     case 'names':
