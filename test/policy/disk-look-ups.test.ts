@@ -126,7 +126,7 @@ test('ignore files of a directory, of those above it and of the user make a sear
   expect(included(root, [])).toEqual(['three', 'four'])
 })
 
-test('an ignore file that is too long, or is no file, may include anything', () => {
+test('an ignore file that is too long, or is not a file, may include anything', () => {
   const root = makeDirectory({ '.gitignore': '', 'a/.ignore/': '' })
   const included = (name: string) => createDisk().included(join(root, name), [])
   truncateSync(join(root, '.gitignore'), 64 * 1024)

@@ -1,7 +1,7 @@
 /** The tables of programs, options and subcommands: a word that is listed counts, and one that only contains it does not. */
 import { describe, expect, test } from 'vitest'
-import type { Given } from './decisions.ts'
-import { decideCommand } from './decisions.ts'
+import type { Given, Row } from './decisions.ts'
+import { decideCommand, decided } from './decisions.ts'
 
 const behaviorOf = (command: string, given: Given = {}) => decideCommand(command, given).behavior
 
@@ -94,7 +94,16 @@ describe.each(Object.entries(READING))('%s only reads', (program, options) => {
 })
 
 test('an option that takes a value has one behind its sign', () => {
+  const given = Object.entries(READING).flatMap(([program, options]) =>
+    options
+      .split(/\s+/)
+      .flatMap((option) =>
+        (ANY_END.test(option) ? [] : (/^--[\w-]+=/.exec(option) ?? [])).map((start) => `${program} ${start}`),
+      ),
+  )
+  expect(given.length).toBeGreaterThan(30)
   const empty = [
+    ...given,
     'git rev-parse --short=',
     'git tag --sort=',
     'git describe --abbrev=',
@@ -137,6 +146,90 @@ test('git with a bare dash among its options is a question', () => {
   expect(subcommands.length).toBeGreaterThan(10)
   expect(subcommands.filter((name) => behaviorOf(`${name} -`) !== 'ask')).toEqual([])
 })
+
+test('a program of which no option is known is asked about with one', () => {
+  const programs = ': cksum false printf rev sleep tac true whoami'.split(' ')
+  expect(programs.filter((program) => behaviorOf(`${program} -x`) === 'allow')).toEqual([])
+})
+
+const ROWS: readonly Row[] = [
+  [
+    'an option whose value may be any text begins as one that is listed, and ends with its name',
+    `
+    . cut -d, -f1 a
+    . cut -s --fields=1 a
+    . cut --delimiter , --complement a
+    ? cut --x-s a
+    ? cut -sx a
+    ? cut --delimiterx a
+    ? cut -x a
+    . paste -sd, a b
+    ? paste --x-s a
+    ? paste -x a
+    . join -1 2 a b
+    ? join --x-1 a b
+    ? join -x a b
+    . seq 1
+    . seq -w 1 2
+    . seq -s, 1 2
+    . seq -1 2
+    . seq -12 2
+    ? seq -x 1
+    ? seq -wx 1
+    ? seq --x-w 1
+    ? seq --x-1 1
+    ? seq -1x 1
+    . cmp - a
+    ? cmp -x a b
+    . uniq -
+    ? uniq a b
+    . sort -k 2 a
+    . sort -t , a
+    . stat --format= a
+    . stat --printf= a
+    . seq -s , 1 2
+    . sha1sum -b a
+    . sha256sum -b a
+    . sha512sum -b a
+    ? sha256sum -c a
+    `,
+  ],
+  [
+    'a call of git that only reads takes names, where it would make nothing of them',
+    `
+    . git blame a
+    . git cat-file -t HEAD
+    . git describe HEAD
+    . git diff HEAD
+    . git log HEAD
+    . git ls-files a
+    . git ls-tree HEAD
+    . git merge-base a b
+    . git rev-list HEAD
+    . git rev-list --max-count=1 HEAD
+    . git rev-parse HEAD
+    . git shortlog HEAD
+    . git show HEAD
+    . git status a
+    . git branch -a
+    . git tag -l
+    . git remote -v
+    . git --no-pager log
+    . git log -- a
+    ? git branch a
+    ? git tag a
+    ? git remote a
+    ? git --no-pager --no-pager log
+    ? git -p log
+    ? git "$x" log
+    ? git log "$x"
+    ? git constructor
+    ? git commit
+    `,
+  ],
+]
+
+test.each(ROWS)('%s', (_, lines) => expect(decided(lines, (line) => decideCommand(line))).toBe(lines))
 
 /** By program, the words after which it runs another one. */
 const RUNS: Readonly<Record<string, string>> = {
