@@ -27,6 +27,8 @@ const { structuredOutput, error, stopReason, costUsd } = await run({
     maxSteps: 30,
     timeoutS: 600,
     maxBudgetUsd: 1,
+    // A model of your own has no price; without this line the budget refuses it.
+    allowUnpriced: true,
   },
 }).catch((reason: unknown) => exit(2, `No verdict. ${reason instanceof Error ? reason.message : String(reason)}`))
 const review = Verdict.safeParse(structuredOutput)
