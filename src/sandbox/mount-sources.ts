@@ -38,7 +38,7 @@ export async function openVisible(path: string): Promise<OpenedPath | undefined>
   return undefined
 }
 
-/** Opens a socket in the same way; returns undefined if there is none any more. */
+/** Opens a socket in the same way. Returns undefined if the path is not a socket any more. */
 export async function openSocket(path: string): Promise<OpenedPath | undefined> {
   const place = await openVisible(path)
   if (!place || (await place.handle.stat()).isSocket()) return place

@@ -176,8 +176,8 @@ test.each([
   expect(only(await eventsOf(conversation), 'ToolResult').at(-1)).toMatchObject({ error_type: 'denied' })
 })
 
-/** Returns the modes of the runs. Between the first and the second, `between` happens. */
-async function modesOfRuns(options: object, between: (conversation: Conversation) => Promise<unknown>) {
+/** A conversation whose first run leaves a subagent in the background, which waits in the tool `Slow`. */
+async function setBackground() {
   const slow = gate('Slow')
   const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
   const script: Script = ({ text }) => {
@@ -189,9 +189,16 @@ async function modesOfRuns(options: object, between: (conversation: Conversation
   const deps: BenchOptions['deps'] = {
     createTools: (names, { subagents }) => [slow.tool, ...(names.includes('Task') ? [createTask(subagents)] : [])],
   }
-  await using bench = await setBench({ deps, script })
+  const bench = await setBench({ deps, script })
   const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
   const conversation = await bench.converse({ agents, permission_mode: 'default', allowed_tools: ['Slow', 'Task'] })
+  return { conversation, slow, [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose]() }
+}
+
+/** Returns the modes of the runs. Between the first and the second, `between` happens. */
+async function modesOfRuns(options: object, between: (conversation: Conversation) => Promise<unknown>) {
+  await using scene = await setBackground()
+  const { conversation, slow } = scene
   await endOf(conversation, await runWith(conversation, options))
   await slow.entered
   await between(conversation)
@@ -260,20 +267,8 @@ test('a subagent in the background of another run gets neither the rights nor th
 })
 
 test('a run that reads the result of a subagent of an earlier run does not have the rights of a later one', async () => {
-  const slow = gate('Slow')
-  const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
-  const script: Script = ({ text }) => {
-    if (text.includes('You are a worker'))
-      return text.includes('through') ? { text: 'It ran.' } : { calls: [call('Slow')] }
-    if (text.includes('It ran.')) return { text: 'Done.' }
-    return text.includes('works in the background. A message') ? { text: 'Begun.' } : { calls: [call('Task', start)] }
-  }
-  const deps: BenchOptions['deps'] = {
-    createTools: (names, { subagents }) => [slow.tool, ...(names.includes('Task') ? [createTask(subagents)] : [])],
-  }
-  await using bench = await setBench({ deps, script })
-  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
-  const conversation = await bench.converse({ agents, permission_mode: 'default', allowed_tools: ['Slow', 'Task'] })
+  await using scene = await setBackground()
+  const { conversation, slow } = scene
   await say(conversation)
   await slow.entered
   await endOf(conversation, await runWith(conversation, { permission_mode: 'bypass' }))

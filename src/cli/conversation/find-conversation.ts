@@ -33,7 +33,7 @@ export async function findConversation(
   return only
 }
 
-/** Searches only the conversations whose directory is `workdir`, if it is given. Returns undefined if there is none. */
+/** With `workdir`, only conversations in this directory count. Returns undefined if no conversation is found. */
 export async function latestConversation(
   client: AgentServerClient,
   workdir: string | undefined,

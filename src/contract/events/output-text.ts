@@ -1,7 +1,7 @@
 /** The output of a tool as a person reads it: text, the two outputs of a command, or the list of tasks. */
 import { partsOfOutput, textOfParts } from '../message.ts'
 
-/** Empty if there is none. */
+/** Returns an empty text for an output without text. */
 export function outputText(output: unknown): string {
   if (output === undefined || output === null) return ''
   const { stdout, stderr, exit_code: code, task_list: tasks }: Readonly<Record<string, unknown>> = Object(output)

@@ -1,6 +1,6 @@
 /** Collects the models of a catalogue, and says which one has a wrong number. */
 import { z } from 'zod'
-import type { ModelEntries, ModelFacts, ModelPrice, PriceTier } from './model-facts.ts'
+import type { ModelEntries, ModelFacts } from './model-facts.ts'
 import { perToken } from './model-facts.ts'
 import { keyOf } from './model-names.ts'
 
@@ -56,15 +56,4 @@ export function parseEntry<T>(model: string, schema: z.ZodType<T>, raw: unknown,
   const field = [...path, ...(issue?.path ?? [])].join('.')
   const what = field === '' ? 'is not usable: it' : `has a wrong value: ${field}`
   throw new CatalogFault(`The model ${JSON.stringify(model)} ${what} ${issue?.message}`)
-}
-
-type Prices = { readonly [K in 'input' | 'output' | 'cacheRead' | 'cacheWrite']?: number | undefined }
-
-/** Without both prices there is none: half a price would be mistaken for the whole. */
-export function wholePrice(prices: Prices, tiers: readonly PriceTier[] = []): ModelPrice | undefined {
-  const { input, output, cacheRead = input, cacheWrite = input } = prices
-  if (input === undefined || output === undefined) return undefined
-  if (cacheRead === undefined || cacheWrite === undefined) return undefined
-  const sorted = tiers.toSorted((one, other) => one.above - other.above)
-  return { input, output, cacheRead, cacheWrite, ...(sorted.length > 0 && { tiers: sorted }) }
 }

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import type { ReasoningEffort } from '../../contract/llm-config.ts'
 import { REASONING_EFFORTS } from '../../contract/llm-config.ts'
-import { EntryBuilder, parseEntry, TokenCount, TokenPrice, wholePrice } from './entry-builder.ts'
+import { EntryBuilder, parseEntry, TokenCount, TokenPrice } from './entry-builder.ts'
 import type { ModelEntries, ModelFacts, PriceTier } from './model-facts.ts'
-import { ANY_PROVIDER } from './model-facts.ts'
+import { ANY_PROVIDER, wholePrice } from './model-facts.ts'
 
 /** Models of other modes, such as embeddings, are left out. */
 const MODES = new Set<unknown>([undefined, 'chat', 'responses', 'completion'])

@@ -17,7 +17,7 @@ import { effortWithin, isRareEffort } from './efforts.ts'
 import { windowOfFamily } from './families.ts'
 import type { EndpointLimits } from './endpoint-limits.ts'
 import type { ModelEntries, ModelFacts, ModelPrice } from './model-facts.ts'
-import { costAt } from './model-facts.ts'
+import { costAt, wholePrice } from './model-facts.ts'
 import { baseName, keyOf, keysOf } from './model-names.ts'
 import { providersAt, reportsCost, VENDORS } from './providers-of-hosts.ts'
 
@@ -25,7 +25,7 @@ import { providersAt, reportsCost, VENDORS } from './providers-of-hosts.ts'
 export type Known<T> = { readonly value: T; readonly source: CatalogSource }
 
 export type CatalogOptions = {
-  /** Returns the text of the bundled catalogue. Called at its first use. Default: there is none. */
+  /** Returns the text of the bundled catalogue. It is called once, at the first use. Without it, no catalogue is bundled. */
   readonly readBundled?: () => string
   /** The file of the operator. */
   readonly file?: ModelEntries | undefined
@@ -186,13 +186,13 @@ function entryAt(entries: ModelEntries, { baseUrl, model }: Endpoint): ModelFact
   return undefined
 }
 
-/** Without both prices there is no cost: half a price would be mistaken for the whole. */
-function configuredPrice(config: LlmConfig): ModelPrice | undefined {
-  const { input_cost_per_token: input, output_cost_per_token: output } = config
-  if (input === undefined || output === undefined) return undefined
-  const { cache_read_cost_per_token: cacheRead = input, cache_write_cost_per_token: cacheWrite = input } = config
-  return { input, output, cacheRead, cacheWrite }
-}
+const configuredPrice = (config: LlmConfig): ModelPrice | undefined =>
+  wholePrice({
+    input: config.input_cost_per_token,
+    output: config.output_cost_per_token,
+    cacheRead: config.cache_read_cost_per_token,
+    cacheWrite: config.cache_write_cost_per_token,
+  })
 
 /** A vendor knows its own models best. Of several windows, the smallest: too large a one makes requests fail. */
 function windowsByName(entries: ModelEntries): ReadonlyMap<string, number> {

@@ -46,3 +46,14 @@ export function costAt(price: ModelPrice, usage: Usage): number {
   const plain = Math.max(0, input_tokens - cached_tokens - cache_write_tokens)
   return plain * input + cached_tokens * cacheRead + cache_write_tokens * cacheWrite + output_tokens * output
 }
+
+type Prices = { readonly [K in 'input' | 'output' | 'cacheRead' | 'cacheWrite']?: number | undefined }
+
+/** Returns undefined unless both prices are known: half of the cost would look like all of it. */
+export function wholePrice(prices: Prices, tiers: readonly PriceTier[] = []): ModelPrice | undefined {
+  const { input, output, cacheRead = input, cacheWrite = input } = prices
+  if (input === undefined || output === undefined) return undefined
+  if (cacheRead === undefined || cacheWrite === undefined) return undefined
+  const sorted = tiers.toSorted((one, other) => one.above - other.above)
+  return { input, output, cacheRead, cacheWrite, ...(sorted.length > 0 && { tiers: sorted }) }
+}

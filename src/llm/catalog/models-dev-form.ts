@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import type { ReasoningEffort } from '../../contract/llm-config.ts'
 import { REASONING_EFFORTS } from '../../contract/llm-config.ts'
-import { EntryBuilder, MillionPrice, parseEntry, TokenCount, wholePrice } from './entry-builder.ts'
+import { EntryBuilder, MillionPrice, parseEntry, TokenCount } from './entry-builder.ts'
 import type { ModelEntries, ModelFacts } from './model-facts.ts'
+import { wholePrice } from './model-facts.ts'
 
 /** Its name of a provider -> the name that LiteLLM gives it. */
 const PROVIDERS: Readonly<Record<string, string>> = {
