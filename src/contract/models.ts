@@ -70,6 +70,10 @@ export const ListModels = z.strictObject({
   provider: z.string().max(300).optional().describe('The whole `provider` of a model.'),
   q: z.string().min(1).max(200).optional().describe('Part of the name of the model, case-insensitive.'),
   limit: PageLimit,
-  page_id: z.string().optional().describe('`next_page_id` of the previous page.'),
+  page_id: z
+    .string()
+    .regex(/^[^/]+\/./, 'must be next_page_id of an earlier page')
+    .optional()
+    .describe('`next_page_id` of the previous page: the last of its models. The page begins after it.'),
 })
 export type ListModels = z.infer<typeof ListModels>

@@ -42,6 +42,7 @@ export const PROBLEMS = {
   mcp_authorization_failed: 409,
   already_running: 409,
   already_continued: 409,
+  unknown_cost: 409,
   waiting_for_confirmation: 409,
   waiting_for_input: 409,
   waiting_for_client: 409,

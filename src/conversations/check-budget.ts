@@ -32,7 +32,7 @@ export function checkBudget(settings: Budgeted, catalog: ModelCatalog, redact: (
   const names = unpricedIn(modelsOf(settings), catalog).map(redact)
   if (names.length === 0) return []
   if (isAllowed) return [`max_budget_usd does not count the answers of ${names.join(', ')}, if their cost is not known`]
-  throw unpriced(names)
+  throw new Problem('invalid_request', describeUnpriced(names), { details: { models: names } })
 }
 
 /** Throws a `Problem` if the model of a run may not be asked under the budget. */
@@ -40,15 +40,11 @@ export function checkBudgetOfRun(settings: Budgeted, model: string | undefined, 
   const { llm_config, max_budget_usd: budget, allow_unpriced: isAllowed } = settings
   if (model === undefined || budget === undefined || isAllowed) return
   const names = unpricedIn([withOtherModel(llm_config, model)], catalog)
-  if (names.length > 0) throw unpriced(names)
+  if (names.length > 0) throw new Problem('unknown_cost', describeUnpriced(names), { details: { models: names } })
 }
 
-const unpriced = (names: readonly string[]) =>
-  new Problem(
-    'invalid_request',
-    `max_budget_usd cannot limit the cost of ${names.join(', ')}: no price is known, and the endpoint is not known to report costs. Set the prices in llm_config, add the models to OPENHANDS_MODEL_CATALOG, or send allow_unpriced: true.`,
-    { details: { models: names } },
-  )
+const describeUnpriced = (names: readonly string[]): string =>
+  `max_budget_usd cannot limit the cost of ${names.join(', ')}: no price is known, and the endpoint is not known to report costs. Set the prices in llm_config, add the models to OPENHANDS_MODEL_CATALOG, or send allow_unpriced: true.`
 
 /** Returns the configurations of the models that a conversation may ask. */
 export function modelsOf(settings: Budgeted): LlmConfig[] {

@@ -1,8 +1,6 @@
 /** The models that a client may see: all that the server knows, or those of the conversations that it sees. */
 import type { ConversationView } from '../contract/conversation.ts'
 import type { ListModels, ModelInfo, ModelPage } from '../contract/models.ts'
-import { Problem } from '../contract/problem.ts'
-import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { describeModel, modelsOfCatalogues } from '../llm/catalog/listed-models.ts'
 import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
 import { modelsOf } from './check-budget.ts'
@@ -26,18 +24,17 @@ export class KnownModels {
     this.#deps = deps
   }
 
-  /** Returns one page, by provider and name. Throws a `Problem` for an invalid `page_id`. */
+  /** Returns one page, by provider and name. */
   async page({ provider, q, limit, page_id: pageId }: ListModels, isVisible?: IsVisible): Promise<ModelPage> {
     const all = isVisible ? await this.#ofConversations(isVisible) : this.#ofServer()
     const text = q?.toLowerCase()
     const isWanted = ({ provider: of, model }: ModelInfo) =>
       (provider === undefined || of === provider) && (text === undefined || model.toLowerCase().includes(text))
     const sorted = unique(all.filter(isWanted)).toSorted((one, other) => compare(keyOfInfo(one), keyOfInfo(other)))
-    const after = pageId === undefined ? undefined : positionOf(pageId)
-    const rest = after === undefined ? sorted : sorted.filter((info) => compare(keyOfInfo(info), after) > 0)
+    const rest = pageId === undefined ? sorted : sorted.filter((info) => compare(keyOfInfo(info), pageId) > 0)
     const items = rest.slice(0, limit)
     const last = items.at(-1)
-    return { items, next_page_id: last && rest.length > limit ? encodePageId([last.provider, last.model]) : null }
+    return { items, next_page_id: last && rest.length > limit ? keyOfInfo(last) : null }
   }
 
   #ofServer(): ModelInfo[] {
@@ -59,15 +56,6 @@ const unique = (infos: readonly ModelInfo[]): ModelInfo[] => [
   ...new Map(infos.toReversed().map((info) => [keyOfInfo(info), info])).values(),
 ]
 
-const keyOfInfo = ({ provider, model }: ModelInfo): string => `${provider}\n${model}`
+const keyOfInfo = ({ provider, model }: ModelInfo): string => `${provider}/${model}`
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
-
-function positionOf(pageId: string): string {
-  const [provider, model] = decodePageId(pageId) ?? []
-  if (provider !== undefined && model !== undefined) return `${provider}\n${model}`
-  throw new Problem(
-    'invalid_cursor',
-    'page_id was not issued by this server; leave it out to start from the first page.',
-  )
-}

@@ -18,7 +18,7 @@ test('lists the models of the catalogue, by provider and name, in pages', async 
     const { body } = await http.call('GET', `/models?limit=100${page}`)
     paged.push(...body.items)
     if (body.next_page_id === null) break
-    page = `&page_id=${body.next_page_id}`
+    page = `&page_id=${encodeURIComponent(body.next_page_id)}`
   }
   expect(paged).toEqual(all.items)
 })
@@ -42,7 +42,7 @@ test('finds models by provider and by a part of the name', async () => {
       reasoning_efforts: ['none', 'low', 'medium', 'high', 'xhigh'],
     }),
   ])
-  expect(await http.call('GET', '/models?page_id=x')).toMatchObject({ status: 400, body: { error: 'invalid_cursor' } })
+  expect((await http.call('GET', '/models?page_id=anthropic/zzz')).body.items[0].provider).not.toBe('anthropic')
 })
 
 test('says what the file of the operator and the default model of the server add', async () => {

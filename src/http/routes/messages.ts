@@ -51,6 +51,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
           ...CONVERSATION,
           'already_running',
           'already_continued',
+          'unknown_cost',
           'waiting_for_confirmation',
           'waiting_for_input',
           'waiting_for_client',

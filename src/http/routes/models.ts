@@ -12,7 +12,7 @@ export const modelRoutes: FastifyPluginAsyncZod<{ models: KnownModels }> = async
     '/models',
     {
       schema: {
-        ...describe('listModels', 'List models with their limits and prices', ['invalid_cursor']),
+        ...describe('listModels', 'List models with their limits and prices'),
         querystring: ListModels,
         response: { 200: ModelPage },
       },

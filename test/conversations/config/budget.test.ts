@@ -84,7 +84,8 @@ test('a run with another model needs its cost', async () => {
   await using bench = await setBench()
   const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, ...PRICED }
   const conversation = await bench.converse({ llm_config, ...BUDGET })
-  expect(await refusal(conversation.run({ model: 'other' }))).toMatchObject({ details: { models: ['other'] } })
+  const refused = { code: 'unknown_cost', details: { models: ['other'] } }
+  expect(await refusal(conversation.run({ model: 'other' }))).toMatchObject(refused)
   await conversation.configure({ allow_unpriced: true })
   await expect(conversation.run({ model: 'other' })).resolves.toBeTypeOf('string')
 })
