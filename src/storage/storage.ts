@@ -86,10 +86,10 @@ export interface ConversationStorage {
   /** As `EventStore.open`. */
   openLog(): ReturnType<EventStore['open']>
   /**
-   * Returns the last event if that is possible immediately and without opening the log; undefined otherwise. Call it
-   * only for a log that nobody writes. The returned event need not be durable.
+   * Returns the last event if that is possible at once and without opening the log; undefined otherwise. Call it only for
+   * a log that nobody writes. The returned event need not be durable.
    */
-  lastEvent(): { readonly seq: number; readonly timestamp: string } | undefined
+  lastEvent(): Promise<LastEvent | undefined>
 
   /**
    * Returns an empty object if it has none. Throws the `Problem` `storage_failed`, which says what to do, if no key
@@ -122,6 +122,9 @@ export interface ConversationStorage {
   /** Does the same for a failed create: also closes its log, if it is open. */
   discard(): Promise<void>
 }
+
+/** `timestamp`: RFC 3339. */
+export type LastEvent = { readonly seq: number; readonly timestamp: string }
 
 /** The values by name, in groups that are kept apart (`llm`: the model's credentials). */
 export type SecretValues = Record<string, Record<string, string>>

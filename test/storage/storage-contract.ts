@@ -55,7 +55,7 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
       test('that was never made is empty', async () => {
         expect(await storage.ids()).toEqual([])
         expect(await own.exists()).toBe(false)
-        expect([await storage.snapshots.read(own.id), await own.callbacks.read(), own.lastEvent()]).toEqual([
+        expect([await storage.snapshots.read(own.id), await own.callbacks.read(), await own.lastEvent()]).toEqual([
           undefined,
           undefined,
           undefined,
@@ -93,10 +93,10 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
 
       test('returns its last event without opening the log, or undefined', async () => {
         const log = await make()
-        expect(own.lastEvent()).toBeUndefined()
+        expect(await own.lastEvent()).toBeUndefined()
         const [, last] = await append(log, message('a'), message('b'))
         await log.close()
-        expect(own.lastEvent()).toMatchObject({ seq: 2, timestamp: last!.event.timestamp })
+        expect(await own.lastEvent()).toMatchObject({ seq: 2, timestamp: last!.event.timestamp })
         expect(await own.readSecrets()).toEqual({})
       })
 

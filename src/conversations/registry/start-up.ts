@@ -158,7 +158,7 @@ async function currentState(
   id: string,
   noted: State | undefined,
 ): Promise<State | undefined> {
-  const ending = noted && storage.conversation(id).lastEvent()
+  const ending = noted && (await storage.conversation(id).lastEvent())
   if (noted && ending?.seq === noted.lastSeq && ending.timestamp === noted.updatedAt) return noted
   const state = await readState(storage.conversation(id), noted).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'conversation_not_found') return undefined

@@ -9,7 +9,7 @@ import { logPathIn } from './log/jsonl-store.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import type { Sealer } from '../../security/sealer.ts'
-import type { CommandStorage, ConversationStorage, SecretValues, StoredDocument } from '../storage.ts'
+import type { CommandStorage, ConversationStorage, LastEvent, SecretValues, StoredDocument } from '../storage.ts'
 import { CommandRecordFiles } from './command-record-files.ts'
 import { JsonDocument } from './json-document.ts'
 import { removeDraftsIn } from './left-files.ts'
@@ -97,7 +97,7 @@ export class FileConversation implements ConversationStorage {
     return await this.#parts.logs.open(this.id)
   }
 
-  lastEvent(): { readonly seq: number; readonly timestamp: string } | undefined {
+  async lastEvent(): Promise<LastEvent | undefined> {
     return endingOf(logPathIn(this.#parts.directory, this.id))
   }
 
