@@ -134,6 +134,10 @@ export function checked<T>(name: Name, schema: z.ZodType<T>, read: Read): T {
 /** The socket of the ssh agent of the person. */
 export const sshAgentSocket = (): string | undefined => process.env.SSH_AUTH_SOCK || undefined
 
+/** Returns the name of the variable that names a proxy for requests to other hosts; undefined if none does. */
+export const proxyVariable = (): string | undefined =>
+  ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find((name) => process.env[name])
+
 /** Returns the variables of the model. `serve` reads only those in `variables.ts`, the programs of a person all. */
 export const modelVariables = (): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('LLM_')))
