@@ -11,8 +11,9 @@
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { faultOfHeaderName, faultOfHeaderValue } from '../contract/http-header.ts'
 import { LlmError } from './llm.ts'
-import type { ProviderName } from './provider-name.ts'
-import { ANTHROPIC_URL, OPENAI_URL, providerOf, vendorUrlOf } from './provider-name.ts'
+import { providerOf } from './provider-name.ts'
+import type { ProviderName, Vendor } from './vendors.ts'
+import { vendorAt, vendorOfName, vendorOfPrefix } from './vendors.ts'
 
 export type Endpoint = {
   readonly provider: ProviderName
@@ -25,36 +26,8 @@ export type Endpoint = {
 
 type Named = LlmConfig & { readonly model: string }
 
-/** LiteLLM's name of a provider -> its endpoint; '' if only the user can know it. */
-export const KNOWN_PREFIXES: Readonly<Record<string, string>> = {
-  openai: OPENAI_URL,
-  azure: '',
-  hosted_vllm: '',
-  litellm_proxy: '',
-  lm_studio: 'http://127.0.0.1:1234/v1',
-  ollama: 'http://127.0.0.1:11434/v1',
-  ollama_chat: 'http://127.0.0.1:11434/v1',
-  anthropic: ANTHROPIC_URL,
-  deepseek: 'https://api.deepseek.com',
-  gemini: 'https://generativelanguage.googleapis.com/v1beta/openai',
-  groq: 'https://api.groq.com/openai/v1',
-  mistral: 'https://api.mistral.ai/v1',
-  openrouter: 'https://openrouter.ai/api/v1',
-  together_ai: 'https://api.together.xyz/v1',
-  xai: 'https://api.x.ai/v1',
-}
-
-/** Hosts whose model names begin with a vendor -> their own provider prefix. */
-const HOSTS_WITH_VENDOR_NAMES: Readonly<Record<string, string>> = {
-  'openrouter.ai': 'openrouter',
-  'ai-gateway.vercel.sh': 'vercel_ai_gateway',
-  'api.groq.com': 'groq',
-  'api.together.xyz': 'together_ai',
-  'api.deepinfra.com': 'deepinfra',
-  'router.huggingface.co': 'huggingface',
-  'integrate.api.nvidia.com': 'nvidia_nim',
-  'models.github.ai': 'github',
-}
+const ANTHROPIC = vendorOfPrefix('anthropic')
+const OPENAI = vendorOfPrefix('openai')
 
 /** Throws an `LlmError` of type `config` if the configuration is incomplete. */
 export function endpointOf(settings: LlmConfig): Endpoint {
@@ -62,7 +35,7 @@ export function endpointOf(settings: LlmConfig): Endpoint {
   const config = { ...settings, model: settings.model }
   const prefix = prefixOf(config)
   const baseUrl = baseUrlOf(config, prefix)
-  const model = withoutPrefix(config, new URL(baseUrl).hostname)
+  const model = withoutPrefix(config, baseUrl)
   const provider = providerOf(config, baseUrl, model)
   return {
     provider,
@@ -75,26 +48,41 @@ export function endpointOf(settings: LlmConfig): Endpoint {
 
 function prefixOf(config: Named): string | undefined {
   const [first, rest] = splitOnce(config.model)
-  return config.custom_llm_provider ?? (rest !== undefined && first in KNOWN_PREFIXES ? first : undefined)
+  return config.custom_llm_provider ?? (rest !== undefined && vendorOfPrefix(first) ? first : undefined)
 }
 
 function baseUrlOf(config: Named, prefix: string | undefined): string {
   if (config.base_url !== undefined) return config.base_url
-  // Without this check, another provider's key would be sent to OpenAI.
-  const known = prefix !== undefined ? KNOWN_PREFIXES[prefix] : vendorUrlOf(config)
-  if (known) return known
-  throw new LlmError('config', `Nothing says where the model "${config.model}" is served: set llm_config.base_url.`)
+  const vendor = prefix === undefined ? vendorOf(config) : vendorOfPrefix(prefix)
+  if (vendor?.baseUrl !== undefined) return vendor.baseUrl
+  throw new LlmError('config', `${whyUnknown(config, prefix)}.`)
 }
 
-function withoutPrefix(config: Named, host: string): string {
+/**
+ * The vendor of a model whose name has no prefix. A name that nobody is known for says nothing: the key of one vendor must not
+ * go to another, so `provider` has to name the API of its maker.
+ */
+function vendorOf({ model, provider }: Named): Vendor | undefined {
+  if (model.includes('/')) return undefined
+  const known = vendorOfName(model)
+  if (provider === 'anthropic') return known === undefined || known.provider === provider ? ANTHROPIC : undefined
+  return known ?? (provider && OPENAI)
+}
+
+const whyUnknown = ({ model }: Named, prefix: string | undefined): string =>
+  prefix === undefined
+    ? `Nothing says where the model "${model}" is served: set llm_config.base_url or llm_config.provider, or write the vendor in front of its name, as in openrouter/${model}`
+    : `Nothing says where the model "${model}" is served: set llm_config.base_url`
+
+function withoutPrefix(config: Named, baseUrl: string): string {
   const [prefix, name] = splitOnce(config.model)
   if (name === undefined) return config.model
   if (prefix === config.custom_llm_provider) return name
-  const own = HOSTS_WITH_VENDOR_NAMES[host]
-  if (own !== undefined) return prefix === own ? name : config.model
+  const host = vendorAt(baseUrl)
+  if (host?.servesOthers) return prefix === host.id ? name : config.model
   // The open weights are published as `openai/gpt-oss-…`, and servers like vLLM use exactly that name.
   if (config.model.startsWith('openai/gpt-oss-')) return config.model
-  return prefix in KNOWN_PREFIXES ? name : config.model
+  return vendorOfPrefix(prefix) ? name : config.model
 }
 
 /** LiteLLM's users configure the root URL of Azure and Ollama; the OpenAI-compatible API is below it. */

@@ -1,11 +1,8 @@
 /** Decides which API a model is asked through: the configured one, or that of the vendor whose own host it is. */
-import type { LLM_PROVIDERS, LlmConfig } from '../contract/llm-config.ts'
+import type { LlmConfig } from '../contract/llm-config.ts'
 import { isOpenAiReasoningModel } from './models.ts'
-
-export type ProviderName = (typeof LLM_PROVIDERS)[number]
-
-export const OPENAI_URL = 'https://api.openai.com/v1'
-export const ANTHROPIC_URL = 'https://api.anthropic.com/v1'
+import type { ProviderName } from './vendors.ts'
+import { vendorAt } from './vendors.ts'
 
 /**
  * Any other host may be a gateway, and nearly all of them implement Chat Completions. OpenAI's reasoning models work
@@ -13,14 +10,7 @@ export const ANTHROPIC_URL = 'https://api.anthropic.com/v1'
  */
 export function providerOf({ provider }: LlmConfig, baseUrl: string, model: string): ProviderName {
   if (provider) return provider
-  const { hostname } = new URL(baseUrl)
-  if (hostname === new URL(ANTHROPIC_URL).hostname) return 'anthropic'
-  const isOpenAi = hostname === new URL(OPENAI_URL).hostname
-  return isOpenAi && isOpenAiReasoningModel(model) ? 'openai_responses' : 'openai'
-}
-
-/** Returns the URL of the vendor of a model whose name has no prefix; undefined for the name of an unknown provider. */
-export function vendorUrlOf({ provider, model = '' }: LlmConfig): string | undefined {
-  if (model.includes('/')) return undefined
-  return provider === 'anthropic' || (!provider && /^claude-/i.test(model)) ? ANTHROPIC_URL : OPENAI_URL
+  const vendor = vendorAt(baseUrl)
+  if (vendor?.id === 'openai' && isOpenAiReasoningModel(model)) return 'openai_responses'
+  return vendor?.provider ?? 'openai'
 }

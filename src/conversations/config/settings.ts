@@ -105,7 +105,7 @@ export function keptHeaders(secrets: Readonly<Record<string, string>>): Record<s
 function isDefaultEndpoint(config: LlmConfig, defaults: LlmDefaults): boolean {
   try {
     // The model name alone can select an endpoint: `openrouter/…` without a base_url goes to OpenRouter.
-    const { model = 'gpt', base_url, provider } = defaults
+    const { model = 'openai/any', base_url, provider } = defaults
     const own = endpointOf(withoutUndefined({ model, base_url, provider }))
     return endpointOf(config).baseUrl === own.baseUrl
   } catch {

@@ -6,7 +6,7 @@ import type { Endpoint } from '../endpoint.ts'
 import { NO_IMAGES } from '../request/images.ts'
 import type { LlmRequest } from '../llm.ts'
 import { latestReasoning } from '../request/refused-reasoning.ts'
-import { ANTHROPIC_URL } from '../provider-name.ts'
+import { vendorAt } from '../vendors.ts'
 
 export type MessagesDialect = {
   /**
@@ -33,7 +33,7 @@ const MAX_TOKENS = 32_000
 const WITH_BUDGET = /claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{6,}|$|@|:))/
 
 export function firstDialect({ baseUrl, model }: Endpoint): MessagesDialect {
-  const isVendor = new URL(baseUrl).hostname === new URL(ANTHROPIC_URL).hostname
+  const isVendor = vendorAt(baseUrl)?.id === 'anthropic'
   return {
     cache: isVendor ? 'automatic' : 'marked',
     schema: isVendor,

@@ -11,6 +11,7 @@ import { endpointOf } from '../endpoint.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { LlmError } from '../llm.ts'
 import type { Fetch } from '../pooled-fetch.ts'
+import { vendorOfPrefix } from '../vendors.ts'
 import type { Bundle } from './bundled-form.ts'
 import { readBundle } from './bundled-form.ts'
 import { effortWithin, isRareEffort } from './efforts.ts'
@@ -19,7 +20,7 @@ import type { EndpointLimits } from './endpoint-limits.ts'
 import type { ModelEntries, ModelFacts, ModelPrice } from './model-facts.ts'
 import { costAt, wholePrice } from './model-facts.ts'
 import { baseName, keyOf, keysOf } from './model-names.ts'
-import { providersAt, reportsCost, VENDORS } from './providers-of-hosts.ts'
+import { providersAt, reportsCost } from './providers-of-hosts.ts'
 
 /** A value, and where it is from. */
 export type Known<T> = { readonly value: T; readonly source: CatalogSource }
@@ -200,7 +201,7 @@ function windowsByName(entries: ModelEntries): ReadonlyMap<string, number> {
   for (const isVendor of [true, false]) {
     const found = new Map<string, number>()
     for (const [provider, models] of entries) {
-      if (VENDORS.has(provider) !== isVendor) continue
+      if ((vendorOfPrefix(provider)?.family !== undefined) !== isVendor) continue
       for (const { name, window } of models.values()) {
         const key = keyOf(baseName(name))
         if (window !== undefined) found.set(key, Math.min(window, found.get(key) ?? window))

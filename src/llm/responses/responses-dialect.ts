@@ -7,7 +7,7 @@ import { NO_IMAGES } from '../request/images.ts'
 import type { LlmRequest } from '../llm.ts'
 import { latestReasoning } from '../request/refused-reasoning.ts'
 import { isOpenAiReasoningModel } from '../models.ts'
-import { OPENAI_URL } from '../provider-name.ts'
+import { vendorAt } from '../vendors.ts'
 
 export type ResponsesDialect = {
   /** If true, encrypted reasoning is requested. Models that do not reason refuse it. */
@@ -23,7 +23,7 @@ export type ResponsesDialect = {
 }
 
 export function firstDialect({ baseUrl, model }: Endpoint): ResponsesDialect {
-  const schema = new URL(baseUrl).hostname === new URL(OPENAI_URL).hostname
+  const schema = vendorAt(baseUrl)?.id === 'openai'
   return { encrypted: true, summary: isOpenAiReasoningModel(model), schema, images: true }
 }
 

@@ -1,0 +1,83 @@
+/** Which vendor a name leads to. Its key goes with the request, so a wrong one would be told to somebody else. */
+import { describe, expect, test } from 'vitest'
+import { endpointOf } from '../../src/llm/endpoint.ts'
+import { vendorAt, vendorOfName, vendorOfPrefix, VENDORS } from '../../src/llm/vendors.ts'
+import { bundledCatalog } from './catalog/bundled.ts'
+
+/** Mistral serves them under the names that their makers use. */
+const OF_OTHERS = new Set(['deepseek-v4-1-flash-1017', 'glm-5-2'])
+
+const hostOf = (config: Parameters<typeof endpointOf>[0]) => new URL(endpointOf(config).baseUrl).host
+
+describe('a bare name', () => {
+  test('of the bundled catalogue leads to the vendor that the catalogue gives it', () => {
+    const catalogues = bundledCatalog().catalogues.map(([, models]) => models)
+    const named = catalogues.flatMap((models) =>
+      [...models].flatMap(([provider, facts]) =>
+        vendorOfPrefix(provider)?.servesOthers ? [] : [...facts.values()].map(({ name }) => [name, provider] as const),
+      ),
+    )
+    expect(named.length).toBeGreaterThan(200)
+    const others = named.filter(([name, provider]) => vendorOfName(name)?.id !== provider && !OF_OTHERS.has(name))
+    expect(others).toEqual([])
+  })
+
+  test.each([
+    ['gemini-3-pro', 'generativelanguage.googleapis.com'],
+    ['grok-5', 'api.x.ai'],
+    ['Claude-Opus-5', 'api.anthropic.com'],
+    ['gpt-9', 'api.openai.com'],
+    ['o3', 'api.openai.com'],
+    ['deepseek-chat', 'api.deepseek.com'],
+    ['kimi-k3', 'api.moonshot.ai'],
+    ['glm-5', 'api.z.ai'],
+    ['MiniMax-M3', 'api.minimax.io'],
+    ['codestral-latest', 'api.mistral.ai'],
+  ])('%s of a known family goes to %s', (model, host) => expect(hostOf({ model })).toBe(host))
+
+  test.each([{ model: 'my-model' }, { model: 'gpt-oss-20b' }, { model: 'openrouter' }, { model: 'Qwen/Qwen3-32B' }])(
+    'that nobody is known for goes nowhere: $model',
+    (config) => expect(() => endpointOf(config)).toThrow(/says where the model .* openrouter\//),
+  )
+
+  test.each([
+    [{ model: 'my-model', provider: 'openai' }, 'api.openai.com'],
+    [{ model: 'my-model', provider: 'openai_responses' }, 'api.openai.com'],
+    [{ model: 'my-model', provider: 'anthropic' }, 'api.anthropic.com'],
+    [{ model: 'openai/my-model' }, 'api.openai.com'],
+    [{ model: 'my-model', base_url: 'https://llm.example.com/v1' }, 'llm.example.com'],
+    // The API of its vendor, in another dialect.
+    [{ model: 'claude-opus-5', provider: 'openai' }, 'api.anthropic.com'],
+    [{ model: 'gemini-3-pro', provider: 'openai' }, 'generativelanguage.googleapis.com'],
+  ] as const)('with more said goes there: %j', (config, host) => expect(hostOf(config)).toBe(host))
+
+  test('of another vendor is not sent to Anthropic because of its provider', () => {
+    expect(() => endpointOf({ model: 'gemini-3-pro', provider: 'anthropic' })).toThrow('base_url')
+  })
+})
+
+describe('the table of vendors', () => {
+  test('has each prefix, and each variable of a key, once', () => {
+    const prefixes = VENDORS.flatMap(({ id, otherPrefixes = [] }) => [id, ...otherPrefixes])
+    const variables = VENDORS.flatMap(({ keyVariables }) => keyVariables)
+    expect(new Set(prefixes).size).toBe(prefixes.length)
+    expect(new Set(variables).size).toBe(variables.length)
+  })
+
+  test('has https endpoints for all that are not on this machine, and finds the vendor of each', () => {
+    for (const vendor of VENDORS) {
+      if (vendor.baseUrl === undefined) continue
+      expect(new URL(vendor.baseUrl).protocol, vendor.id).toBe(vendor.isLocal ? 'http:' : 'https:')
+      expect(vendorAt(vendor.baseUrl), vendor.id).toBe(vendor.isLocal ? undefined : vendor)
+    }
+  })
+
+  test.each([
+    ['https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1', 'bedrock'],
+    ['https://bedrock-mantle.us-east-1.api.aws/v1', 'bedrock'],
+    ['https://bedrock-runtime.eu-west-1.amazonaws.com.example.com/openai/v1', undefined],
+    ['https://bedrock-runtime.eu-west-1.amazonaws.com:8443/openai/v1', undefined],
+    ['https://api.openai.com:8443/v1', undefined],
+    ['https://api.openai.com.example.com/v1', undefined],
+  ])('knows whose host %s is', (url, id) => expect(vendorAt(url)?.id).toBe(id))
+})
