@@ -9,7 +9,12 @@ import { describeEvent } from '../contract/events/describe-event.ts'
 import type { SessionsInvocation } from './command-line/read-arguments.ts'
 import { UsageError } from './command-line/usage-error.ts'
 import { ageOf, nameOf, placeOf, stateOf } from './conversation/describe-conversation.ts'
-import { findConversation, latestConversations, recentConversations } from './conversation/find-conversation.ts'
+import {
+  findConversation,
+  labelled,
+  latestConversations,
+  recentConversations,
+} from './conversation/find-conversation.ts'
 import { isInUse } from './conversation/refuse-resume.ts'
 import { leaveProject } from '../config/leave-project.ts'
 import { infoOf, openHost } from './open-host.ts'
@@ -33,8 +38,8 @@ export async function sessions(invocation: SessionsInvocation): Promise<void> {
 type Action = (client: AgentServerClient, invocation: SessionsInvocation, signal: AbortSignal) => Promise<void>
 
 const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
-  async list(client, { limit, json, search, cwd: workdir }, signal) {
-    const views = await latestConversations(client, { count: limit, workdir, search }, signal)
+  async list(client, { limit, json, search, labels, cwd: workdir }, signal) {
+    const views = await latestConversations(client, { count: limit, workdir, search, labels }, signal)
     const show = json ? sayJson : (view: ConversationView) => print(rowOf(view))
     for (const view of views) show(view)
     if (views.length === 0 && !json) sayError('There are no conversations.\n')
@@ -56,11 +61,11 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
     await client.conversation(found).updateConfig({ title }, { signal })
     sayError(`Renamed ${found}.\n`)
   },
-  async prune(client, { olderThanMs = Infinity, cwd: workdir }, signal) {
+  async prune(client, { olderThanMs = Infinity, labels, cwd: workdir }, signal) {
     const before = Date.now() - olderThanMs
     let count = 0
     const isLeft = (view: ConversationView) => Date.parse(view.updated_at) < before && !isInUse(view)
-    for (const found of await recentConversations(client, {}, signal)) {
+    for (const found of await recentConversations(client, labelled(labels), signal)) {
       const isElsewhere = workdir !== undefined && found.workdir !== workdir
       if (isElsewhere || !isLeft(found)) continue
       const conversation = client.conversation(found.id)
@@ -121,6 +126,7 @@ function factsOf({
   id,
   title,
   preview,
+  labels,
   status,
   workdir,
   llm_config,
@@ -131,6 +137,7 @@ function factsOf({
   const facts = [
     ['Conversation', id],
     ['Title', title ?? preview],
+    ['Labels', labels?.join(', ')],
     ['Status', status],
     ['Directory', workdir],
     ['Model', llm_config.model],

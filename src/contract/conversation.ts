@@ -1,15 +1,16 @@
 /** Conversations on the wire: creation, configuration and views. */
 import { z } from 'zod'
-import { Title } from './conversations/given-fields.ts'
+import { Label, MAX_LABELS, Title } from './conversations/given-fields.ts'
+import { METADATA_FILTERS, MetadataFilter } from './conversations/metadata-filter.ts'
 import { Status } from './events/status.ts'
 import { DroppedCredential } from './llm-config.ts'
 import { MessageInput, UsageByModel } from './message.ts'
-import { PageLimit } from './page.ts'
+import { PageLimit, repeated } from './page.ts'
 import { PermissionMode, RuleTexts } from './permission.ts'
 import { ProjectSource } from './project/project-settings.ts'
 import { DEFAULT_WAIT_S, RunOutcome, WaitTimeout } from './run.ts'
 import { Secrets } from './secret.ts'
-import { fieldsOf } from './settings.ts'
+import { fieldsOf } from './setting-fields.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
 
@@ -199,6 +200,10 @@ const ConversationFilter = {
   status: Status.optional(),
   q: z.string().min(1).max(200).optional().describe('Part of the title or of the first message, case-insensitive.'),
   user_id: z.string().optional(),
+  label: repeated(Label, MAX_LABELS)
+    .optional()
+    .describe('Only with this label. Repeat the parameter for several, which all must be there.'),
+  metadata: repeated(MetadataFilter, METADATA_FILTERS.max).optional().describe(METADATA_FILTERS.about),
   created_after: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
   created_before: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
   updated_after: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),

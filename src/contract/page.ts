@@ -15,6 +15,13 @@ export function listOf<T extends z.ZodType<unknown, string>>(item: T, max: numbe
     .transform((names): ReadonlySet<z.output<T>> => new Set(names))
 }
 
+/** `label=A&label=B`: each is a whole text, which can have commas. */
+export function repeated<T extends z.ZodType<unknown, string>>(item: T, max: number) {
+  return z
+    .preprocess((value) => [value].flat(), z.array(item).min(1).max(max))
+    .transform((texts): ReadonlySet<z.output<T>> => new Set(texts))
+}
+
 /** Returns any other value unchanged, for the schema to refuse. */
 function splitNames(value: unknown): unknown {
   const texts: readonly unknown[] = Array.isArray(value) ? value : [value]

@@ -3,13 +3,13 @@
  * in errors and docs/cli.md follow this table, so that a setting becomes an option by one entry. What the values mean is in
  * `settings.ts`. It loads nothing: the arguments are read before any package.
  */
-import type { NameIn } from './settings.ts'
+import type { NameIn } from './setting-fields.ts'
 
 export type SettingOption = {
   /** Without the dashes. */
   readonly name: string
-  /** How the text becomes a value. `json`: JSON, or a file that contains it. `names`: one name, or several with commas. `flag`: true. */
-  readonly form: 'text' | 'number' | 'json' | 'names' | 'flag'
+  /** How the text becomes a value. `json`: JSON, or a file that contains it. `names`: one name, or several with commas. `texts`: a list, with an option for each. `flag`: true. */
+  readonly form: 'text' | 'number' | 'json' | 'names' | 'texts' | 'flag'
   /** What stands for the value in help. A flag has none. */
   readonly value?: string
   readonly about: string
@@ -17,6 +17,12 @@ export type SettingOption = {
 
 export const SETTING_OPTIONS = {
   title: { name: 'name', form: 'text', value: 'TEXT', about: 'The title of the conversation.' },
+  labels: {
+    name: 'label',
+    form: 'texts',
+    value: 'TEXT',
+    about: 'A label of the conversation; with sessions: only conversations with it. Can be repeated.',
+  },
   tools: {
     name: 'tools',
     form: 'names',
@@ -46,7 +52,8 @@ export const SETTING_OPTIONS = {
 export type OptionSetting = keyof typeof SETTING_OPTIONS
 type Named = (typeof SETTING_OPTIONS)[OptionSetting]
 export type SettingFlagName = Extract<Named, { form: 'flag' }>['name']
-export type SettingTextName = Exclude<Named['name'], SettingFlagName>
+export type SettingListName = Extract<Named, { form: 'texts' }>['name']
+export type SettingTextName = Exclude<Named['name'], SettingFlagName | SettingListName>
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
 export const OPTION_SETTINGS = Object.keys(SETTING_OPTIONS) as readonly OptionSetting[]

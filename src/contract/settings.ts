@@ -1,12 +1,22 @@
 /**
  * The settings of a conversation, each written down once: what a create and an update accept, what the log stores and
- * what the view shows. A setting is added by one entry, and by its check in `conversations/check-settings.ts`.
+ * what the view shows. A setting is added by one entry, and by its check in `conversations/check-settings.ts`. Requests,
+ * views, the fold and the options of the SDKs follow the table by `setting-fields.ts`.
  */
 import { z } from 'zod'
 import { Agents, SubagentLimits } from './agents/definition.ts'
 import { ClientTools, StoredClientTool } from './client-tools/client-tool.ts'
 import { CompactionSettings } from './compaction/settings.ts'
-import { Metadata, NewMetadata, Title, TitleWriting, Workdir } from './conversations/given-fields.ts'
+import {
+  Env,
+  Labels,
+  Metadata,
+  NewMetadata,
+  Title,
+  TitleWriting,
+  UserId,
+  Workdir,
+} from './conversations/given-fields.ts'
 import { StoredClientHooks } from './hooks/client-hooks.ts'
 import { currentTools, withCurrentTools } from './earlier-tools.ts'
 import { Hooks } from './hooks/hooks.ts'
@@ -20,7 +30,7 @@ import { PermissionMode, PermissionModeInput, PermissionRules } from './permissi
 import { ProjectSettings } from './project/project-settings.ts'
 import { OutputSchema, OutputSchemaUpdate } from './run.ts'
 
-type Setting = {
+export type Setting = {
   /** Its field in `CreateConversation`. Absent: it cannot be sent there. */
   readonly create?: z.ZodType
   /** Its field in `UpdateConfig`. Absent: it never changes. */
@@ -45,17 +55,26 @@ const ToolPreset = z.enum(['default', 'minimal', 'claude', 'openhands'])
 export type ToolPreset = z.infer<typeof ToolPreset>
 
 const text = z.string().optional()
+const texts = z.array(z.string()).optional()
 const flag = z.boolean().optional()
 const limits = SubagentLimits.optional()
 
 /** In the order of the documentation. */
 export const SETTINGS = {
   title: { create: Title.optional(), update: Title.optional(), stored: text, shown: text, from: 'text' },
+  labels: {
+    create: Labels.optional(),
+    update: Labels.optional().describe('Replaces all of them; `[]` removes them.'),
+    stored: texts,
+    shown: texts,
+    from: 'text',
+  },
   generate_title: { create: TitleWriting.generate_title, stored: flag, shown: flag, from: 'sent' },
   title_model: { create: TitleWriting.title_model, stored: text, shown: text, from: 'text' },
-  user_id: { create: z.string().max(200).optional(), stored: text, shown: text, from: 'text' },
+  user_id: { create: UserId.optional(), stored: text, shown: text, from: 'text' },
   metadata: {
     create: NewMetadata.optional(),
+    update: NewMetadata.optional().describe('Replaces the whole object. At most 64 KiB as JSON.'),
     stored: z.record(z.string(), z.unknown()).optional(),
     shown: Metadata.optional(),
     from: 'text',
@@ -66,6 +85,15 @@ export const SETTINGS = {
     stored: z.string(),
     shown: z.string(),
     from: 'derived',
+  },
+  env: {
+    create: Env.optional(),
+    update: Env.optional().describe(
+      'Replaces all of them, from the next command on; `{}` removes them. Needs the scope `approve`.',
+    ),
+    stored: z.record(z.string(), z.string()).optional(),
+    shown: z.record(z.string(), z.string()).optional(),
+    from: 'sent',
   },
   /** The directory that the server created for it and deletes with it, even if it works elsewhere now. */
   made_workdir: { stored: text, from: 'derived' },
@@ -180,7 +208,7 @@ export const SETTINGS = {
   },
   microagents: {
     create: z.array(z.string().min(1)).optional().describe('Texts that are appended after the extensions.'),
-    stored: z.array(z.string()).optional(),
+    stored: texts,
     from: 'text',
   },
   resume_on_start: {
@@ -264,33 +292,3 @@ export const SETTINGS = {
   /** What was loaded at the creation; in a `SystemInit` it is in a field of the event. */
   project_settings: { stored: ProjectSettings.optional(), from: 'derived' },
 } as const satisfies Readonly<Record<string, Setting>>
-
-export type SettingName = keyof typeof SETTINGS
-type Part = 'create' | 'update' | 'stored' | 'shown'
-
-/** The settings that have this part. */
-export type NameIn<P extends Part> = {
-  [K in SettingName]: (typeof SETTINGS)[K] extends Readonly<Record<P, z.ZodType>> ? K : never
-}[SettingName]
-
-/** The settings that are computed at a create. */
-export type DerivedName = {
-  [K in SettingName]: (typeof SETTINGS)[K]['from'] extends 'derived' ? K : never
-}[SettingName]
-
-type FieldsOf<P extends Part> = {
-  [K in NameIn<P>]: (typeof SETTINGS)[K] extends Readonly<Record<P, infer Schema>> ? Schema : never
-}
-
-/** The fields of one part, for a `z.object`. */
-export function fieldsOf<P extends Part>(part: P): FieldsOf<P> {
-  const fields = Object.entries<Setting>(SETTINGS).map(([name, setting]) => [name, setting[part]] as const)
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the entries that have the part, as the type says
-  return Object.fromEntries(fields.filter(([, schema]) => schema !== undefined)) as FieldsOf<P>
-}
-
-/** The names of the settings that have this part. */
-export function namesIn<P extends Part>(part: P): readonly NameIn<P>[] {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the fields
-  return Object.keys(fieldsOf(part)) as NameIn<P>[]
-}

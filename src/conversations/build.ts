@@ -213,7 +213,7 @@ function buildExecution(
       workdir: workdir(),
       directory,
       network: () => ({ mode: network.mode, adopt: (listener) => network.adopt(listener) }),
-      secretsEnv: () => secrets.commandEnv(),
+      secretsEnv: () => ({ ...state.current.settings.env, ...secrets.commandEnv() }),
       createFilter: redactor.byteStream,
       limits,
     }),

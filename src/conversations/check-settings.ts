@@ -1,7 +1,7 @@
 /** What is checked of each setting beyond its schema, the same at a create and at an update. */
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
 import { eachHook } from '../contract/hooks/hooks.ts'
-import type { NameIn } from '../contract/settings.ts'
+import type { NameIn } from '../contract/setting-fields.ts'
 import { checkPolicy } from '../network/server-policy.ts'
 import { checkClientTools } from './client-tools/check-client-tools.ts'
 import type { ConversationDeps } from './dependencies.ts'
@@ -19,11 +19,13 @@ type Check<T> = (value: NonNullable<T>, context: Context) => void | Promise<void
 /** `null`: its schema is enough, or what reads it (`llm_config`, `mcp`, `agents`, `workdir`, `tools`, rules, what concerns the budget) checks it. */
 const CHECKS: { readonly [K in NameIn<'create'>]: Check<CreateConversation[K]> | null } = {
   title: null,
+  labels: null,
   generate_title: null,
   title_model: null,
   user_id: null,
   metadata: null,
   workdir: null,
+  env: null,
   llm_config: null,
   tools: null,
   max_iteration_per_run: null,

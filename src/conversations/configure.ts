@@ -62,7 +62,8 @@ export async function configureConversation(
     if (llm) parts.secrets.hideLlm(llm.config)
     const mcp = update.mcp && readMcp(update.mcp, state.settings.mcp)
     if (mcp) parts.secrets.hideMcp(mcp.credentials)
-    refuseSecretsIn({ workdir: update.workdir, mcp: mcp?.servers, ...shownFields(llm?.config) }, parts.redact)
+    const asSent = { workdir: update.workdir, env: update.env, mcp: mcp?.servers, ...shownFields(llm?.config) }
+    refuseSecretsIn(asSent, parts.redact)
     if (llm) await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
     if (concernsBudget(update)) {
       const llm_config = { ...stored, ...change?.update }

@@ -72,13 +72,9 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const clientTools = (request.client_tools ?? []).map(({ name }) => name)
   const { redact } = redactor
   const agents = request.agents && checkAgents(request.agents, { llm: llm.config, servers, clientTools, redact })
-  const asSent = {
-    workdir: request.workdir,
-    'Idempotency-Key': idempotency?.key,
-    mcp: mcp?.servers,
-    ...shownFields(llm.config),
-  }
-  refuseSecretsIn(asSent, redactor.redact)
+  const { workdir: path, env } = request
+  const asSent = { workdir: path, env, 'Idempotency-Key': idempotency?.key, mcp: mcp?.servers }
+  refuseSecretsIn({ ...asSent, ...shownFields(llm.config) }, redact)
   await own.reserve()
   // Run these in parallel: most of a create request is spent waiting for the disk. The log's first event is written
   // last, so an interrupted create leaves no conversation.

@@ -11,7 +11,7 @@ export function refuseSecretsIn(fields: Readonly<Record<string, unknown>>, redac
     if (mapStrings(value, redact) === value) continue
     throw new Problem(
       'invalid_request',
-      `${field} contains the value of a secret, which everyone who can read the conversation would see. Put model credentials into llm_config.api_key or llm_config.extra_headers.`,
+      `${field} contains the value of a secret, which everyone who can read the conversation would see. Put model credentials into llm_config.api_key or llm_config.extra_headers, and what commands need into secrets.`,
     )
   }
 }

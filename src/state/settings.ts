@@ -1,7 +1,7 @@
 /** The settings of a conversation, as its log has them. */
 import { z } from 'zod'
 import type { EventOf } from '../contract/events/event.ts'
-import { fieldsOf } from '../contract/settings.ts'
+import { fieldsOf } from '../contract/setting-fields.ts'
 
 /** How a conversation was created and configured, without secret values: the `options_summary` of its `SystemInit`. */
 export const Settings = z.object(fieldsOf('stored'))

@@ -224,6 +224,9 @@ export type Summary = {
   readonly updatedAt: number
   readonly title: string | undefined
   readonly userId: string | undefined
+  readonly labels: readonly string[]
+  /** The fields of the metadata that lists can be filtered by, as texts. */
+  readonly fields: Readonly<Record<string, string>>
   readonly preview: string
   /** When the oldest request that waits was opened; undefined if none waits. */
   readonly waitsSince: number | undefined

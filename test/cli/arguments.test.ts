@@ -70,7 +70,8 @@ test.each([
   [['--permission-mode', 'dontAsk'], { permissionMode: 'deny' }],
   [['--allowedTools', 'Edit'], { allowedTools: ['Edit'] }],
   [['--disallowedTools=Bash(a=b)'], { disallowedTools: ['Bash(a=b)'] }],
-  [['--tools', ''], { settingTexts: { tools: '' } }],
+  [['--tools', ''], { settingTexts: { tools: [''] } }],
+  [['--label', 'a, b', '--label', 'c'], { settingTexts: { labels: ['a, b', 'c'] } }],
   [['--', '--continue'], { prompt: '--continue hi', resume: undefined }],
 ])('%j means the same as in Claude Code', (args, expected) => {
   expect(readArguments(['-p', ...args, 'hi'])).toMatchObject(expected)

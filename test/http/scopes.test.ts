@@ -225,13 +225,23 @@ describe('an admin key may do all that the master key may:', () => {
 describe('a key limited to a user', () => {
   test('lists and counts the conversations of that user only, whatever the filter', async () => {
     const key = await keyFor(['read'], { user_id: 'user-lists' })
-    const own = await http.create({ user_id: 'user-lists' })
-    for (const query of ['', '?limit=1', '?status=idle', '?q=', `?created_after=2020-01-01T00:00:00Z`]) {
+    const found = { labels: ['shared'], metadata: { ticket: 17 } }
+    const own = await http.create({ user_id: 'user-lists', ...found })
+    await http.create({ ...THEIRS, ...found })
+    for (const query of [
+      '',
+      '?label=shared',
+      '?metadata=ticket=17',
+      '?limit=1',
+      '?status=idle',
+      '?q=',
+      `?created_after=2020-01-01T00:00:00Z`,
+    ]) {
       const { body } = await http.call('GET', `/conversations${query.replace(/\?q=$/, '')}`, undefined, key)
       expect(body.items.map(({ id }: { id: string }) => id)).toEqual([own])
       expect(body.next_page_id).toBeNull()
     }
-    for (const query of ['', '?status=idle']) {
+    for (const query of ['', '?status=idle', '?label=shared', '?metadata=ticket%3D17']) {
       expect((await http.call('GET', `/conversations/count${query}`, undefined, key)).body).toEqual({ count: 1 })
     }
     const { body } = await http.call('GET', '/conversations?user_id=user-18', undefined, key)

@@ -300,6 +300,8 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         updatedAt: 2,
         title: 'T',
         userId: undefined,
+        labels: ['urgent'],
+        fields: { ticket: '17' },
         preview: 'p',
         waitsSince: 3,
         deadline: 4,

@@ -79,16 +79,16 @@ export const COMMANDS = {
   },
   sessions: {
     usage: [
-      'sessions list [--search TEXT] [--cwd DIRECTORY] [--limit NUMBER]',
+      'sessions list [--search TEXT] [--label TEXT] [--cwd DIRECTORY]',
       'sessions show|export|delete ID',
       'sessions rename ID TITLE',
-      'sessions prune --older-than AGE [--cwd DIRECTORY]',
+      'sessions prune --older-than AGE [--label TEXT] [--cwd DIRECTORY]',
     ],
     about: 'Lists, shows, exports, renames and deletes conversations.',
     details: [
       'export prints every event as a line of JSON. delete also removes the working directory if the server created it. An ID can be shortened to its beginning or its end, as long as it is unique. prune deletes all conversations without an event for a time, except those that work, wait for an answer or are open in a chat.',
     ],
-    options: ['limit', 'search', 'cwd', 'older-than', 'json', 'server', 'api-key'],
+    options: ['limit', 'search', 'label', 'cwd', 'older-than', 'json', 'server', 'api-key'],
     words: SESSION_ACTIONS,
   },
   serve: {

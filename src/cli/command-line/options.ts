@@ -1,5 +1,10 @@
 /** Every option of the command line: its form, and its description for help and completion. */
-import type { SettingFlagName, SettingOption, SettingTextName } from '../../contract/setting-options.ts'
+import type {
+  SettingFlagName,
+  SettingListName,
+  SettingOption,
+  SettingTextName,
+} from '../../contract/setting-options.ts'
 import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options.ts'
 
 type Option = {
@@ -23,15 +28,18 @@ const text = (value: string, about: string) => ({ type: 'string', value, about }
 const oneOf = <const C extends readonly string[]>(choices: C, about: string) =>
   ({ type: 'string', value: choices.join('|'), choices, about }) as const
 
+const MULTIPLE = { multiple: true } as const
+
 /** Those that are settings of the conversation. */
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names of the table
 const OF_SETTINGS = Object.fromEntries(
   OPTION_SETTINGS.map((setting) => {
     const { name, form, value = '', about }: SettingOption = SETTING_OPTIONS[setting]
     const option = form === 'flag' ? flag(about) : text(value, about)
-    return [name, { ...option, ...(form === 'names' && { mayBeEmpty: true }) }]
+    return [name, { ...option, ...(form === 'names' && { mayBeEmpty: true }), ...(form === 'texts' && MULTIPLE) }]
   }),
 ) as Record<SettingTextName, ReturnType<typeof text> & { readonly mayBeEmpty?: true }> &
+  Record<SettingListName, ReturnType<typeof text> & typeof MULTIPLE> &
   Record<SettingFlagName, ReturnType<typeof flag>>
 
 export const OPTIONS = {

@@ -20,6 +20,8 @@ export type SessionsInvocation = {
   /** For `rename`. */
   readonly title: string | undefined
   readonly search: string | undefined
+  /** All of which a conversation must have. */
+  readonly labels: readonly string[]
   readonly cwd: string | undefined
   /** Milliseconds, for `prune`. */
   readonly olderThanMs: number | undefined
@@ -174,8 +176,8 @@ function sessionsOf([word, ...rest]: readonly string[], values: Values): Session
   const olderThanMs = action === 'prune' ? ageIn(values['older-than']) : undefined
   const server = values.server === undefined ? undefined : urlOf(values.server)
   const limit = values.limit === undefined ? DEFAULT_LIMIT : Number(values.limit)
-  const { search, cwd, json = false, 'api-key': apiKey } = values
-  return { name: 'sessions', action, id, title, search, cwd, olderThanMs, limit, json, server, apiKey }
+  const { search, label: labels = [], cwd, json = false, 'api-key': apiKey } = values
+  return { name: 'sessions', action, id, title, search, labels, cwd, olderThanMs, limit, json, server, apiKey }
 }
 
 const MINUTE = 60_000
@@ -195,12 +197,12 @@ function millisecondsOf(text: string): number | undefined {
 
 const WITHOUT_ID: ReadonlySet<SessionAction> = new Set(['list', 'prune'])
 
-const FILTERS = ['limit', 'search', 'cwd', 'older-than'] as const
+const FILTERS = ['limit', 'search', 'label', 'cwd', 'older-than'] as const
 
 /** An option that is ignored would have prune delete what it was to leave out. */
 const FILTERS_OF: Readonly<Partial<Record<SessionAction, readonly string[]>>> = {
-  list: ['limit', 'search', 'cwd'],
-  prune: ['cwd', 'older-than'],
+  list: ['limit', 'search', 'label', 'cwd'],
+  prune: ['label', 'cwd', 'older-than'],
 }
 
 function ageIn(text: string | undefined): number {

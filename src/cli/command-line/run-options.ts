@@ -35,8 +35,8 @@ export type RunInvocation = {
   readonly disallowedTools: readonly string[]
   readonly systemPrompt: string | undefined
   readonly appendSystemPrompt: string | undefined
-  /** The texts of options that are settings of the conversation, by setting. */
-  readonly settingTexts: Readonly<Partial<Record<OptionSetting, string>>>
+  /** The texts of options that are settings of the conversation, by setting: several of an option that is repeated. */
+  readonly settingTexts: Readonly<Partial<Record<OptionSetting, readonly string[]>>>
   /** The id of a new conversation, or of a copy. */
   readonly sessionId: string | undefined
   /** Whether a copy of the conversation is continued. */
@@ -87,7 +87,10 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     systemPrompt: values['system-prompt'],
     appendSystemPrompt: values['append-system-prompt'],
     settingTexts: Object.fromEntries(
-      OPTION_SETTINGS.map((each) => [each, values[SETTING_OPTIONS[each].name]?.toString()]),
+      OPTION_SETTINGS.map((each) => {
+        const given = values[SETTING_OPTIONS[each].name]
+        return [each, given === undefined ? undefined : [given].flat().map(String)]
+      }),
     ),
     sessionId: values['session-id'],
     forks: values['fork-session'] === true,

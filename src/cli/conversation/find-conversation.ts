@@ -1,5 +1,6 @@
 /** Finds conversations by an id, or its beginning or end, and the one with the latest event. */
 import type { AgentServerClient } from '../../client/client.ts'
+import type { QueryFor } from '../../client/operations/operations.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
@@ -43,18 +44,27 @@ export async function latestConversation(
   return latest
 }
 
-type Wanted = { readonly count: number; readonly workdir?: string | undefined; readonly search?: string | undefined }
+type Wanted = {
+  readonly count: number
+  readonly workdir?: string | undefined
+  readonly search?: string | undefined
+  readonly labels?: readonly string[]
+}
+
+/** The filter of a list: all of these labels. */
+export const labelled = (labels: readonly string[] = []) => (labels.length > 0 ? { label: [...labels] } : {})
 
 /** At most `count`, the one with the latest event first. */
 export async function latestConversations(
   client: AgentServerClient,
-  { count, workdir, search }: Wanted,
+  { count, workdir, search, labels }: Wanted,
   signal: AbortSignal,
 ): Promise<ConversationView[]> {
   const since = RECENT_DAYS.map((days) => ({ updated_after: new Date(Date.now() - days * DAY_MS).toISOString() }))
   let found: ConversationView[] = []
   for (const filter of [...since, {}]) {
-    const all = await recentConversations(client, { ...filter, ...(search !== undefined && { q: search }) }, signal)
+    const wanted = { ...filter, ...labelled(labels), ...(search !== undefined && { q: search }) }
+    const all = await recentConversations(client, wanted, signal)
     found = workdir === undefined ? all : all.filter((view) => view.workdir === workdir)
     if (found.length >= count) break
   }
@@ -64,7 +74,7 @@ export async function latestConversations(
 /** The one with the latest event first. */
 export async function recentConversations(
   client: AgentServerClient,
-  filter: { readonly updated_after?: string; readonly q?: string },
+  filter: Pick<QueryFor<'listConversations'>, 'updated_after' | 'q' | 'label'>,
   signal: AbortSignal,
 ): Promise<ConversationView[]> {
   const all: ConversationView[] = []

@@ -25,15 +25,15 @@ export function effectOnResumed(setting: OptionSetting): EffectOnResumed {
 
 /** `texts`: the values of the options, by setting. Throws a `UsageError` for the first that is wrong, or cannot be changed. */
 export async function readGivenSettings(
-  texts: Readonly<Partial<Record<OptionSetting, string>>>,
+  texts: Readonly<Partial<Record<OptionSetting, readonly string[]>>>,
   { isResumed, signal }: { readonly isResumed: boolean; readonly signal: AbortSignal },
 ): Promise<GivenSettings> {
   const values: [OptionSetting, unknown][] = [] // their schemas have accepted them
   for (const setting of OPTION_SETTINGS) {
-    const text = texts[setting]
-    if (text === undefined) continue
+    const given = texts[setting]
+    if (given === undefined) continue
     if (isResumed && effectOnResumed(setting) === 'refused') throw keepsIts(SETTING_OPTIONS[setting].name)
-    values.push([setting, await valueOf(setting, text, signal)])
+    values.push([setting, await valueOf(setting, given, signal)])
   }
   return Object.fromEntries(values)
 }
@@ -55,10 +55,10 @@ export function splitByEffect(given: GivenSettings): Record<'runs' | 'changes', 
   return { runs: those(true), changes: those(false) }
 }
 
-async function valueOf(setting: OptionSetting, text: string, signal: AbortSignal): Promise<unknown> {
+async function valueOf(setting: OptionSetting, texts: readonly string[], signal: AbortSignal): Promise<unknown> {
   const { name } = SETTING_OPTIONS[setting]
   const schema = SETTINGS[setting].create
-  const results = (await candidates(SETTING_OPTIONS[setting], text, signal)).map((value) => schema.safeParse(value))
+  const results = (await candidates(SETTING_OPTIONS[setting], texts, signal)).map((value) => schema.safeParse(value))
   const accepted = results.find(({ success }) => success)
   if (accepted) return accepted.data
   const [issue] = results.at(-1)?.error?.issues ?? []
@@ -66,8 +66,15 @@ async function valueOf(setting: OptionSetting, text: string, signal: AbortSignal
 }
 
 /** What the text can stand for: the first one counts that the schema accepts. */
-async function candidates({ name, form }: SettingOption, text: string, signal: AbortSignal): Promise<unknown[]> {
+async function candidates(
+  { name, form }: SettingOption,
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<unknown[]> {
+  const [text = ''] = texts
   switch (form) {
+    case 'texts':
+      return [texts]
     case 'text':
       return [text]
     case 'flag':

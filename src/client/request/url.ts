@@ -11,11 +11,11 @@ export function pathOf(route: string, params: PathParams = {}): string {
   })
 }
 
-/** Returns an empty text without parameters. Lists are separated by commas, as the server accepts them. */
+/** Returns an empty text without parameters. Each item of a list is a parameter: a text can have commas. */
 export function queryOf(query: object): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) search.set(name, String(value))
+    for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined) search.append(name, String(each))
   }
   return search.size > 0 ? `?${search.toString()}` : ''
 }

@@ -1,16 +1,31 @@
-/** Fields that a client writes about a conversation: its title, metadata and workdir. */
+/** Fields that a client writes about a conversation: its title, labels, metadata, workdir and variables. */
 import { z } from 'zod'
+import { EnvironmentVariables } from '../environment-variables.ts'
 
-export const Title = z.string().min(1).max(200)
+export const Title = z.string().min(1).max(200).describe('The title of the conversation.')
+export const UserId = z
+  .string()
+  .max(200)
+  .describe('Whose conversation it is: a filter of lists, and what API keys can be limited to.')
+
+export const MAX_LABELS = 20
+/** A label may have commas and spaces. */
+export const Label = z.string().min(1).max(64)
+export const Labels = z
+  .array(Label)
+  .max(MAX_LABELS)
+  .refine((labels) => new Set(labels).size === labels.length, { error: 'has a label twice' })
+  .meta({ uniqueItems: true })
+  .describe(`Texts to find it by: up to ${MAX_LABELS}, each once, of up to 64 characters.`)
 /** It is in memory for as long as the conversation is open. */
 const MAX_METADATA_BYTES = 64 * 1024
-export const Metadata = z.record(z.string(), z.unknown()).describe('Any JSON object of the client, stored unchanged.')
+export const Metadata = z.record(z.string(), z.unknown()).describe('Any JSON object of the client.')
 export const NewMetadata = Metadata.refine(
   (metadata) => new TextEncoder().encode(JSON.stringify(metadata)).length <= MAX_METADATA_BYTES,
   {
     error: 'has more than 64 KiB as JSON; store it elsewhere and put a reference here',
   },
-).describe('Any JSON object of the client, stored unchanged. At most 64 KiB as JSON.')
+).describe('Any JSON object of the client. At most 64 KiB as JSON. Lists can be filtered by its fields.')
 export const Workdir = z
   .string()
   .min(1)
@@ -18,6 +33,10 @@ export const Workdir = z
   .describe(
     'Absolute, or relative to OPENHANDS_WORKDIR_BASE. Default: a new directory that is removed with the conversation.',
   )
+
+export const Env = EnvironmentVariables.describe(
+  'Environment variables of the commands of the conversation. They are stored and shown as they are: put what nobody may read into `secrets`, which take precedence.',
+)
 
 /** How a title is written that the client does not send. */
 export const TitleWriting = {

@@ -21,8 +21,9 @@ import { isFor, originOf } from './llm-origin.ts'
 import { redactClientTools } from '../client-tools/check-client-tools.ts'
 import { checkRules, NO_RULES } from '../permission-rules.ts'
 import type { Settings } from '../../state/settings.ts'
-import type { DerivedName, NameIn } from '../../contract/settings.ts'
-import { namesIn, SETTINGS } from '../../contract/settings.ts'
+import type { DerivedName, NameIn } from '../../contract/setting-fields.ts'
+import { namesIn } from '../../contract/setting-fields.ts'
+import { SETTINGS } from '../../contract/settings.ts'
 
 export type LlmDefaults = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>
 

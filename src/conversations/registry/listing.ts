@@ -2,6 +2,7 @@
 import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { SortedList } from './sorted-list.ts'
+import { filterableFields, pairIn } from '../../contract/conversations/metadata-filter.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Summary } from '../../storage/storage.ts'
 import { nextDeadline, waitsSince } from '../../state/open-requests.ts'
@@ -21,12 +22,17 @@ export function summarize({ settings, ...state }: State): Summary {
     updatedAt: Date.parse(state.updatedAt),
     title: settings.title,
     userId: settings.user_id,
+    labels: settings.labels ?? NO_LABELS,
+    fields: settings.metadata ? filterableFields(settings.metadata) : NO_FIELDS,
     preview: state.preview,
     waitsSince: mayWait ? waitsSince(state) : undefined,
     deadline: mayWait ? nextDeadline(state) : undefined,
     idempotency: idempotency && { key: idempotency.key, bodyHash: idempotency.bodyHash },
   }
 }
+
+/** Shared: most conversations have none, and there may be many. */
+const [NO_LABELS, NO_FIELDS] = [[], {}] as const
 
 /** Compares by time of creation, then by id. */
 export function compareSummaries(a: Position, b: Position): number {
@@ -103,14 +109,17 @@ function placesWithin(listed: Listed, { created_after, created_before }: CountCo
 
 /** Returns the checks that remain after status and time of creation. */
 function createMatcher(
-  { user_id, q, ...filter }: CountConversations,
+  { user_id, q, label, metadata, ...filter }: CountConversations,
   isVisible: IsVisible = () => true,
 ): (summary: Summary) => boolean {
   const [after = -Infinity, before = Infinity] = [timeOf(filter.updated_after), timeOf(filter.updated_before)]
   const text = q?.toLowerCase()
-  return ({ id, userId, title = '', preview, updatedAt }) =>
+  const wanted = metadata && [...metadata].map(pairIn)
+  return ({ id, userId, labels, fields, title = '', preview, updatedAt }) =>
     isVisible({ id, userId }) &&
     (user_id === undefined || userId === user_id) &&
+    (label === undefined || label.values().every((each) => labels.includes(each))) &&
+    (wanted === undefined || wanted.every(([name, value]) => Object.hasOwn(fields, name) && fields[name] === value)) &&
     updatedAt >= after &&
     updatedAt < before &&
     (text === undefined || title.toLowerCase().includes(text) || preview.toLowerCase().includes(text))

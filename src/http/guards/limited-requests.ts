@@ -91,8 +91,9 @@ export function mayCreate({ limits }: Access): void {
 /** Throws `forbidden`. */
 export function mayConfigure(access: Access, update: UpdateConfig): void {
   refuseWorkdir(access, update.workdir)
-  const { permission_mode, hooks, enable_message_rewrite_hooks, network, mcp } = update
-  const grants = [permission_mode, hooks, enable_message_rewrite_hooks, network, mcp]
+  const { permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, env } = update
+  // A variable, such as GIT_SSH_COMMAND, changes what an allowed command runs.
+  const grants = [permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, env]
   if (grants.some((field) => field !== undefined)) access.require('approve')
   mayUseHooks(access, hooks)
   mayConnect(access, { mcp })

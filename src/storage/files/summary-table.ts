@@ -17,7 +17,7 @@ import { isDamaged, loadSqlite } from './sqlite.ts'
 export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
 
 /** Raised when summaries are derived differently or have another format: older ones are dropped. */
-const FORMAT = 1
+const FORMAT = 2
 
 /**
  * Nothing is synced, and a transaction is undone from memory. What is deleted is overwritten, because it may be private.
@@ -44,6 +44,9 @@ type Entry = readonly [
   updatedAt: number,
   title: string | null,
   userId: string | null,
+  labels: readonly string[] | null,
+  /** Names and values, in turn. */
+  fields: readonly string[] | null,
   preview: string,
   key: string | null,
   bodyHash: string | null,
@@ -208,31 +211,53 @@ function isEntry(value: unknown): value is Entry {
     const field: unknown = value[at]
     // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
     const type = FIELDS[at]!
-    if (typeof field !== type.name && !(type.isNullable && field === null)) return false
+    const isRight = type.name === 'texts' ? isTexts(field) : typeof field === type.name
+    if (!isRight && !(type.isNullable && field === null)) return false
   }
   return STATUSES.has(value[3]) && value.at(-1) === value[2]
 }
 
+const isTexts = (value: unknown) => Array.isArray(value) && value.every((each) => typeof each === 'string')
+
 const fieldOf = (name: string, isNullable = false) => ({ name, isNullable })
 const [NUMBER, TIME] = [fieldOf('number'), fieldOf('number', true)]
 const [TEXT, OPTIONAL] = [fieldOf('string'), fieldOf('string', true)]
-const MORE = [OPTIONAL, OPTIONAL, TEXT, OPTIONAL, OPTIONAL, TIME, TIME, NUMBER]
+const TEXTS = fieldOf('texts', true)
+const MORE = [OPTIONAL, OPTIONAL, TEXTS, TEXTS, TEXT, OPTIONAL, OPTIONAL, TIME, TIME, NUMBER]
 const FIELDS = [TEXT, NUMBER, NUMBER, TEXT, NUMBER, NUMBER, NUMBER, ...MORE]
 const STATUSES: ReadonlySet<unknown> = new Set(Status.options)
 
 function toEntry({ summary, stamp }: NotedSummary): Entry {
   const { id, status, lastSeq, title, userId, preview, idempotency, waitsSince, deadline } = summary
   const times = [summary.createdAt, summary.updatedAt] as const
+  const found = [listed(summary.labels), listed(Object.entries(summary.fields).flat())] as const
   const keys = [idempotency?.key ?? null, idempotency?.bodyHash ?? null] as const
-  const rest = [title ?? null, userId ?? null, preview, ...keys, waitsSince ?? null, deadline ?? null] as const
+  const rest = [
+    title ?? null,
+    userId ?? null,
+    ...found,
+    preview,
+    ...keys,
+    waitsSince ?? null,
+    deadline ?? null,
+  ] as const
   return [id, stamp.size, stamp.mtimeMs, status, lastSeq, ...times, ...rest, stamp.mtimeMs]
 }
 
 function fromEntry([id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, ...texts]: Entry): NotedSummary {
-  const [title, userId, preview, key, bodyHash, since, until] = texts
+  const [title, userId, labels, fields, preview, key, bodyHash, since, until] = texts
   const idempotency = key !== null && bodyHash !== null ? { key, bodyHash } : undefined
   const times = { createdAt, updatedAt }
-  const shown = { title: title ?? undefined, userId: userId ?? undefined, preview }
+  const found = { labels: labels ?? NO_LABELS, fields: fields ? inPairs(fields) : NO_FIELDS }
+  const shown = { title: title ?? undefined, userId: userId ?? undefined, ...found, preview }
   const waiting = { waitsSince: since ?? undefined, deadline: until ?? undefined }
   return { summary: { id, status, lastSeq, ...times, ...shown, ...waiting, idempotency }, stamp: { size, mtimeMs } }
 }
+
+/** Shared: most conversations have none. */
+const [NO_LABELS, NO_FIELDS] = [[], {}] as const
+
+const listed = (texts: readonly string[]): readonly string[] | null => (texts.length > 0 ? texts : null)
+
+const inPairs = (texts: readonly string[]): Record<string, string> =>
+  Object.fromEntries(texts.flatMap((name, at) => (at % 2 === 0 ? [[name, texts[at + 1] ?? '']] : [])))

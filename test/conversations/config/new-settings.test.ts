@@ -1,19 +1,22 @@
 /** The stored settings of a new conversation: each that was sent is in them. */
 import { expect, test } from 'vitest'
 import { CreateConversation } from '../../../src/contract/conversation.ts'
-import type { NameIn } from '../../../src/contract/settings.ts'
-import { namesIn, SETTINGS } from '../../../src/contract/settings.ts'
+import type { NameIn } from '../../../src/contract/setting-fields.ts'
+import { namesIn } from '../../../src/contract/setting-fields.ts'
+import { SETTINGS } from '../../../src/contract/settings.ts'
 import { newSettings } from '../../../src/conversations/config/settings.ts'
 import { Settings } from '../../../src/state/settings.ts'
 
 /** A value for each setting of a create, other than its default. */
 const VALUES: { readonly [K in NameIn<'create'>]: CreateConversation[K] } = {
   title: 'totals of secret-value',
+  labels: ['secret-value', 'urgent'],
   generate_title: true,
   title_model: 'small',
   user_id: 'user-17',
   metadata: { team: 'secret-value' },
   workdir: 'here',
+  env: { NODE_ENV: 'test' },
   llm_config: { model: 'gpt-5', api_key: 'sk-key-of-the-model' },
   tools: ['Bash'],
   max_iteration_per_run: 7,
@@ -60,7 +63,7 @@ test('each setting that was sent is stored, and none has a secret', () => {
   for (const name of names) expect(stored, name).toHaveProperty(name)
   const sent = names.filter((name) => SETTINGS[name].from === 'sent')
   for (const name of sent) expect(stored[name], name).toEqual(request[name])
-  expect(stored).toMatchObject({ title: 'totals of *', metadata: { team: '*' } })
+  expect(stored).toMatchObject({ title: 'totals of *', labels: ['*', 'urgent'], metadata: { team: '*' } })
   expect(JSON.stringify(stored)).not.toContain('secret-value')
 })
 

@@ -22,6 +22,8 @@ function summaryOf(id: string, random: Random): Summary {
     updatedAt: at(random.below(8)),
     title: random.pick([undefined, 'Report', 'Other']),
     userId: random.pick([undefined, 'a', 'b']),
+    labels: random.pick([[], ['urgent'], ['nightly', 'urgent']]),
+    fields: random.pick<Record<string, string>>([{}, { ticket: '17' }]),
     preview: random.pick(['', 'write a REPORT', 'hello']),
     waitsSince: random.pick([undefined, at(1)]),
     deadline: undefined,
@@ -34,6 +36,8 @@ function queryOf(random: Random): ListConversations {
   return ListConversations.parse({
     status: random.pick([undefined, ...STATUSES]),
     user_id: random.pick([undefined, undefined, 'a']),
+    label: random.pick([undefined, undefined, 'urgent', ['urgent', 'nightly']]),
+    metadata: random.pick([undefined, undefined, 'ticket=17']),
     q: random.pick([undefined, undefined, 'report']),
     created_after: time(),
     created_before: time(),
@@ -51,6 +55,8 @@ function expectedIds(all: Iterable<Summary>, query: ListConversations): string[]
     (one) =>
       (query.status === undefined || one.status === query.status) &&
       (query.user_id === undefined || one.userId === query.user_id) &&
+      [...(query.label ?? [])].every((label) => one.labels.includes(label)) &&
+      (query.metadata === undefined || one.fields['ticket'] === '17') &&
       (query.q === undefined || /report/i.test(`${one.title ?? ''}\n${one.preview}`)) &&
       from(one.createdAt, query.created_after) &&
       before(one.createdAt, query.created_before) &&

@@ -127,6 +127,8 @@ test('nothing of a forgotten summary is in the file, also in the process that ma
     const texts = {
       title: `title of ${id}`,
       userId: undefined,
+      labels: [],
+      fields: {},
       preview: '',
       waitsSince: undefined,
       deadline: undefined,

@@ -14,7 +14,8 @@ const MIB = 1024 * 1024
 
 function noted(id: string, lastSeq: number): NotedSummary {
   const times = { createdAt: 1, updatedAt: 2 }
-  const texts = { title: undefined, userId: undefined, preview: PREVIEW, waitsSince: undefined, deadline: 3 }
+  const found = { labels: [], fields: {} }
+  const texts = { title: undefined, userId: undefined, ...found, preview: PREVIEW, waitsSince: undefined, deadline: 3 }
   return {
     summary: { id, status: 'idle', lastSeq, ...times, ...texts, idempotency: undefined },
     stamp: { size: lastSeq, mtimeMs: 1 },
@@ -51,7 +52,8 @@ test('a summary is read as it was noted', async () => {
   const open = () => new SummaryTable({ path, onFault: (error) => void faults.push(error) })
   const table = open()
   const { summary, stamp } = noted(uuid7(), 3)
-  const texts = { title: 'totals ü', userId: 'user-17' }
+  const found = { labels: ['urgent', 'a, b'], fields: { ticket: '17', 'a=b': '' } }
+  const texts = { title: 'totals ü', userId: 'user-17', ...found }
   const full = { summary: { ...summary, ...texts, idempotency: { key: 'k', bodyHash: 'hash' } }, stamp }
   // More than are read at a time.
   const others = Array.from({ length: 600 }, (_, n) => noted(`plain ${String(n).padStart(3, '0')}`, n))
@@ -80,7 +82,7 @@ test('each entry that is damaged is left out, and those of another format all ar
   const database = new DatabaseSync(path)
   const entry = JSON.parse(String(database.prepare('SELECT entry FROM summaries').get()!['entry'])) as unknown[]
   const damaged = entry.flatMap((field, at) => {
-    const others = [typeof field === 'number' ? 'text' : 7, true, {}, ...(at < 7 || at === 9 ? [null] : [])]
+    const others = [typeof field === 'number' ? 'text' : 7, true, {}, ...(at < 7 || at === 11 ? [null] : [])]
     return others.map((other) => entry.with(at, other))
   })
   const values = [
