@@ -75,11 +75,21 @@ test('a limit ends the run, a prompt of the program replaces that of the server,
     max_iteration_per_run: 4,
     llm_config: { temperature: 1 },
   })
-  const fixed = { systemPrompt: 'other', agents: {}, mcpServers: {}, settingSources: [] }
+  const fixed = { systemPrompt: 'other', settingSources: [], conversation: {}, generateTitle: true }
   for (const [name, value] of Object.entries(fixed))
     await expect(run({ prompt: 'x', options: { ...resumed, [name]: value } })).rejects.toThrow(
       `${name}: a session keeps`,
     )
+})
+
+test('settings that a session can change are changed when it is continued', async () => {
+  const { sessionId } = await run({ prompt: 'hello', options: { ...stage.options, tools: ['Bash', 'Task'] } })
+  const agents = { counter: { description: 'Counts.', prompt: 'Count.' } }
+  const mcpServers = { broken: { command: '/nowhere/at-all' } }
+  const changed = { ...stage.options, resume: sessionId, maxTokens: 9000, agents, mcpServers }
+  await run({ prompt: 'hello', options: changed })
+  const view = await server.client.conversation(sessionId).get()
+  expect(view).toMatchObject({ max_tokens_per_run: 9000, agents, mcp: { mcpServers } })
 })
 
 test('names of the Claude Agent SDK with the same meaning are understood', async () => {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .errors import invalid
+from .settings import FIXED_SETTINGS, SETTING_FIELDS, SettingOptions
 from .tools import Tool, schema_of
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ class Hook:
 
 
 @dataclass(frozen=True)
-class Options:
-    """An option that is None has the default of the server."""
+class Options(SettingOptions):
+    """An option that is None has the default of the server. By position: only those of this class."""
 
     provider: str | None = None
     model: str | None = None
@@ -72,13 +73,6 @@ class Options:
     base_url: str | None = None
     llm: Mapping[str, Any] | None = None
     """Further fields of `llm_config`, such as `temperature`."""
-
-    max_steps: int | None = None
-    """Model answers of one run."""
-    timeout_s: float | None = None
-    """Seconds of one run."""
-    max_budget_usd: float | None = None
-    """Cost of the whole session."""
 
     resume: str | None = None
     """The id of the session to continue."""
@@ -149,17 +143,15 @@ class Options:
                 allowed_tools=list(self.allowed_tools) or None,
                 disallowed_tools=list(self.disallowed_tools) or None,
                 setting_sources=self.setting_sources,
-                mcp=self.mcp_servers and {"mcpServers": self.mcp_servers},
                 system_prompt=self.system_prompt,
                 system_prompt_extensions=self.append_system_prompt and [self.append_system_prompt],
                 output_schema=self.output_json_schema,
-                agents=self.agents,
             ),
         }
 
     def update_body(self) -> dict[str, Any]:
         """Raises if an option can only be set for a new session."""
-        fixed = ["system_prompt", "append_system_prompt", "setting_sources", "mcp_servers", "agents", "conversation"]
+        fixed = ["system_prompt", "append_system_prompt", "setting_sources", "conversation", *FIXED_SETTINGS]
         given = [name for name in fixed if getattr(self, name) is not None] + (["tools"] if self.tool_names else [])
         if given:
             names = ", ".join(given)
@@ -175,12 +167,12 @@ class Options:
         is_asked = self.can_use_tool is not None
         mode = "default" if is_asked and self.permission_mode == "callback" else self.permission_mode
         return _given(
+            **{field: getattr(self, name) for name, field in SETTING_FIELDS.items()},
             llm_config=llm or None,
-            max_iteration_per_run=self.max_steps,
-            max_seconds_per_run=self.timeout_s,
-            max_budget_usd=self.max_budget_usd,
             permission_mode=mode or ("default" if is_asked and is_new else None),
             tool_config=self.tool_config,
+            mcp=None if self.mcp_servers is None else {"mcpServers": self.mcp_servers},
+            agents=self.agents,
             client_tools=[each.declaration for each in self.own_tools.values()] or None,
         )
 

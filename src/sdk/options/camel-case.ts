@@ -7,6 +7,9 @@ export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer
 /** The same object with names in camel case. Its values are unchanged. */
 export type Camelized<T> = { readonly [Name in keyof T as Name extends string ? CamelCase<Name> : Name]: T[Name] }
 
+export const toCamelCase = (name: string): string =>
+  name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
 /** Renames the fields of one object, not those of its values. Absent fields stay absent. */
 export function toSnakeCase(record: object): Record<string, unknown> {
   return Object.fromEntries(

@@ -6,7 +6,10 @@ import { nearestName } from '../../contract/nearest-name.ts'
 import { isSchema } from '../tools/schema.ts'
 import { invalid } from '../invalid.ts'
 import { INSTEAD_OF_OPTION } from './other-names.ts'
+import { toCamelCase } from './camel-case.ts'
 import type { QueryOptions, SessionPlace } from './query-options.ts'
+import type { SettingOptions, ValueType } from './setting-options.ts'
+import { optionNameOf, PLAIN_SETTINGS, valueTypeOf } from './setting-options.ts'
 
 /** A test, and what it accepts, for the message. */
 export type OptionKind = readonly [fits: (value: unknown) => boolean, expected: string]
@@ -42,14 +45,28 @@ const PLACE = {
   ],
 } satisfies Record<keyof SessionPlace, OptionKind>
 
+const KIND_OF: Readonly<Record<ValueType, OptionKind>> = {
+  string: TEXT,
+  integer: NUMBER,
+  number: NUMBER,
+  boolean: FLAG,
+  array: TEXTS,
+  object: RECORD,
+}
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an entry for each of these options
+const SETTING_KINDS = Object.fromEntries(
+  PLAIN_SETTINGS.map((setting) => [optionNameOf(setting), KIND_OF[valueTypeOf(setting)]]),
+) as Readonly<Record<keyof SettingOptions, OptionKind>>
+
 const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
   ...PLACE,
+  ...SETTING_KINDS,
   provider: TEXT,
   model: TEXT,
   apiKey: TEXT,
   baseUrl: TEXT,
   llm: RECORD,
-  maxSteps: NUMBER,
   maxTurns: NUMBER,
   effort: TEXT,
   fallbackModel: NAME,
@@ -58,9 +75,6 @@ const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
     "{ type: 'json_schema', schema }",
   ],
   forkSession: FLAG,
-  timeoutS: NUMBER,
-  maxBudgetUsd: NUMBER,
-  allowUnpriced: FLAG,
   resume: NAME,
   fork: [(value) => typeof value === 'boolean' || NAME[0](value), 'true, false or the id of a session'],
   continue: FLAG,
@@ -91,7 +105,6 @@ const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
     'true, false, or { input, output }',
   ],
   hooks: RECORD,
-  enableMessageRewriteHooks: FLAG,
   outputSchema: [
     (value) => isSchema(value) || (isRecord(value) && !('_def' in value)),
     'a schema of zod 4, or a JSON Schema',
@@ -103,6 +116,9 @@ const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
   ],
   conversation: RECORD,
 }
+
+/** For the test of docs/sdk.md. */
+export const optionNames: readonly string[] = Object.keys(OPTIONS)
 
 const REQUEST: Readonly<Record<string, OptionKind>> = {
   prompt: [isPrompt, 'a text, a message { content }, or an async iterable of them'],
@@ -140,10 +156,7 @@ function refuseName(what: string, name: string, kinds: object): never {
     throw invalid(`There is no option ${name}. ${INSTEAD_OF_OPTION[name]}`)
   const known = Object.keys(kinds)
   // Also in the letters of the wire: max_steps.
-  const nearest = nearestName(
-    name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-    known,
-  )
+  const nearest = nearestName(toCamelCase(name), known)
   const hint = nearest === undefined ? `. They are ${known.join(', ')}.` : `; did you mean ${nearest}?`
   throw invalid(`There is no ${what} ${name}${hint}`)
 }

@@ -11,6 +11,7 @@ import type { PermissionModeInput } from '../../contract/permission.ts'
 import type { AnySdkTool } from '../tools/tool.ts'
 import type { HooksOption } from './hooks-option.ts'
 import type { Camelized } from './camel-case.ts'
+import type { SettingOptions } from './setting-options.ts'
 
 type Wire = z.input<typeof CreateConversation>
 
@@ -43,6 +44,7 @@ export type ModelOptions = {
   readonly llm?: Camelized<LlmConfig> | undefined
 }
 
+/** Some of `SettingOptions`, with what an editor says about them. */
 export type LimitOptions = {
   /** Model answers of one run. */
   readonly maxSteps?: number | undefined
@@ -143,7 +145,6 @@ export type ApprovalOptions = {
   /** Asks on the terminal of this process, or on the one that is given. */
   readonly interactiveApprover?: boolean | Terminal | undefined
   readonly hooks?: HooksOption | undefined
-  readonly enableMessageRewriteHooks?: boolean | undefined
 }
 
 export type WireMode = z.infer<typeof PermissionModeInput>
@@ -165,6 +166,7 @@ export type OtherNames = {
 }
 
 export type QueryOptions = SessionPlace &
+  SettingOptions &
   ModelOptions &
   LimitOptions &
   ContinueOptions &

@@ -7,70 +7,75 @@ import { isSchema, jsonSchemaOf } from '../tools/schema.ts'
 import { toSnakeCase } from './camel-case.ts'
 import { splitHooks } from './hooks-option.ts'
 import type { OwnOptions } from './other-names.ts'
+import type { ConvertedSetting, PlainSetting } from './setting-options.ts'
+import { isChangeable, optionNameOf, PLAIN_SETTINGS, plainFields } from './setting-options.ts'
 import { splitTools } from './split-tools.ts'
 
-export function createBody(options: OwnOptions, id: string): BodyOf<'createConversation'> {
-  const { systemPrompt, settingSources, mcpServers, allowedTools, disallowedTools, agents } = options
-  const { names } = splitTools(options.tools)
-  return withoutUndefined({
-    id,
-    ...options.conversation,
-    ...commonFields(options),
-    workdir: workdirOf(options) ?? options.conversation?.workdir,
-    tools: names ?? options.conversation?.tools,
-    ...(allowedTools && { allowed_tools: [...allowedTools] }),
-    ...(disallowedTools && { disallowed_tools: [...disallowedTools] }),
-    ...(settingSources && { setting_sources: settingSources }),
-    ...(mcpServers && { mcp: { mcpServers } }),
-    ...(typeof systemPrompt === 'string' && { system_prompt: systemPrompt }),
-    ...(typeof systemPrompt === 'object' && { system_prompt_extensions: [systemPrompt.append] }),
-    ...(options.outputSchema && { output_schema: outputSchemaOf(options) }),
-    ...(agents && { agents: agentsOf(agents) }),
-  })
+type Wire = BodyOf<'createConversation'>
+
+/** Settings that options have in another form; one without an entry would be a type error. */
+const CONVERTED: { readonly [K in ConvertedSetting]: (options: OwnOptions) => Wire[K] } = {
+  workdir: workdirOf,
+  llm_config: llmConfigOf,
+  tools: ({ tools }) => splitTools(tools).names,
+  client_tools: ({ tools }) => listed(splitTools(tools).own.map(({ declaration }) => declaration)),
+  output_schema: outputSchemaOf,
+  permission_mode: modeOf,
+  hooks: ({ hooks }) => splitHooks(hooks).wire,
+  tool_config: ({ toolConfig }) => toolConfig && toolConfigOf(toolConfig),
+  mcp: ({ mcpServers }) => mcpServers && { mcpServers },
+  agents: ({ agents }) => agents && agentsOf(agents),
 }
+
+export function createBody(options: OwnOptions, id: string): Wire {
+  const { conversation, systemPrompt, settingSources, allowedTools = [], disallowedTools = [] } = options
+  return {
+    id,
+    ...conversation,
+    ...settingsIn(options),
+    ...withoutUndefined({
+      allowed_tools: listed(allowedTools),
+      disallowed_tools: listed(disallowedTools),
+      setting_sources: settingSources,
+      system_prompt: typeof systemPrompt === 'string' ? systemPrompt : undefined,
+      system_prompt_extensions: typeof systemPrompt === 'object' ? [systemPrompt.append] : undefined,
+    }),
+  }
+}
+
+/** A directory names the session to continue, and a run has the schema that is given with its message. */
+const NOT_UPDATED: ReadonlySet<string> = new Set<ConvertedSetting>(['workdir', 'output_schema'])
 
 /** Undefined if nothing changes. Throws if an option can only be set for a new session. */
 export function updateBody(options: OwnOptions): BodyOf<'updateConfig'> | undefined {
-  const fixed = (['tools', 'systemPrompt', 'settingSources', 'mcpServers', 'agents', 'conversation'] as const).filter(
-    (name) => options[name] !== undefined && !(name === 'tools' && splitTools(options.tools).names?.length === 0),
-  )
+  const { tools, ...given } = settingsIn(options)
+  const entries = Object.entries(given).filter(([name]) => !NOT_UPDATED.has(name))
+  const fixed = [
+    ...(tools !== undefined && tools.length > 0 ? ['tools'] : []),
+    ...(['systemPrompt', 'settingSources', 'conversation'] as const).filter((name) => options[name] !== undefined),
+    ...PLAIN_SETTINGS.filter((name) => given[name] !== undefined && !isChangeable(name)).map(optionNameOf),
+  ]
   if (fixed.length > 0)
     throw invalid(
       `${fixed.join(', ')}: a session keeps what it was created with. Leave it out, or begin a new session.${
         fixed.includes('tools') ? ' To replace the tools of this program only, leave out the names of other tools.' : ''
       }`,
     )
-  const body = withoutUndefined(commonFields(options))
-  return Object.keys(body).length > 0 ? body : undefined
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/** What both requests accept. */
-function commonFields(options: OwnOptions) {
-  const { wire } = splitHooks(options.hooks)
-  const { own } = splitTools(options.tools)
-  const llm = withoutUndefined({
-    ...(options.llm && toSnakeCase(options.llm)),
-    ...withoutUndefined({
-      provider: options.provider,
-      model: options.model,
-      api_key: options.apiKey,
-      base_url: options.baseUrl,
-    }),
-  })
-  return {
-    ...(Object.keys(llm).length > 0 && { llm_config: llm }),
-    ...withoutUndefined({
-      max_iteration_per_run: options.maxSteps,
-      max_seconds_per_run: options.timeoutS,
-      max_budget_usd: options.maxBudgetUsd,
-      allow_unpriced: options.allowUnpriced,
-      permission_mode: modeOf(options),
-      hooks: wire,
-      enable_message_rewrite_hooks: options.enableMessageRewriteHooks,
-      tool_config: options.toolConfig && toolConfigOf(options.toolConfig),
-    }),
-    ...(own.length > 0 && { client_tools: own.map(({ declaration }) => declaration) }),
-  }
+/** The settings that options give, by the names of the wire. */
+function settingsIn(options: OwnOptions): Partial<Pick<Wire, PlainSetting | ConvertedSetting>> {
+  const converted = Object.entries(CONVERTED).map(([name, convert]) => [name, convert(options)])
+  return withoutUndefined({ ...plainFields(options), ...Object.fromEntries(converted) })
+}
+
+const listed = <T>(items: readonly T[]): T[] | undefined => (items.length > 0 ? [...items] : undefined)
+
+function llmConfigOf({ llm = {}, provider, model, apiKey, baseUrl }: OwnOptions): Wire['llm_config'] {
+  const own = withoutUndefined({ provider, model, api_key: apiKey, base_url: baseUrl })
+  const config = { ...toSnakeCase(llm), ...own }
+  return Object.keys(config).length > 0 ? config : undefined
 }
 
 /** The approver of `callback` is in this program: the server asks it like a user. */
