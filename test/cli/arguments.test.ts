@@ -35,12 +35,35 @@ test.each([
   expect(readArguments(args)).toMatchObject({ name: 'chat', isHeadless: true, prompt })
 })
 
-test('rules are separated by commas outside of parentheses', () => {
-  expect(
-    readArguments(['-p', '--allowed-tools', 'Edit, Bash(a,b:*),Read', '--allowed-tools=Grep', 'hi']),
-  ).toMatchObject({
+test('rules are separated by commas or blanks outside of parentheses', () => {
+  const given = [
+    '--allowed-tools',
+    'Edit, Bash(a,b:*),Read',
+    '--allowed-tools=Grep',
+    '--disallowedTools',
+    'Bash(a b) Task',
+  ]
+  expect(readArguments(['-p', ...given, 'hi'])).toMatchObject({
     allowedTools: ['Edit', 'Bash(a,b:*)', 'Read', 'Grep'],
+    disallowedTools: ['Bash(a b)', 'Task'],
   })
+})
+
+test.each([
+  ['--disallowedTools', 'Bash(git push:*)', 'Edit', 'hi'],
+  ['--disallowed-tools=Bash', 'Write,Edit', 'hi'],
+  ['--allowedTools', 'Read', 'mcp__issues__list'],
+  ['hi', '--disallowedTools', 'Bash', 'NotebookEdit'],
+])('a rule is not taken for a word of the prompt: %j', (...args) => {
+  expect(() => readArguments(['-p', ...args])).toThrow(/is another rule; write --(dis)?allowed-tools '.+, .+', or --/)
+})
+
+test.each([
+  [['--disallowedTools', 'Bash', 'hi'], 'hi'],
+  [['--allowed-tools', 'Bash', 'Edit the file'], 'Edit the file'],
+  [['--allowed-tools', 'Bash', '--', 'Edit'], 'Edit'],
+])('a word that is no rule, or comes after --, is the prompt: %j', (args, prompt) => {
+  expect(readArguments(['-p', ...args])).toMatchObject({ prompt })
 })
 
 test('options are read in both forms', () => {
@@ -118,6 +141,7 @@ describe('one sentence reports', () => {
       ['-p', '--plain'],
       'no option --plain; put -- before a prompt that begins with a dash.',
     ],
+    ['a list without a rule', ['-p', '--disallowed-tools', ' , ', 'hi'], '--disallowed-tools names no rule.'],
     ['no steps', ['-p', '--max-steps', '0', 'hi'], '--max-steps 0 is not a number from 1 to 100000.'],
     ['two conversations', ['-p', '-c', '-r', 'abc', 'hi'], 'use --resume or --autoresume, not both.'],
     ['an id that is none', ['-p', '--session-id', 'abc', 'hi'], '--session-id abc is not a UUID'],

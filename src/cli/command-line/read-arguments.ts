@@ -10,6 +10,7 @@ import { isOptionName, OPTIONS, optionNamed } from './options.ts'
 import { INSTEAD, withOwnNames } from './other-names.ts'
 import type { Token, Values } from './parse-options.ts'
 import { parseOptions } from './parse-options.ts'
+import { refuseLooseRules } from './rule-lists.ts'
 import { UsageError } from './usage-error.ts'
 
 export type SessionsInvocation = {
@@ -61,6 +62,7 @@ export function readArguments(given: string[], { isTerminal = false } = {}): Inv
   if (values.help || name === 'help') return { name: 'help', command: topicOf(name, words) }
   if (name === undefined) throw new UsageError('say what to do: chat, serve or demo.')
   checkBelongs(name, tokens)
+  refuseLooseRules(tokens)
   checkValues(values)
   return invocationOf(name, words, values)
 }

@@ -4,6 +4,7 @@ import type { PermissionMode } from '../../contract/permission.ts'
 import type { OptionSetting } from '../../contract/setting-options.ts'
 import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options.ts'
 import type { Values } from './parse-options.ts'
+import { listedRules } from './rule-lists.ts'
 import { UsageError } from './usage-error.ts'
 
 export type OutputFormat = 'text' | 'json' | 'stream-json'
@@ -79,11 +80,11 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     model: values.model,
     baseUrl: values['base-url'],
     effort: values.effort,
-    fallbackModels: (values['fallback-model'] ?? []).flatMap(splitRules),
+    fallbackModels: (values['fallback-model'] ?? []).flatMap(namesIn),
     toolChoice: values['tool-choice'] as LlmConfig['tool_choice'],
     permissionMode: mode === 'prompt' ? 'default' : (mode as PermissionMode | undefined),
-    allowedTools: (values['allowed-tools'] ?? []).flatMap(splitRules),
-    disallowedTools: (values['disallowed-tools'] ?? []).flatMap(splitRules),
+    allowedTools: listedRules('allowed-tools', values['allowed-tools']),
+    disallowedTools: listedRules('disallowed-tools', values['disallowed-tools']),
     systemPrompt: values['system-prompt'],
     appendSystemPrompt: values['append-system-prompt'],
     settingTexts: Object.fromEntries(
@@ -151,14 +152,8 @@ function resumeOf({ resume, autoresume, all }: Values): RunInvocation['resume'] 
   return autoresume ? 'latest' : resume === undefined ? undefined : { id: resume }
 }
 
-/** Commas separate rules, except in parentheses. */
-function splitRules(text: string): string[] {
-  const rules = ['']
-  let depth = 0
-  for (const character of text) {
-    depth += character === '(' ? 1 : character === ')' ? -1 : 0
-    if (character === ',' && depth <= 0) rules.push('')
-    else rules[rules.length - 1] += character
-  }
-  return rules.map((rule) => rule.trim()).filter(Boolean)
-}
+const namesIn = (text: string): string[] =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
