@@ -4,8 +4,8 @@
  * server (`LD_PRELOAD`, `NODE_OPTIONS`, and others that no list is complete about), so those of clients, projects and
  * agents have no way in. What a program is given is set inside its sandbox, by the last `exec`.
  */
-import { execFile, spawn, spawnSync } from 'node:child_process'
-import type { ChildProcess, ExecFileOptions, SpawnOptions, StdioOptions } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import type { ChildProcess, ExecFileOptions, SpawnOptions } from 'node:child_process'
 import { isAbsolute } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf } from './error-code.ts'
@@ -34,10 +34,14 @@ const execute = promisify(execFile)
 export async function runProgram(
   file: string,
   args: readonly string[],
-  { env, ...options }: Own<ExecFileOptions>,
+  {
+    env,
+    encoding = 'utf8',
+    ...options
+  }: Own<Omit<ExecFileOptions, 'encoding'>> & { readonly encoding?: BufferEncoding },
 ): Promise<{ stdout: string; stderr: string }> {
   try {
-    return await execute(file, args, { ...options, encoding: 'utf8', env: env.variables })
+    return await execute(file, args, { ...options, encoding, env: env.variables })
   } catch (error) {
     throw error instanceof Error ? explain(error, file) : error
   }
@@ -58,21 +62,6 @@ export async function outputOf(
   const result = await execa(file, args, { ...fixed, ...bounds, env: env.variables })
   if (result.exitCode === undefined) throw result
   return result
-}
-
-/**
- * Runs a program to its end while everything else waits, and returns its output; undefined if it fails. For programs that only
- * read, of a few milliseconds.
- */
-export function outputNow(
-  file: string,
-  args: readonly string[],
-  { env, ...options }: { readonly env: HostEnvironment; readonly cwd: string; readonly timeout: number },
-): string | undefined {
-  const fixed = { encoding: 'utf8', killSignal: 'SIGKILL' } as const
-  const stdio: StdioOptions = ['ignore', 'pipe', 'ignore']
-  const { status, stdout } = spawnSync(file, args, { ...fixed, stdio, ...options, env: env.variables })
-  return status === 0 ? stdout : undefined
 }
 
 /** Returns true for the error of a process that could not be started because the machine lacks something. */

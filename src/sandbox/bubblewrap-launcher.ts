@@ -7,10 +7,12 @@ import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Queue } from '../lib/queue.ts'
-import type { OpenedPath } from '../files/opened-path.ts'
+import { replaceFile } from '../lib/durable-file.ts'
+import { openAt, type OpenedPath } from '../files/opened-path.ts'
 import { linkHome, linksTo } from './home-links.ts'
 import { openHome, openOwnDirectory, openScratch, openSocket, openVisible, openWorkdir } from './mount-sources.ts'
 import {
+  GIT_CONFIG_IN_SANDBOX,
   mountArguments,
   shownPlaces,
   TOOLCHAINS,
@@ -107,7 +109,7 @@ type Prepared = {
 async function launchInSandbox(
   { sandbox, shown, toolchains, turns }: Prepared,
   argv: readonly string[],
-  { workdir, visible, privateDir, network, home: view }: LaunchOptions,
+  { workdir, visible, privateDir, network, home: view, gitConfig }: LaunchOptions,
 ): Promise<Launch> {
   const { features } = sandbox
   if (network.mode !== 'open' && !features.isolatesNetwork)
@@ -130,18 +132,19 @@ async function launchInSandbox(
     })),
     caches: await openSharedCaches(view, opened),
     sshAgent: view?.sshAgent === undefined ? undefined : opened.use(await openSocket(view.sshAgent)),
+    gitConfig: gitConfig && opened.use(await openConfig(join(privateDir, 'gitconfig'), gitConfig)),
     inherit: features.bindsDescriptors ? ({ handle }) => inherit(handle) : undefined,
   }
   const filter = features.filter === undefined ? undefined : inherit(opened.use(await openAgain(features.filter)))
   const args = [...baseArguments(features), ...filterArguments(filter), ...mountArguments(sandbox, places)]
   const { env, stale, onChannel, ...own } = networkLaunch(network, argv, sandbox.readable !== undefined)
-  const inside = { HOME: home, TMPDIR: '/tmp', ...env }
+  const inside = { HOME: home, TMPDIR: '/tmp', ...(gitConfig && GIT_VARIABLES), ...env }
   const held = opened.move()
   return {
     argv: [sandbox.bwrap, ...args, ...own.arguments, ...setArguments(inside), '--chdir', workdir, '--', ...own.argv],
     cwd: '/',
     env: inside,
-    stale,
+    stale: gitConfig ? stale : { ...stale, ...GIT_VARIABLES },
     ...(onChannel && { onChannel }),
     descriptors,
     generations: 2,
@@ -171,6 +174,15 @@ async function openLinked(
 async function openSharedCaches(view: HomeView | undefined, opened: AsyncDisposableStack): Promise<OpenedPath[]> {
   const caches = view?.packageCache === undefined ? [] : await openCaches(view.packageCache)
   return caches.map((place) => opened.use(place))
+}
+
+/** See git(1). */
+const GIT_VARIABLES = { GIT_CONFIG_SYSTEM: GIT_CONFIG_IN_SANDBOX }
+
+/** No shell sees the file by this name. A shell that runs keeps the one that it had. */
+async function openConfig(path: string, text: Buffer): Promise<OpenedPath> {
+  await replaceFile(path, text, { durable: false })
+  return await openAt(path)
 }
 
 /** Opens a separate file description, with its own read offset. */

@@ -36,6 +36,8 @@ export type LaunchOptions = {
   readonly network: ShellNetwork
   /** Undefined: nothing. */
   readonly home?: HomeView | undefined
+  /** Replaces the configuration of the system for git in a sandbox. Without a sandbox, git has that of the user. */
+  readonly gitConfig?: Buffer | undefined
 }
 
 /**

@@ -43,6 +43,8 @@ export type ShellPlaces = {
   readonly caches: readonly OpenedPath[]
   /** The socket of an ssh agent. */
   readonly sshAgent: OpenedPath | undefined
+  /** A file. */
+  readonly gitConfig: OpenedPath | undefined
   /**
    * Makes bwrap inherit a place; returns the number of the descriptor there, which is valid for one mount. Undefined
    * for a bwrap that only supports paths. Only mounted places are inherited: bwrap closes no other descriptor before
@@ -87,6 +89,7 @@ export const TOOLCHAINS = ['.asdf', '.nvm', '.pyenv', '.rbenv', '.rustup', '.sdk
 const SOCKETS = '/run'
 /** No shell can put a link there: the directory is empty in each new sandbox. */
 export const SSH_AGENT_IN_SANDBOX = '/run/ssh-agent'
+export const GIT_CONFIG_IN_SANDBOX = '/run/gitconfig'
 /** The location of programs on NixOS. */
 const SYSTEM_PROGRAMS = '/run/current-system'
 /**
@@ -148,7 +151,7 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
     ...(places?.shown ?? []).flatMap(({ at, place }) =>
       place ? [{ at, args: () => bind('--ro-bind', place, at) }] : [],
     ),
-    ...socketMounts(places?.sshAgent, bind),
+    ...runMounts(places, bind),
     ...covered.map(cover),
     // No device can be opened on these mounts: reading the file fails with an error.
     ...keyFiles.map((at) => ({ at, args: () => ['--ro-bind', '/dev/null', at] })),
@@ -196,18 +199,24 @@ function mayMountAt(at: string, workdir: string, keyFiles: readonly string[]): b
 
 const homesOf = ({ home }: SandboxPlan): string[] => [...HOMES, home].flatMap(realpathIfAny).filter((at) => at !== sep)
 
-function socketMounts(sshAgent: OpenedPath | undefined, bind: Bind): Mount[] {
+function runMounts(places: Pick<ShellPlaces, 'sshAgent' | 'gitConfig'> | undefined, bind: Bind): Mount[] {
   const [sockets] = realpathIfAny(SOCKETS)
   if (sockets === undefined) return []
-  const agentAt = join(sockets, basename(SSH_AGENT_IN_SANDBOX))
+  const given: [OpenedPath | undefined, string][] = [
+    [places?.sshAgent, SSH_AGENT_IN_SANDBOX],
+    [places?.gitConfig, GIT_CONFIG_IN_SANDBOX],
+  ]
   // With systemd this directory contains the file with the name servers.
   const [resolver] = realpathIfAny('/etc/resolv.conf')
   const shown = [SYSTEM_PROGRAMS, ...(resolver === undefined ? [] : [resolver])].filter((at) => isBelow(at, sockets))
   return [
     { at: sockets, args: () => ['--tmpfs', sockets] },
     ...shown.map((at) => ({ at, args: () => ['--ro-bind-try', at, at] })),
-    // A read-only mount changes nothing about who may connect.
-    ...(sshAgent ? [{ at: agentAt, args: () => bind('--ro-bind', sshAgent, agentAt) }] : []),
+    // A read-only mount changes nothing about who may connect to a socket.
+    ...given.flatMap(([place, name]) => {
+      const at = join(sockets, basename(name))
+      return place ? [{ at, args: () => bind('--ro-bind', place, at) }] : []
+    }),
   ]
 }
 

@@ -1,51 +1,78 @@
 /** The name under which a person commits, so that commits of agents on the person's own machine have it. */
 import type { HostEnvironment } from '../lib/start-process.ts'
-import { outputNow } from '../lib/start-process.ts'
+import { runProgram } from '../lib/start-process.ts'
 
-/** Variables of git(1). */
-export type GitIdentity = Readonly<Partial<Record<(typeof GIT_IDENTITY)[number], string>>>
+/** Keys of git-config(1), such as `user.email`, with their values: each byte is a character (latin1). */
+export type GitIdentity = ReadonlyMap<string, string>
 
-const GIT_IDENTITY = ['GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL', 'GIT_COMMITTER_NAME', 'GIT_COMMITTER_EMAIL'] as const
+const KEYS = String.raw`^(user|author|committer)\.(name|email)$`
 
+/** Git needs some 3 ms. A repository can make it read what never ends, such as a pipe, as a part of its configuration. */
 const TIMEOUT_MS = 2000
-
-/** A repository can name anybody. With a variable of 128 KiB, Linux starts no program (E2BIG). */
-const MAX_CHARS = 1000
+/** A repository can name anybody, and at any length. */
+const MAX_OUTPUT_BYTES = 64 * 1024
 
 /**
- * Returns a function that asks git, as it would decide in this directory: a sandbox has another home, and thus no
- * `~/.gitconfig`. Variables of the person's own environment take precedence, as they do in git. Without git, or without a
- * name, it returns nothing, and a commit fails with the advice of git.
+ * Returns the identity of the person as git decides it in this directory, without what the repository says: git in a
+ * sandbox reads that itself, also in each repository below. With `ofRepository` it returns what a commit there has.
+ * Empty without git, or without a name; a commit then fails with the advice of git. Starts one process, which only reads:
+ * git starts no program for it.
  */
-export function gitIdentities(
+export async function gitIdentityIn(
+  directory: string,
   env: HostEnvironment,
-  own: Readonly<Record<string, string | undefined>>,
-): (directory: string) => GitIdentity {
-  const known = new Map<string, GitIdentity>()
-  return (directory) => {
-    const found = known.get(directory) ?? { ...configured(env, directory), ...given(own) }
-    known.set(directory, found)
+  { ofRepository = false } = {},
+): Promise<GitIdentity> {
+  const args = ['config', '--show-scope', '--null', '--get-regexp', KEYS]
+  const limits = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES } as const
+  // `--global` instead would read only one of the two files of a person.
+  const asked = runProgram('git', args, { env, cwd: directory, encoding: 'latin1', ...limits })
+  const { stdout } = await asked.catch(() => ({ stdout: '' }))
+  const fields = stdout.split('\0')
+  const found = new Map<string, string>()
+  // The last value of a name counts.
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [scope, entry = ''] = [fields[at], fields[at + 1]]
+    const end = entry.indexOf('\n')
+    if (end >= 0 && (ofRepository || scope === 'global')) found.set(entry.slice(0, end), entry.slice(end + 1))
+  }
+  return found
+}
+
+/** What is asked once for each directory, and again where nothing was found. */
+export function gitIdentities(env: HostEnvironment): (directory: string) => Promise<GitIdentity> {
+  const known = new Map<string, Promise<GitIdentity>>()
+  return async (directory) => {
+    const asked = known.get(directory) ?? gitIdentityIn(directory, env)
+    known.set(directory, asked)
+    const found = await asked
+    if (found.size === 0) known.delete(directory)
     return found
   }
 }
 
-const given = (own: Readonly<Record<string, string | undefined>>): GitIdentity =>
-  Object.fromEntries(GIT_IDENTITY.flatMap((name) => (own[name] ? [[name, own[name]]] : [])))
-
-/** One process, which only reads: git starts no program for it. */
-function configured(env: HostEnvironment, directory: string): GitIdentity {
-  const args = ['config', '--null', '--get-regexp', String.raw`^(user|author|committer)\.(name|email)$`]
-  const output = outputNow('git', args, { env, cwd: directory, timeout: TIMEOUT_MS }) ?? ''
-  // The last value of a name counts.
-  const values = new Map(output.split('\0').map((entry) => splitAt(entry, entry.indexOf('\n'))))
-  const valueOf = (who: string, what: string) => values.get(`${who}.${what}`) ?? values.get(`user.${what}`)
-  const entries = GIT_IDENTITY.flatMap((name) => {
-    const [, who = '', what = ''] = name.toLowerCase().split('_')
-    const value = valueOf(who, what)
-    return value && value.length <= MAX_CHARS ? [[name, value]] : []
+/**
+ * Returns the text of a configuration of the system, below that of the home and of a repository: whatever those say takes
+ * precedence. Undefined without an identity.
+ */
+export function configOfIdentity(identity: GitIdentity): Buffer | undefined {
+  if (identity.size === 0) return undefined
+  const settings = Array.from(identity, ([key, value]) => {
+    const [section, name] = key.split('.')
+    return `[${section}]\n\t${name} = "${value.replaceAll(/[\\"\n]/g, escaped)}"\n`
   })
-  return Object.fromEntries(entries)
+  return Buffer.from(`[include]\n\tpath = ${SYSTEM_CONFIG}\n${settings.join('')}`, 'latin1')
 }
 
-const splitAt = (entry: string, at: number): [string, string] =>
-  at < 0 ? [entry, ''] : [entry.slice(0, at), entry.slice(at + 1)]
+/** What it replaces. Git skips it where it does not exist. */
+const SYSTEM_CONFIG = '/etc/gitconfig'
+
+const escaped = (character: string): string => (character === '\n' ? String.raw`\n` : `\\${character}`)
+
+/** Variables of the person's own environment, which take precedence over each configuration, as they do in git. */
+export const identityVariables = (
+  own: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(VARIABLES.flatMap((name) => (own[name] ? [[name, own[name]]] : [])))
+
+const VARIABLES = ['GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL', 'GIT_COMMITTER_NAME', 'GIT_COMMITTER_EMAIL']

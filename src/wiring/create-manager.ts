@@ -11,7 +11,6 @@ import { ConversationManager } from '../conversations/registry/manager.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
 import type { CallbacksOf } from '../hooks/select-hooks.ts'
 import { UnfinishedFiles } from '../files/unfinished-files.ts'
-import type { GitIdentity } from '../shell/git-identity.ts'
 import { gitIdentities } from '../shell/git-identity.ts'
 import { HostEnvironment } from '../lib/start-process.ts'
 import { lazily } from '../lib/lazily.ts'
@@ -135,8 +134,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     parts
   const { callbackFetch, mcpFetch, pendingAuthorizations: pending, localCredential } = parts
   const env = HostEnvironment.from(config.environment)
-  const identityOf = parts.isLocal ? gitIdentities(env, config.environment) : undefined
-  const homes = parts.isLocal ? new HomeViews(dataDir) : undefined
+  const homes = parts.isLocal ? new HomeViews(dataDir, gitIdentities(env), config.environment) : undefined
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
     unfinished,
@@ -160,7 +158,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       fileRules: (conversation) => fileRules(config, launcher, conversation, homes),
       homesOf: (directory) => homesOf(launcher, env, directory),
     },
-    exec: execution(config, launcher, { env, identityOf, homes, web, ...files }),
+    exec: execution(config, launcher, { env, homes, web, ...files }),
     limits: {
       check: (requested) => resources.check(requested),
       inForce: (requested) => resources.inForce(requested),
@@ -212,16 +210,14 @@ function modelAccess(config: Config, logger: Logger, catalog: ModelCatalog): Mod
 
 type OfShells = {
   readonly env: HostEnvironment
-  /** Undefined: commits have no name. */
-  readonly identityOf: ((directory: string) => GitIdentity) | undefined
-  /** Undefined: a server for others shows nobody the home of its user. */
+  /** Undefined: a server for others shows nobody the home of its user, and commits have no name. */
   readonly homes: HomeViews | undefined
 }
 
 function execution(
   config: Config,
   launcher: ShellLauncher,
-  { env, identityOf, homes, ...shared }: SharedByTools & OfShells,
+  { env, homes, ...shared }: SharedByTools & OfShells,
 ): Execution {
   return {
     ...toolsExecution(config, launcher, { homes, ...shared }),
@@ -230,7 +226,6 @@ function execution(
         new BashShells({
           ...options,
           secretsEnv: () => ({
-            ...identityOf?.(options.workdir),
             ...homes?.variablesFor(options.conversationId, launcher),
             ...secretsEnv(),
           }),

@@ -6,6 +6,7 @@ import type { FileRules } from '../files/file-gate.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import type { DeniedFiles } from '../policy/denied-files.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
+import { configOfIdentity, identityVariables, type GitIdentity } from '../shell/git-identity.ts'
 import { SSH_AGENT_IN_SANDBOX } from '../sandbox/mounts.ts'
 import { HomeSecrets } from '../access/home-secrets.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
@@ -17,9 +18,18 @@ export class HomeViews {
   readonly #accessOf: (conversationId: string) => HomeAccess | undefined
   readonly #caches: string
 
-  /** `dataDir` has no link in its path. */
-  constructor(dataDir: string) {
+  readonly #identityOf: (directory: string) => Promise<GitIdentity>
+  readonly #ownIdentity: Readonly<Record<string, string>>
+
+  /** `dataDir` has no link in its path. `environment` is that of the person. */
+  constructor(
+    dataDir: string,
+    identityOf: (directory: string) => Promise<GitIdentity>,
+    environment: Readonly<Record<string, string | undefined>>,
+  ) {
     this.#accessOf = homeAccessIn(dataDir)
+    this.#identityOf = identityOf
+    this.#ownIdentity = identityVariables(environment)
     this.#caches = join(dataDir, 'package-cache')
   }
 
@@ -29,12 +39,14 @@ export class HomeViews {
     launcher: ShellLauncher,
     limits: Pick<ConversationLimits, 'quota'>,
   ): ShellLauncher {
-    const launch: ShellLauncher['launch'] = (argv, options) => {
+    const isHidden = launcher.isolation !== 'none'
+    const launch: ShellLauncher['launch'] = async (argv, options) => {
       const access = this.#accessOf(conversationId)
       // Through it, a conversation could give data to one with an open network, and would have more room than its limit.
       const isShared = access?.packageCache === true && options.network.mode === 'open' && !limits.quota
       const home = access && { ...access, packageCache: isShared ? this.#caches : undefined }
-      return launcher.launch(argv, { ...options, home })
+      const gitConfig = isHidden ? configOfIdentity(await this.#identityOf(options.workdir)) : undefined
+      return await launcher.launch(argv, { ...options, home, gitConfig })
     }
     return { ...launcher, launch }
   }
@@ -42,8 +54,8 @@ export class HomeViews {
   /** The variables of the commands. Without a sandbox they reach the socket itself. */
   variablesFor(conversationId: string, { isolation }: ShellLauncher): Readonly<Record<string, string>> {
     const sshAgent = this.#accessOf(conversationId)?.sshAgent
-    if (sshAgent === undefined) return {}
-    return { SSH_AUTH_SOCK: isolation === 'none' ? sshAgent : SSH_AGENT_IN_SANDBOX }
+    if (sshAgent === undefined) return this.#ownIdentity
+    return { ...this.#ownIdentity, SSH_AUTH_SOCK: isolation === 'none' ? sshAgent : SSH_AGENT_IN_SANDBOX }
   }
 
   /** Tools for files read what the shells of the conversation can. */

@@ -59,17 +59,36 @@ test('the settings of a repository, and the environment, take precedence as they
   expect(namesIn(repository)).toBe('Ada Lovelace <ada@work.example.com>, Ada at the keyboard <ada@work.example.com>')
 })
 
-test('a name that is too long for a variable does not keep programs from starting', async () => {
-  const repository = await newRepository('long')
-  await appendFile(join(repository, '.git/config'), `[user]\n\tname = ${'x'.repeat(200_000)}\n`)
-  await commit(repository)
-  expect(namesIn(repository)).toMatch(/^x{200000} <ada@example\.com>, x/)
+test('a repository inside of the workdir has its own identity', async () => {
+  const outer = await newRepository('outer')
+  execFileSync('git', ['config', 'user.email', 'ada@outer.example.com'], { cwd: outer })
+  execFileSync('git', ['init', '-q', 'inner'], { cwd: outer })
+  const inner = join(outer, 'inner')
+  execFileSync('git', ['config', 'user.email', 'ada@inner.example.com'], { cwd: inner })
+  const calls = [{ name: 'Bash', arguments: { command: `cd inner; ${COMMIT}` } }]
+  await using inside = await startScriptedModel({ replies: [{ turns: [{ calls }, { text: 'Done.' }] }] })
+  await commit(outer, { LLM_BASE_URL: inside.baseUrl })
+  expect(namesIn(inner)).toMatch(/^Ada Lovelace <ada@inner\.example\.com>, /)
+})
+
+test('the file of the person for this directory counts, and the agent can choose another name', async () => {
+  const client = await newRepository('client')
+  await appendFile(join(home, '.gitconfig'), `[includeIf "gitdir:~/client/"]\n\tpath = .client\n`)
+  await writeFile(join(home, '.client'), '[user]\n\temail = ada@client.example.com\n')
+  await commit(client)
+  expect(namesIn(client)).toMatch(/^Ada Lovelace <ada@client\.example\.com>, /)
+  const command = `git config --global user.name Bot; ${COMMIT}`
+  await using bot = await startScriptedModel({
+    replies: [{ turns: [{ calls: [{ name: 'Bash', arguments: { command } }] }, { text: 'Done.' }] }],
+  })
+  await commit(client, { LLM_BASE_URL: bot.baseUrl })
+  expect(namesIn(client)).toMatch(/^Bot <ada@client\.example\.com>, /)
 })
 
 test('a server for others gives nobody the name of its user', async () => {
   await using server = await startServer({ env: { HOME: home } })
   const { id } = (await server.call('POST', '/conversations', { llm_config: { model: 'none' } })).body
-  const command = `git init -q; env | grep -c ^GIT_AUTHOR; ${COMMIT}`
+  const command = `git init -q; env | grep -cE '^GIT_(AUTHOR|CONFIG)'; ${COMMIT}`
   const { body } = await server.call('POST', `/conversations/${id}/commands`, { command })
   expect(body.stdout).toMatch(/^0\n/)
 })

@@ -1,9 +1,9 @@
 /** Looks at what agents need of this machine: a sandbox, programs, and the port of the server. */
 import { connect } from 'node:net'
 import type { Config } from '../../config/config.ts'
-import { HostEnvironment, outputNow } from '../../lib/start-process.ts'
+import { HostEnvironment, runProgram } from '../../lib/start-process.ts'
 import { findProgram } from '../../sandbox/find-launcher.ts'
-import { gitIdentities } from '../../shell/git-identity.ts'
+import { gitIdentityIn, identityVariables } from '../../shell/git-identity.ts'
 import { findSandbox } from '../../wiring/sandbox.ts'
 import type { Finding } from './check.ts'
 import { good, weak } from './check.ts'
@@ -26,13 +26,19 @@ export async function checkSandbox(config: Config): Promise<Finding> {
 const userName = (): string => (process.getuid?.() === 0 ? 'root' : 'the user')
 
 /** `directory`: where a person works, because git can have another identity there. */
-export function checkGit({ environment }: Config, directory: string): Finding {
+export async function checkGit({ environment }: Config, directory: string): Promise<Finding> {
   const env = HostEnvironment.from(environment)
-  const version =
-    findProgram('git', env.path) &&
-    outputNow('git', ['--version'], { env, cwd: directory, timeout: PROGRAM_TIMEOUT_MS })
+  const found = findProgram('git', env.path)
+  const ask = (program: string) => runProgram(program, ['--version'], { env, timeout: PROGRAM_TIMEOUT_MS })
+  const version = found && (await ask(found).catch(() => undefined))?.stdout
   if (!version) return weak('not installed', 'Install it (apt install git), if agents are to commit.')
-  const { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email } = gitIdentities(env, environment)(directory)
+  const configured = await gitIdentityIn(directory, env, { ofRepository: true })
+  const { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL } = identityVariables(environment)
+  const of = (key: string) => {
+    const value = configured.get(`author.${key}`) ?? configured.get(`user.${key}`)
+    return value && Buffer.from(value, 'latin1').toString('utf8')
+  }
+  const [name, email] = [GIT_AUTHOR_NAME ?? of('name'), GIT_AUTHOR_EMAIL ?? of('email')]
   if (name !== undefined && email !== undefined) return good(`${version.trim()}; agents commit as ${name} <${email}>`)
   return weak(
     `${version.trim()} has no name or address for commits`,
