@@ -1,16 +1,37 @@
 /** Finds the secret values in the files in which programs keep their credentials, whatever the form of the file is. */
 
-/** The last words of names whose values are secret: `_authToken`, `oauth_token`, `aws_secret_access_key`, `password`. */
-const NAMED =
-  /(?<![A-Za-z0-9])[\w-]{0,64}?(?:password|passwd|secret|token|key|auth|authident)["']?[ \t]{0,8}[=:][ \t]{0,8}("[^"\\\n]*(?:\\.[^"\\\n]*){0,4096}"|'[^'\n]*'|[^\s"'][^\n]*)/gi
+/** The last words of names whose values are secret: `_authToken`, `oauth_token`, `aws_secret_access_key`, `client-key-data`. */
+const SECRET_NAME = String.raw`(?:pass|passwd|password|passphrase|pwd|secret|token|key|auth|authident|credentials?|cookie|value)(?:[-_]data)?`
+
+/** The value is looked at, and not taken: it may have names in it, as `{"token": {"access_token": …}}` has. */
+const NAMED = new RegExp(
+  String.raw`(?<![A-Za-z0-9])[\w-]{0,64}?${SECRET_NAME}["']?[ \t]{0,8}[=:][ \t]{0,8}(?=("[^"\\\n]{0,8192}(?:\\.[^"\\\n]{0,8192}){0,4096}"|'[^'\n]{0,8192}'|[^\s"'][^\n]{0,8192}))`,
+  'gi',
+)
+
+/** In YAML, a value may be on the next lines. What has a colon there is not a value, but has values itself. */
+const BELOW_NAME = new RegExp(
+  String.raw`(?<![A-Za-z0-9])[\w-]{0,64}?${SECRET_NAME}["']?[ \t]{0,8}:[ \t]{0,8}(?:[|>][-+0-9]{0,3}[ \t]{0,8})?\r?\n((?:[ \t]{1,64}[^\s:=][^\s:]{0,8192}\r?(?:\n|$)){1,512})`,
+  'gi',
+)
+
+/** `<password>secret</password>` */
+const IN_ELEMENT = new RegExp(String.raw`<[\w:.-]{0,64}?${SECRET_NAME}>([^<]{1,8192})<`, 'gi')
 
 /** `machine host login name password secret`, in `.netrc`. */
 const AFTER_WORD = /(?<![\w-])password[ \t\r\n]{1,8}("[^"\n]*"|[^\s"=:]\S*)/g
+
+/** `host:port:database:user:secret`, in `.pgpass`. */
+const LAST_OF_FIVE = /^[^:\s]{1,256}:(?:\d{1,5}|\*):[^:\s]{1,256}:[^:\s]{1,256}:(\S{1,1024})$/gm
 
 /** `https://name:secret@host`; what is alone before the host may be a secret, too. */
 const IN_URL = /:\/\/([^\s/:@"']*)(?::([^\s/@"']*))?@/g
 
 const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g
+
+/** Whatever they stand in, as a comment: what services begin their tokens with. */
+const KNOWN_FORMS =
+  /(?<![\w-])(?:gh[pousr]_|github_pat_|glpat-|npm_|pypi-|dckr_pat_|hf_|sk-|xox[abeprs]-|eyJ)[\w.-]{16,8192}/g
 
 /** A user name in a URL is shorter; tokens are longer. */
 const MIN_LONE_TOKEN = 20
@@ -18,25 +39,57 @@ const MIN_LONE_TOKEN = 20
 /** Values that stand for a variable. */
 const VARIABLE = /^\$\{[^}]*\}\??$/
 
-/** Each value as it is written, and as it is meant if it is encoded. */
-export function tokensInText(text: string): string[] {
-  const named = [...text.matchAll(NAMED), ...text.matchAll(AFTER_WORD)].flatMap(([, value = '']) => spellingsOf(value))
-  const inUrls = [...text.matchAll(IN_URL)].flatMap(([, user = '', password]) => [
-    ...(password === undefined ? [] : meaningsOf(password)),
-    ...(user.length >= MIN_LONE_TOKEN ? meaningsOf(user) : []),
-  ])
-  const all = [...named, ...inUrls, ...privateKeysIn(text)]
-  return [...new Set(all)].filter((value) => value !== '' && !VARIABLE.test(value))
+/** How often what is encoded in a value is looked into. */
+const MAX_DEPTH = 2
+
+/** A value is found in several spellings, some of them twice. A text with more of them is no file of credentials. */
+const SPELLINGS = 8
+
+export type FoundTokens = { readonly values: readonly string[]; readonly areAll: boolean }
+
+/** Returns up to `most` values: each as it is written, and as it is meant if it is encoded. */
+export function tokensInText(text: string, most: number): FoundTokens {
+  const found = new Set<string>()
+  let left = most * SPELLINGS
+  for (const value of valuesIn(text, MAX_DEPTH)) {
+    left -= 1
+    if (left < 0) return { values: [...found], areAll: false }
+    if (value === '' || VARIABLE.test(value) || found.has(value)) continue
+    if (found.size === most) return { values: [...found], areAll: false }
+    found.add(value)
+  }
+  return { values: [...found], areAll: true }
 }
 
-/** A line may end with a comment, and in some files a value has spaces. */
-function spellingsOf(written: string): string[] {
-  const quoted = /^(["'])(.*)\1$/.exec(written)?.[2]
+function* valuesIn(text: string, depth: number): Generator<string> {
+  for (const [, value = ''] of text.matchAll(NAMED)) yield* spellingsOf(value, depth)
+  for (const form of [AFTER_WORD, IN_ELEMENT, LAST_OF_FIVE])
+    for (const [, value = ''] of text.matchAll(form)) yield* spellingsOf(value, depth)
+  for (const [, lines = ''] of text.matchAll(BELOW_NAME)) {
+    const words = lines.trim().split(/\s+/)
+    yield* words
+    yield* meaningsOfBase64(words.join(''), depth)
+  }
+  for (const [, user = '', password] of text.matchAll(IN_URL)) {
+    if (password !== undefined) yield* meaningsOf(password)
+    if (user.length >= MIN_LONE_TOKEN) yield* meaningsOf(user)
+  }
+  for (const [token] of text.matchAll(KNOWN_FORMS)) yield token
+  yield* privateKeysIn(text)
+  // The whole of a file such as `.vault-token`.
+  const alone = text.trim()
+  if (depth === MAX_DEPTH && /^[\w.+-]{8,8192}$/.test(alone)) yield alone
+}
+
+/** A line may end with a comment or a bracket, and in some files a value has spaces. */
+function spellingsOf(written: string, depth: number): string[] {
+  if (VARIABLE.test(written.trim())) return []
+  const quoted = /^(["'])(.*)\1$/s.exec(written)?.[2]
   const values =
     quoted === undefined
-      ? [written.trim(), /^[^\s,;#]*/.exec(written)?.[0] ?? '']
+      ? [written.trim(), ...[/^[^\s,;#]*/, /^[^\s,;#&)\]}<"']*/].map((end) => end.exec(written)?.[0] ?? '')]
       : [quoted, ...unescaped(written).flatMap(withoutFrame)]
-  return values.flatMap((value) => [value, ...decoded(value)])
+  return values.flatMap((value) => [value, ...meaningsOfBase64(value, depth)])
 }
 
 /** JSON, YAML and TOML escape in double quotes. */
@@ -63,14 +116,16 @@ function meaningsOf(part: string): string[] {
   }
 }
 
-/** `_auth` is the base64 of a name and a password, and `_password` that of a password. */
-function decoded(value: string): string[] {
-  if (!/^[A-Za-z0-9+/]{8,}={0,2}$/.test(value)) return []
+/** `_auth` is the base64 of a name and a password, `_password` that of a password, `client-key-data` that of a key. */
+function meaningsOfBase64(value: string, depth: number): string[] {
+  if (depth === 0 || !/^[A-Za-z0-9+/]{8,}={0,2}$/.test(value)) return []
   const text = Buffer.from(value, 'base64').toString('utf8')
   // Text that was encoded has no other characters.
-  if (!/^[\x20-\x7e\u00a0-\ud7ff]+$/.test(text)) return []
+  if (!/^[\t\n\r\x20-\x7e\u00a0-\ud7ff]+$/.test(text)) return []
   const colon = text.indexOf(':')
-  return colon < 0 ? [text] : [text, text.slice(colon + 1)]
+  const inside = [...valuesIn(text, depth - 1)]
+  if (/[\n\r]/.test(text.trim())) return inside
+  return [text.trim(), ...(colon < 0 ? [] : [text.slice(colon + 1).trim()]), ...inside]
 }
 
 /** Each line of a key is searched for, too. */

@@ -1,9 +1,9 @@
 /** Which values of readable files in a home are hidden, and for how long. */
-import { mkdtemp, realpath, rm, symlink, unlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { HomeSecrets } from '../../src/access/home-secrets.ts'
+import { HomeSecrets, whyNotSearchable } from '../../src/access/home-secrets.ts'
 
 let home: string
 let hidden: Map<string, readonly string[]>
@@ -36,4 +36,21 @@ test('former values stay hidden when the file changes, and when a link leads to 
   await symlink('new', join(home, 'link'))
   secrets.refresh([await shown('link')], hide)
   expect(hidden.get('~/link')?.toSorted()).toEqual(['first-token', 'other-token', 'second-token'])
+})
+
+test('a file that is too large to be searched, or has too many values, is named with the reason', async () => {
+  await mkdir(join(home, '.kube'))
+  await writeFile(join(home, '.kube/config'), 'x'.repeat(1024 ** 2 + 1))
+  await writeFile(join(home, 'many'), Array.from({ length: 1025 }, (_, at) => `token=value-${at}`).join('\n'))
+  const reason = async (name: string) => whyNotSearchable(home, await shown(name))
+  expect(await reason('.kube')).toBe('~/.kube/config cannot be searched for secrets: it is larger than 1 MiB')
+  expect(await reason('many')).toBe('~/many has more than 1024 values that may be secret')
+  await write('few', 'first-token')
+  expect(await reason('few')).toBeUndefined()
+})
+
+test('all of 1000 values in a file are hidden', async () => {
+  await writeFile(join(home, 'many'), Array.from({ length: 1000 }, (_, at) => `token=value-${at}`).join('\n'))
+  new HomeSecrets(home).refresh([await shown('many')], hide)
+  expect(hidden.get('~/many')).toHaveLength(1000)
 })

@@ -1,6 +1,9 @@
 /** Which values of a credential file are secret. */
 import { expect, test } from 'vitest'
-import { tokensInText } from '../../src/security/tokens-in-text.ts'
+import { tokensInText as foundIn } from '../../src/security/tokens-in-text.ts'
+
+const MOST = 1000
+const tokensInText = (text: string) => foundIn(text, MOST).values
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
@@ -38,6 +41,27 @@ test.each([
   ['two private keys', `${PRIVATE_KEY}-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n${OTHER_KEY}`, KEYS],
   ['a private key in JSON', JSON.stringify({ private_key: PRIVATE_KEY }), ['b3BlbnNz\naC1rZXk=']],
   ['a password with quotes in JSON', JSON.stringify({ password: 'a"b\\c/d' }), ['a"b\\c/d']],
+  ['.kube/config with a token', 'users:\n- name: ada\n  user:\n    token: abcdef.ghi\n', ['abcdef.ghi']],
+  ['.kube/config with a key', `    client-key-data: ${base64(PRIVATE_KEY)}\n`, [base64(PRIVATE_KEY), KEYS[0]!]],
+  [
+    '.kube/config with a folded key',
+    `    client-key-data: >-\n      ${base64(PRIVATE_KEY).slice(0, 60)}\n      ${base64(PRIVATE_KEY).slice(60)}\n`,
+    [base64(PRIVATE_KEY).slice(0, 60), base64(PRIVATE_KEY).slice(60), KEYS[0]!],
+  ],
+  ['.kube/config in one line', '{user: {token: abcdef, client-key-data: ghijkl}}', ['abcdef', 'ghijkl']],
+  ['.kube/config with variables of a program', 'env:\n- name: PLAIN\n  value: abcdefgh', ['abcdefgh']],
+  ['a value on the next line of YAML', 'oauth_token:\n    gho_abcdef\nuser: ada', ['gho_abcdef']],
+  ['a password in a block of YAML', 'password: |\n  secret-word\n', ['secret-word']],
+  [
+    'rclone.conf, with JSON in a value',
+    'token = {"access_token":"abc.def","refresh_token":"ghi.jkl"}',
+    ['abc.def', 'ghi.jkl'],
+  ],
+  ['.m2/settings.xml', '<server><username>ada</username><password>secret-word</password></server>', ['secret-word']],
+  ['.pgpass', 'db.example.com:5432:*:ada:secret-word\n*:*:*:ada:other-word', ['secret-word', 'other-word']],
+  ['.vault-token', 'hvs.abcdefgh\n', ['hvs.abcdefgh']],
+  ['a token in a comment', '# before: ghp_abcdefghijklmnopqrstuvwxyz', ['ghp_abcdefghijklmnopqrstuvwxyz']],
+  ['JSON in base64', `auth=${base64('{"password": "secret-word"}')}`, ['secret-word']],
 ])('%s', (_, text, values) => {
   expect(tokensInText(text)).toEqual(expect.arrayContaining(values))
 })
@@ -49,4 +73,29 @@ test.each([
   ['other settings', 'registry=https://registry.example.com/\nfund=false\n[profile work]\nregion = eu-west-1'],
 ])('%s is not secret', (_, text) => {
   expect(tokensInText(text)).toEqual([])
+})
+
+test('a text with more values than asked for says that these are not all', () => {
+  const lines = (count: number) => Array.from({ length: count }, (_, at) => `token=value-${at}`).join('\n')
+  expect(foundIn(lines(100), 100)).toMatchObject({ areAll: true, values: { length: 100 } })
+  expect(foundIn(lines(101), 100)).toMatchObject({ areAll: false, values: { length: 100 } })
+})
+
+test('a hostile text of a mebibyte takes no longer than another one', () => {
+  for (const part of [
+    'key=',
+    'key="\\',
+    'key:\n ',
+    'key: |\n a',
+    '<key>',
+    'password ',
+    'a:1:b:c:',
+    '://a:',
+    'eyJ-',
+    '-----BEGIN PRIVATE KEY-----',
+  ]) {
+    const start = process.cpuUsage().user
+    tokensInText(part.repeat(Math.floor(1024 ** 2 / part.length)))
+    expect([part, (process.cpuUsage().user - start) / 1e6 < 3]).toEqual([part, true])
+  }
 })

@@ -125,8 +125,14 @@ test.each([
   ['.npmrc', /\.npmrc is not a path in the home; write it as ~/],
   ['~/data', /~\/data stays hidden: agents never see .*\/data/],
   ['~/.openhands/settings_sdk.json', /settings_sdk.json stays hidden/],
+  ['~/project/link', /leads through the link .*\/project\/link, which an agent may have made/],
+  ['~/two-links', /leads through the link .*\/project\/link, which an agent may have made/],
+  ['~/many', /~\/many is not shown, because ~\/many has more than 1024 values that may be secret/],
 ])('the path %s is refused before anything is sent', async (path, why) => {
   await symlink('/etc/passwd', join(home, 'outside'))
+  await symlink('../.private', join(home, 'project/link'))
+  await symlink('project/link', join(home, 'two-links'))
+  await writeFile(join(home, 'many'), Array.from({ length: 1025 }, (_, at) => `token=value-${at}`).join('\n'))
   await writeFile(join(home, '.openhands/settings_sdk.json'), '{"api_key": "sk-of-a-person"}', { mode: 0o600 })
   const { code, stderr } = await prompt([], ['--home-readable', path])
   expect([code, stderr]).toEqual([2, expect.stringMatching(why)])
@@ -138,6 +144,21 @@ test('a link inside of the home shows the file that it leads to, under its own n
   await symlink('dotfiles/yarnrc', join(home, '.yarnrc.yml'))
   const finished = await prompt([bash('cat ~/.yarnrc.yml; ls ../dotfiles')], ['--home-readable', '~/.yarnrc.yml'])
   expect(results(finished)[0]).toMatch(/npmAuthToken: \\\\?"<secret:~\/\.yarnrc\.yml>.*No such file/s)
+})
+
+test('a shown directory with the settings file, or with a link to other files of the home, shows neither', async () => {
+  const key = '{"api_key": "sk-of-a-person"}'
+  await writeFile(join(home, '.openhands/settings_sdk.json'), key, { mode: 0o600 })
+  await symlink('../.private', join(home, '.openhands/link'))
+  const view = (path: string) => ({ name: 'FileEditor', arguments: { command: 'view', path: join(home, path) } })
+  const calls = [
+    bash('cat ../.openhands/*; ls -A ../.openhands'),
+    view('.openhands/settings_sdk.json'),
+    view('.openhands/link'),
+  ]
+  const finished = await prompt(calls, ['--home-readable', '~/.openhands'])
+  expect(results(finished)[0]).toMatch(/settings_sdk/)
+  expect(finished.stdout).not.toMatch(/sk-of-a-person|not for agents/)
 })
 
 test('a directory that becomes a link during the conversation shows nothing of where it leads', async () => {

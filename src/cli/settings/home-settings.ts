@@ -1,8 +1,9 @@
 /** What agents of this machine may use of the person's home: options and the settings file, checked against the disk. */
-import { realpath, stat } from 'node:fs/promises'
+import { readlink, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path'
 import { z } from 'zod'
 import type { HomeAccess } from '../../access/home-access.ts'
+import { whyNotSearchable } from '../../access/home-secrets.ts'
 import { sshAgentSocket } from '../../config/environment.ts'
 import { homeDirectory } from '../../config/paths.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
@@ -34,18 +35,19 @@ type Given = Pick<RunInvocation, 'homeReadable' | 'sshAgent' | 'packageCache'>
 
 /**
  * Throws a `UsageError` for an option that cannot be used. What a settings file names need not exist on each machine:
- * that is a notice. `hidden`: what stays hidden from every agent.
+ * that is a notice. `hidden`: what stays hidden from every agent. `workdir`: where the agent may change each link.
  */
 export async function readHomeSettings(
   { homeReadable, sshAgent, packageCache: asksForCache }: Given,
   { home_readable = [], ssh_agent = false, package_cache = false }: SandboxSettings = {},
-  hidden: readonly string[],
+  { hidden, workdir }: { readonly hidden: readonly string[]; readonly workdir: string | undefined },
 ): Promise<HomeSettings> {
   const isAsked = homeReadable.length > 0 || sshAgent || asksForCache
   const packageCache = asksForCache || package_cache
   if (!isAsked && home_readable.length === 0 && !ssh_agent && !packageCache) return NO_HOME
   const home = await realpath(homeDirectory()).catch(() => homeDirectory())
-  const find = (paths: readonly string[]) => Promise.all(paths.map((path) => readableAt(path, home, hidden)))
+  const find = (paths: readonly string[]) =>
+    Promise.all(paths.map((path) => readableAt(path, { home, hidden, workdir })))
   const socket = sshAgent || ssh_agent ? await findSocket() : undefined
   const asked = [...(await find(homeReadable)).map(named('--home-readable')), ...(sshAgent ? [socket] : [])]
   const kept = (await find(home_readable)).map(named('home_readable of the settings file'))
@@ -97,18 +99,26 @@ async function findSocket(): Promise<string | Fault> {
 }
 
 /** Links are followed, and what they lead to must be in the home, too. */
-async function readableAt(given: string, home: string, hidden: readonly string[]): Promise<Readable | Fault> {
+async function readableAt(
+  given: string,
+  { home, hidden, workdir }: { home: string; hidden: readonly string[]; workdir: string | undefined },
+): Promise<Readable | Fault> {
   const path = absolute(given)
   if (path === undefined)
     return { fault: `${given} is not a path in the home; write it as ~/… or as an absolute path.` }
   try {
     const at = join(await realpath(dirname(path)), basename(path))
     const real = await realpath(path)
+    const link = untrusted(await linksOn(path), workdir)
+    if (link !== undefined)
+      return { fault: `${given} leads through the link ${link}, which an agent may have made; name ${real} itself.` }
     // A user without a home has this one.
     const outside = home === '/' ? real : [at, real].find((each) => !isBelow(each, home))
     if (outside !== undefined) return { fault: outsideOf(given, outside, home) }
     const inside = await firstAbove(real, hidden)
-    return inside === undefined ? { at, real } : { fault: `${given} stays hidden: agents never see ${inside}.` }
+    if (inside !== undefined) return { fault: `${given} stays hidden: agents never see ${inside}.` }
+    const why = whyNotSearchable(home, { at, real })
+    return why === undefined ? { at, real } : { fault: `${given} is not shown, because ${why}.` }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     return { fault: code === 'ENOENT' ? `${given} does not exist.` : `${given} cannot be read (${code}).` }
@@ -118,6 +128,37 @@ async function readableAt(given: string, home: string, hidden: readonly string[]
 function absolute(given: string): string | undefined {
   const path = given.replace(/^~(?=\/|$)/, homeDirectory())
   return isAbsolute(path) ? normalize(path).replace(/(?<=.)\/$/, '') : undefined
+}
+
+/** More than a system with a loop of links follows. */
+const MAX_LINKS = 40
+
+/** The links that the system follows on a path, each by its real place. */
+async function linksOn(path: string): Promise<string[]> {
+  const links: string[] = []
+  let [place, rest] = ['/', path.split('/')]
+  while (rest.length > 0 && links.length < MAX_LINKS) {
+    const [name = '', ...others] = rest
+    rest = others
+    const at = join(place, name)
+    const target = await readlink(at).catch(() => undefined)
+    if (target === undefined) place = at
+    else {
+      links.push(at)
+      rest = [...target.split('/'), ...others]
+      if (isAbsolute(target)) place = '/'
+    }
+  }
+  return links
+}
+
+/**
+ * A person makes a link to a file, as to that of a repository of such files. An agent that works there can put a link to
+ * any other file in its place, which the next command would show.
+ */
+function untrusted(links: readonly string[], workdir: string | undefined): string | undefined {
+  const inWorkdir = links.find((link) => workdir !== undefined && isBelow(link, workdir))
+  return inWorkdir ?? links[1]
 }
 
 function outsideOf(given: string, outside: string, home: string): string {

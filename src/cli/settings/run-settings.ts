@@ -59,7 +59,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   const keyFile = holdsSecrets(file.settings) ? secretPathOf(file.path) : undefined
   const dataDir = await leaveProject({ createsIt: !isRemote, signal })
   const hidden = [dataDir, ...(keyFile === undefined ? [] : [keyFile]), ...secretFilePaths()]
-  const home = isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, hidden)
+  const home = isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, { hidden, workdir: cwd })
   const { llm, names } = await modelOf(invocation, file)
   return {
     conversation: {
