@@ -11,7 +11,7 @@ COPY . .
 RUN npm run build -- --chunks
 
 # Run: the executable and what an agent's shell needs.
-FROM debian:bookworm-slim
+FROM debian:bookworm-slim AS server
 RUN apt-get update \
   && apt-get install -y --no-install-recommends bash bubblewrap ca-certificates git libatomic1 libstdc++6 procps ripgrep tini \
   && rm -rf /var/lib/apt/lists/* \
@@ -33,3 +33,19 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["bash", "-c", "e
 # tini reaps the processes that an agent's commands leave behind; the server waits only for its own.
 ENTRYPOINT ["tini", "--", "agent-server"]
 CMD ["serve"]
+
+# Tools, with --target tools: Python and Node for the agents as well. An image of your own begins like this stage, with the tag
+# of the server instead of `server`: docs/install.md.
+FROM server AS tools
+USER root
+RUN apt-get update \
+  && apt-get install -y --no-install-recommends python3 python3-pip python3-venv \
+  && rm -rf /var/lib/apt/lists/*
+COPY --from=build /usr/local/bin/node /usr/local/bin/
+COPY --from=build /usr/local/lib/node_modules/npm /usr/local/lib/node_modules/npm
+RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm \
+  && ln -s ../lib/node_modules/npm/bin/npx-cli.js /usr/local/bin/npx
+USER agent
+
+# The default.
+FROM server

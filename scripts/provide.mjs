@@ -76,6 +76,7 @@ const TEST_NEEDS = [
     isThere: () => process.platform !== 'linux' || existsSync('/usr/include/asm-generic/unistd.h'),
     packages: { apt: 'linux-libc-dev', dnf: 'kernel-headers' },
   },
+  command('lintian', { apt: 'lintian' }),
   {
     name: 'nginx',
     isThere: () => findCommand(NGINX) !== undefined,
@@ -89,6 +90,7 @@ const TEST_NEEDS = [
   command('mount', { apt: 'mount', dnf: 'util-linux-core' }),
   command('ps', { apt: 'procps', dnf: 'procps-ng' }),
   command('rg', { apt: 'ripgrep', dnf: 'ripgrep', brew: 'ripgrep' }),
+  command('ruby', { apt: 'ruby' }),
   command('script', { apt: 'bsdutils', dnf: 'util-linux-script' }),
   command('setpriv', { apt: 'util-linux', dnf: 'util-linux' }),
   command('ssh-agent', { apt: 'openssh-client', dnf: 'openssh-clients' }),

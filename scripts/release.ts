@@ -1,15 +1,17 @@
 /**
- * `npm run release`: executables for Linux and macOS, each in an archive, the wheel of the Python SDK, their checksums and a
- * list of all packages in the executables (CycloneDX), in `dist/release`. Checks the one that runs here. Node itself comes as an npm package, and is checked
- * against the hashes below.
+ * `npm run release`: executables for Linux and macOS, each in an archive, Debian packages, the wheel of the Python SDK, a list
+ * of all packages in the executables (CycloneDX), and the checksums of all of these, in `dist/release`. With `--url URL`, the
+ * address where they will be, also a Homebrew formula. Checks the executable that runs here. Node itself comes as an npm
+ * package, and is checked against the hashes below.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { buildWheel } from './clients/python-sdk.ts'
 import { provideToolchain } from './clients/toolchains.ts'
@@ -17,6 +19,11 @@ import { assemble, publish, stripped } from './executable/assemble.ts'
 import { bundle, bundlePrograms, DIST, makeParts, PARTS } from './executable/bundle.ts'
 import { compile, filesOf } from './executable/code-caches.ts'
 import type { ChunkFiles } from './executable/load-chunks.ts'
+import { findCommand } from './provide.mjs'
+import { DEBIAN_ARCHITECTURES, makeDebianPackage } from './release/debian-package.ts'
+import type { ReleasedArchive } from './release/homebrew-formula.ts'
+import { homebrewFormula } from './release/homebrew-formula.ts'
+import { manPage } from './release/man-page.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const RELEASE = join(DIST, 'release')
@@ -60,6 +67,11 @@ const TARGETS: readonly Target[] = [
 /** What a start may take on a busy machine, milliseconds. */
 const START_MS = 60_000
 
+/** What an archive has besides the executable. */
+const DOCUMENTS = ['LICENSE', 'README.md', 'CHANGELOG.md']
+const UNIT = 'examples/deploy/agent-server.service'
+const NODE_LICENSE = 'LICENSE-node'
+
 try {
   await release()
 } catch (error) {
@@ -70,23 +82,39 @@ try {
 async function release(): Promise<void> {
   if (manifest.dependencies.node !== NODE_VERSION || process.version !== `v${NODE_VERSION}`)
     throw new Error(`The hashes in scripts/release.ts are for Node ${NODE_VERSION}; update them.`)
+  const { url } = parseArgs({ options: { url: { type: 'string' } } }).values
+  if (url !== undefined && !/^https:\/\/[^/]/.test(url)) throw new Error(`--url needs an https URL, not ${url}.`)
+  if (findCommand(['dpkg-deb']) === undefined)
+    throw new Error('The Debian packages need dpkg-deb: install the package dpkg.')
+  const time = commitTime()
   makeParts()
   rmSync(RELEASE, { recursive: true, force: true })
   mkdirSync(RELEASE, { recursive: true })
   const folder = await bundle()
   const bundles = { folder, compiled: await compile(folder), programs: await bundlePrograms() }
-  const archives: string[] = []
-  for (const target of TARGETS) archives.push(makeArchive(target, bundles))
-  const sbom = writeSbom()
-  const wheel = await makeWheel()
-  writeChecksums([...archives, sbom, wheel])
-  const own = archives[TARGETS.findIndex(isThisMachine)]
+  const made = TARGETS.map((target) => ({ ...target, ...makeArchive(target, bundles, time) }))
+  const packages = made.filter(({ platform }) => platform === 'linux').map((built) => makePackage(built, time))
+  const others = [writeSbom(), await makeWheel(), ...(url === undefined ? [] : [writeFormula(url, made)])]
+  if (url === undefined) process.stdout.write('No Homebrew formula: it needs --url, the address of the archives.\n')
+  writeChecksums([...made.map(({ file }) => file), ...packages, ...others])
+  const own = made.find(isThisMachine)
   if (own === undefined) process.stdout.write('None of the executables is for this machine: none was started.\n')
-  else await checkArchive(own)
+  else {
+    await checkArchive(own.file)
+    if (own.platform === 'linux')
+      checkPackage(packages.find((file) => file.includes(DEBIAN_ARCHITECTURES[own.arch] ?? '')))
+  }
   rmSync(PARTS, { recursive: true })
 }
 
-function isThisMachine({ platform, arch }: Target): boolean {
+/** The times in archives, so that one commit has one archive. Other builders set SOURCE_DATE_EPOCH, in seconds. */
+function commitTime(): Date {
+  const seconds = process.env['SOURCE_DATE_EPOCH'] ?? run('git', ['log', '-1', '--format=%ct']).trim()
+  if (!/^\d+$/.test(seconds)) throw new Error(`SOURCE_DATE_EPOCH has to be a number of seconds, not ${seconds}.`)
+  return new Date(Number(seconds) * 1000)
+}
+
+function isThisMachine({ platform, arch }: Pick<Target, 'platform' | 'arch'>): boolean {
   return platform === process.platform && arch === process.arch
 }
 
@@ -97,8 +125,9 @@ type Bundles = {
   readonly programs: Readonly<Record<string, string>>
 }
 
-/** Returns the name of the archive. */
-function makeArchive(target: Target, { folder: bundled, compiled, programs }: Bundles): string {
+type MadeArchive = ReleasedArchive & { readonly folder: string }
+
+function makeArchive(target: Target, { folder: bundled, compiled, programs }: Bundles, time: Date): MadeArchive {
   const { platform, arch } = target
   const name = `agent-server-${manifest.version}-${platform}-${arch}`
   const folder = join(PARTS, name)
@@ -108,12 +137,42 @@ function makeArchive(target: Target, { folder: bundled, compiled, programs }: Bu
   const node = isOwn ? stripped(join(from, 'bin/node')) : join(from, 'bin/node')
   const chunks = isOwn ? compiled : filesOf(bundled)
   publish(assemble({ node, chunks, programs }, platform === 'darwin'), join(folder, 'agent-server'))
-  for (const file of ['LICENSE', 'README.md', 'CHANGELOG.md']) copyFileSync(join(ROOT, file), join(folder, file))
-  copyFileSync(join(from, 'LICENSE'), join(folder, 'LICENSE-node'))
-  const archive = `${name}.tar.gz`
-  run('tar', ['-czf', join(RELEASE, archive), '-C', PARTS, name])
-  process.stdout.write(`${archive}: ${(statSync(join(RELEASE, archive)).size / 1e6).toFixed(0)} MB\n`)
-  return archive
+  const documents = platform === 'linux' ? [...DOCUMENTS, UNIT] : DOCUMENTS
+  for (const file of documents) copyFileSync(join(ROOT, file), join(folder, basename(file)))
+  copyFileSync(join(from, 'LICENSE'), join(folder, NODE_LICENSE))
+  writeFileSync(join(folder, 'agent-server.1'), manPage(manifest.version, time))
+  const file = `${name}.tar.gz`
+  const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX']
+  run('tar', ['-czf', join(RELEASE, file), ...same, `--mtime=@${time.getTime() / 1000}`, '-C', PARTS, name])
+  sayMade(file)
+  return { file, platform, arch, folder, sha256: sha256Of(file) }
+}
+
+/** Returns the name of the file. */
+function makePackage({ arch, folder }: MadeArchive, time: Date): string {
+  const file = makeDebianPackage({
+    executable: join(folder, 'agent-server'),
+    nodeLicense: join(folder, NODE_LICENSE),
+    version: manifest.version,
+    architecture: DEBIAN_ARCHITECTURES[arch] ?? arch,
+    description: manifest.description,
+    time,
+    work: PARTS,
+    output: RELEASE,
+  })
+  sayMade(file)
+  return file
+}
+
+function sayMade(file: string): void {
+  process.stdout.write(`${file}: ${(statSync(join(RELEASE, file)).size / 1e6).toFixed(0)} MB\n`)
+}
+
+function writeFormula(url: string, archives: readonly ReleasedArchive[]): string {
+  const name = 'agent-server.rb'
+  const { version, description } = manifest
+  writeFileSync(join(RELEASE, name), homebrewFormula({ version, description, url, archives }))
+  return name
 }
 
 /** Downloads Node for that platform, checks it, and returns the folder of its package. */
@@ -151,12 +210,13 @@ function writeSbom(): string {
 }
 
 function writeChecksums(files: readonly string[]): void {
-  const lines = files.map((file) => {
-    return `${createHash('sha256')
-      .update(readFileSync(join(RELEASE, file)))
-      .digest('hex')}  ${file}\n`
-  })
-  writeFileSync(join(RELEASE, 'SHA256SUMS'), lines.join(''))
+  writeFileSync(join(RELEASE, 'SHA256SUMS'), files.map((file) => `${sha256Of(file)}  ${file}\n`).join(''))
+}
+
+function sha256Of(file: string): string {
+  return createHash('sha256')
+    .update(readFileSync(join(RELEASE, file)))
+    .digest('hex')
 }
 
 /** As a user does: unpacks it, asks for the version, starts it, and asks whether it is alive. */
@@ -169,6 +229,19 @@ async function checkArchive(archive: string): Promise<void> {
     if (version !== manifest.version) throw new Error(`${archive} says that it is version ${version}.`)
     await start(executable, home)
     process.stdout.write(`${archive} says ${version}, starts, and answers.\n`)
+  } finally {
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** What is installed is the executable of the archive. `test/release` installs and removes a package. */
+function checkPackage(file = ''): void {
+  const home = mkdtempSync(join(tmpdir(), 'agent-server-release-'))
+  try {
+    run('dpkg-deb', ['--extract', join(RELEASE, file), home])
+    const version = run(join(home, 'usr/bin/agent-server'), ['--version']).trim()
+    if (version !== manifest.version) throw new Error(`${file} says that it is version ${version}.`)
+    process.stdout.write(`${file} says ${version}.\n`)
   } finally {
     rmSync(home, { recursive: true, force: true })
   }

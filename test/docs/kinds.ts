@@ -54,7 +54,7 @@ export const examplesOf = (page: string): Block[] =>
 export const isSettings = ({ language }: Block): boolean => language === 'env'
 
 /** Commands that no test can run, such as those of Docker. Tests read them, and they do not count as examples. */
-export const isUnrun = ({ language }: Block): boolean => ['sh unrun', 'ini'].includes(language)
+export const isUnrun = ({ language }: Block): boolean => ['sh unrun', 'dockerfile'].includes(language)
 
 /** Output and drawings. */
 export const isPicture = ({ language }: Block): boolean => ['text', 'mermaid'].includes(language)
