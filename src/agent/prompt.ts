@@ -2,6 +2,7 @@
 
 export type PromptParts = {
   readonly workdir: string
+  readonly additionalDirectories?: readonly string[] | undefined
   readonly tools: readonly string[]
   /** It has tools of MCP servers or clients. */
   readonly hasMoreTools?: boolean
@@ -16,6 +17,7 @@ export type PromptParts = {
 /** Depends only on its arguments, not on the time or the machine: providers' caches rely on that. */
 export function buildSystemPrompt({
   workdir,
+  additionalDirectories,
   tools,
   hasMoreTools = false,
   base,
@@ -23,11 +25,25 @@ export function buildSystemPrompt({
   extensions,
   microagents,
 }: PromptParts): string {
-  return [base ?? ownPrompt(workdir, tools, hasMoreTools), ...project, ...extensions, ...microagents].join('\n\n')
+  return [
+    base ?? ownPrompt(tellDirectories({ workdir, additionalDirectories }), tools, hasMoreTools),
+    ...project,
+    ...extensions,
+    ...microagents,
+  ].join('\n\n')
 }
 
-function ownPrompt(workdir: string, tools: readonly string[], hasMoreTools: boolean): string {
+/** Says where the agent works. */
+export function tellDirectories({
+  workdir,
+  additionalDirectories = [],
+}: Pick<PromptParts, 'workdir' | 'additionalDirectories'>): string {
   const place = `Your working directory is ${workdir}. Keep your files in it.`
+  if (additionalDirectories.length === 0) return place
+  return `${place} You may also read and change files in ${additionalDirectories.join(', ')}; name them by absolute paths.`
+}
+
+function ownPrompt(place: string, tools: readonly string[], hasMoreTools: boolean): string {
   return [
     ROLE,
     tools.length || hasMoreTools ? WORKING : NO_TOOLS,

@@ -11,6 +11,7 @@ import {
   Env,
   Labels,
   Metadata,
+  MoreDirectories,
   NewMetadata,
   Title,
   TitleWriting,
@@ -95,6 +96,7 @@ export const SETTINGS = {
     shown: z.record(z.string(), z.string()).optional(),
     from: 'sent',
   },
+  additional_directories: { ...MoreDirectories, stored: texts, shown: texts, from: 'derived' },
   /** The directory that the server created for it and deletes with it, even if it works elsewhere now. */
   made_workdir: { stored: text, from: 'derived' },
   llm_config: {

@@ -32,6 +32,7 @@ export type ToolParts = {
   readonly rules: () => readonly GateRules[]
   readonly limits: ConversationLimits
   readonly workdir: () => string
+  readonly additionalDirectories: () => readonly string[]
   readonly redactor: Redactor
   readonly shells: ShellsOfAgent
   readonly network: ConversationNetwork
@@ -44,7 +45,7 @@ export type ToolParts = {
 
 export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
   const { id, own, directory, logger, log, state, rules, limits, workdir, redactor } = parts
-  const { shells, network, project, changing, hooks } = parts
+  const { shells, network, project, changing, hooks, additionalDirectories } = parts
   const elicit = createElicit(parts.elicitations, redactor.redact)
   return new ToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
@@ -54,10 +55,12 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
       webRefusal: (url, signal) => network.refusal(url, signal),
       deniedFiles: () => {
         const deny = [...new Set(rules().flatMap((each) => each.rules.deny))]
-        return deniedFiles({ deny }, { workdir: workdir(), homes: deps.workspace.homesOf(directory) })
+        const homes = deps.workspace.homesOf(directory)
+        return deniedFiles({ deny }, { workdir: workdir(), additionalDirectories: additionalDirectories(), homes })
       },
       stateDirectory: directory,
       workdir,
+      additionalDirectories,
       quota: limits.quota,
       lastOutput: (name) => state.current.lastOutputs[name],
       limitsOf: (name) => limitsIn(state.current.settings.tool_config, name),

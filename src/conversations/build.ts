@@ -70,7 +70,8 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const base = buildBase(deps, source)
   const { id, log, state, logger } = base
   const homes = deps.workspace.homesOf(base.directory)
-  const gate = new PermissionGate({ workdir: base.workdir, homes, ...ofCalls(() => toolCalls) })
+  const { workdir, additionalDirectories } = base
+  const gate = new PermissionGate({ workdir, additionalDirectories, homes, ...ofCalls(() => toolCalls) })
   const execution = buildExecution(deps, base, source, gate)
   const project = buildProject(deps, base, gate, execution)
   const hooks = usedHooks(deps.hooks, {
@@ -155,6 +156,7 @@ type Base = {
   readonly waitingHooks: WaitingHooks
   readonly limits: ConversationLimits
   readonly workdir: () => string
+  readonly additionalDirectories: () => readonly string[]
 }
 
 function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...source }: ConversationSource): Base {
@@ -174,15 +176,16 @@ function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...sou
   const deliveries = new CallbackSet({ document, log, mark: flag, dispatcher, redactor, sealer, logger }, callbacks)
   const waitingHooks = new WaitingHooks(id)
   const workdir = () => state.current.settings.workdir
-  const requested = state.current.settings.limits
+  const additionalDirectories = () => state.current.settings.additional_directories ?? []
   const limits = deps.limits.limit({
     conversationId: id,
-    requested,
-    workdir,
+    requested: state.current.settings.limits,
+    directories: () => [workdir(), ...additionalDirectories()],
     directory,
     commandOutputs: own.commands.directory,
   })
-  return { id, own, directory, logger, log, state, deliveries, waitingHooks, limits, workdir }
+  const places = { directory, workdir, additionalDirectories }
+  return { id, own, ...places, logger, log, state, deliveries, waitingHooks, limits }
 }
 
 type BuiltExecution = {
@@ -195,7 +198,7 @@ type BuiltExecution = {
 /** Builds the shells, their network, and the commands that clients run in them. */
 function buildExecution(
   deps: ConversationDeps,
-  { id, own, directory, logger, log, state, limits, workdir }: Base,
+  { id, own, directory, logger, log, state, limits, workdir, additionalDirectories }: Base,
   { secrets, redactor }: ConversationSource,
   gate: PermissionGate,
 ): BuiltExecution {
@@ -211,6 +214,7 @@ function buildExecution(
     deps.exec.createShells({
       conversationId: id,
       workdir: workdir(),
+      additionalDirectories: additionalDirectories(),
       directory,
       network: () => ({ mode: network.mode, adopt: (listener) => network.adopt(listener) }),
       secretsEnv: () => ({ ...state.current.settings.env, ...secrets.commandEnv() }),
@@ -271,25 +275,25 @@ function buildAgents(
 
 function buildProject(
   { workspace }: ConversationDeps,
-  { directory: stateDirectory, state, workdir }: Base,
+  { directory: stateDirectory, state, workdir, additionalDirectories }: Base,
   gate: PermissionGate,
   { shells }: Pick<BuiltExecution, 'shells'>,
 ): ConversationProject {
   const { userSettings } = workspace
-  const forbidden = () => workspace.fileRules({ stateDirectory, workdir }).forbidden
+  const forbidden = () => workspace.fileRules({ stateDirectory, workdir, additionalDirectories }).forbidden
   return new ConversationProject({ state, gate, shells, workdir, userSettings, forbidden })
 }
 
 function buildFiles(
   { workspace }: ConversationDeps,
-  { directory, log, limits, workdir }: Base,
+  { directory, log, limits, workdir, additionalDirectories }: Base,
   redact: (text: string) => string,
 ) {
   return new ConversationFiles({
     ...workspace.files,
     log,
     workdir,
-    rules: () => workspace.fileRules({ stateDirectory: directory, workdir }),
+    rules: () => workspace.fileRules({ stateDirectory: directory, workdir, additionalDirectories }),
     quota: limits.quota,
     redact,
   })

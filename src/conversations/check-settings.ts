@@ -16,7 +16,7 @@ type Context = {
 /** Throws a `Problem` if this server does not allow the value. */
 type Check<T> = (value: NonNullable<T>, context: Context) => void | Promise<void>
 
-/** `null`: its schema is enough, or what reads it (`llm_config`, `mcp`, `agents`, `workdir`, `tools`, rules, what concerns the budget) checks it. */
+/** `null`: its schema is enough, or what reads it (`llm_config`, `mcp`, `agents`, directories, `tools`, rules, what concerns the budget) checks it. */
 const CHECKS: { readonly [K in NameIn<'create'>]: Check<CreateConversation[K]> | null } = {
   title: null,
   labels: null,
@@ -25,6 +25,7 @@ const CHECKS: { readonly [K in NameIn<'create'>]: Check<CreateConversation[K]> |
   user_id: null,
   metadata: null,
   workdir: null,
+  additional_directories: null,
   env: null,
   llm_config: null,
   tools: null,

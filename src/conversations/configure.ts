@@ -25,7 +25,7 @@ import { changesNetworkMode, isWorking } from '../state/intents.ts'
 import type { LiveState } from './live-state.ts'
 import type { State } from '../state/state.ts'
 import { enterAsGuest, leaveAsGuest } from '../workspace/workdirs/guest-workdirs.ts'
-import { prepareWorkdir } from '../workspace/workdirs/workdir.ts'
+import { checkDirectories, prepareWorkdir } from '../workspace/workdirs/workdir.ts'
 
 /** What the response reports about an update. */
 export type Configured = {
@@ -62,7 +62,9 @@ export async function configureConversation(
     if (llm) parts.secrets.hideLlm(llm.config)
     const mcp = update.mcp && readMcp(update.mcp, state.settings.mcp)
     if (mcp) parts.secrets.hideMcp(mcp.credentials)
-    const asSent = { workdir: update.workdir, env: update.env, mcp: mcp?.servers, ...shownFields(llm?.config) }
+    const additional_directories = update.additional_directories?.join('\n')
+    const paths = { workdir: update.workdir, additional_directories }
+    const asSent = { ...paths, env: update.env, mcp: mcp?.servers, ...shownFields(llm?.config) }
     refuseSecretsIn(asSent, parts.redact)
     if (llm) await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
     if (concernsBudget(update)) {
@@ -72,7 +74,8 @@ export async function configureConversation(
     const { workdirRules } = deps.workspace
     const workdir =
       update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, workdirRules)
-    return planOf(deps, parts, state, { update, llm: change, mcp, workdir })
+    const additionalDirectories = await checkDirectories(update.additional_directories, workdirRules)
+    return planOf(deps, parts, state, { update, llm: change, mcp, workdir, additionalDirectories })
   })
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
@@ -98,6 +101,7 @@ type Checked = {
   readonly mcp: ReadMcp | undefined
   /** The new workdir. */
   readonly workdir: string | undefined
+  readonly additionalDirectories: string[] | undefined
 }
 
 function planOf(
@@ -107,6 +111,10 @@ function planOf(
   checked: Checked,
 ): ConfigChange {
   const { update, llm, mcp: servers, workdir } = checked
+  const movesShells =
+    workdir !== undefined ||
+    checked.additionalDirectories !== undefined ||
+    changesNetworkMode(state, { network: update.network })
   const hooks = update.hooks && credentialsOf(eachHook(update.hooks), (url) => secrets.hookCredentials(url))
   const guests = { storage, workdirBase: workspace.workdirRules.base }
   return {
@@ -126,8 +134,8 @@ function planOf(
         mcp.update(isWorking(state))
         await secrets.keepMcp(servers.servers, state.settings.mcp)
       }
-      // The next command starts in the new workdir and network.
-      if (workdir !== undefined || changesNetworkMode(state, { network: update.network })) {
+      // The next command starts in the new directories and network.
+      if (movesShells) {
         await mcp.stop()
         await shells.close()
       }

@@ -36,7 +36,7 @@ import { credentialsOf } from './hooks/hook-settings.ts'
 import { joinHooks } from './hooks/join-hooks.ts'
 import { NO_CALLBACKS } from '../webhooks/callback-record.ts'
 import { enterAsGuest, leaveAsGuest } from '../workspace/workdirs/guest-workdirs.ts'
-import { prepareWorkdir } from '../workspace/workdirs/workdir.ts'
+import { checkDirectories, prepareWorkdir } from '../workspace/workdirs/workdir.ts'
 
 export type CreateOptions = {
   readonly id: string
@@ -72,19 +72,27 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const clientTools = (request.client_tools ?? []).map(({ name }) => name)
   const { redact } = redactor
   const agents = request.agents && checkAgents(request.agents, { llm: llm.config, servers, clientTools, redact })
-  const { workdir: path, env } = request
-  const asSent = { workdir: path, env, 'Idempotency-Key': idempotency?.key, mcp: mcp?.servers }
-  refuseSecretsIn({ ...asSent, ...shownFields(llm.config) }, redact)
+  const asSent = {
+    workdir: request.workdir,
+    additional_directories: request.additional_directories?.join('\n'),
+    env: request.env,
+    'Idempotency-Key': idempotency?.key,
+    mcp: mcp?.servers,
+    ...shownFields(llm.config),
+  }
+  refuseSecretsIn(asSent, redact)
   await own.reserve()
   // Run these in parallel: most of a create request is spent waiting for the disk. The log's first event is written
   // last, so an interrupted create leaves no conversation.
-  const workdirMade = prepareWorkdir(request.workdir, id, deps.workspace.workdirRules)
+  const { workdirRules } = deps.workspace
+  const workdirMade = prepareWorkdir(request.workdir, id, workdirRules)
   const logMade = own.createLog(kept)
   let conversation: Conversation | undefined
   try {
     await Promise.allSettled([workdirMade, logMade])
     const workdir = await workdirMade
     if (request.workdir !== undefined) await enterAsGuest(guestsOf(deps), workdir, id)
+    const additionalDirectories = await checkDirectories(request.additional_directories, workdirRules)
     const loaded = await loadForConversation(deps, request, { workdir, stateDirectory: own.directory })
     const { hooks, warnings: ofHooks } = await joinHooks(deps.hooks, { request, loaded, secrets, redactor, mayUse })
     const mcpServers = await joinMcp({ asked: mcp, loaded, secrets, mayConnect })
@@ -104,6 +112,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       idempotency: idempotency && { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) },
       llm: llm.config,
       workdir,
+      additionalDirectories,
       tools,
       hooks,
       project,

@@ -96,7 +96,11 @@ export type Workspace = {
   /** File dependencies that all conversations share. */
   readonly files: Pick<FilesDeps, 'io' | 'ripgrep' | 'unfinished'>
   /** Returns the file rules for tools and for clients. */
-  readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
+  readonly fileRules: (conversation: {
+    stateDirectory: string
+    workdir: () => string
+    additionalDirectories?: () => readonly string[]
+  }) => FileRules
   /** The operator's directory of settings for all conversations that ask for it. */
   readonly userSettings: string | undefined
   /** What `~` may stand for: in the shells of a conversation, and for the server. */
@@ -107,6 +111,7 @@ export type Execution = {
   readonly createShells: (options: {
     conversationId: string
     workdir: string
+    additionalDirectories: readonly string[]
     directory: string
     network: () => ShellNetwork
     secretsEnv: () => Record<string, string>
@@ -128,6 +133,7 @@ export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search' | 'web' | '
   readonly deniedFiles: () => DeniedFiles | undefined
   /** Returns the current workdir. */
   readonly workdir: () => string
+  readonly additionalDirectories: () => readonly string[]
   readonly quota: DiskQuota | undefined
 }
 
@@ -136,7 +142,8 @@ export type Limiter = Pick<ResourceLimiter, 'check' | 'inForce'> & {
   readonly limit: (options: {
     conversationId: string
     requested: State['settings']['limits']
-    workdir: () => string
+    /** Where the agent works. */
+    directories: () => readonly string[]
     directory: string
     /** Where the commands of clients write their output. */
     commandOutputs: string

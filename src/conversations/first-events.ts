@@ -55,6 +55,7 @@ export async function firstEvents(
     ...(agents.length > 0 && { agents }),
     system_prompt: buildSystemPrompt({
       workdir,
+      additionalDirectories: settings.additional_directories,
       tools,
       hasMoreTools: settings.mcp !== undefined || (settings.client_tools ?? []).length > 0,
       ...base,

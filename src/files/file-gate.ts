@@ -12,7 +12,8 @@ export type FileRules = {
   readonly permitted?: readonly string[]
   /** Like `permitted`, but read-only. */
   readonly readable?: readonly string[]
-  /** Like `readable`, by real path: a link that takes the place of one shows nothing of where it leads. */
+  /** Like `permitted` and `readable`, by real path: a link that takes the place of one opens nothing of where it leads. */
+  readonly own?: readonly string[]
   readonly shown?: readonly string[] | undefined
   /** What the user denies besides, by real path. */
   readonly denied?: ((realPath: string, access: 'read' | 'write') => boolean) | undefined
@@ -50,7 +51,8 @@ export async function readRules(rules: FileRules): Promise<Judge> {
   // Resolve the roots' real paths each time: they can also be created, or become links, at any moment.
   const found = listRules(rules).map(async (rule) => ({ ...rule, root: await realRoot(rule.root) }))
   const shown = (rules.shown ?? []).map((root) => ({ root, read: true, write: false }))
-  const real = [...shown, ...(await Promise.all(found))]
+  const writable = (rules.own ?? []).map((root) => ({ root, read: true, write: true }))
+  const real = [...shown, ...writable, ...(await Promise.all(found))]
   return {
     judge(realPath) {
       const holding = real.filter(({ root }) => isInside(realPath, root))

@@ -1,6 +1,7 @@
 /** Deny rules about files, for what a tool has opened: names can be links by then, and a search meets files by itself. */
 import { matchRule } from './match-rule.ts'
 import { createDisk } from './disk.ts'
+import type { PlacesOptions } from './places.ts'
 import { Places } from './places.ts'
 import { programOfGit } from './git/repository.ts'
 import { holdsLinks, isDirectory, realPath } from './real-path.ts'
@@ -12,7 +13,7 @@ export type DeniedFiles = (path: string, access: 'read' | 'write') => boolean
 /** Undefined without such rules, as in most conversations. */
 export function deniedFiles(
   { deny }: Pick<RuleSet, 'deny'>,
-  where: { readonly workdir: string; readonly homes: readonly string[] },
+  where: Pick<PlacesOptions, 'workdir' | 'additionalDirectories' | 'homes'>,
 ): DeniedFiles | undefined {
   const rules = deny.filter(({ kind }) => kind === 'read' || kind === 'edit')
   if (rules.length === 0) return undefined

@@ -149,7 +149,7 @@ function matchWord(
   { cwds, mayChange = false }: { readonly cwds: readonly string[] | undefined; readonly mayChange?: boolean },
   places: Places,
 ): Certainty {
-  const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.bases, places.effort))
+  const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.strictBases, places.effort))
   const match = strongest(found.map((each) => each.match))
   if (showsNames) return match === 'yes' && places.mayBeDirectory(word, cwds) ? 'yes' : 'no'
   // What does not exist cannot be read: a variable or a `*` does not stand for it.

@@ -20,6 +20,8 @@ export type CallVerdict =
 
 export type GateOptions = {
   readonly workdir: () => string
+  /** They count as the workdir, except where a rule allows. */
+  readonly additionalDirectories?: () => readonly string[]
   /** What `~` may stand for in its shells and in rules. */
   readonly homes: readonly string[]
   /** What a call would do; asked for only where it matters. */
@@ -70,9 +72,10 @@ export class PermissionGate {
   }
 
   #questionOf(tool: string, access: ToolAccess): Question {
-    const { workdir, homes } = this.#options
+    const { workdir, additionalDirectories, homes } = this.#options
     const places = new Places({
       workdir: workdir(),
+      additionalDirectories: additionalDirectories?.(),
       homes,
       realPath,
       isDirectory,

@@ -11,9 +11,12 @@ import { partsOf } from './rules/path-pattern.ts'
 import { placesOf } from './shell/directories.ts'
 import type { ShellWord } from './shell/shell-word.ts'
 import { literalOf, literalWord, startOf } from './shell/shell-word.ts'
+import { restOf, startsAnywhere, textOf } from './word-parts.ts'
 
 export type PlacesOptions = {
   readonly workdir: string
+  /** The agent works there, too. */
+  readonly additionalDirectories?: readonly string[] | undefined
   /** What `~` may stand for: the home of the shell, and that of the server. */
   readonly homes: readonly string[]
   /** Follows links as the kernel does, also of a path that does not exist in whole; undefined when that fails. */
@@ -53,12 +56,17 @@ const PROTECTED = new Set(
 /** For one decision: what it has looked up is kept. */
 export class Places {
   readonly homes: readonly string[]
+  /** Where relative paths of rules start that allow something. */
   readonly bases: Bases
+  /** Those of rules that deny or ask: they hold in all directories of the agent. */
+  readonly strictBases: Bases
   /** What is left of comparing for this decision. */
   readonly effort = new Effort()
   /** Where relative paths of tools start. */
   readonly start: readonly string[]
   readonly #workdir: string
+  /** All directories of the agent. */
+  readonly #roots: readonly string[]
   readonly #options: PlacesOptions
   #git: { readonly program: string | undefined } | undefined
   readonly #linked = new Map<string, boolean>()
@@ -78,10 +86,15 @@ export class Places {
     this.#workdir = this.#real(options.workdir) ?? options.workdir
     this.homes = options.homes
     this.start = [options.workdir]
+    const workdirs = [...new Set([options.workdir, this.#workdir])]
     this.bases = {
-      workdirs: [...new Set([options.workdir, this.#workdir])],
+      workdirs,
       homes: [...new Set(options.homes.flatMap((home) => [home, this.#real(home) ?? home]))],
     }
+    const { additionalDirectories: more = [] } = options
+    this.strictBases = more.length > 0 ? { ...this.bases, workdirs: [...new Set([...workdirs, ...more])] } : this.bases
+    // One that has become a link is a name for another place.
+    this.#roots = [...workdirs, ...more.filter((each) => this.#real(each) === each)]
   }
 
   /** Returns the words of the paths that a tool has named. */
@@ -119,7 +132,7 @@ export class Places {
     })
   }
 
-  /** Whether it is certainly below the workdir, or the workdir itself. */
+  /** Whether it is certainly one of the directories of the agent, or below. */
   isInside(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const places = this.#placesOf(word, cwds)
     return places !== undefined && places.every(({ directory }) => this.#isInside(directory))
@@ -158,7 +171,7 @@ export class Places {
     const places = disk && this.#placesOf(word, cwds)
     if (!disk || !places) return true
     const isDirectory = (path: string) => this.#looksLikeDirectory(path)
-    const reach = { disk, isDirectory, bases: this.bases, effort: this.effort, ...given }
+    const reach = { disk, isDirectory, bases: this.strictBases, effort: this.effort, ...given }
     return places.some(({ directory, rest }) => {
       const real = rest.length === 0 ? this.#real(directory) : undefined
       return real === undefined || mayHold(pattern, real, reach)
@@ -170,7 +183,7 @@ export class Places {
     const { disk } = this.#options
     let found = this.#existing.get(pattern)
     if (found === undefined)
-      this.#existing.set(pattern, (found = !disk || mayExist(pattern, { disk, bases: this.bases })))
+      this.#existing.set(pattern, (found = !disk || mayExist(pattern, { disk, bases: this.strictBases })))
     return found
   }
 
@@ -194,11 +207,16 @@ export class Places {
   isProtected(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const isListed = (part: Symbols | undefined) =>
       part === undefined || part.includes(STAR) || PROTECTED.has(textOf(part).toLowerCase())
-    return this.partsOf(word, cwds).some((parts) => parts.slice(this.#depth).some(isListed))
+    return this.partsOf(word, cwds).some((parts) => parts.slice(this.#depthOf(parts)).some(isListed))
   }
 
-  get #depth(): number {
-    return Math.min(...this.bases.workdirs.map((workdir) => partsOf(workdir).length))
+  /** The number of components of the outermost directory of the agent that has the path; if none has it, of the workdir. */
+  #depthOf(parts: PathParts): number {
+    const depthIn = (workdirs: readonly string[]) => Math.min(...workdirs.map((each) => partsOf(each).length))
+    if (this.#roots.length === this.bases.workdirs.length) return depthIn(this.bases.workdirs)
+    const path = `/${parts.map((part) => (part === undefined ? '\0' : textOf(part))).join('/')}/`
+    const holding = this.#roots.filter((each) => path.startsWith(`${each}/`))
+    return depthIn(holding.length > 0 ? holding : this.bases.workdirs)
   }
 
   /** The path up to its first hole, and what comes after it; undefined when it may be anywhere. */
@@ -224,14 +242,14 @@ export class Places {
   #isInside(place: string): boolean {
     const written = normalize(place).replace(/(?<=.)\/$/, '')
     const isBelow = (path: string | undefined) =>
-      path !== undefined && this.bases.workdirs.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
+      path !== undefined && this.#roots.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
     const hasParent = place.includes('..')
     return isBelow(written) && isBelow(this.#real(place)) && (!hasParent || isBelow(this.#real(written)))
   }
 
   #mayBeInside(place: string): boolean {
     const real = this.#real(place)
-    return real === undefined || this.bases.workdirs.some((workdir) => `${real}/`.startsWith(`${workdir}/`))
+    return real === undefined || this.#roots.some((workdir) => `${real}/`.startsWith(`${workdir}/`))
   }
 
   #isDirectory(path: string): boolean {
@@ -267,30 +285,4 @@ export class Places {
     this.#followed += components
     return true
   }
-}
-
-const textOf = (part: Symbols): string => part.map((symbol) => (typeof symbol === 'string' ? symbol : '*')).join('')
-
-const startsAnywhere = ({ pieces }: ShellWord): boolean => {
-  const [first] = pieces
-  return first !== undefined && 'hole' in first && first.hole === 'any'
-}
-
-/** The components from the first one with a hole; undefined when one of them may be anything. */
-function restOf({ pieces }: ShellWord): PathParts | undefined {
-  const text: Symbols[number][] = []
-  for (const piece of pieces) {
-    if ('text' in piece) for (const symbol of piece.text) text.push(symbol)
-    else if (piece.hole === 'name') text.push(STAR)
-    else return undefined
-  }
-  const known = text.indexOf(STAR)
-  const from = text.lastIndexOf('/', known) + 1
-  const parts: Symbols[number][][] = [[]]
-  for (const symbol of text.slice(from)) {
-    if (symbol === '/') parts.push([])
-    else parts.at(-1)?.push(symbol)
-  }
-  const named = parts.filter((part) => part.length > 0)
-  return named.some((part) => textOf(part) === '..') ? undefined : named
 }

@@ -10,7 +10,15 @@ import { Queue } from '../lib/queue.ts'
 import { replaceFile } from '../lib/durable-file.ts'
 import { openAt, type OpenedPath } from '../files/opened-path.ts'
 import { linkHome, linksTo } from './home-links.ts'
-import { openHome, openOwnDirectory, openScratch, openSocket, openVisible, openWorkdir } from './mount-sources.ts'
+import {
+  openAdditional,
+  openHome,
+  openOwnDirectory,
+  openScratch,
+  openSocket,
+  openVisible,
+  openWorkdir,
+} from './mount-sources.ts'
 import {
   GIT_CONFIG_IN_SANDBOX,
   mountArguments,
@@ -109,20 +117,24 @@ type Prepared = {
 async function launchInSandbox(
   { sandbox, shown, toolchains, turns }: Prepared,
   argv: readonly string[],
-  { workdir, visible, privateDir, network, home: view, gitConfig }: LaunchOptions,
+  { workdir, additionalDirectories = [], visible, privateDir, network, home: view, gitConfig }: LaunchOptions,
 ): Promise<Launch> {
   const { features } = sandbox
   if (network.mode !== 'open' && !features.isolatesNetwork)
     throw new Error(
       `No shell is started in the network mode ${network.mode}: bubblewrap cannot create network namespaces on this host.`,
     )
-  if (!features.bindsDescriptors) refuseMovable(workdir, sandbox.workdirBase)
+  if (!features.bindsDescriptors)
+    for (const path of [workdir, ...additionalDirectories]) refuseMovable(path, sandbox.workdirBase)
   await using opened = new AsyncDisposableStack()
   const descriptors: number[] = []
   const inherit = (handle: { readonly fd: number }) => FIRST_EXTRA_DESCRIPTOR - 1 + descriptors.push(handle.fd)
   const home = join(privateDir, 'home')
   const places: ShellPlaces = {
     workdir: opened.use(await openWorkdir(workdir)),
+    additionalDirectories: (
+      await inOrder(additionalDirectories, async (path) => opened.use(await openAdditional(path)))
+    ).filter((place) => place !== undefined),
     home: opened.use(await turns.run(() => openLinked(home, { sandbox, toolchains, view }), { key: privateDir })),
     scratch: opened.use(await turns.run(() => openScratch(join(privateDir, 'tmp')), { key: privateDir })),
     visible: await inOrder(visible, async (path) => opened.use(await openOwnDirectory(path))),
@@ -195,7 +207,7 @@ const openAgain = (descriptor: number) => open(`/proc/self/fd/${descriptor}`, 'r
 function refuseMovable(workdir: string, base: string): void {
   if (dirname(workdir) === base) return
   throw new Error(
-    `No shell is started in the workdir ${workdir}: this bubblewrap has no --bind-fd, and then only workdirs directly in ${base} are allowed. Install bubblewrap 0.10 or newer.`,
+    `No shell is started that works in ${workdir}: this bubblewrap has no --bind-fd, and then only directories directly in ${base} are allowed. Install bubblewrap 0.10 or newer.`,
   )
 }
 

@@ -28,6 +28,8 @@ export type HomeView = {
 
 export type LaunchOptions = {
   readonly workdir: string
+  /** Other directories of the host that the shell may write to; those that were moved or deleted are left out. */
+  readonly additionalDirectories?: readonly string[] | undefined
   /** Server directories that the shell reads. It needs no write access, and has none in a sandbox. */
   readonly visible: readonly string[]
   /** The conversation's private directory, which replaces the host's in a sandbox; created on demand. */

@@ -38,6 +38,14 @@ export async function openVisible(path: string): Promise<OpenedPath | undefined>
   return undefined
 }
 
+/** Opens a directory in the same way. Returns undefined if the path is not a directory any more. */
+export async function openAdditional(path: string): Promise<OpenedPath | undefined> {
+  const place = await openVisible(path)
+  if (!place || (await place.handle.stat()).isDirectory()) return place
+  await place.handle.close()
+  return undefined
+}
+
 /** Opens a socket in the same way. Returns undefined if the path is not a socket any more. */
 export async function openSocket(path: string): Promise<OpenedPath | undefined> {
   const place = await openVisible(path)

@@ -33,6 +33,7 @@ export type ShownPlace = { readonly at: string; readonly real: string }
 /** The open directories of one conversation. */
 export type ShellPlaces = {
   readonly workdir: OpenedPath
+  readonly additionalDirectories: readonly OpenedPath[]
   readonly visible: readonly OpenedPath[]
   readonly home: OpenedPath
   /** Its /tmp. */
@@ -139,12 +140,13 @@ function shownAt(path: string): ShownPlace[] {
   return parent === undefined || real === undefined ? [] : [{ at: join(parent, basename(path)), real }]
 }
 
-/** Throws if the workdir would leave a hole in the sandbox; nothing must be started then. */
+/** Throws if the workdir or another writable directory would leave a hole in the sandbox; nothing must be started then. */
 export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[] {
   const covered = [makeReal(plan.dataDir), makeReal(plan.workdirBase)] as const
   const fixedFiles = plan.keyFiles.flatMap(fileIfAny)
   const bind = bindFor(places?.inherit)
-  if (places) refuseHoles(places.workdir.path, covered, fixedFiles)
+  const writable = places ? outermost([places.workdir, ...places.additionalDirectories]) : []
+  for (const { path } of writable) refuseHoles(path, covered, fixedFiles)
   const keyFiles = [...fixedFiles, ...(plan.otherKeyFiles?.() ?? []).flatMap(fileIfAny)]
   const fixed: Mount[] = [
     ...homesOf(plan).map(cover),
@@ -155,10 +157,10 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
     ...covered.map(cover),
     // No device can be opened on these mounts: reading the file fails with an error.
     ...keyFiles.map((at) => ({ at, args: () => ['--ro-bind', '/dev/null', at] })),
-    ...(places ? ownMounts(places, bind) : []),
+    ...(places ? ownMounts(places, writable, bind) : []),
   ]
   const mounts = [...scratchMounts(places, fixed, bind), ...fixed]
-  const kept = places ? mounts.filter(({ at }) => mayMountAt(at, places.workdir.path, keyFiles)) : mounts
+  const kept = mounts.filter(({ at }) => writable.every(({ path }) => mayMountAt(at, path, keyFiles)))
   // The last mount at one place counts; parent directories come before their contents.
   const ordered = [...new Map(kept.map((mount) => [mount.at, mount])).values()].sort(
     (a, b) => a.at.length - b.at.length,
@@ -177,24 +179,30 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
   ]
 }
 
+/** Without the directories that are inside of others: those are mounted with them. */
+const outermost = (places: readonly OpenedPath[]): readonly OpenedPath[] =>
+  places.filter(
+    ({ path }, at) => !places.some((other, i) => isBelow(path, other.path) || (other.path === path && i < at)),
+  )
+
 /**
  * A shell may move everything below its workdir. A path that must be hidden there could then be found under another
  * name by the next shell; only entries directly in it can be held in place.
  */
-function refuseHoles(workdir: string, [dataDir, base]: readonly [string, string], keyFiles: readonly string[]): void {
-  const inside = [dataDir, base, ...keyFiles.map(dirname)].find((path) => isBelow(path, workdir))
+function refuseHoles(directory: string, [dataDir, base]: readonly [string, string], keyFiles: readonly string[]): void {
+  const inside = [dataDir, base, ...keyFiles.map(dirname)].find((path) => isBelow(path, directory))
   if (
     inside !== undefined ||
-    workdir === dataDir ||
-    workdir === base ||
-    (isBelow(workdir, dataDir) && !isAtOrBelow(workdir, base))
+    directory === dataDir ||
+    directory === base ||
+    (isBelow(directory, dataDir) && !isAtOrBelow(directory, base))
   )
-    throw new Error(`The server’s own files are in the workdir ${workdir}; in a sandbox no shell is started there.`)
+    throw new Error(`The server’s own files are in the workdir ${directory}; in a sandbox no shell is started there.`)
 }
 
-/** Nothing is mounted inside the workdir, because of the same links. */
-function mayMountAt(at: string, workdir: string, keyFiles: readonly string[]): boolean {
-  return !isBelow(at, workdir) || (dirname(at) === workdir && keyFiles.includes(at))
+/** Nothing is mounted inside a writable directory, because of the same links. */
+function mayMountAt(at: string, directory: string, keyFiles: readonly string[]): boolean {
+  return !isBelow(at, directory) || (dirname(at) === directory && keyFiles.includes(at))
 }
 
 const homesOf = ({ home }: SandboxPlan): string[] => [...HOMES, home].flatMap(realpathIfAny).filter((at) => at !== sep)
@@ -231,11 +239,14 @@ function scratchMounts(places: ShellPlaces | undefined, others: readonly Mount[]
   })
 }
 
-function ownMounts({ workdir, visible, home, caches }: ShellPlaces, bind: Bind): Mount[] {
+function ownMounts({ visible, home, caches }: ShellPlaces, writable: readonly OpenedPath[], bind: Bind): Mount[] {
   return [
     // Read-only: the server opens files in there by name, and would follow a link that a shell had put in their place.
     ...visible.map((place) => ({ at: place.path, args: () => bind('--ro-bind', place, place.path) })),
-    ...[home, workdir, ...caches].map((place) => ({ at: place.path, args: () => bind('--bind', place, place.path) })),
+    ...[home, ...writable, ...caches].map((place) => ({
+      at: place.path,
+      args: () => bind('--bind', place, place.path),
+    })),
   ]
 }
 

@@ -35,6 +35,7 @@ export type ProgramOptions = {
 export type ProgramPlan = {
   readonly conversationId: string
   readonly workdir: string
+  readonly additionalDirectories?: readonly string[] | undefined
   readonly stateDir: string
   readonly privateDir: string
   readonly launcher: ShellLauncher
@@ -51,10 +52,10 @@ export type ProgramEnd = { readonly reason: string }
  * started ends at once.
  */
 export async function startProgram(plan: ProgramPlan, { name, argv, variables }: ProgramOptions): Promise<Program> {
-  const { conversationId, workdir, stateDir, privateDir, launcher, network } = plan
+  const { conversationId, workdir, additionalDirectories, stateDir, privateDir, launcher, network } = plan
   const id = PROGRAM_PREFIX + name
   await makeDirectories(stateDir, 0o700)
-  const places = { workdir, visible: [], privateDir }
+  const places = { workdir, additionalDirectories, visible: [], privateDir }
   await using launch = await launcher.launch(programArgv(workdir), { ...places, network: network() })
   const mark = shellMark(conversationId, id, `${stateDir}/${id}`)
   // Its own variables come first: it can neither hide from the server nor leave the places of its conversation.

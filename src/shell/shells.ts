@@ -25,6 +25,7 @@ import { commandIdOf, forkIdOf, listShellProcesses } from './processes/shell-pro
 export type ShellsOptions = {
   readonly conversationId: string
   readonly workdir: string
+  readonly additionalDirectories?: readonly string[] | undefined
   /** The server's directory for these shells: their pipes, and their saved state. */
   readonly stateDir: string
   /** Readable by the agent: complete outputs (kept) and outputs of background processes (removed at the end). */
@@ -221,12 +222,12 @@ export class BashShells implements Shells {
   }
 
   #openSession(id: string, more: Partial<BashSessionOptions>): BashSession {
-    const { conversationId, workdir, outputDir, privateDir, env, launcher } = this.#options
+    const { conversationId, workdir, additionalDirectories, outputDir, privateDir, env, launcher } = this.#options
     const stateDir = join(this.#options.stateDir, id)
     const secrets = this.#options.secretsEnv ?? (() => ({}))
     const network = this.#options.network ?? (() => OPEN_NETWORK)
     const createFilter = this.#options.createFilter ?? (() => NO_FILTER)
-    const directories = { workdir, stateDir, outputDir, privateDir }
+    const directories = { workdir, additionalDirectories, stateDir, outputDir, privateDir }
     const own = { id, conversationId, ...directories, env, network }
     this.#hadSessions = true
     return new BashSession({ ...own, secrets, createFilter, launcher, limits: this.#limits, ...more })

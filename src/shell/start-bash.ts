@@ -11,6 +11,7 @@ export type BashPlan = {
   readonly sessionId: string
   readonly conversationId: string
   readonly workdir: string
+  readonly additionalDirectories?: readonly string[] | undefined
   /** The session's directory for pipes, the command and the saved state. */
   readonly stateDir: string
   /** Complete and background outputs, readable by the agent. */
@@ -65,7 +66,7 @@ async function launchBash(
 
 /** A launch reads files in the workdir, whose file system may not respond. A late result is discarded. */
 async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch> {
-  const { workdir, outputDir, stateDir, privateDir, launcher } = plan
+  const { workdir, additionalDirectories, outputDir, stateDir, privateDir, launcher } = plan
   const { promise: givenUp, reject } = Promise.withResolvers<never>()
   givenUp.catch(() => {}) // the race reports it
   const onAbort = () => reject(new Error('The shell was not started: its session has ended.'))
@@ -74,7 +75,7 @@ async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch
   const timer = setTimeout(onTimeout, plan.startMs)
   signal.addEventListener('abort', onAbort)
   if (signal.aborted) onAbort()
-  const places = { workdir, visible: [stateDir, outputDir], privateDir }
+  const places = { workdir, additionalDirectories, visible: [stateDir, outputDir], privateDir }
   const launching = launcher.launch(BASH_ARGV, { ...places, network: plan.network() })
   try {
     return await Promise.race([launching, givenUp])

@@ -258,10 +258,10 @@ function decidePause(
 }
 
 function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
-  if ('workdir' in changes && isWorking(state)) {
+  if (('workdir' in changes || 'additional_directories' in changes) && isWorking(state)) {
     return new Problem(
       'conversation_running',
-      'The workdir can only be changed while no agent works and no call is open; pause with interrupt: true first.',
+      'The directories can only be changed while no agent works and no call is open; pause with interrupt: true first.',
     )
   }
   if (changesNetworkMode(state, changes) && isWorking(state)) {

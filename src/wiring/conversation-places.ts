@@ -12,7 +12,11 @@ export const privateOf = (conversationDirectory: string): string => join(convers
 export const shellsOf = (conversationDirectory: string): string => join(conversationDirectory, 'shells')
 export const outputsOf = (conversationDirectory: string): string => join(conversationDirectory, 'outputs')
 
-type Places = { readonly stateDirectory: string; readonly workdir: () => string }
+type Places = {
+  readonly stateDirectory: string
+  readonly workdir: () => string
+  readonly additionalDirectories?: () => readonly string[]
+}
 
 /**
  * The editor and the file routes run in this process, so they must not access `/proc`, where `self` is the server and
@@ -36,12 +40,13 @@ export function fileRules(
       readable: [outputs],
     }
   }
-  const workdir = conversation.workdir()
+  const own = [conversation.workdir(), ...(conversation.additionalDirectories?.() ?? [])]
   const home = homeDirectory()
   const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles, otherKeyFiles: hiddenFiles, home })
   return {
-    forbidden: [...hidden.filter((path) => path !== workdir), ...(sandboxReadable ? ['/'] : [])],
-    permitted: [workdir, privateOf(conversation.stateDirectory)],
+    forbidden: [...hidden.filter((path) => !own.includes(path)), ...(sandboxReadable ? ['/'] : [])],
+    own,
+    permitted: [privateOf(conversation.stateDirectory)],
     readable: [...(sandboxReadable ? readableByShells(sandboxReadable) : ['/']), outputs],
     shown: homes?.shownTo(conversation),
   }

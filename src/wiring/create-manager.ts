@@ -162,11 +162,11 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     limits: {
       check: (requested) => resources.check(requested),
       inForce: (requested) => resources.inForce(requested),
-      limit: ({ directory, commandOutputs, workdir, ...options }) =>
+      limit: ({ directory, commandOutputs, directories, ...options }) =>
         resources.limit({
           ...options,
           stateDir: shellsOf(directory),
-          roots: () => [workdir(), outputsOf(directory), privateOf(directory), commandOutputs],
+          roots: () => [...directories(), outputsOf(directory), privateOf(directory), commandOutputs],
         }),
     },
     network: {

@@ -153,7 +153,11 @@ describe('one sentence reports', () => {
     ['a deletion of what was there', ['-p', '-c', '--ephemeral', 'hi'], 'add --fork-session to work in a copy.'],
     ['a deletion at the end of a chat', ['chat', '--ephemeral'], '--ephemeral needs --no-tui.'],
     ['images of lines', ['-p', '--input-format', 'stream-json', '-i', 'a.png'], 'leave --image out.'],
-    ['another directory', ['-p', '--add-dir', '/a', 'hi'], 'there is no option --add-dir; the agent works in one'],
+    [
+      'another directory',
+      ['-p', '--include-directories', '/a', 'hi'],
+      'no option --include-directories; use --add-dir',
+    ],
     ['an option with another meaning', ['-p', '--yolo', 'hi'], 'no option --yolo; --permission-mode bypass asks'],
     ['more words', ['-p', '--verbose', 'hi'], 'no option --verbose; what the agent does is always on stderr.'],
     ['a copy of nothing', ['-p', '--fork-session', 'hi'], '--fork-session needs --resume or --autoresume.'],

@@ -182,7 +182,7 @@ export async function setBench({
           check: (requested) => resources.check(requested),
           inForce: (requested) => resources.inForce(requested),
           limit: ({ directory, ...options }) =>
-            resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: () => [options.workdir()] }),
+            resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: options.directories }),
         },
         network: OPEN_NETWORK,
         mcp: {

@@ -24,6 +24,15 @@ export function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
   return `[This is a copy of an earlier conversation. Your working directory is now ${cwd}, a copy of ${from_cwd}: wherever that was said above, use ${cwd} from here on, and leave ${from_cwd} alone. Shells and background processes of before are gone.]`
 }
 
+/** Undefined for a change of other settings. */
+export function tellDirectoryChange({ changes }: EventOf<'ConfigUpdate'>): string | undefined {
+  const { additional_directories: directories } = changes
+  if (!Array.isArray(directories)) return undefined
+  if (directories.length === 0)
+    return '[The user has changed your directories: you may work in no other than your working directory from here on.]'
+  return `[The user has changed your directories: besides your working directory, you may read and change files in ${directories.join(', ')} from here on; name them by absolute paths.]`
+}
+
 export function repeatImages(images: readonly ImagePart[]): ModelMessage {
   return { role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images], repeatsImages: true }
 }

@@ -14,7 +14,7 @@ const IS_SENT = {
   RequestAnswered: false,
   RequestClosed: false,
   StatusUpdate: false,
-  ConfigUpdate: false,
+  ConfigUpdate: true,
   SecretsUpdate: false,
   FileUpdate: false,
   CommandResult: false,

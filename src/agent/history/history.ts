@@ -11,6 +11,7 @@ import {
   repeatImages,
   sayable,
   tellEnd,
+  tellDirectoryChange,
   tellMove,
   withCommand,
   wordsOf,
@@ -119,9 +120,9 @@ export class History {
         this.#system ||= event.system_prompt
         return this.#push({ role: 'user', content: [{ type: 'text', text: event.prompt }] }, 'user')
       case 'ForkedFrom':
-        if (event.cwd !== event.from_cwd)
-          this.#push({ role: 'user', content: [{ type: 'text', text: tellMove(event) }] }, 'move')
-        return
+        return this.#tell(event.cwd === event.from_cwd ? undefined : tellMove(event))
+      case 'ConfigUpdate':
+        return this.#tell(tellDirectoryChange(event))
       case 'UserMessage':
         return this.#push({ role: 'user', content: [...sayable(withCommand(event)), ...contextOf(event)] }, 'user')
       case 'HookEvent':
@@ -157,6 +158,10 @@ export class History {
     this.#expected = { toolUseId: result.tool_use_id, origin }
     this.#resulted(result, origin)
     return true
+  }
+
+  #tell(text: string | undefined): void {
+    if (text !== undefined) this.#push({ role: 'user', content: [{ type: 'text', text }] }, 'move')
   }
 
   #isOwn(event: Event): boolean {

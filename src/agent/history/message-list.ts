@@ -14,7 +14,7 @@ export type ListedMessage = {
    */
   readonly seq: number
   readonly message: ModelMessage
-  /** `move`: says that the workdir has changed. `schema`: has the output schema of a run. */
+  /** `move`: says that directories have changed. `schema`: has the output schema of a run. */
   readonly kind: 'user' | 'move' | 'schema' | 'summary' | 'other'
   /** The run of a `schema`. */
   readonly runId?: string | undefined

@@ -42,6 +42,7 @@ const RUN_OPTIONS: readonly OptionName[] = [
   ...OPTION_SETTINGS.map((setting) => SETTING_OPTIONS[setting].name),
   'max-steps',
   'cwd',
+  'add-dir',
   'mcp-config',
 ]
 

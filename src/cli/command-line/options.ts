@@ -118,6 +118,11 @@ export const OPTIONS = {
     ...text('DIRECTORY', 'Where the agent works. Default: the current directory; for sessions: every one.'),
     completes: 'directories',
   },
+  'add-dir': {
+    ...text('DIRECTORY', 'Another directory that the agent works in. Can be repeated.'),
+    multiple: true,
+    completes: 'directories',
+  },
   'mcp-config': { ...text('FILE', 'Add the MCP servers of this file, in the form of .mcp.json.'), completes: 'files' },
   server: text('URL', 'Ask this server instead of the agents of this machine.'),
   json: flag('Print JSON, one object per line.'),

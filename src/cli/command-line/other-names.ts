@@ -30,15 +30,13 @@ function ownArgument(arg: string, before: string | undefined): string {
 
 const modeIn = (text: string): string => (isOtherModeName(text) ? MODE_NAMES[text] : text)
 
-const ONE_DIRECTORY = 'the agent works in one directory, --cwd'
 const SKIPPING = '--permission-mode bypass asks for nothing, and keeps the sandbox'
 const MODES = 'use --permission-mode'
 const PROMPT_FILE = 'give the text, as in --system-prompt "$(cat FILE)"'
 
 /** What to use instead of an option of another agent that has another meaning, or none here. */
 export const INSTEAD: Readonly<Record<string, string>> = {
-  'add-dir': ONE_DIRECTORY,
-  'include-directories': ONE_DIRECTORY,
+  'include-directories': 'use --add-dir',
   'no-session-persistence': 'use --ephemeral, which deletes the conversation at the end',
   'permission-prompt-tool': 'use --ask, which says who answers approvals',
   'system-prompt-file': PROMPT_FILE,

@@ -50,6 +50,8 @@ export type RunInvocation = {
   readonly lastMessage: string | undefined
   readonly maxSteps: number | undefined
   readonly cwd: string | undefined
+  /** More directories of the agent. */
+  readonly addDirs: readonly string[]
   readonly mcpConfig: string | undefined
   /** Files and directories of the home that the sandbox shows. */
   readonly homeReadable: readonly string[]
@@ -100,6 +102,7 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     lastMessage: values['output-last-message'],
     maxSteps: maxSteps === undefined ? undefined : Number(maxSteps),
     cwd: values.cwd,
+    addDirs: values['add-dir'] ?? [],
     mcpConfig: values['mcp-config'],
     homeReadable: values['home-readable'] ?? [],
     sshAgent: values['ssh-agent'] === true,

@@ -101,7 +101,7 @@ async function resume(
 ): Promise<Pick<OpenedConversation, 'view' | 'notices'>> {
   const conversation = client.conversation(found.id)
   const hadLeft = await removeLeftHooks(conversation, found.client_hooks, signal)
-  const changes = changesOfResumed(settings, found.llm_config)
+  const changes = changesOfResumed(settings, found)
   const view = changes ? await conversation.updateConfig(changes, { signal }) : found
   await addRules(conversation, settings, signal)
   return { view, notices: [...(hadLeft ? [LEFT_HOOKS] : []), ...warningsOf(view, {})] }

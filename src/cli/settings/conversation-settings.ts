@@ -23,6 +23,7 @@ type FromOptions =
 export type ConversationSettings = Pick<RunInvocation, FromOptions> & {
   /** Undefined for a remote server, which makes a directory. */
   readonly cwd: string | undefined
+  readonly addDirs: readonly string[]
   /** Whether `cwd` was given, and is not only the current directory. */
   readonly hasCwd: boolean
   /** From options, environment and settings file. */
@@ -51,11 +52,12 @@ const DEFAULT_MODE = 'default'
 
 export function newConversation(settings: ConversationSettings): BodyOf<'createConversation'> {
   const { cwd, llm, permissionMode = DEFAULT_MODE, allowedTools, disallowedTools, mcp, given, loadsProject } = settings
-  const { tools, hooks, instructions, systemPrompt, appendSystemPrompt } = settings
+  const { addDirs, tools, hooks, instructions, systemPrompt, appendSystemPrompt } = settings
   const extensions = [...instructions, ...(appendSystemPrompt === undefined ? [] : [appendSystemPrompt])]
   const llm_config = { ...llm, ...toolChoiceOf(settings) }
   return withoutUndefined({
     workdir: cwd,
+    additional_directories: addDirs.length > 0 ? [...addDirs] : undefined,
     tools: tools ?? TOOLS,
     hooks,
     llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
@@ -70,15 +72,20 @@ export function newConversation(settings: ConversationSettings): BodyOf<'createC
   })
 }
 
+type ResumedSettings = {
+  readonly llm_config: LlmConfig
+  readonly additional_directories?: readonly string[] | undefined
+}
+
 /**
  * Undefined if nothing changes. A resumed conversation keeps its model. It gets the current key if that is for the same
  * endpoint: the stored one may have expired.
  */
 export function changesOfResumed(
   settings: ConversationSettings,
-  stored: LlmConfig,
+  { llm_config: stored, additional_directories: directories = [] }: ResumedSettings,
 ): BodyOf<'updateConfig'> | undefined {
-  const { cwd, hasCwd, llm, overridesRuns } = settings
+  const { cwd, addDirs, hasCwd, llm, overridesRuns } = settings
   const given = overridesRuns ? withoutOverrides(settings) : settings
   const isSameEndpoint = llm.base_url === stored.base_url && llm.model === stored.model
   const llm_config = {
@@ -88,6 +95,7 @@ export function changesOfResumed(
   }
   const changes = withoutUndefined({
     workdir: hasCwd ? cwd : undefined,
+    additional_directories: addDirs.length > 0 ? [...new Set([...directories, ...addDirs])] : undefined,
     permission_mode: given.permissionMode,
     llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
     ...given.given,

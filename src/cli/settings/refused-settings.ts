@@ -16,6 +16,7 @@ const BEGINNINGS: readonly (readonly [RegExp, string])[] = [
   [/^(disallowed_tools|deny)\b[^:]*: /, '--disallowed-tools: '],
   [/^tools\.\d+(?= )/, '--tools: one of the names'],
   [/^mcp(?=[:.])/, 'mcp'],
+  [/^The additional directory (?=\/)/, '--add-dir '],
   [/^The workdir is refused: /, 'the directory of the agent (--cwd) is refused: '],
 ]
 
@@ -28,7 +29,7 @@ const WRONG_SETTINGS: ReadonlySet<string> = new Set([
 ])
 
 const OTHER_DIRECTORY =
-  '--cwd cannot be changed while the agent works, or a call of the conversation waits; continue it without --cwd first.'
+  '--cwd and --add-dir cannot change anything while the agent works, or a call of the conversation waits; continue it without them first.'
 
 /** Rejects with a `UsageError` if the server refuses a setting. */
 export async function namingSettings<T>(names: SettingNames, request: Promise<T>): Promise<T> {

@@ -55,6 +55,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   const given = await readGivenSettings(invocation.settingTexts, { isResumed, signal })
   if (isResumed) refuseFixed(invocation)
   const cwd = await workdirOf(invocation)
+  const addDirs = isRemote ? invocation.addDirs : await Promise.all(invocation.addDirs.map(existingDirectory))
   const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(signal)
   const keyFile = holdsSecrets(file.settings) ? secretPathOf(file.path) : undefined
   const dataDir = await leaveProject({ createsIt: !isRemote, signal })
@@ -65,6 +66,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
     conversation: {
       ...conversationOf(invocation, llm, file.settings),
       cwd,
+      addDirs,
       mcp: merged(file.settings.mcp, mcp),
       tools: file.settings.tools,
       // Commands of the person are for this machine.
@@ -104,8 +106,11 @@ function visibleKeys(settingsFile: string | undefined, cwd: string | undefined):
 
 /** The server would create a directory that does not exist, also one whose name is misspelt. */
 async function workdirOf({ server, cwd }: RunInvocation): Promise<string | undefined> {
-  if (server !== undefined) return cwd
-  const path = absolute(cwd ?? '.')
+  return server === undefined ? await existingDirectory(cwd ?? '.') : cwd
+}
+
+async function existingDirectory(given: string): Promise<string> {
+  const path = absolute(given)
   const found = await stat(path).catch(() => undefined)
   if (!found?.isDirectory()) throw new UsageError(`${path} is not a directory.`)
   return await realpath(path)

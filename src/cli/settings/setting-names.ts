@@ -18,6 +18,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   disallowed_tools: '--disallowed-tools',
   system_prompt: '--system-prompt',
   system_prompt_extensions: '--append-system-prompt',
+  additional_directories: '--add-dir',
   max_steps: '--max-steps',
   ...Object.fromEntries(OPTION_SETTINGS.map((each) => [each, `--${SETTING_OPTIONS[each].name}`])),
   setting_sources: 'the project',

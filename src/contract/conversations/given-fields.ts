@@ -38,6 +38,20 @@ export const Env = EnvironmentVariables.describe(
   'Environment variables of the commands of the conversation. They are stored and shown as they are: put what nobody may read into `secrets`, which take precedence.',
 )
 
+/** Each of them costs a little at every decision about a path. */
+const MAX_ADDITIONAL_DIRECTORIES = 10
+const Directories = z
+  .array(z.string().startsWith('/', { error: 'must be an absolute path' }).max(4096))
+  .max(MAX_ADDITIONAL_DIRECTORIES)
+export const MoreDirectories = {
+  create: Directories.optional().describe(
+    'Absolute paths of existing directories that the agent works in besides `workdir`. They are never created, copied or removed.',
+  ),
+  update: Directories.optional().describe(
+    'Replaces all; `[]` removes them. Can change only while the agent is not running.',
+  ),
+}
+
 /** How a title is written that the client does not send. */
 export const TitleWriting = {
   generate_title: z

@@ -127,6 +127,7 @@ export type NewSettings = {
   readonly idempotency: Settings['idempotency']
   readonly llm: LlmConfig
   readonly workdir: string
+  readonly additionalDirectories: string[] | undefined
   readonly tools: readonly string[]
   /** The hooks of the request and of files. */
   readonly hooks: Hooks | undefined
@@ -140,10 +141,12 @@ export type NewSettings = {
 }
 
 export function newSettings(parts: NewSettings): Settings {
-  const { request, idempotency, llm, workdir, tools, hooks, project, mcp, agents, redact } = parts
+  const { request, idempotency, llm, workdir, additionalDirectories, tools, hooks, project, mcp, agents, redact } =
+    parts
   const { permission_mode, client_tools } = request
   const derived: Derived = {
     workdir,
+    additional_directories: additionalDirectories,
     made_workdir: request.workdir === undefined ? workdir : undefined,
     llm_config: maskLlmConfig(llm),
     tools: [...tools],
@@ -187,6 +190,7 @@ export type NewChanges = {
   readonly llm: LlmChange | undefined
   readonly mcp: McpServers | undefined
   readonly workdir: string | undefined
+  readonly additionalDirectories: string[] | undefined
   /** Checked. */
   readonly agents: Agents | undefined
   readonly redact: (text: string) => string
@@ -196,10 +200,12 @@ export type NewChanges = {
  * Returns the `changes` of a `ConfigUpdate`: only the fields that were sent, secrets masked, and the names of dropped
  * credentials.
  */
-export function changesOf({ update, llm, mcp, workdir, agents, redact }: NewChanges): Record<string, unknown> {
+export function changesOf(checked: NewChanges): Record<string, unknown> {
+  const { update, llm, mcp, workdir, additionalDirectories, agents, redact } = checked
   const {
     llm_config: _,
     workdir: __,
+    additional_directories: _____,
     agents: ___,
     mcp: ____,
     permission_mode: mode,
@@ -212,6 +218,7 @@ export function changesOf({ update, llm, mcp, workdir, agents, redact }: NewChan
   const derived: { readonly [K in DerivedName & NameIn<'update'>]: unknown } = {
     llm_config,
     workdir,
+    additional_directories: additionalDirectories,
     mcp,
     client_tools: client_tools && redactClientTools(client_tools, redact),
     agents,

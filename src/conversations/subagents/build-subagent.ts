@@ -45,7 +45,7 @@ export function buildSubagent(
   subagent: Subagent,
   own: TaskAccess,
 ): SubagentParts {
-  const { state: main, log, workdir, homes, withoutTools, catalog } = shared
+  const { state: main, log, workdir, additionalDirectories, homes, withoutTools, catalog } = shared
   const { toolUseId, agentId: id, name } = subagent
   const state = new SubagentView(main, subagent)
   const of = (drafts: readonly EventDraft[]) => inSubagent(drafts, subagent)
@@ -76,7 +76,7 @@ export function buildSubagent(
     hooks: () => hooks.current?.tools,
     subagents: own,
   })
-  const gate = new PermissionGate({ workdir, homes, ...ofCalls(() => toolCalls) })
+  const gate = new PermissionGate({ workdir, additionalDirectories, homes, ...ofCalls(() => toolCalls) })
   return {
     state,
     toolCalls,

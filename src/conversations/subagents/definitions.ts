@@ -2,7 +2,7 @@
 import type { AgentDefinition, AgentEntry } from '../../contract/agents/definition.ts'
 import { GENERAL_PURPOSE } from '../../contract/agents/definition.ts'
 import { modeNamed } from '../../contract/permission.ts'
-import { buildSystemPrompt } from '../../agent/prompt.ts'
+import { buildSystemPrompt, tellDirectories } from '../../agent/prompt.ts'
 import { originOf } from '../config/llm-origin.ts'
 import type { Settings } from '../../state/settings.ts'
 import type { State } from '../../state/state-shape.ts'
@@ -119,8 +119,9 @@ export function coversMcpTool(entry: string, name: string): boolean {
 
 const ROLE = `You are a subagent: another agent has given you a task, and you work on it by yourself. Nobody answers questions. Your last message is the only thing that the other agent reads of your work: say in it what you found or did, with the facts and the file names that it needs.`
 
-function promptOf(prompt: string | undefined, { workdir }: Settings, tools: readonly string[]): string {
-  const place = `Your working directory is ${workdir}. Keep your files in it.`
-  const base = prompt === undefined ? {} : { base: `${prompt}\n\n${place}` }
-  return buildSystemPrompt({ workdir, tools, ...base, extensions: [ROLE], microagents: [] })
+function promptOf(prompt: string | undefined, settings: Settings, tools: readonly string[]): string {
+  const { workdir, additional_directories: additionalDirectories } = settings
+  const places = { workdir, additionalDirectories }
+  const base = prompt === undefined ? {} : { base: `${prompt}\n\n${tellDirectories(places)}` }
+  return buildSystemPrompt({ ...places, tools, ...base, extensions: [ROLE], microagents: [] })
 }

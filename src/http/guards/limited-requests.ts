@@ -17,7 +17,7 @@ import type { Idempotency } from '../../state/idempotency.ts'
 /** Returns the request restricted by the key's limits. Throws `forbidden`. */
 export function createAs(access: Access, request: CreateConversation): CreateConversation {
   mayCreate(access)
-  refuseWorkdir(access, request.workdir)
+  refuseDirectories(access, request)
   if (Object.keys(request.secrets ?? {}).length > 0) access.require('secrets')
   mayUseHooks(access, request.hooks)
   mayConnect(access, request)
@@ -90,7 +90,7 @@ export function mayCreate({ limits }: Access): void {
 
 /** Throws `forbidden`. */
 export function mayConfigure(access: Access, update: UpdateConfig): void {
-  refuseWorkdir(access, update.workdir)
+  refuseDirectories(access, update)
   const { permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, env } = update
   // A variable, such as GIT_SSH_COMMAND, changes what an allowed command runs.
   const grants = [permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, env]
@@ -138,8 +138,13 @@ export function ownKey(access: Access, idempotency: Idempotency | undefined): Id
   }
 }
 
-/** A workdir could belong to another conversation. */
-function refuseWorkdir(access: Access, workdir: string | undefined): void {
-  if (workdir !== undefined && access.isLimited)
+/** A directory could belong to another conversation. */
+function refuseDirectories(
+  { isLimited }: Access,
+  { workdir, additional_directories: more }: Pick<UpdateConfig, 'workdir' | 'additional_directories'>,
+): void {
+  if (workdir !== undefined && isLimited)
     throw new Problem('forbidden', 'A limited key cannot choose a workdir. Leave out workdir.')
+  if (more !== undefined && isLimited)
+    throw new Problem('forbidden', 'A limited key cannot choose directories. Leave out additional_directories.')
 }

@@ -65,7 +65,8 @@ export function matchPath(
   const starts = base === 'root' ? ['/'] : base === 'home' ? homes : workdirs
   let best: PathMatch = { match: 'no', isAbove: false }
   // In doubt, as if it could match.
-  if (!effort.spend(STEPS_OF_A_PATH + path.length + parts.length)) return { match: 'no', isAbove: true }
+  const steps = (STEPS_OF_A_PATH + path.length + parts.length) * Math.max(1, starts.length - 1)
+  if (!effort.spend(steps)) return { match: 'no', isAbove: true }
   for (const start of starts) {
     const first = partsOfBase(start)
     if (areApart(first, parts, path, effort)) continue

@@ -80,6 +80,7 @@ const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
   continue: FLAG,
   cwd: NAME,
   projectDir: NAME,
+  additionalDirectories: TEXTS,
   settingSources: TEXTS,
   agents: RECORDS,
   mcpServers: RECORDS,

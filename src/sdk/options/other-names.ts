@@ -54,7 +54,6 @@ const NO_PROGRAM = 'No other program is started: leave it out.'
 
 /** What to use instead of an option of the Claude Agent SDK that has another meaning, or none here. */
 export const INSTEAD_OF_OPTION: Readonly<Record<string, string>> = {
-  additionalDirectories: 'The agent works in one directory: cwd.',
   allowDangerouslySkipPermissions: 'permissionMode is enough: leave it out.',
   executable: NO_PROGRAM,
   executableArgs: NO_PROGRAM,

@@ -73,6 +73,8 @@ export type ProjectOptions = {
   readonly cwd?: string | undefined
   /** Another name of `cwd`, for the directory that `settingSources` are read from. */
   readonly projectDir?: string | undefined
+  /** Existing directories that the agent works in besides `cwd`. For a continued session they replace the former ones. */
+  readonly additionalDirectories?: readonly string[] | undefined
   readonly settingSources?: Wire['setting_sources']
   readonly agents?: Readonly<Record<string, AgentOptions>> | undefined
   readonly mcpServers?: NonNullable<Wire['mcp']>['mcpServers']

@@ -16,6 +16,7 @@ type Wire = BodyOf<'createConversation'>
 /** Settings that options have in another form; one without an entry would be a type error. */
 const CONVERTED: { readonly [K in ConvertedSetting]: (options: OwnOptions) => Wire[K] } = {
   workdir: workdirOf,
+  additional_directories: directoriesOf,
   llm_config: llmConfigOf,
   tools: ({ tools }) => splitTools(tools).names,
   client_tools: ({ tools }) => listed(splitTools(tools).own.map(({ declaration }) => declaration)),
@@ -101,6 +102,10 @@ export function workdirOf({ cwd, projectDir, server }: OwnOptions): string | und
     throw invalid('cwd and projectDir must be the same directory: the agent works in its project. Pass one of them.')
   const path = cwd ?? projectDir
   return path === undefined || server ? path : resolve(path)
+}
+
+function directoriesOf({ additionalDirectories: paths, server }: OwnOptions): string[] | undefined {
+  return paths?.map((path) => (server ? path : resolve(path)))
 }
 
 function agentsOf(agents: NonNullable<OwnOptions['agents']>): BodyOf<'createConversation'>['agents'] {

@@ -15,6 +15,7 @@ type Wire = z.input<typeof CreateConversation>
 /** Settings that options have in another form. `request-bodies.ts` writes each of them. */
 const IN_ANOTHER_FORM = [
   'workdir',
+  'additional_directories',
   'llm_config',
   'tools',
   'client_tools',

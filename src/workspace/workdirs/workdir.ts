@@ -1,6 +1,6 @@
-/** The only file that decides which directory a conversation works in. */
+/** The only file that decides which directories a conversation works in. */
 import { realpathSync } from 'node:fs'
-import { lstat, mkdir, realpath, statfs } from 'node:fs/promises'
+import { lstat, mkdir, realpath, stat, statfs } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import { makeDirectories } from '../../files/make-directories.ts'
@@ -30,22 +30,52 @@ export async function prepareWorkdir(
   conversationId: string,
   rules: WorkdirRules,
 ): Promise<string> {
+  try {
+    return await makeWorkdir(wanted, conversationId, rules)
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    throw new Problem('unsafe_path', `The workdir is refused: ${error.why}.`, { cause: error })
+  }
+}
+
+/**
+ * Returns the real paths of additional directories. A client may name what it may name as a workdir, but they must exist.
+ * Throws a `Problem`.
+ */
+export async function checkDirectories(
+  wanted: readonly string[] | undefined,
+  rules: WorkdirRules,
+): Promise<string[] | undefined> {
+  if (wanted === undefined) return undefined
+  const found = new Set<string>()
+  for (const path of wanted) found.add(await checkDirectory(path, rules))
+  return [...found]
+}
+
+async function checkDirectory(wanted: string, rules: WorkdirRules): Promise<string> {
+  try {
+    const real = await allowedPath(wanted, rules)
+    const found = await stat(real).catch(() => undefined)
+    if (!found?.isDirectory()) throw unsafe('it is not a directory that exists')
+    return real
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    throw new Problem('unsafe_path', `The additional directory ${wanted} is refused: ${error.why}.`, { cause: error })
+  }
+}
+
+async function makeWorkdir(wanted: string | undefined, conversationId: string, rules: WorkdirRules): Promise<string> {
   const own = wanted === undefined && (await makeOwn(join(rules.base, conversationId)))
   if (own) return own
   await makeDirectories(rules.base, 0o700)
-  if (wanted?.includes('\0')) throw unsafe('it contains a NUL character')
-  const path = resolve(rules.base, wanted ?? conversationId)
-  const allowed = wanted !== undefined && isAbsolute(wanted) ? rules.roots : [rules.base]
-  const real = await realpathOfExisting(path)
-  await refuseOutside(real, allowed, rules)
-  await refuseLinks(path, real, rules)
+  const real = await allowedPath(wanted ?? conversationId, rules)
   try {
     // Use file descriptors from here on: an agent that works above it could put a link there after the check.
     await using place = await makeDirectory(real)
     if (place.path !== real) throw MOVED
     return place.path
   } catch (error) {
-    if (error instanceof Problem) throw error
+    if (error instanceof Refused) throw error
     if (error instanceof FileRefusal) throw MOVED
     throw new Problem(
       'invalid_request',
@@ -53,6 +83,16 @@ export async function prepareWorkdir(
       { cause: error },
     )
   }
+}
+
+/** Resolves a path, which need not exist. */
+async function allowedPath(wanted: string, rules: WorkdirRules): Promise<string> {
+  if (wanted.includes('\0')) throw unsafe('it contains a NUL character')
+  const path = resolve(rules.base, wanted)
+  const real = await realpathOfExisting(path)
+  await refuseOutside(real, isAbsolute(wanted) ? rules.roots : [rules.base], rules)
+  await refuseLinks(path, real, rules)
+  return real
 }
 
 /** A new directory is empty and contains no links: there is nothing to check. */
@@ -138,5 +178,15 @@ async function realpathOfExisting(path: string): Promise<string> {
 const isInside = (path: string, root: string) =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
 
-const unsafe = (why: string) => new Problem('unsafe_path', `The workdir is refused: ${why}.`)
+/** `why` is a clause about the directory. */
+class Refused extends Error {
+  readonly why: string
+
+  constructor(why: string) {
+    super(why)
+    this.why = why
+  }
+}
+
+const unsafe = (why: string) => new Refused(why)
 const MOVED = unsafe('it was moved meanwhile')

@@ -5,6 +5,7 @@ import type { CompletedCommand } from '../input/completion.ts'
 import type { ChatCommand } from './command.ts'
 import { exportConversation } from './export.ts'
 import { copyAnswer, init } from './prompt-text.ts'
+import { addDirectory } from './add-directory.ts'
 import { changeTheme, compact, showCost, showMcp, showModel, showPermissions, showStatus, showTools } from './facts.ts'
 import { THEMES } from '../render/theme.ts'
 import { fork, newConversation, rename, resume } from './switching.ts'
@@ -46,6 +47,12 @@ export const COMMANDS: readonly ChatCommand[] = [
     description: 'Shows the mode and the rules, or changes the mode.',
     values: PermissionMode.options,
     run: showPermissions,
+  },
+  {
+    name: 'add-dir',
+    argument: 'DIRECTORY',
+    description: 'Lets the agent work in another directory, too.',
+    run: addDirectory,
   },
   { name: 'status', description: 'Shows the conversation, the server and the sandbox.', run: showStatus },
   { name: 'cost', description: 'Shows the tokens and the cost by model.', run: showCost },

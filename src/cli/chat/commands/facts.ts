@@ -103,7 +103,7 @@ export async function showStatus({ session, options }: ChatContext): Promise<voi
   const rows = [
     ['Conversation', view.id],
     ['Status', view.status],
-    ['Directory', view.workdir],
+    ['Directory', [view.workdir, ...(view.additional_directories ?? [])].join(', ')],
     ['Model', agent.model],
     ['Permissions', view.state.permission_mode],
     ['Sandbox', sandboxText(info.isolation)],
