@@ -72,15 +72,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const clientTools = (request.client_tools ?? []).map(({ name }) => name)
   const { redact } = redactor
   const agents = request.agents && checkAgents(request.agents, { llm: llm.config, servers, clientTools, redact })
-  const asSent = {
-    workdir: request.workdir,
-    additional_directories: request.additional_directories?.join('\n'),
-    env: request.env,
-    'Idempotency-Key': idempotency?.key,
-    mcp: mcp?.servers,
-    ...shownFields(llm.config),
-  }
-  refuseSecretsIn(asSent, redact)
+  refuseSecretsIn(asSent(options, llm, mcp), redact)
   await own.reserve()
   // Run these in parallel: most of a create request is spent waiting for the disk. The log's first event is written
   // last, so an interrupted create leaves no conversation.
@@ -141,6 +133,16 @@ export async function createConversation(deps: ConversationDeps, options: Create
 }
 
 type Checked = { readonly llm: ParsedLlm; readonly tools: readonly string[]; readonly mcp: ReadMcp | undefined }
+
+/** What is stored as it was sent. */
+const asSent = ({ request, idempotency }: CreateOptions, llm: ParsedLlm, mcp: ReadMcp | undefined) => ({
+  workdir: request.workdir,
+  additional_directories: request.additional_directories?.join('\n'),
+  env: request.env,
+  'Idempotency-Key': idempotency?.key,
+  mcp: mcp?.servers,
+  ...shownFields(llm.config),
+})
 
 /** Throws a `Problem` if this server does not allow the request. */
 async function checkRequest(deps: ConversationDeps, request: CreateConversation): Promise<Checked> {

@@ -253,7 +253,12 @@ describe('a key limited to a user', () => {
     const made = await http.call('POST', '/conversations', LLM, key)
     expect(made.body).toMatchObject(MINE)
     expect((await http.call('POST', '/conversations', { ...LLM, ...MINE }, key)).status).toBe(201)
-    for (const refused of [THEIRS, { workdir: foreign }, { secrets: { A_SECRET: 'value-of-a-secret' } }]) {
+    for (const refused of [
+      THEIRS,
+      { workdir: foreign },
+      { additional_directories: ['/srv'] },
+      { secrets: { A_SECRET: 'value-of-a-secret' } },
+    ]) {
       expect((await http.call('POST', '/conversations', { ...LLM, ...refused }, key)).body.error).toBe('forbidden')
     }
     const config = `/conversations/${made.body.id}/config`
