@@ -60,7 +60,7 @@ const TOO_DEEP = `Imports are at most ${MAX_IMPORT_DEPTH} levels deep.`
 const MAX_IMPORTS = 200
 
 /** The names behind `@`, except in code. Each once. */
-function importsIn(text: string): string[] {
+export function importsIn(text: string): string[] {
   // oxlint-disable-next-line regexp/time -- it always finds an end, and a file has at most `MAX_FILE_BYTES`
   const prose = text.replaceAll(/^(`{3,}|~{3,})[\s\S]*?(?:^\1|(?![\s\S]))/gm, '').replaceAll(/`[^`\n]*`/g, '')
   const names = new Set<string>()

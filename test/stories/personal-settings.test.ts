@@ -1,10 +1,64 @@
 /** Instructions, hooks and tools of a person: in the person's home, for agents that the person starts, and not for a server. */
-import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtempDisposable, realpath, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { setStage } from '../support/agent.ts'
 import { runCommand } from '../support/command.ts'
+
+test('own instructions import files of the home, but nothing that a repository or a link leads to', async () => {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'agent-server-imports-'))
+  const home = await realpath(directory.path)
+  const write = async (path: string, text: string) => {
+    await mkdir(dirname(join(home, path)), { recursive: true })
+    await writeFile(join(home, path), text)
+  }
+  const own = `Own text. @style.md @~/notes/day.md @~/repo/readme.md @~/repo/linked.md @~/.openhands/settings_sdk.json @/etc/passwd
+\`@~/in-code.md\` @someone @missing.md
+\`\`\`
+@~/in-code.md
+\`\`\`
+`
+  await write('.claude/CLAUDE.md', own)
+  await write('.claude/style.md', 'Style text. @CLAUDE.md @deep/1.md')
+  for (const depth of [1, 2, 3, 4, 5]) await write(`.claude/deep/${depth}.md`, `Level ${depth}. @${depth + 1}.md`)
+  await write('notes/day.md', 'Day text.')
+  await write('in-code.md', 'Code text.')
+  await write('.aws/credentials', 'Secret text.')
+  await write('.openhands/settings_sdk.json', '{"api_key": "sk-key-of-the-settings"}')
+  await write('repo/readme.md', 'Readme text. @inner/more.md @~/.aws/credentials @../.aws/credentials')
+  await write('repo/inner/more.md', 'Inner text. @../readme.md @../other.md')
+  await write('repo/other.md', 'Other text.')
+  await symlink('../.aws/credentials', join(home, 'repo/linked.md'))
+  const model = await startScriptedModel({ replies: [{ turns: [{ text: 'Hello.' }] }] })
+  try {
+    const env = {
+      HOME: home,
+      LLM_MODEL: 'scripted',
+      LLM_BASE_URL: model.baseUrl,
+      OPENHANDS_DATA_DIR: join(home, 'data'),
+    }
+    const { stderr } = await runCommand(['-p', 'question'], { cwd: join(home, 'notes'), env })
+    const { text } = model.requests.at(-1)!
+    for (const wanted of ['Own', 'Style', 'Day', 'Readme', 'Inner', 'Other'])
+      expect(text.split(`${wanted} text.`)).toHaveLength(2)
+    expect(text).toContain('Level 4.')
+    for (const not of ['Level 5.', 'Code text', 'Secret text', 'sk-key-of', 'root:']) expect(text).not.toContain(not)
+    for (const said of [
+      /^.*\/notes\/day\.md is read as instructions\.$/m,
+      /~\/\.aws\/credentials of .*\/repo\/readme\.md is not imported: only your own instructions/,
+      /~\/repo\/linked\.md of .* is not imported: a link is in its path\./,
+      /\/etc\/passwd of .* is not imported: it is outside of your home, or has secrets\./,
+      /missing\.md of .* is not imported: it does not exist\./,
+      /5\.md of .* is not imported: imports are at most 5 levels deep\./,
+    ])
+      expect(stderr).toMatch(said)
+    expect(stderr).not.toContain('someone')
+  } finally {
+    await model.close()
+  }
+})
 
 test('-p reads the instructions, hooks and tools of the person; serve reads none of them', async () => {
   await using directory = await mkdtempDisposable(join(tmpdir(), 'agent-server-personal-'))

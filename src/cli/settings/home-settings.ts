@@ -35,19 +35,19 @@ type Given = Pick<RunInvocation, 'homeReadable' | 'sshAgent' | 'packageCache'>
 
 /**
  * Throws a `UsageError` for an option that cannot be used. What a settings file names need not exist on each machine:
- * that is a notice. `hidden`: what stays hidden from every agent. `workdir`: where the agent may change each link.
+ * that is a notice. `hidden`: what stays hidden from every agent. `workdirs`: where the agent may change each link.
  */
 export async function readHomeSettings(
   { homeReadable, sshAgent, packageCache: asksForCache }: Given,
   { home_readable = [], ssh_agent = false, package_cache = false }: SandboxSettings = {},
-  { hidden, workdir }: { readonly hidden: readonly string[]; readonly workdir: string | undefined },
+  { hidden, workdirs }: { readonly hidden: readonly string[]; readonly workdirs: readonly string[] },
 ): Promise<HomeSettings> {
   const isAsked = homeReadable.length > 0 || sshAgent || asksForCache
   const packageCache = asksForCache || package_cache
   if (!isAsked && home_readable.length === 0 && !ssh_agent && !packageCache) return NO_HOME
   const home = await realpath(homeDirectory()).catch(() => homeDirectory())
   const find = (paths: readonly string[]) =>
-    Promise.all(paths.map((path) => readableAt(path, { home, hidden, workdir })))
+    Promise.all(paths.map((path) => readableAt(path, { home, hidden, workdirs })))
   const socket = sshAgent || ssh_agent ? await findSocket() : undefined
   const asked = [...(await find(homeReadable)).map(named('--home-readable')), ...(sshAgent ? [socket] : [])]
   const kept = (await find(home_readable)).map(named('home_readable of the settings file'))
@@ -101,7 +101,7 @@ async function findSocket(): Promise<string | Fault> {
 /** Links are followed, and what they lead to must be in the home, too. */
 async function readableAt(
   given: string,
-  { home, hidden, workdir }: { home: string; hidden: readonly string[]; workdir: string | undefined },
+  { home, hidden, workdirs }: { home: string; hidden: readonly string[]; workdirs: readonly string[] },
 ): Promise<Readable | Fault> {
   const path = absolute(given)
   if (path === undefined)
@@ -109,7 +109,7 @@ async function readableAt(
   try {
     const at = join(await realpath(dirname(path)), basename(path))
     const real = await realpath(path)
-    const link = untrusted(await linksOn(path), workdir)
+    const link = untrusted(await linksOn(path), workdirs)
     if (link !== undefined)
       return { fault: `${given} leads through the link ${link}, which an agent may have made; name ${real} itself.` }
     // A user without a home has this one.
@@ -156,9 +156,8 @@ async function linksOn(path: string): Promise<string[]> {
  * A person makes a link to a file, as to that of a repository of such files. An agent that works there can put a link to
  * any other file in its place, which the next command would show.
  */
-function untrusted(links: readonly string[], workdir: string | undefined): string | undefined {
-  const inWorkdir = links.find((link) => workdir !== undefined && isBelow(link, workdir))
-  return inWorkdir ?? links[1]
+function untrusted(links: readonly string[], workdirs: readonly string[]): string | undefined {
+  return links.find((link) => workdirs.some((each) => isBelow(link, each))) ?? links[1]
 }
 
 function outsideOf(given: string, outside: string, home: string): string {

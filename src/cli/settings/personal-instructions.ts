@@ -1,6 +1,7 @@
 /** The person's own instructions for agents of this machine. Only the command line reads them: a server has many users. */
 import { personalInstructionPaths } from '../../config/paths.ts'
 import { readSmallFile, whyUnreadable } from '../../files/small-file.ts'
+import { MAX_INSTRUCTIONS_BYTES, readImports } from './personal-imports.ts'
 import { codeOf } from '../../lib/error-code.ts'
 
 export type PersonalInstructions = {
@@ -10,22 +11,27 @@ export type PersonalInstructions = {
   readonly notices: readonly string[]
 }
 
-/** Each request sends all of it. */
-const MAX_BYTES = 64 * 1024
-
-/** A file that cannot be used is a notice. */
-export async function readPersonalInstructions(signal: AbortSignal): Promise<PersonalInstructions> {
-  const read = await Promise.all(personalInstructionPaths().map((path) => readOne(path, signal)))
+/** A file that cannot be used is a notice. `hidden`: paths with secrets, from which nothing is imported. */
+export async function readPersonalInstructions(
+  hidden: readonly string[],
+  signal: AbortSignal,
+): Promise<PersonalInstructions> {
+  const read = await Promise.all(personalInstructionPaths().map((path) => readOne(path, hidden, signal)))
   return { texts: read.flatMap(({ texts }) => texts), notices: read.flatMap(({ notices }) => notices) }
 }
 
-async function readOne(path: string, signal: AbortSignal): Promise<PersonalInstructions> {
+async function readOne(path: string, hidden: readonly string[], signal: AbortSignal): Promise<PersonalInstructions> {
   try {
     const bytes = await readSmallFile(path, signal)
-    if (bytes.length > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES / 1024} KiB`)
+    if (bytes.length > MAX_INSTRUCTIONS_BYTES) throw new Error(`it has more than ${MAX_INSTRUCTIONS_BYTES / 1024} KiB`)
     const text = bytes.toString('utf8').trim()
     if (text === '') return { texts: [], notices: [] }
-    return { texts: [`# Instructions of the user (${path})\n\n${text}`], notices: [`${path} is read as instructions.`] }
+    const { files, refused } = await readImports({ path, text }, hidden)
+    const all = [{ path, text }, ...files]
+    return {
+      texts: all.map((file) => `# Instructions of the user (${file.path})\n\n${file.text}`),
+      notices: [...all.map((file) => `${file.path} is read as instructions.`), ...refused.map((why) => `${why}.`)],
+    }
   } catch (error) {
     signal.throwIfAborted()
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return { texts: [], notices: [] }

@@ -56,11 +56,12 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   if (isResumed) refuseFixed(invocation)
   const cwd = await workdirOf(invocation)
   const addDirs = isRemote ? invocation.addDirs : await Promise.all(invocation.addDirs.map(existingDirectory))
-  const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(signal)
   const keyFile = holdsSecrets(file.settings) ? secretPathOf(file.path) : undefined
   const dataDir = await leaveProject({ createsIt: !isRemote, signal })
   const hidden = [dataDir, ...(keyFile === undefined ? [] : [keyFile]), ...secretFilePaths()]
-  const home = isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, { hidden, workdir: cwd })
+  const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(hidden, signal)
+  const workdirs = [...(cwd === undefined ? [] : [cwd]), ...addDirs]
+  const home = isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, { hidden, workdirs })
   const { llm, names } = await modelOf(invocation, file)
   return {
     conversation: {
