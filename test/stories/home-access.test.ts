@@ -138,6 +138,14 @@ test.each([
   expect([code, stderr]).toEqual([2, expect.stringMatching(why)])
 })
 
+test('a link in an additional directory is one that an agent may have made, too', async () => {
+  await mkdir(join(home, 'notes'))
+  await symlink('../.private', join(home, 'notes/link'))
+  const options = ['--add-dir', join(home, 'notes'), '--home-readable', '~/notes/link']
+  const { code, stderr } = await prompt([], options)
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/leads through the link .*\/notes\/link/)])
+})
+
 test('a link inside of the home shows the file that it leads to, under its own name', async () => {
   await mkdir(join(home, 'dotfiles'))
   await writeFile(join(home, 'dotfiles/yarnrc'), `npmAuthToken: "${TOKEN}"\n`)
