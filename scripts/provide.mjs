@@ -1,6 +1,6 @@
 /**
  * What the server and its tests need besides npm packages: which programs and libraries, which packages contain them, and how
- * they are installed. The only such list. Run as `provide.mjs server|tests` before either. Plain JavaScript for Node 20,
+ * they are installed. The only such list. Run as `provide.mjs server|tests|packages` before any of them. Plain JavaScript for Node 20,
  * because the pinned Node may be what does not start yet.
  *
  * Installs what is missing where that needs no question: with apt, as root or by sudo without a password. Otherwise prints
@@ -76,7 +76,6 @@ const TEST_NEEDS = [
     isThere: () => process.platform !== 'linux' || existsSync('/usr/include/asm-generic/unistd.h'),
     packages: { apt: 'linux-libc-dev', dnf: 'kernel-headers' },
   },
-  command('lintian', { apt: 'lintian' }),
   {
     name: 'nginx',
     isThere: () => findCommand(NGINX) !== undefined,
@@ -90,13 +89,22 @@ const TEST_NEEDS = [
   command('mount', { apt: 'mount', dnf: 'util-linux-core' }),
   command('ps', { apt: 'procps', dnf: 'procps-ng' }),
   command('rg', { apt: 'ripgrep', dnf: 'ripgrep', brew: 'ripgrep' }),
-  command('ruby', { apt: 'ruby' }),
   command('script', { apt: 'bsdutils', dnf: 'util-linux-script' }),
   command('setpriv', { apt: 'util-linux', dnf: 'util-linux' }),
   command('ssh-agent', { apt: 'openssh-client', dnf: 'openssh-clients' }),
   command('tar'),
   command('zsh'),
 ]
+
+/** @type {Need[]} */
+const PACKAGE_NEEDS = [...SERVER_NEEDS, command('lintian', { apt: 'lintian' }), command('ruby', { apt: 'ruby' })]
+
+/** What each is needed for: its needs, and what does not happen without them. */
+const PURPOSES = {
+  server: { needs: SERVER_NEEDS, otherwise: 'Not started' },
+  tests: { needs: TEST_NEEDS, otherwise: 'No test was run' },
+  packages: { needs: PACKAGE_NEEDS, otherwise: 'No package was checked' },
+}
 
 const UPDATE = 'apt-get update'
 
@@ -108,11 +116,11 @@ const INSTALL = {
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  const isForTests = process.argv[2] === 'tests'
-  const fault =
-    provide(isForTests ? TEST_NEEDS : SERVER_NEEDS) ?? pinnedNodeFault() ?? (isForTests ? sandboxFault() : undefined)
+  const purpose = process.argv[2]
+  const { needs, otherwise } = PURPOSES[purpose === 'tests' || purpose === 'packages' ? purpose : 'server']
+  const fault = provide(needs) ?? pinnedNodeFault() ?? (purpose === 'tests' ? sandboxFault() : undefined)
   if (fault !== undefined) {
-    process.stderr.write(`${isForTests ? 'No test was run' : 'Not started'}: ${fault}\n`)
+    process.stderr.write(`${otherwise}: ${fault}\n`)
     process.exitCode = 1
   }
 }

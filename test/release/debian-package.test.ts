@@ -60,15 +60,6 @@ test.runIf(isDebian)('the same executable and commit give the same package, what
   }
 })
 
-test.runIf(isDebian)('lintian finds no fault in the package', async () => {
-  const form = ['--allow-root', '--profile', 'debian', await made]
-  // It exits with 2 on errors, and only prints warnings.
-  const { stdout } = await run('lintian', form, { env: { ...env, TMPDIR: directory } }).catch(
-    (error: { stdout: string }) => error,
-  )
-  expect(stdout).toBe('')
-})
-
 test.runIf(isDebian)(
   'a package keeps its key, settings and data, and deletes them at a purge that was answered with yes',
   async () => {

@@ -1,6 +1,4 @@
-import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { findCommand } from '../../scripts/provide.mjs'
 import { homebrewFormula } from '../../scripts/release/homebrew-formula.ts'
 
 const PLATFORMS = ['darwin', 'linux'] as const
@@ -24,23 +22,4 @@ test('the formula has the address and the checksum of each archive, under its sy
   ])
   expect(found.map(([, ...values]) => values)).toEqual(expected)
   expect([...formula.matchAll(/^ {2}on_(macos|linux) do/gm)].map(([, name]) => name)).toEqual(['macos', 'linux'])
-})
-
-/** A `Formula` that has what the formula calls, and prints what Homebrew would read. */
-const STAND_IN = `
-class Formula
-  # Ruby has a function of this name.
-  def self.test = puts("test ")
-  def self.method_missing(name, *values)
-    puts "#{name} #{values.join}"
-    yield if block_given? && name.to_s.start_with?("on_")
-  end
-end
-`
-
-test.runIf(findCommand(['ruby']) !== undefined)('Ruby reads the formula, and no text of it as code', () => {
-  const said = execFileSync('ruby', ['-w', '-'], { input: STAND_IN + homebrewFormula(form), encoding: 'utf8' })
-  expect(said).toContain('desc Hosts "agents" #{exit}\n')
-  expect(said.match(/^sha256 /gm)).toHaveLength(archives.length)
-  expect(said).toMatch(/^service $/m)
 })
