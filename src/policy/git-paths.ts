@@ -33,8 +33,26 @@ const LONG_PATCH = /^--(patch|interactive|edit|verbose|[^=]*\0)/
 const UNTRACKED = /^(-[^-]*[ua]|--[ai])/
 const TEXT = /^(-[a-zA-Z]*[mSG]|--(message|grep|author|format))$/
 
-const TAKE_FILES = new Set(['config', 'notes', 'rev-list', 'shortlog', 'tag'])
-const TAKES_FILE = /^(-[a-zA-Z]*[fF]|--(fi|o))/
+const TAKE_FILES = new Set(['config', 'maintenance', 'notes', 'rev-list', 'shortlog', 'tag'])
+/** Also `config --blob` and `maintenance --config-file`: git takes names of options abbreviated. */
+const TAKES_FILE = /^(-[a-zA-Z]*[fF]|--(fi|o|b|c))/
+
+/** They write what is in objects, which a tag can name, to files of other names. */
+const WRITES_OBJECTS: Readonly<Record<string, RegExp>> = {
+  fsck: /^--(l|[^=]*\0)|^\0/,
+  notes: /^(-[a-zA-Z]*[cC]|--reu)/,
+}
+const FORMATTED = new Set(['branch', 'for-each-ref', 'tag'])
+/** A format with what is in objects. */
+const RAW = /%\(\*?(raw|contents)\b(?!:size)|^--f[^=]*=?[^=]*\0/
+
+const EXCHANGES: Readonly<Record<string, Depth>> = { fetch: READS, pull: READS, push: MOVES }
+/** Their values are behind them. */
+const VALUED =
+  /^(-[jo]|--(deepen|depth|exec|filter|jobs|negotiation-tip|push-option|receive-pack|refmap|repo|server-option|shallow-exclude|shallow-since|upload-pack))$/
+/** A repository on this machine, wherever it stands; and in the place of the name of a remote one. */
+const LOCAL = /^(-.*=)?([./~]|file:)/
+const MAY_BE_LOCAL = /^[^:]*[/\0]/
 
 /** `words` are those after the name. */
 export function gitPaths(words: readonly ShellWord[]): readonly CommandPath[] {
@@ -94,8 +112,13 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   if (subcommand === 'grep') return ofGrep(rest, end)
   if (subcommand === 'stash') return ofStash(texts[0], options, named)
   if (subcommand === 'mv' || subcommand === 'rm') return movedPaths(subcommand, rest)
+  if (subcommand === 'init') return named.map((path) => ({ ...path, depth: MOVES }))
+  const exchanged = exchangedPaths(subcommand, rest, texts)
+  if (exchanged.length > 0)
+    return [...named, ...exchanged, { word: HERE, depth: subcommand === 'pull' ? CHANGES : SHOWS }]
   const showsFile = subcommand === 'show' && !texts.slice(0, end).every(isNoFile)
-  const shows = showsContent(subcommand, options) || showsFile
+  const showsObjects = FORMATTED.has(subcommand) && texts.some((text) => RAW.test(text))
+  const shows = showsContent(subcommand, options) || showsFile || showsObjects
   // `config -f file`, `tag -F file`: they show what is in it, or store it.
   if (!shows && NAMES.has(subcommand)) {
     if (TAKE_FILES.has(subcommand) && options.some((option) => /^[^=]*\0/.test(option))) return [{ word: UNKNOWN_WORD }]
@@ -135,9 +158,27 @@ function foundByGlob(word: ShellWord, takesDirectories: boolean): CommandPath | 
 
 const isAny = (piece: Piece) => 'hole' in piece && piece.hole === 'any'
 
+/** The local repositories that are read, and changed by a push. Names of remote ones are not looked up. */
+function exchangedPaths(
+  subcommand: string,
+  rest: readonly ShellWord[],
+  texts: readonly string[],
+): readonly CommandPath[] {
+  const depth = Object.hasOwn(EXCHANGES, subcommand) ? EXCHANGES[subcommand] : undefined
+  if (!depth) return []
+  const first = texts.findIndex((text, at) => !text.startsWith('-') && !VALUED.test(texts[at - 1] ?? ''))
+  const isLocal = (text: string, at: number) => LOCAL.test(text) || (at === first && MAY_BE_LOCAL.test(text))
+  return rest
+    .filter((_, at) => isLocal(texts[at] ?? '', at))
+    .flatMap(pathsIn)
+    .map((word) => ({ word, depth }))
+}
+
 const ofChange = (subcommand: string): Depth => (subcommand === 'clean' ? { changes: true } : CHANGES)
 
 function showsContent(subcommand: string, options: readonly string[]): boolean {
+  const writes = Object.hasOwn(WRITES_OBJECTS, subcommand) ? WRITES_OBJECTS[subcommand] : undefined
+  if (writes && options.some((option) => writes.test(option))) return true
   const mayShow = !options.every((option) => NAMES_ONLY.test(option))
   if (subcommand === 'log' || subcommand === 'reflog') return mayShow
   if (subcommand === 'diff' || subcommand === 'show')

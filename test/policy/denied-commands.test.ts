@@ -67,6 +67,26 @@ const ROWS: readonly (readonly [...Row, given: Given])[] = [
     bypass('Bash(git push:*)'),
   ],
   [
+    'git runs a program for its side of a connection, also if the option is abbreviated, and for an address with a helper',
+    `
+    x git fetch --upload-pack "rm x" y
+    x git fetch --upload-pack="rm x" y
+    x git fetch --upl="rm x" y
+    x git push --rece="rm x" y
+    x git push --exe="rm x" y
+    x git clone -u "rm x" y
+    ? git push "ext::rm x"
+    ? git --no-pager push "ext::rm x"
+    ? git clone a::b
+    ? git remote add x "ext::rm x"
+    . git commit -m "std::rm x"
+    . git push --recurse-submodules=check origin
+    . git fetch --update-head-ok origin
+    . git clone https://example.com/rm
+    `,
+    NOT_RM,
+  ],
+  [
     'what a variable is set to may be a command that a program runs',
     `
     ? GIT_EDITOR='rm x' git commit

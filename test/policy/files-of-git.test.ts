@@ -7,7 +7,7 @@ import { useProjects } from './real-project.ts'
 const NOT_READ: Given = { mode: 'bypass', deny: ['Read(./.env)'] }
 const NOT_EDITED: Given = { mode: 'bypass', deny: ['Edit(./.env)'] }
 
-const ROWS: readonly Row[] = [
+const ROWS: Row[] = [
   [
     'a history shows no content with options that choose commits and say what is shown of them',
     `
@@ -112,7 +112,7 @@ const ROWS: readonly Row[] = [
     . git tag x"$x"
     ? git tag -"$x"
     ? git tag -a"$x"
-    . git tag --format="$x"
+    ? git tag --format="$x"
     . git push origin "$x"
     . git branch -D $x
     . git commit -m "$x"
@@ -397,6 +397,77 @@ const ROWS: readonly Row[] = [
   ],
 ]
 
+ROWS.push(
+  [
+    'a format shows what is in an object, which a tag can name, if it asks for that',
+    `
+    . git for-each-ref
+    . git for-each-ref --format='%(refname)'
+    . git for-each-ref --format='%(contents:size)'
+    ? git for-each-ref --format='%(raw)'
+    ? git for-each-ref --format '%(contents)'
+    ? git for-each-ref --form='%(*raw)'
+    ? git for-each-ref --format="$x"
+    ? git tag --format='%(raw)'
+    ? git branch -a --format='%(raw)'
+    . git branch --format='%(refname)'
+    . git tag v1 -m '(raw)'
+    `,
+  ],
+  [
+    'what is in lost objects, and in the object of a note, gets another name',
+    `
+    . git fsck
+    . git fsck --full
+    ? git fsck --lost-found
+    ? git fsck --l
+    ? git fsck --"$x"
+    ? git notes add -C e97e9c7
+    ? git notes add --reu e97e9c7
+    x git notes add -C HEAD:.env
+    . git notes add -m x
+    x git config --blob HEAD:.env -l
+    x git config --bl=HEAD:.env -l
+    x git maintenance register --config-file .env
+    x git maintenance register --conf=.env
+    `,
+  ],
+  [
+    'another repository on this machine gets what this one has, and is named by its path',
+    `
+    . git fetch
+    . git fetch origin
+    . git fetch --depth 1 origin main
+    . git push -u origin feature/x
+    . git push -o a/b origin feature/x
+    . git push https://example.com/x
+    . git push git@example.com:x/y main
+    ? git push ../other
+    ? git push /other HEAD
+    ? git push file:///other
+    ? git push -u other/x main
+    ? git push --repo=../other
+    ? git push --repo ../other
+    ? git push "$x" main
+    ? git push $x
+    ? git fetch ../other
+    ? git fetch --depth 1 other/x
+    x git push .env
+    x git fetch ./.env
+    `,
+  ],
+  [
+    'a new repository can be made of files',
+    `
+    . git init
+    . git init -q -b main
+    . git init src
+    x git init --template=.env
+    x git init --template .env
+    `,
+  ],
+)
+
 const expectDecided = (lines: string, given: Given) =>
   expect(decided(lines, (line) => decideCommand(line, given))).toBe(lines)
 
@@ -441,6 +512,34 @@ const EDITS: readonly Row[] = [
     `,
   ],
 ]
+
+test('a rule about another repository holds where git reads it, and where git writes to it', () => {
+  const deny = ['Read(//work/other/**)']
+  const lines = `
+    x git fetch ../other
+    x git pull ../other
+    x git push ../other HEAD
+    x git push file:///work/other HEAD
+    x git -C src fetch ../../other
+    x git init --template=../other/hooks
+    . git fetch origin
+    . git pull origin main
+    . git push origin HEAD
+    `
+  expectDecided(lines, { mode: 'bypass', deny })
+  const edits = `
+    x git push ../other HEAD
+    x git init ../other/new
+    x git bundle create ../other/x HEAD
+    x git archive --output ../other/x HEAD
+    x git format-patch -o ../other HEAD
+    x git worktree add ../other/x
+    x git diff --output=../other/x
+    x git log --output ../other/x
+    . git fetch origin
+    `
+  expectDecided(edits, { mode: 'bypass', deny: ['Edit(//work/other/**)'] })
+})
 
 test.each(EDITS)('%s', (_, lines) => expectDecided(lines, NOT_EDITED))
 

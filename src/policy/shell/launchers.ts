@@ -75,13 +75,14 @@ const SUBCOMMANDS: Readonly<Record<string, RegExp>> = {
   yarn: /^(dlx|exec)$/,
 }
 
-/** `git rebase --exec`, `git bisect run`, `git submodule foreach`, `git filter-branch --tree-filter`. */
+/** `git rebase --exec`, `git bisect run`, `git submodule foreach`, `git filter-branch --tree-filter`, also abbreviated. */
 const GIT_RUNS =
-  /^(-x.*|-O.+|--(ex(ec|tcmd)|(upload|receive)-pack|open-files-in-pager)(=.*)?|run|foreach|--[a-z]+-filter)$/
+  /^(-x.*|-O.+|--(e(x(e(c)?)?)?|ext[cmd]*|u(p(l[a-z-]*)?)?|rece[a-z-]*|op[a-z-]*)(=.*)?|run|foreach|--[a-z]+-filter)$/
 
 export function readSubcommand(name: string, words: readonly ShellWord[]): Unwrapped {
   const texts = words.map((word) => literalOf(word) ?? '')
-  if (name === 'git') return texts.some((text) => GIT_RUNS.test(text)) ? unwrapLauncher(words) : PLAIN
+  if (name === 'git')
+    return texts.some((text) => GIT_RUNS.test(text)) || isCloneWith(texts) ? unwrapLauncher(words) : PLAIN
   const subcommand = Object.hasOwn(SUBCOMMANDS, name) ? SUBCOMMANDS[name] : undefined
   if (!subcommand) return PLAIN
   // What follows an option may be its value.
@@ -89,3 +90,7 @@ export function readSubcommand(name: string, words: readonly ShellWord[]): Unwra
   const first = end < 0 ? texts : texts.slice(0, end + 1)
   return first.some((text) => subcommand.test(text)) ? unwrapLauncher(words, name) : PLAIN
 }
+
+/** `git clone -u program`. */
+const isCloneWith = (texts: readonly string[]): boolean =>
+  texts.includes('clone') && texts.some((text) => /^-[a-z]*u/.test(text))

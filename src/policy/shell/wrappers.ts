@@ -56,7 +56,8 @@ function unwrapNamed(name: string, words: readonly ShellWord[]): Unwrapped {
     case '.':
       return readScriptFile(literalOf(rest[0] ?? literalWord('')) === '--' ? rest.slice(1) : rest)
     case 'git':
-      return setsConfiguration(rest) ? hides('git runs commands of its configuration') : readSubcommand(name, rest)
+      if (setsConfiguration(rest)) return hides('git runs commands of its configuration')
+      return namesHelper(rest) ? hides('git runs a program for such an address') : readSubcommand(name, rest)
     default:
       return readEvaluating(name, rest) ?? readSubcommand(name, rest)
   }
@@ -69,11 +70,28 @@ function unwrapScheduler(words: readonly ShellWord[]): Unwrapped {
 
 /** Before the subcommand, where only options and their values are. `git clone -c` is for the repository that it makes. */
 function setsConfiguration(words: readonly ShellWord[]): boolean {
-  const isOption = (word: ShellWord | undefined) => word !== undefined && startOf(word).startsWith('-')
-  const at = words.findIndex((word, index) => !isOption(word) && !isOption(words[index - 1]))
+  const at = subcommandAt(words)
   const isClone = words.some((word) => literalOf(word) === 'clone')
   const before = at < 0 || isClone ? words : words.slice(0, at)
   return before.some((word) => /^(-c|--config)/.test(startOf(word)))
+}
+
+/** Or what is behind it, after an option that may have it as its value. */
+function subcommandAt(words: readonly ShellWord[]): number {
+  const isOption = (word: ShellWord | undefined) => word !== undefined && startOf(word).startsWith('-')
+  return words.findIndex((word, index) => !isOption(word) && !isOption(words[index - 1]))
+}
+
+const CONNECTS = /^(archive|clone|fetch|ls-remote|pull|push|remote|submodule)$/
+
+/** `ext::command`: an address whose helper is a program; see gitremote-helpers(7). */
+function namesHelper(words: readonly ShellWord[]): boolean {
+  const at = subcommandAt(words)
+  const before = at < 0 ? words : words.slice(0, at + 1)
+  return (
+    before.some((word) => CONNECTS.test(literalOf(word) ?? '')) &&
+    words.some((word) => /^(-.*=)?[\w+.-]+::/.test(startOf(word)))
+  )
 }
 
 const NO_VALUE = /(?!)/
