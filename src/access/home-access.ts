@@ -18,7 +18,7 @@ export type HomeAccess = {
   readonly readable: readonly { readonly at: string; readonly real: string }[]
   /** The real path of the socket of the person's ssh agent. */
   readonly sshAgent?: string | undefined
-  /** Whether it shares the caches of package managers with other conversations. */
+  /** Whether it shares the caches of package managers with others in its directory. */
   readonly packageCache?: boolean | undefined
 }
 

@@ -22,7 +22,7 @@ export type HomeView = {
   readonly readable: readonly ShownPlace[]
   /** The real path of the socket of the ssh agent. */
   readonly sshAgent?: string | undefined
-  /** The server's directory of the shared caches of package managers. */
+  /** The server's directory of the caches of package managers, for this workdir. */
   readonly packageCache?: string | undefined
 }
 

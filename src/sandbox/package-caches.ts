@@ -1,6 +1,6 @@
 /**
- * The caches of package managers that conversations of one person share: what they download, and not their settings or
- * the programs that they install, which would run in another conversation as they are.
+ * The caches of package managers that conversations of one person in one directory share: what they download, and not
+ * their settings or the programs that they install, which would run in another conversation as they are.
  */
 import { join } from 'node:path'
 import { makeDirectories } from '../files/make-directories.ts'

@@ -1,22 +1,15 @@
 /** Finds the secret values in the files in which programs keep their credentials, whatever the form of the file is. */
 
-/** The last words of names whose values are secret: `_authToken`, `oauth_token`, `aws_secret_access_key`, `client-key-data`. */
-const SECRET_NAME = String.raw`(?:pass|passwd|password|passphrase|pwd|secret|token|key|auth|authident|credentials?|cookie|value)(?:[-_]data)?`
+/** Names whose values are secret end with these words: `_authToken`, `aws_secret_access_key`, `client-key-data`, `<password>`. */
+const SECRET_NAME =
+  /(?<![A-Za-z0-9])[\w-]{0,64}?(?:pass|passwd|password|passphrase|pwd|secret|token|key|auth|authident|credentials?|cookie|value)(?:[-_]data)?["']?[ \t]{0,8}([=:>])/gi
 
-/** The value is looked at, and not taken: it may have names in it, as `{"token": {"access_token": …}}` has. */
-const NAMED = new RegExp(
-  String.raw`(?<![A-Za-z0-9])[\w-]{0,64}?${SECRET_NAME}["']?[ \t]{0,8}[=:][ \t]{0,8}(?=("[^"\\\n]{0,8192}(?:\\.[^"\\\n]{0,8192}){0,4096}"|'[^'\n]{0,8192}'|[^\s"'][^\n]{0,8192}))`,
-  'gi',
-)
-
+/** What is in a value is looked at, too: it may have names in it, as `{"token": {"access_token": …}}` has. */
+const VALUE = /[ \t]{0,8}("[^"\\\n]{0,8192}(?:\\.[^"\\\n]{0,8192}){0,4096}"|'[^'\n]{0,8192}'|[^\s"'][^\n]{0,8192})/y
 /** In YAML, a value may be on the next lines. What has a colon there is not a value, but has values itself. */
-const BELOW_NAME = new RegExp(
-  String.raw`(?<![A-Za-z0-9])[\w-]{0,64}?${SECRET_NAME}["']?[ \t]{0,8}:[ \t]{0,8}(?:[|>][-+0-9]{0,3}[ \t]{0,8})?\r?\n((?:[ \t]{1,64}[^\s:=][^\s:]{0,8192}\r?(?:\n|$)){1,512})`,
-  'gi',
-)
-
-/** `<password>secret</password>` */
-const IN_ELEMENT = new RegExp(String.raw`<[\w:.-]{0,64}?${SECRET_NAME}>([^<]{1,8192})<`, 'gi')
+const VALUE_BELOW =
+  /[ \t]{0,8}(?:[|>][-+0-9]{0,3}[ \t]{0,8})?\r?\n((?:[ \t]{1,64}[^\s:=][^\s:]{0,8192}\r?(?:\n|$)){1,512})/y
+const VALUE_IN_ELEMENT = /([^<]{1,8192})</y
 
 /** `machine host login name password secret`, in `.netrc`. */
 const AFTER_WORD = /(?<![\w-])password[ \t\r\n]{1,8}("[^"\n]*"|[^\s"=:]\S*)/g
@@ -52,9 +45,10 @@ export function tokensInText(text: string, most: number): FoundTokens {
   const found = new Set<string>()
   let left = most * SPELLINGS
   for (const value of valuesIn(text, MAX_DEPTH)) {
+    if (value === '') continue
     left -= 1
     if (left < 0) return { values: [...found], areAll: false }
-    if (value === '' || VARIABLE.test(value) || found.has(value)) continue
+    if (VARIABLE.test(value) || found.has(value)) continue
     if (found.size === most) return { values: [...found], areAll: false }
     found.add(value)
   }
@@ -62,14 +56,15 @@ export function tokensInText(text: string, most: number): FoundTokens {
 }
 
 function* valuesIn(text: string, depth: number): Generator<string> {
-  for (const [, value = ''] of text.matchAll(NAMED)) yield* spellingsOf(value, depth)
-  for (const form of [AFTER_WORD, IN_ELEMENT, LAST_OF_FIVE])
-    for (const [, value = ''] of text.matchAll(form)) yield* spellingsOf(value, depth)
-  for (const [, lines = ''] of text.matchAll(BELOW_NAME)) {
-    const words = lines.trim().split(/\s+/)
+  for (const { 0: name, 1: sign, index } of text.matchAll(SECRET_NAME)) {
+    const at = index + name.length
+    yield* spellingsOf(valueAt(text, at, sign === '>' ? VALUE_IN_ELEMENT : VALUE), depth)
+    const words = valueAt(text, at, VALUE_BELOW).split(/\s+/)
     yield* words
     yield* meaningsOfBase64(words.join(''), depth)
   }
+  for (const form of [AFTER_WORD, LAST_OF_FIVE])
+    for (const [, value = ''] of text.matchAll(form)) yield* spellingsOf(value, depth)
   for (const [, user = '', password] of text.matchAll(IN_URL)) {
     if (password !== undefined) yield* meaningsOf(password)
     if (user.length >= MIN_LONE_TOKEN) yield* meaningsOf(user)
@@ -79,6 +74,11 @@ function* valuesIn(text: string, depth: number): Generator<string> {
   // The whole of a file such as `.vault-token`.
   const alone = text.trim()
   if (depth === MAX_DEPTH && /^[\w.+-]{8,8192}$/.test(alone)) yield alone
+}
+
+function valueAt(text: string, at: number, form: RegExp): string {
+  form.lastIndex = at
+  return form.exec(text)?.[1]?.trim() ?? ''
 }
 
 /** A line may end with a comment or a bracket, and in some files a value has spaces. */

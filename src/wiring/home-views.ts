@@ -1,4 +1,5 @@
 /** Gives conversations what the person lets them use of the home: their shells, their tools, and their redaction. */
+import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { HomeAccess } from '../access/home-access.ts'
 import { homeAccessIn } from '../access/home-access.ts'
@@ -44,11 +45,20 @@ export class HomeViews {
       const access = this.#accessOf(conversationId)
       // Through it, a conversation could give data to one with an open network, and would have more room than its limit.
       const isShared = access?.packageCache === true && options.network.mode === 'open' && !limits.quota
-      const home = access && { ...access, packageCache: isShared ? this.#caches : undefined }
+      const packageCache = isShared ? this.#cacheOf(options.workdir) : undefined
+      const home = access && { ...access, packageCache }
       const gitConfig = isHidden ? configOfIdentity(await this.#identityOf(options.workdir)) : undefined
       return await launcher.launch(argv, { ...options, home, gitConfig })
     }
     return { ...launcher, launch }
+  }
+
+  /**
+   * Who can write to a cache decides what code others install from it. Conversations in one directory can change each
+   * other's code anyway; in another one, an agent that was misled changes nothing.
+   */
+  #cacheOf(workdir: string): string {
+    return join(this.#caches, createHash('sha256').update(workdir).digest('hex').slice(0, 32))
   }
 
   /** The variables of the commands. Without a sandbox they reach the socket itself. */

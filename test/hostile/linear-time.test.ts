@@ -39,6 +39,7 @@ import {
 } from '../../src/tools/editor/text-edit.ts'
 import { findLines, needleOf } from '../../src/files/search/find-lines.ts'
 import { IS_SOAK } from '../support/patience.ts'
+import { tokensInText } from '../../src/security/tokens-in-text.ts'
 import { processorMsOf, readingMsOf } from '../support/processor-time.ts'
 
 /** The largest in `npm run soak` only. */
@@ -103,7 +104,16 @@ function callInFragments(size: number, piece: string): void {
   calls.finish({ isCertain: true })
 }
 
+/** Of files that a person lets agents read, one is read in full, whatever is in it. */
+const tokensIn = (part: string) => (size: number) => tokensInText(part.repeat(size / part.length), 1024)
+
 const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[] = [
+  ['secrets in a file: names without values', tokensIn('key=')],
+  ['secrets in a file: open quotes', tokensIn('key="\\')],
+  ['secrets in a file: names on lines', tokensIn('key:\n ')],
+  ['secrets in a file: nearly a name', tokensIn('x_')],
+  ['secrets in a file: nearly a token', tokensIn('eyJ-')],
+  ['secrets in a file: private keys', tokensIn('-----BEGIN PRIVATE KEY-----')],
   ["a provider's error: spaces", (size) => upstream(SPACES(size))],
   ["a provider's error: `model` again and again", (size) => upstream('model '.repeat(size / 6))],
   ["a provider's error: `input` again and again", (size) => upstream(`"input" `.repeat(size / 8))],

@@ -80,22 +80,3 @@ test('a text with more values than asked for says that these are not all', () =>
   expect(foundIn(lines(100), 100)).toMatchObject({ areAll: true, values: { length: 100 } })
   expect(foundIn(lines(101), 100)).toMatchObject({ areAll: false, values: { length: 100 } })
 })
-
-test('a hostile text of a mebibyte takes no longer than another one', () => {
-  for (const part of [
-    'key=',
-    'key="\\',
-    'key:\n ',
-    'key: |\n a',
-    '<key>',
-    'password ',
-    'a:1:b:c:',
-    '://a:',
-    'eyJ-',
-    '-----BEGIN PRIVATE KEY-----',
-  ]) {
-    const start = process.cpuUsage().user
-    tokensInText(part.repeat(Math.floor(1024 ** 2 / part.length)))
-    expect([part, (process.cpuUsage().user - start) / 1e6 < 3]).toEqual([part, true])
-  }
-})

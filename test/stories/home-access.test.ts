@@ -370,6 +370,17 @@ describe('the package cache', () => {
     expect(own).not.toContain('passwd')
   })
 
+  test('of one directory is not that of another: what an agent puts there, no other project installs', async () => {
+    await prompt([write], ['--package-cache'])
+    await mkdir(join(home, 'project/inside'))
+    await mkdir(join(home, 'other'))
+    for (const cwd of [join(home, 'project/inside'), join(home, 'other')]) {
+      const finished = await prompt([read], ['--package-cache', '--cwd', cwd])
+      expect(results(finished)[0]).toContain('No such file')
+      expect(results(finished)[0]).not.toContain('shared')
+    }
+  })
+
   test.each([
     ['is off', 'in a conversation whose network is not open', { OPENHANDS_NETWORK: 'none' }],
     ['is off', 'with a limit of the disk', { OPENHANDS_LIMIT_DISK: '1G' }],

@@ -91,7 +91,7 @@ export const OPTIONS = {
     completes: 'files',
   },
   'ssh-agent': flag('Let commands of agents use the ssh agent of SSH_AUTH_SOCK, and read known_hosts.'),
-  'package-cache': flag('Share downloads of npm, pip and cargo between your conversations.'),
+  'package-cache': flag('Share downloads of npm, pip and cargo between your conversations in this directory.'),
   'disallowed-tools': {
     ...text('RULES', "Deny calls, such as 'Bash(git push:*)'. Can be repeated."),
     multiple: true,
