@@ -44,7 +44,7 @@ const WRITES_OBJECTS: Readonly<Record<string, RegExp>> = {
 }
 const FORMATTED = new Set(['branch', 'for-each-ref', 'tag'])
 /** A format with what is in objects. */
-const RAW = /%\(\*?(raw|contents)\b(?!:size)|^--f[^=]*=?[^=]*\0/
+const RAW = /%\(\*?(raw|contents)\b(?!:size)|^--f[^\0]*\0/
 
 const EXCHANGES: Readonly<Record<string, Depth>> = { fetch: READS, pull: READS, push: MOVES }
 /** Their values are behind them. */
@@ -117,7 +117,7 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   if (exchanged.length > 0)
     return [...named, ...exchanged, { word: HERE, depth: subcommand === 'pull' ? CHANGES : SHOWS }]
   const showsFile = subcommand === 'show' && !texts.slice(0, end).every(isNoFile)
-  const showsObjects = FORMATTED.has(subcommand) && texts.some((text) => RAW.test(text))
+  const showsObjects = FORMATTED.has(subcommand) && mayAskForObjects(subcommand, texts, options)
   const shows = showsContent(subcommand, options) || showsFile || showsObjects
   // `config -f file`, `tag -F file`: they show what is in it, or store it.
   if (!shows && NAMES.has(subcommand)) {
@@ -157,6 +157,13 @@ function foundByGlob(word: ShellWord, takesDirectories: boolean): CommandPath | 
 }
 
 const isAny = (piece: Piece) => 'hole' in piece && piece.hole === 'any'
+
+/** A format may be behind its option. What is deleted has none, so `branch -D $x` has none. */
+function mayAskForObjects(subcommand: string, texts: readonly string[], options: readonly string[]): boolean {
+  const isUnknown = (text: string, at: number) => text.includes(HOLE) && /^--f[^=]*$/.test(texts[at - 1] ?? '')
+  if (texts.some((text, at) => RAW.test(text) || isUnknown(text, at))) return true
+  return subcommand === 'for-each-ref' && options.some((option) => /^[^=]*\0/.test(option))
+}
 
 /** The local repositories that are read, and changed by a push. Names of remote ones are not looked up. */
 function exchangedPaths(

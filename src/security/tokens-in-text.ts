@@ -6,7 +6,7 @@ const SECRET_NAME =
 
 /** What is in a value is looked at, too: it may have names in it, as `{"token": {"access_token": …}}` has. */
 const VALUE = /[ \t]{0,8}("[^"\\\n]{0,8192}(?:\\.[^"\\\n]{0,8192}){0,4096}"|'[^'\n]{0,8192}'|[^\s"'][^\n]{0,8192})/y
-/** In YAML, a value may be on the next lines. What has a colon there is not a value, but has values itself. */
+/** In YAML, a value may be on the next lines. A line with a colon is another setting. */
 const VALUE_BELOW =
   /[ \t]{0,8}(?:[|>][-+0-9]{0,3}[ \t]{0,8})?\r?\n((?:[ \t]{1,64}[^\s:=][^\s:]{0,8192}\r?(?:\n|$)){1,512})/y
 const VALUE_IN_ELEMENT = /([^<]{1,8192})</y
@@ -22,7 +22,7 @@ const IN_URL = /:\/\/([^\s/:@"']*)(?::([^\s/@"']*))?@/g
 
 const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g
 
-/** Whatever they stand in, as a comment: what services begin their tokens with. */
+/** Services begin their tokens with these. They are found everywhere, as in a comment. */
 const KNOWN_FORMS =
   /(?<![\w-])(?:gh[pousr]_|github_pat_|glpat-|npm_|pypi-|dckr_pat_|hf_|sk-|xox[abeprs]-|eyJ)[\w.-]{16,8192}/g
 
@@ -35,7 +35,7 @@ const VARIABLE = /^\$\{[^}]*\}\??$/
 /** How often what is encoded in a value is looked into. */
 const MAX_DEPTH = 2
 
-/** A value is found in several spellings, some of them twice. A text with more of them is no file of credentials. */
+/** A value is found in several spellings, some of them twice. A file of credentials has fewer. */
 const SPELLINGS = 8
 
 export type FoundTokens = { readonly values: readonly string[]; readonly areAll: boolean }

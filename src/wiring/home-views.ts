@@ -54,7 +54,7 @@ export class HomeViews {
   }
 
   /**
-   * Who can write to a cache decides what code others install from it. Conversations in one directory can change each
+   * A conversation that writes to a cache decides what code others install from it. Conversations in one directory can change each
    * other's code anyway; in another one, an agent that was misled changes nothing.
    */
   #cacheOf(workdir: string): string {

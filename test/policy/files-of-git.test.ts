@@ -408,6 +408,10 @@ ROWS.push(
     ? git for-each-ref --format '%(contents)'
     ? git for-each-ref --form='%(*raw)'
     ? git for-each-ref --format="$x"
+    ? git for-each-ref --format "$x"
+    ? git for-each-ref "$x"
+    ? git for-each-ref --"$x"
+    . git for-each-ref refs/"$x"
     ? git tag --format='%(raw)'
     ? git branch -a --format='%(raw)'
     . git branch --format='%(refname)'
