@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Label, MAX_LABELS, Title } from './conversations/given-fields.ts'
 import { METADATA_FILTERS, MetadataFilter } from './conversations/metadata-filter.ts'
 import { Status } from './events/status.ts'
-import { DroppedCredential } from './llm-config.ts'
+import { DroppedField } from './llm-config.ts'
 import { MessageInput, UsageByModel } from './message.ts'
 import { PageLimit, repeated } from './page.ts'
 import { PermissionMode, RuleTexts } from './permission.ts'
@@ -155,10 +155,10 @@ export const ConversationView = z
     ),
     error: RunOutcome.shape.error.describe('After a create with `wait`: why the run failed. Absent unless it failed.'),
     dropped: z
-      .array(DroppedCredential)
+      .array(DroppedField)
       .optional()
       .describe(
-        'After a change to another origin (scheme, host and port): the stored credentials that were deleted, so that they are not sent there. Send them again if they are valid for the new origin.',
+        'After a change to another origin (scheme, host and port): the stored credentials that were deleted, so that they are not sent there. After a change of the origin or of the model also its window and prices. Send them again if they are valid for the new one.',
       ),
   })
   .meta({

@@ -126,8 +126,17 @@ export const NewLlmConfig = LlmConfig.extend({
 
 /** The secret parts of a configuration, which are dropped when it points to another origin. */
 export const DROPPED_CREDENTIALS = ['api_key', 'extra_headers'] as const
-export const DroppedCredential = z.enum(DROPPED_CREDENTIALS)
-export type DroppedCredential = z.infer<typeof DroppedCredential>
+/** What is known of one model at one endpoint, and not of others. */
+export const FIELDS_OF_MODEL = [
+  'context_window',
+  'input_cost_per_token',
+  'output_cost_per_token',
+  'cache_read_cost_per_token',
+  'cache_write_cost_per_token',
+] as const
+
+export const DroppedField = z.enum([...DROPPED_CREDENTIALS, ...FIELDS_OF_MODEL])
+export type DroppedField = z.infer<typeof DroppedField>
 
 /** Fields of an OpenHands LLM dump that this server knows and does not use: listed in `warnings`, not refused. */
 const UNUSED_FIELDS = new Set([

@@ -102,7 +102,7 @@ export const SETTINGS = {
   llm_config: {
     create: LlmConfigInput.optional().describe('Default: LLM_MODEL, LLM_API_KEY and LLM_BASE_URL of the server.'),
     update: LlmConfigInput.optional().describe(
-      'The fields that change. If the origin changes (by `base_url` or by the provider of the model), stored credentials that are not sent again are deleted: see `dropped`.',
+      'The fields that change. If the origin changes (by `base_url` or by the provider of the model), stored credentials that are not sent again are deleted, and so are the window and the prices if the origin or the model changes: see `dropped`.',
     ),
     stored: LlmConfig,
     shown: LlmConfig.describe('Secret values are masked.'),

@@ -1,7 +1,7 @@
 /** Changes the configuration of an open conversation: checks and stores it in turn, with the work before and after. */
 import type { UpdateConfig } from '../contract/conversation.ts'
 import { eachHook } from '../contract/hooks/hooks.ts'
-import type { DroppedCredential } from '../contract/llm-config.ts'
+import type { DroppedField } from '../contract/llm-config.ts'
 import type { ReadMcp } from '../mcp/read-config.ts'
 import { readMcp } from '../mcp/read-config.ts'
 import type { ConversationActor } from './actor.ts'
@@ -10,7 +10,7 @@ import type { ConfigChange } from './config/config-change.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { checkSettings } from './check-settings.ts'
 import type { LlmChange } from './config/llm-origin.ts'
-import { changeOf } from './config/llm-origin.ts'
+import { changeOf, updated } from './config/llm-origin.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import { changesOf, parseLlmUpdate, shownFields } from './config/settings.ts'
@@ -30,8 +30,8 @@ import { checkDirectories, prepareWorkdir } from '../workspace/workdirs/workdir.
 /** What the response reports about an update. */
 export type Configured = {
   readonly warnings: readonly string[]
-  /** Credentials that belonged to another origin. */
-  readonly dropped: readonly DroppedCredential[]
+  /** Fields that belonged to another origin or model. */
+  readonly dropped: readonly DroppedField[]
 }
 
 /** The parts of a conversation that depend on its configuration. */
@@ -68,7 +68,7 @@ export async function configureConversation(
     refuseSecretsIn(asSent, parts.redact)
     if (llm) await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
     if (concernsBudget(update)) {
-      const llm_config = { ...stored, ...change?.update }
+      const llm_config = change ? updated(stored, change) : stored
       checkBudget({ ...state.settings, ...update, llm_config }, deps.models.catalog, parts.redact)
     }
     const { workdirRules } = deps.workspace
@@ -89,7 +89,12 @@ export async function configureConversation(
 function agentsOf({ settings }: State, { update, llm, mcp }: Checked, redact: Redact) {
   const servers = Object.keys(mcp?.servers ?? settings.mcp ?? {})
   const clientTools = (update.client_tools ?? settings.client_tools ?? []).map(({ name }) => name)
-  const against = { llm: { ...settings.llm_config, ...llm?.update }, servers, clientTools, redact }
+  const against = {
+    llm: llm ? updated(settings.llm_config, llm) : settings.llm_config,
+    servers,
+    clientTools,
+    redact,
+  }
   return update.agents && checkAgents(update.agents, against)
 }
 

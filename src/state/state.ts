@@ -18,7 +18,7 @@ import { afterHook, withoutVerdicts } from './hooked-calls.ts'
 import { tasksAfter, tasksInRun } from './task-state.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
-import { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
+import { DroppedField, LlmConfig } from '../contract/llm-config.ts'
 import type { Usage } from '../contract/message.ts'
 import { addCost } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
@@ -206,7 +206,7 @@ function afterConfig(before: State, event: EventOf<'ConfigUpdate'>): State {
 /** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
 function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
   const { llm_config, dropped, ...rest } = changes
-  const names = new Set<string>(z.array(DroppedCredential).default([]).parse(dropped))
+  const names = new Set<string>(z.array(DroppedField).default([]).parse(dropped))
   const kept = Object.fromEntries(Object.entries(settings.llm_config).filter(([name]) => !names.has(name)))
   const merged = llm_config ? { ...kept, ...LlmConfig.parse(llm_config) } : kept
   const output_schema = 'output_schema' in rest ? (rest['output_schema'] ?? undefined) : settings.output_schema

@@ -16,10 +16,10 @@ const TIMEOUT_MS = 5000
 const MAX_ENDPOINTS = 100
 
 /** `owned_by` of a server that has the limits in another list -> the path of that list. */
-const OTHER_LISTS: Readonly<Record<string, string>> = {
-  library: '/api/ps',
-  organization_owner: '/api/v0/models',
-}
+const OTHER_LISTS: ReadonlyMap<string, string> = new Map([
+  ['library', '/api/ps'],
+  ['organization_owner', '/api/v0/models'],
+])
 
 type EndpointList = { readonly askedAt: number; models: ReadonlyMap<string, Omit<ModelFacts, 'name'>> }
 
@@ -58,7 +58,7 @@ async function readLists(endpoint: Endpoint, fetch: Fetch): Promise<ListedModel[
   }
   const own = modelListUrl(endpoint)
   const models = await get(own)
-  const path = models.map(({ owned_by = '' }) => OTHER_LISTS[owned_by]).find((each) => each !== undefined)
+  const path = models.map(({ owned_by = '' }) => OTHER_LISTS.get(owned_by)).find((each) => each !== undefined)
   return path === undefined ? models : await get(new URL(path, own))
 }
 

@@ -98,19 +98,21 @@ export class ModelCatalog {
     ]
   }
 
-  /** `sent` is the cost that the provider reported. Returns undefined if nothing says what the answer costs. */
+  /**
+   * `sent` is the cost that the endpoint reported, which counts before list prices where it is known to be in USD. Returns
+   * undefined if nothing says what the answer costs: gateways that count no tokens send zeros.
+   */
   costOf(config: LlmConfig, usage: Usage, sent: number | undefined): number | undefined {
     const configured = configuredPrice(config)
-    if (!configured && sent !== undefined) return sent
+    if (!configured && sent !== undefined && this.#reportsCost(config)) return sent
     const price = configured ?? this.#first(config, 'price')?.value
-    return price && Math.min(costAt(price, usage), MAX_COST_USD)
+    if (!price) return sent
+    return usage.input_tokens + usage.output_tokens === 0 ? undefined : Math.min(costAt(price, usage), MAX_COST_USD)
   }
 
   /** Returns true if the cost of each answer will be known. */
   knowsCost(config: LlmConfig): boolean {
-    if (this.knownPrice(config)) return true
-    const { endpoint } = this.#find(config)
-    return endpoint !== undefined && reportsCost(endpoint.baseUrl)
+    return this.knownPrice(config) !== undefined || this.#reportsCost(config)
   }
 
   /** Asks the endpoint for its limits if nothing better is known. Returns at once, and never throws. */
@@ -140,6 +142,12 @@ export class ModelCatalog {
     const { endpoint } = this.#find(config)
     const listed = endpoint && this.#limits?.factsOf(endpoint)?.[field]
     return listed === undefined ? undefined : { value: listed, source: 'endpoint' }
+  }
+
+  /** Reads no catalogue. */
+  #reportsCost(config: LlmConfig): boolean {
+    const endpoint = endpointIfAny(config)
+    return endpoint !== undefined && reportsCost(endpoint.baseUrl)
   }
 
   #find(config: LlmConfig): Found {

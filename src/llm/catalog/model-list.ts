@@ -8,11 +8,15 @@ import type { Fetch } from '../pooled-fetch.ts'
 const MAX_BYTES = 8 * 1024 * 1024
 /** OpenRouter's list has about a hundred values for each of 400 models. */
 const MAX_VALUES = 200_000
+/** Of a list no more is kept. */
+const MAX_MODELS = 2000
+const MAX_NAME_CHARS = 200
 
 const Tokens = z.int().min(1).max(100_000_000).optional().catch(undefined)
+const Name = z.string().max(MAX_NAME_CHARS).optional()
 const Model = z.looseObject({
-  id: z.string().optional(),
-  name: z.string().optional(),
+  id: Name,
+  name: Name,
   owned_by: z.string().optional().catch(undefined),
   // vLLM; OpenRouter and Ollama; LM Studio.
   max_model_len: Tokens,
@@ -49,7 +53,10 @@ export async function readModelList(
   const response = await fetch(url.href, { method: 'GET', headers: { ...sent, accept: 'application/json' }, signal })
   const text = await textOf(response, signal)
   const list = response.ok ? List.safeParse(parsed(text)).data : undefined
-  const models = list?.map((each) => Model.safeParse(each).data).filter((model) => model !== undefined)
+  const models = list
+    ?.slice(0, MAX_MODELS)
+    .map((each) => Model.safeParse(each).data)
+    .filter((model) => model !== undefined)
   return { status: response.status, models }
 }
 

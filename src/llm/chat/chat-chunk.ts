@@ -17,8 +17,7 @@ export function readChunk(json: unknown): Chunk {
     finishReason: string(choice['finish_reason']).slice(0, MAX_WORD_CHARS),
     // Groq's own field is the only usage in its streams if none was requested.
     usage: readUsage(chunk['usage'] ?? choice['usage'] ?? groq['usage']),
-    // OpenRouter's field.
-    costUsd: cost(fields(chunk['usage'])['cost']),
+    costUsd: readCost(fields(chunk['usage'])),
     model: string(chunk['model']).slice(0, MAX_WORD_CHARS),
     // OpenRouter reports the failure of the model behind it in the choice.
     error: errorIn(json) ?? groq['error'] ?? (choice['error'] || undefined),
@@ -101,6 +100,14 @@ function extraOf({ extra_content: extra }: Fields): string | undefined {
 
 /** Signatures have a few kilobytes. */
 const MAX_EXTRA_CHARS = 256 * 1024
+
+/** OpenRouter's fields. With a key of one's own for the vendor (`is_byok`), the vendor's bill is not in `cost`. */
+function readCost(usage: Fields): number | undefined {
+  const charged = cost(usage['cost'])
+  if (charged === undefined || usage['is_byok'] !== true) return charged
+  const upstream = cost(fields(usage['cost_details'])['upstream_inference_cost'])
+  return upstream === undefined ? undefined : cost(charged + upstream)
+}
 
 function readUsage(value: unknown): Usage | undefined {
   if (!isObject(value)) return undefined

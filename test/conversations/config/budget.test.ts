@@ -80,6 +80,23 @@ test('a change that leaves a budget without a cost is refused, and changes nothi
   expect(await refusal(conversation.configure({ allow_unpriced: false }))).toMatchObject({ code: 'invalid_request' })
 })
 
+test('prices and the window of a model do not stay for another one, or at another endpoint', async () => {
+  await using bench = await setBench()
+  const free = { input_cost_per_token: 0, output_cost_per_token: 0, context_window: 5000 }
+  const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, ...free }
+  const conversation = await bench.converse({ llm_config, ...BUDGET })
+  for (const update of [{ model: 'other' }, { base_url: 'https://llm.example.com/v1' }])
+    expect(await refusal(conversation.configure({ llm_config: update }))).toMatchObject({ code: 'invalid_request' })
+  const again = await conversation.configure({ llm_config: { model: 'scripted', temperature: 1 } })
+  expect(again).toMatchObject({ llm_config: free })
+  expect(again).not.toHaveProperty('dropped')
+  const { llm_config: sent } = await conversation.configure({ llm_config: { model: 'other', ...PRICED } })
+  expect(sent).toEqual({ model: 'other', base_url: bench.model.baseUrl, temperature: 1, ...PRICED })
+  const view = await conversation.configure({ llm_config: { model: 'third' }, allow_unpriced: true })
+  expect(view).toMatchObject({ dropped: Object.keys(PRICED), warnings: [expect.stringContaining('third')] })
+  expect(view.llm_config).toEqual({ model: 'third', base_url: bench.model.baseUrl, temperature: 1 })
+})
+
 test('a run with another model needs its cost', async () => {
   await using bench = await setBench()
   const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, ...PRICED }

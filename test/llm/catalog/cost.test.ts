@@ -8,6 +8,7 @@ const USAGE = { input_tokens: 1_000_000, output_tokens: 100_000, cached_tokens: 
 const CACHED = { ...USAGE, cached_tokens: 600_000, cache_write_tokens: 300_000 }
 const cost = (config: LlmConfig, usage = USAGE, sent?: number) =>
   bundledCatalog().costOf({ model: 'm', base_url: 'https://llm.example.com/v1', ...config }, usage, sent)
+const PRICE = { input: 1e-6, output: 1e-6, cacheRead: 1e-6, cacheWrite: 1e-6 }
 const vendor = (model: string) => ({ model, base_url: undefined as never })
 
 describe('by list prices', () => {
@@ -51,6 +52,32 @@ describe('by the provider', () => {
   ]
 
   test('is taken as it is', async () => expect((await askScript(turn(0.0125))).answer?.costUsd).toBe(0.0125))
+
+  test('includes the bill of the vendor for a key of one’s own', async () => {
+    const usage = { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12, cost: 0.01, is_byok: true }
+    const details = { cost_details: { upstream_inference_cost: 0.2 } }
+    expect((await askScript([{ text: 'Hi', usage: { ...usage, ...details } }])).answer?.costUsd).toBeCloseTo(0.21, 9)
+    expect((await askScript([{ text: 'Hi', usage: { ...usage, ...details, is_byok: false } }])).answer?.costUsd).toBe(
+      0.01,
+    )
+    expect((await askScript([{ text: 'Hi', usage }])).answer?.costUsd, 'the bill is not known').toBeUndefined()
+  })
+
+  test('counts before list prices only where it is known to be a price in USD', () => {
+    const catalog = (host: string) =>
+      bundledCatalog({ file: new Map([[host, new Map([['m', { name: 'm', price: PRICE }]])]]) })
+    const at = (host: string, sent: number) =>
+      catalog(host).costOf({ model: 'm', base_url: `https://${host}/v1` }, USAGE, sent)
+    expect(at('llm.example.com', 0)).toBeCloseTo(1.1, 9)
+    expect(at('openrouter.ai', 0.5)).toBe(0.5)
+  })
+
+  test('an answer for which no tokens were counted has no cost, instead of none', () => {
+    const none = { ...USAGE, input_tokens: 0, output_tokens: 0 }
+    expect(cost(vendor('gpt-5'), none)).toBeUndefined()
+    expect(cost(vendor('gpt-5'), { ...none, output_tokens: 1 })).toBeGreaterThan(0)
+    expect(cost({ input_cost_per_token: 1, output_cost_per_token: 1 }, none)).toBeUndefined()
+  })
 
   test.each([[-1], ['1'], [1e308], [null]])('is ignored if it cannot be one: %j', async (sent) =>
     expect((await askScript(turn(sent))).answer?.costUsd).toBeUndefined(),

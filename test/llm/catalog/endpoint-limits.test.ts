@@ -125,6 +125,27 @@ test('an endpoint is not asked if its window is known', async () => {
   expect(endpoint.asked).toEqual([])
 })
 
+test('of a long list only the beginning is kept, and of that no endless names', async () => {
+  const numbered = Array.from({ length: 20_000 }, (_, at) => ({ id: `m${at}`, max_model_len: 9000 }))
+  const data = [{ id: 'x'.repeat(1000), max_model_len: 9000 }, ...numbered]
+  await using endpoint = await serve({ '/v1/models': { data } })
+  const config = (model: string) => ({ model, base_url: endpoint.baseUrl })
+  const catalog = await answer(config('m0'))
+  await expect.poll(() => catalog.windowOf(config('m0'))).toBe(9000)
+  expect(catalog.windowOf(config('m19999'))).toBeUndefined()
+  expect(catalog.windowOf(config('x'.repeat(1000)))).toBeUndefined()
+})
+
+test('an endpoint chooses no path that is asked', async () => {
+  await using endpoint = await serve({
+    '/v1/models': { data: [{ id: 'm', owned_by: 'constructor', max_model_len: 9000 }] },
+  })
+  const config = { model: 'm', base_url: endpoint.baseUrl }
+  const catalog = await answer(config)
+  await expect.poll(() => catalog.windowOf(config)).toBe(9000)
+  expect(endpoint.asked.map(({ path }) => path)).toEqual(['/v1/models'])
+})
+
 describe('no answer waits or fails, and nothing is known, if the list', () => {
   test.each<[string, unknown]>([
     ['does not exist', undefined],

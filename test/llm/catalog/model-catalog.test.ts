@@ -30,7 +30,11 @@ describe('the bundled catalogue', () => {
     const catalog = new ModelCatalog({ readBundled })
     expect(catalog.windowOf({ model: 'gpt-5', context_window: 9000 })).toBe(9000)
     catalog.withOwnEffort({ model: 'gpt-5', reasoning_effort: 'high' })
-    catalog.costOf({ model: 'gpt-5' }, { input_tokens: 1, output_tokens: 1, cached_tokens: 0, reasoning_tokens: 0 }, 1)
+    catalog.costOf(
+      { model: 'openrouter/x/y' },
+      { input_tokens: 1, output_tokens: 1, cached_tokens: 0, reasoning_tokens: 0 },
+      1,
+    )
     expect(reads).toBe(0)
     catalog.windowOf({ model: 'gpt-5' })
     catalog.windowOf({ model: 'claude-opus-5' })
