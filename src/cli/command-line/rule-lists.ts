@@ -53,4 +53,7 @@ export function refuseLooseRules(tokens: readonly Token[]): void {
   }
 }
 
-const isRule = (word: string): boolean => TOOLS.has(word.split('(', 1)[0] ?? '') || word.startsWith('mcp__')
+function isRule(word: string): boolean {
+  const [name = ''] = word.split('(', 1)
+  return (TOOLS.has(name) || name.startsWith('mcp__')) && (name === word || word.endsWith(')'))
+}
