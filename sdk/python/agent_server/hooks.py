@@ -107,7 +107,10 @@ class FunctionHooks:
         try:
             hook = self._hooks[request["hook_id"]]
             answer = await call(hook.function, {**request["payload"], "hook_event_name": request["hook_point"]})
-            body = {"text": answer} if isinstance(answer, str) else {"output": answer or {}}
+            if not (answer is None or isinstance(answer, (str, Mapping))):
+                # Whoever returns False does not mean that the hook has nothing to say.
+                return _failed(f"it returned {answer!r}, and neither a dict, a str nor None")
+            body = {"text": answer} if isinstance(answer, str) else {"output": dict(answer or {})}
             json_bytes(body)
             return body
         except asyncio.TimeoutError:

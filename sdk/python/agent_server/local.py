@@ -125,7 +125,7 @@ async def _connect(directory: Path) -> Transport | None:
         kind, _, socket = found["address"].partition(":")
         if kind != "unix" or not _is_trusted(os.lstat(os.path.dirname(socket)), owners):
             return None
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     transport = Transport("http://localhost", found["credential"], socket)
     try:

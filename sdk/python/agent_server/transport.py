@@ -23,6 +23,7 @@ MAX_SILENCE_S = 45
 """A server sends at least a comment every 15 seconds."""
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 MAX_QUOTE = 200
+MAX_DIGITS = 16
 FINAL = {"unexpected_response", "invalid_argument", "server_lost"}
 
 
@@ -92,7 +93,12 @@ class Transport:
             raise self._lost(error) from error
         await self._check(response)
         if response.headers.get("content-type", "").startswith("application/json"):
-            return response.json()
+            try:
+                return response.json()
+            except (ValueError, RecursionError):
+                raise AgentServerError(
+                    "unexpected_response", "The response is not JSON. Check the URL of the server and the proxies."
+                ) from None
         return response.content or None
 
     def _lost(self, error: httpx.HTTPError) -> AgentServerError:
@@ -118,14 +124,14 @@ class Transport:
             raise self._server_lost()  # Another server has taken its place.
         await response.aread()
         retry_after = response.headers.get("retry-after", "")
-        seconds = float(retry_after) if retry_after.isdigit() else 0.0
+        seconds = float(_integer(retry_after) or 0)
         status = response.status_code
         try:
             body = response.json()
-            raise AgentServerError(
-                body["error"], body["message"], status=status, details=body.get("details"), retry_after=seconds
-            )
-        except (ValueError, KeyError, TypeError):
+            code, message, details = body["error"], body["message"], body.get("details")
+            if not (isinstance(code, str) and isinstance(message, str) and isinstance(details, (dict, type(None)))):
+                raise TypeError
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             start = " ".join(response.text.split())[:MAX_QUOTE]
             raise AgentServerError(
                 "unexpected_response",
@@ -134,6 +140,7 @@ class Transport:
                 status=status,
                 retry_after=seconds,
             ) from None
+        raise AgentServerError(code, message, status=status, details=details, retry_after=seconds)
 
     @staticmethod
     def _may_repeat(error: AgentServerError, may_repeat: bool, failures: int) -> bool:
@@ -166,10 +173,10 @@ class Transport:
                         return
                     _raise_end(data)
                     seq = data.get("seq")
-                    if seq is not None and cursor is not None and seq <= cursor:
+                    if isinstance(seq, int) and cursor is not None and seq <= cursor:
                         continue
-                    if event_id.isdigit():
-                        cursor = int(event_id)
+                    if (stored := _integer(event_id)) is not None:
+                        cursor = stored
                     yield data
                 reason = AgentServerError("connection_failed", "The connection of the stream ended.")
             except AgentServerError as error:
@@ -218,20 +225,22 @@ class SseDecoder:
     """Splits bytes at line ends only: the text of an event may have other separators, such as U+2028."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []
+        """The pieces of a line that has not ended."""
+        self._rest_size = 0
         self._data: list[bytes] = []
         self._size = 0
         self._id = ""
 
     def push(self, piece: bytes) -> list[tuple[str, dict[str, Any] | None]]:
         *lines, rest = piece.split(b"\n")
-        if not lines:
-            self._rest += rest
-        else:
-            lines[0] = self._rest + lines[0]
-            self._rest = rest
+        if lines:
+            lines[0] = b"".join([*self._rest, lines[0]])
+            self._rest, self._rest_size = [], 0
+        self._rest.append(rest)
+        self._rest_size += len(rest)
         frames = [frame for line in lines if (frame := self._take(line.removesuffix(b"\r")))]
-        if self._size + len(self._rest) > MAX_EVENT_BYTES:
+        if self._size + self._rest_size > MAX_EVENT_BYTES:
             raise AgentServerError("unexpected_response", "The stream has an event that is too large.")
         return frames
 
@@ -242,13 +251,13 @@ class SseDecoder:
             self._data.append(value)
             self._size += len(value)
         elif name == b"id":
-            self._id = value.decode()
+            self._id = value.decode("utf8", "replace")
         elif not line and self._data:
             text = b"\n".join(self._data)
             self._data, self._size = [], 0
             try:
                 data = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise AgentServerError("unexpected_response", "The stream has an event that is not JSON.") from None
             return self._id, data if isinstance(data, dict) and "type" in data else None
         return None
@@ -271,7 +280,15 @@ def _raise_end(data: Mapping[str, Any]) -> None:
     if data["type"] == "lagged":
         raise AgentServerError("connection_failed", "The stream was read too slowly, and the server ended it.")
     if data["type"] == "error":
-        raise AgentServerError(data["error"], data["message"], details=data.get("details"))
+        code, message = data.get("error"), data.get("message")
+        if not (isinstance(code, str) and isinstance(message, str)):
+            raise AgentServerError("unexpected_response", "The stream has an error without a code.")
+        raise AgentServerError(code, message, details=data.get("details"))
+
+
+def _integer(text: str) -> int | None:
+    """None for anything but a few ASCII digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
 
 
 def _flat(query: Mapping[str, Any] | None) -> dict[str, str]:

@@ -155,6 +155,48 @@ async def test_a_server_that_cannot_be_started_says_why(own_directory: Path, mon
         await run("Say hello.")
 
 
+def _reply(body: bytes, *headers: str, status: str = "200 OK", kind: str = "application/json") -> bytes:
+    head = [f"HTTP/1.1 {status}", f"content-type: {kind}", f"content-length: {len(body)}", *headers, "connection: close"]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+_DEEP = b'{"type":' * 200_000
+_STREAM = "text/event-stream"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        _reply(b"<html>"),
+        _reply(_DEEP),
+        _reply(_DEEP, status="500 Broken"),
+        _reply(b'{"error": {}, "message": []}', "retry-after: \u00b2", status="400 Bad"),
+        _reply(b"", "location: http://127.0.0.1:9/", status="307 Elsewhere"),
+        _reply(b"data: " + _DEEP + b"\n\n", kind=_STREAM),
+        _reply(b'data: {"type": "error"}\n\n', kind=_STREAM),
+    ],
+)
+async def test_what_is_not_from_an_agent_server_is_an_error_of_this_package(reply: bytes) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply)
+        writer.close()
+
+    listener = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with listener, Client(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}", KEY) as client:
+        with pytest.raises(AgentServerError):
+            if _STREAM.encode() in reply:
+                async for _ in client.follow_events("1"):
+                    pass
+            else:
+                await client.call("POST", "/conversations", {})
+
+
+def test_ids_that_are_no_numbers_and_bytes_that_are_no_text_are_read() -> None:
+    stream = b'id: \xff\xb2\ndata: {"type": "A"}\n\n' + b"id: " + b"9" * 5000 + b'\ndata: {"type": "B"}\n\n'
+    assert [data for _, data in SseDecoder().push(stream)] == [{"type": "A"}, {"type": "B"}]
+
+
 def test_frames_are_read_from_pieces_of_any_size() -> None:
     stream = ': open\r\nid: 7\r\ndata: {"type":\r\ndata: "A\u2028"}\r\n\r\nid: 8\ndata: {"type": "B"}\n\nretry: 5\n'.encode()
     for size in (1, 3, len(stream)):

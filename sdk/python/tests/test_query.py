@@ -204,6 +204,16 @@ class TestHooks:
         outcome = await run("Make a directory.", Options(tools=["Bash"], hooks={"PreToolUse": hooks}))
         assert "out of order" in outputs(outcome)[0]
 
+    async def test_a_hook_that_returns_false_has_failed(self) -> None:
+        hooks = [Hook(lambda payload: False, on_failure="block")]
+        outcome = await run("Make a directory.", Options(tools=["Bash"], hooks={"PreToolUse": hooks}))
+        assert "it returned False" in str(outputs(outcome))
+
+    async def test_a_function_that_runs_out_of_values_fails_and_holds_nobody(self) -> None:
+        hooks = [Hook(lambda payload: next(iter(())), on_failure="block")]
+        outcome = await run("Make a directory.", Options(tools=["Bash"], hooks={"PreToolUse": hooks}))
+        assert "StopIteration" in str(outputs(outcome))
+
     async def test_the_hooks_of_a_session_end_with_it(self) -> None:
         async with Client() as client:
             outcome = await run("Say hello.", Options(hooks={"Stop": [lambda payload: None]}), client=client)
