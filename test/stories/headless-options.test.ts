@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
@@ -176,6 +177,19 @@ test('the last answer is also in a file, which has nothing of an earlier one', a
   expect(await readFile(path, 'utf8')).toBe('')
   const full = await print('-o', '/dev/full', 'hello')
   expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be written to /dev/full (ENOSPC)') })
+  await rm(path)
+})
+
+test('the file of the last answer can be a pipe, if somebody reads it', async () => {
+  const path = join(work, 'pipe')
+  await execa('mkfifo', [path])
+  expect(await print('-o', 'pipe', 'hello')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('cannot be written (nobody reads this pipe)'),
+  })
+  const reader = execa('cat', [path])
+  expect((await print('-o', 'pipe', 'hello')).code).toBe(0)
+  expect((await reader).stdout).toBe('Hello.')
   await rm(path)
 })
 

@@ -40,7 +40,7 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
     // A program that answers on stdin may write nothing before it knows what the conversation waits for.
     const first = mayBeAsked(invocation) ? undefined : await prompts.readFirst()
     const check = ({ limits }: Info) => first && requireFitting(first, limits.max_body_bytes)
-    await emptyAnswer(files.answer)
+    emptyAnswer(files.answer)
     output.answerFile = files.answer
     const before = beforeOpening(invocation, prompts, first)
     const opened = await openRun({ server: invocation.server, settings, check, before }, signal)

@@ -1,5 +1,4 @@
 /** Writes what a run without the chat prints: the answer, or JSON, on stdout; what the agent does on stderr. */
-import { writeFile } from 'node:fs/promises'
 import { wantsColor } from '../../config/config.ts'
 import { describeEvent } from '../../contract/events/describe-event.ts'
 import type { Event } from '../../contract/events/event.ts'
@@ -10,6 +9,7 @@ import { codeOfLostOutput } from '../lost-output.ts'
 import { oneLine, plainText, safeJson } from '../../telemetry/plain-text.ts'
 import { SettingNames } from '../settings/setting-names.ts'
 import { FAILED } from './exit-code.ts'
+import { writeAnswer } from './named-files.ts'
 import type { TurnEnd } from './run-turn.ts'
 
 export type Streams = {
@@ -85,9 +85,7 @@ export class HeadlessOutput {
     else if (text !== '') stdout.write(stdout.isTTY ? plainText(text) : text)
     const { answerFile } = this
     if (answerFile === undefined || text === '') return
-    await writeFile(answerFile, text).catch((cause: unknown) => {
-      throw new Error(`the answer cannot be written to ${answerFile} (${codeOf(cause) ?? 'error'}).`, { cause })
-    })
+    await writeAnswer(answerFile, text)
   }
 
   /** Resolves when everything was written, or could not be. */

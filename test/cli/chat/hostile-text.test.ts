@@ -3,6 +3,8 @@ import * as fc from 'fast-check'
 import { visibleWidth } from '@earendil-works/pi-tui'
 import { describe, expect, test } from 'vitest'
 import { approvalLines } from '../../../src/cli/chat/input/approval-text.ts'
+import type { ChatContext } from '../../../src/cli/chat/commands/command.ts'
+import { copyAnswer } from '../../../src/cli/chat/commands/prompt-text.ts'
 import { linesOfItem } from '../../../src/cli/chat/render/item-lines.ts'
 import { exactLines } from '../../../src/cli/chat/render/lines.ts'
 import { safeLines } from '../../../src/cli/chat/render/safe-lines.ts'
@@ -23,6 +25,15 @@ const answer = (text: string, isComplete = true): Item => ({
   isReasoning: false,
   isComplete,
 })
+
+test('a copied answer is what was shown: it ends no paste, and its tabs stay', () => {
+  const copied: string[] = []
+  const items = [answer('all:\n\tcc a.c\x1b[201~\x1b]52;c;eA==\x07\r\n\u202eevil\u200b\n')]
+  const context = { session: { state: { items }, say: () => {} }, copy: (text: string) => copied.push(text) }
+  copyAnswer(context as unknown as ChatContext)
+  expect(copied).toEqual(['all:\n\tcc a.c\n<U+202E>evil\n'])
+})
+
 const draw = (item: Item, streamed = new StreamedMarkdown()) =>
   linesOfItem(item, { width: 80, theme, isExpanded: true, streamed })
 

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import type { ConversationHandle } from '../../../client/conversation/conversation-handle.ts'
 import type { Event } from '../../../contract/events/event.ts'
 import { textOfParts } from '../../../contract/message.ts'
-import { cleanText } from '../state/clean-text.ts'
+import { cleanLine, savedText } from '../state/clean-text.ts'
 import { resultOf } from '../state/tool-text.ts'
 import type { ChatContext } from './command.ts'
 
@@ -20,10 +20,10 @@ export async function exportConversation({ session, options }: ChatContext, give
     throw error.code === 'EEXIST' ? new Error(`${path} exists already; give another name: /export FILE.`) : error
   })
   await using _closing = file
-  await file.write(`# ${session.state.title}\n`)
+  await file.write(`# ${cleanLine(session.state.title)}\n`)
   for await (const event of allEvents(conversation)) {
     const text = markdownOf(event)
-    if (text !== undefined) await file.write(`\n${cleanText(text).trimEnd()}\n`)
+    if (text !== undefined) await file.write(`\n${savedText(text).trimEnd()}\n`)
   }
   session.say(`The conversation was written to ${path}.`)
 }

@@ -1,4 +1,5 @@
 /** Commands about texts: the last answer, the prompt, and the message of `/init`. */
+import { savedText } from '../state/clean-text.ts'
 import type { ChatContext } from './command.ts'
 
 /** Terminals refuse longer sequences. */
@@ -8,7 +9,8 @@ const MAX_COPIED_BYTES = 74_000
 export function copyAnswer({ session, copy }: ChatContext): void {
   const last = session.state.items.findLast((item) => item.kind === 'answer' && !item.isReasoning && item.isComplete)
   if (last?.kind !== 'answer') throw new Error('There is no answer to copy yet.')
-  const text = last.parts.join('\n\n')
+  // What is pasted into a shell must be what was shown.
+  const text = savedText(last.parts.join('\n\n'))
   if (last.isCut || Buffer.byteLength(text) > MAX_COPIED_BYTES)
     throw new Error('The answer is too long for the clipboard of a terminal; /export writes it to a file.')
   copy(text)

@@ -25,13 +25,15 @@ const MANY_MARKS = /\p{M}(?<=\p{M}{7})\p{M}{0,4096}/gu
 const TAB = '    '
 
 /** Returns the text without control sequences. Marks of direction are shown as their code. */
-export function cleanText(text: string): string {
+export const cleanText = (text: string): string => savedText(text).replaceAll('\t', TAB)
+
+/** The same for what leaves the chat, such as a copy of code: tabs stay. */
+export function savedText(text: string): string {
   return withoutSequences(text.toWellFormed())
     .replaceAll('\r\n', '\n')
     .split('\n')
     .map(afterReturn)
     .join('\n')
-    .replaceAll('\t', TAB)
     .replaceAll(CONTROLS, '')
     .replaceAll(INVISIBLE, '')
     .replaceAll(MANY_MARKS, '')
