@@ -2,8 +2,11 @@
  * `query()`: asks an agent, and yields the events of its session. It speaks the REST API with the typed client, to a
  * server in this process, in another one on this machine, or elsewhere: there is one path for all of them.
  */
+import type { AgentServerClient } from '../client/client.ts'
+import type { BodyOf } from '../client/operations/operations.ts'
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import type { Event } from '../contract/events/event.ts'
+import type { ModelInfo } from '../contract/models.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
 import { invalid } from './invalid.ts'
 import { openLink } from './local/server-link.ts'
@@ -15,6 +18,8 @@ import type { ApprovalOptions, ContinuedSession, Prompt, QueryOptions } from './
 import { repeatLost } from './repeat-lost.ts'
 import { isServerLost, serverLost } from './server-lost.ts'
 import { followSession } from './session/follow-session.ts'
+import type { CommandInfo, ContextUsage, McpServersChange } from './session/session-info.ts'
+import { commandsIn, contextUsageOf, replaceMcpServers } from './session/session-info.ts'
 import { openSession } from './session/open-session.ts'
 import type { ServerLink } from './local/server-link.ts'
 import type { FunctionHook } from './options/hooks-option.ts'
@@ -46,6 +51,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
   readonly #controls = new Set<Promise<unknown>>()
   #outcome: Outcome | undefined
   #conversation: ConversationHandle | undefined
+  #client: AgentServerClient | undefined
 
   constructor(request: QueryRequest) {
     this.#request = request
@@ -59,17 +65,54 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
 
   /** Ends the active run with its running tool. The session can be continued, also with the next message of the prompt. */
   interrupt(): Promise<void> {
-    return this.#control((conversation) => repeatLost(() => conversation.pause({ interrupt: true })))
+    return this.#control(async (conversation) => {
+      await repeatLost(() => conversation.pause({ interrupt: true }))
+    })
   }
 
   /** Holds from the next tool call on. */
   setPermissionMode(mode: NonNullable<ApprovalOptions['permissionMode']>): Promise<void> {
-    return this.#control((conversation) => conversation.updateConfig({ permission_mode: ownMode(mode) }))
+    return this.#configure({ permission_mode: ownMode(mode) })
   }
 
   /** Holds from the next request to the model on. */
   setModel(model: string): Promise<void> {
-    return this.#control((conversation) => conversation.updateConfig({ llm_config: { model } }))
+    return this.#configure({ llm_config: { model } })
+  }
+
+  /** From the next turn on, the agent has the tools of these servers, and of no others. */
+  setMcpServers(servers: NonNullable<QueryOptions['mcpServers']>): Promise<McpServersChange> {
+    return this.#control((conversation) => replaceMcpServers(conversation, servers))
+  }
+
+  /** The MCP servers with their status and their tools. */
+  mcpServerStatus() {
+    return this.#control(async (conversation) => await conversation.mcp.list().all())
+  }
+
+  /** How full the context window of the model is. */
+  getContextUsage(): Promise<ContextUsage> {
+    return this.#control(async (conversation) => contextUsageOf(await conversation.get()))
+  }
+
+  /** The models that the server knows, with their limits and prices. */
+  supportedModels(): Promise<readonly ModelInfo[]> {
+    return this.#control((_, client) => client.models({ limit: 1000 }).all())
+  }
+
+  /** The slash commands and skills that `settingSources` have brought. */
+  supportedCommands(): Promise<readonly CommandInfo[]> {
+    return this.#control(async (conversation) => commandsIn(await conversation.agentInfo()))
+  }
+
+  /** The agents that the tool `Task` has. */
+  supportedAgents() {
+    return this.#control(async (conversation) => (await conversation.agentInfo()).agents)
+  }
+
+  /** Cancels a task that was posted to the session, and returns it after its end. */
+  stopTask(id: string) {
+    return this.#control((conversation) => conversation.tasks.cancel(id))
   }
 
   next(): Promise<IteratorResult<QueryEvent, void>> {
@@ -95,12 +138,18 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     await this.return()
   }
 
-  async #control(work: (conversation: ConversationHandle) => Promise<unknown>): Promise<void> {
-    if (!this.#conversation || this.#outcome)
+  #configure(changes: BodyOf<'updateConfig'>): Promise<void> {
+    return this.#control(async (conversation) => {
+      await conversation.updateConfig(changes)
+    })
+  }
+
+  async #control<T>(work: (conversation: ConversationHandle, client: AgentServerClient) => Promise<T>): Promise<T> {
+    if (!this.#conversation || !this.#client || this.#outcome)
       throw invalid('The query is not active. Read its first event before you control it, and do so while it lasts.')
-    const working = work(this.#conversation)
+    const working = work(this.#conversation, this.#client)
     this.#controls.add(working)
-    await working
+    return await working
       .catch((error: unknown) => Promise.reject(this.#withSession(error)))
       .finally(() => this.#controls.delete(working))
   }
@@ -131,6 +180,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
       const { signal } = this.#ending
       const { prompt } = this.#request
       const session = await openSession(link.client, { prompt, options: this.#options, signal })
+      this.#client = link.client
       this.#conversation = session.conversation
       const fail = (error: unknown) => this.#end({ kind: 'failed', error })
       const hooks = await attachHooks(link, callbacks, { ...session, fail, signal })

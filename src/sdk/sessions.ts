@@ -50,6 +50,16 @@ export class Sessions {
     return this.#with((client) => client.conversation(id).fork(body))
   }
 
+  /** Gives it another title. */
+  async rename(id: string, title: string): Promise<void> {
+    await this.#with((client) => client.conversation(id).updateConfig({ title }))
+  }
+
+  /** Replaces all its labels, by which `list({ label: ['…'] })` finds it. */
+  async setLabels(id: string, labels: readonly string[]): Promise<void> {
+    await this.#with((client) => client.conversation(id).updateConfig({ labels: [...labels] }))
+  }
+
   /** Ends everything that runs in it and deletes it, with its directory if the server created that. */
   async delete(id: string): Promise<void> {
     await this.#with((client) => client.conversation(id).delete())

@@ -31,7 +31,7 @@ const ALL: QueryOptions = {
   agents: { helper: { description: 'Counts sheep.', prompt: 'Count.', tools: ['Bash'], maxSteps: 3 } },
   mcpServers: { broken: { command: '/nowhere/at-all' } },
   systemPrompt: { append: 'Speak plainly.' },
-  conversation: { title: 'all options' },
+  title: 'all options',
 }
 
 test('options of a new session reach the server and the model', async () => {

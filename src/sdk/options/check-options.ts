@@ -78,6 +78,11 @@ const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
   resume: NAME,
   fork: [(value) => typeof value === 'boolean' || NAME[0](value), 'true, false or the id of a session'],
   continue: FLAG,
+  sessionId: NAME,
+  resumeSessionAt: [
+    (value) => NAME[0](value) || (Number.isSafeInteger(value) && Number(value) > 0),
+    'the id or the seq of an event',
+  ],
   cwd: NAME,
   projectDir: NAME,
   additionalDirectories: TEXTS,

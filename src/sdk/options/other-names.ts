@@ -63,7 +63,5 @@ export const INSTEAD_OF_OPTION: Readonly<Record<string, string>> = {
   thinking: 'Use effort.',
   permissionPromptToolName: 'Use canUseTool.',
   persistSession: 'Delete the session when it has ended: sessions().delete(id).',
-  resumeSessionAt: 'Continue a copy of a part: sessions().fork(id, { at_seq }).',
-  sessionId: 'Use conversation: { id }.',
   strictMcpConfig: 'Only mcpServers are used, unless settingSources names more: leave it out.',
 }

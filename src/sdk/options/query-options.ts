@@ -63,6 +63,10 @@ export type ContinueOptions = {
   readonly fork?: boolean | string | undefined
   /** Continues the session that changed last, of those that work in `cwd` if that is given. */
   readonly continue?: boolean | undefined
+  /** The id of the new session, or of the copy: a UUID. */
+  readonly sessionId?: string | undefined
+  /** The last event that a copy has: its id, or its seq. */
+  readonly resumeSessionAt?: string | number | undefined
 }
 
 /** Each names a session, which a query can continue without a prompt. */

@@ -31,8 +31,8 @@ const CONVERTED: { readonly [K in ConvertedSetting]: (options: OwnOptions) => Wi
 export function createBody(options: OwnOptions, id: string): Wire {
   const { conversation, systemPrompt, settingSources, allowedTools = [], disallowedTools = [] } = options
   return {
-    id,
     ...conversation,
+    id: options.sessionId ?? conversation?.id ?? id,
     ...settingsIn(options),
     ...withoutUndefined({
       allowed_tools: listed(allowedTools),

@@ -4,6 +4,7 @@ import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { removeLeftHooks } from '../hooks/left-hooks.ts'
 import { invalid } from '../invalid.ts'
 import type { OwnOptions } from '../options/other-names.ts'
@@ -29,6 +30,7 @@ type Opening = { readonly prompt: Prompt | undefined; readonly options: OwnOptio
 export async function openSession(client: AgentServerClient, opening: Opening): Promise<OpenSession> {
   const { options, signal } = opening
   const original = await originalOf(client, options, signal)
+  refuseUnusedPlace(options, original)
   return original === undefined
     ? await createSession(client, options, signal)
     : await continueSession(client, original, opening)
@@ -56,7 +58,7 @@ async function continueSession(
 ): Promise<OpenSession> {
   const changes = updateBody(options)
   if (prompt === undefined) await requireWork(client.conversation(original), signal)
-  const id = options.fork ? (await client.conversation(original).fork({}, { signal })).id : original
+  const id = options.fork ? await copyOf(client.conversation(original), options, signal) : original
   const conversation = client.conversation(id)
   // The events of the query begin here: a change of the configuration is one of them.
   const { last_seq, status, client_hooks } = await conversation.get({ signal })
@@ -67,6 +69,24 @@ async function continueSession(
   if (changes) await conversation.updateConfig(changes, { signal })
   await addRules(conversation, options, signal)
   return { conversation, isNew: false, status, after: last_seq, waiting }
+}
+
+/** A session keeps its id and all its events: only a copy can have another id, or fewer. */
+function refuseUnusedPlace({ sessionId, resumeSessionAt, fork }: OwnOptions, original: string | undefined): void {
+  if (resumeSessionAt !== undefined && !fork)
+    throw invalid('resumeSessionAt is the end of a copy, because a session keeps all its events. Pass fork: true, too.')
+  if (sessionId !== undefined && original !== undefined && !fork)
+    throw invalid('sessionId is the id of a new session, or of a copy. Pass resume alone, or fork: true, too.')
+}
+
+async function copyOf(
+  original: ConversationHandle,
+  { sessionId, resumeSessionAt: last }: OwnOptions,
+  signal: AbortSignal,
+): Promise<string> {
+  const at_seq = typeof last === 'string' ? (await original.getEvent(last, { signal })).seq : last
+  const { id } = await original.fork(withoutUndefined({ id: sessionId, at_seq }), { signal })
+  return id
 }
 
 /** Before anything is changed, or copied. */
