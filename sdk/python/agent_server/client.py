@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -47,13 +47,20 @@ class Client:
         return Session(self, options or Options())
 
     async def list_sessions(self, **query: Any) -> AsyncIterator[types.Conversation]:
-        """`status`, `q`, `user_id` and the other parameters of `GET /conversations`."""
+        """`status`, `q`, `label`, `metadata` and the other parameters of `GET /conversations`; lists for several."""
         async for each in self._items("/conversations", query):
             yield each
 
     async def get_session(self, session_id: str) -> types.Conversation:
         found: types.Conversation = await self.call("GET", _path(session_id))
         return found
+
+    async def rename_session(self, session_id: str, title: str) -> None:
+        await self.call("PUT", f"{_path(session_id)}/config", {"title": title})
+
+    async def set_labels(self, session_id: str, labels: Sequence[str]) -> None:
+        """Replaces all its labels, by which `list_sessions(label=[…])` finds it."""
+        await self.call("PUT", f"{_path(session_id)}/config", {"labels": list(labels)})
 
     async def delete_session(self, session_id: str) -> None:
         await self.call("DELETE", _path(session_id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from .errors import AgentServerError, invalid
 from .hooks import remove_left_hooks
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 async def open_session(client: Client, transport: Transport, options: Options) -> tuple[str, bool, Turns]:
     """Returns its id, whether it is new, and where its events begin."""
     original = await _original(client, transport, options)
+    _refuse_unused(options, original)
     if original is None:
         return await _create(transport, options), True, Turns("idle", 0)
     changes = options.update_body()
     session_id = original
     if options.fork:
-        session_id = (await transport.call("POST", f"/conversations/{original}/fork", {}, keyed=True))["id"]
+        session_id = await _copy(transport, f"/conversations/{original}", options)
     path = f"/conversations/{session_id}"
     found: types.Conversation = await transport.call("GET", path)
     await remove_left_hooks(transport, path, found)
@@ -43,6 +45,23 @@ async def _create(transport: Transport, options: Options) -> str:
         if error.message.startswith("llm_config.model is missing"):
             raise invalid("There is no model. Pass the option model, or set LLM_MODEL for the server.") from error
         raise
+
+
+def _refuse_unused(options: Options, original: str | None) -> None:
+    """A session keeps its id and all its events: only a copy can have another id, or fewer."""
+    if options.resume_session_at is not None and not options.fork:
+        raise invalid("resume_session_at is the end of a copy, because a session keeps all its events. Pass fork=True, too.")
+    if options.session_id is not None and original is not None and not options.fork:
+        raise invalid("session_id is the id of a new session, or of a copy. Pass resume alone, or fork=True, too.")
+
+
+async def _copy(transport: Transport, path: str, options: Options) -> str:
+    last = options.resume_session_at
+    at_seq = (await transport.call("GET", f"{path}/events/{quote(last, safe='')}"))["seq"] if isinstance(last, str) else last
+    given = {"id": options.session_id, "at_seq": at_seq}
+    body = {name: value for name, value in given.items() if value is not None}
+    made: types.Conversation = await transport.call("POST", f"{path}/fork", body, keyed=True)
+    return made["id"]
 
 
 async def _original(client: Client, transport: Transport, options: Options) -> str | None:

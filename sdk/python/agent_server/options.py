@@ -80,6 +80,10 @@ class Options(SettingOptions):
     """Continues the session that changed last, of those in `cwd` if that is given."""
     fork: bool | str = False
     """Continues in a copy of that session, or of the one with this id."""
+    session_id: str | None = None
+    """The id of the new session, or of the copy: a UUID."""
+    resume_session_at: str | int | None = None
+    """With `fork`, the last event that the copy has: its id, or its seq."""
 
     cwd: str | Path | None = None
     """The directory of the agent. Default: a new one, which is removed with the session."""
@@ -138,6 +142,7 @@ class Options(SettingOptions):
             **(self.conversation or {}),
             **self._common(is_new=True),
             **_given(
+                id=self.session_id,
                 workdir=self.workdir(is_local),
                 tools=self.tool_names,
                 allowed_tools=list(self.allowed_tools) or None,

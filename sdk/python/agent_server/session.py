@@ -163,6 +163,28 @@ class Session:
         """Holds from the next request to the model on."""
         await self._configure({"llm_config": {"model": model}})
 
+    async def set_mcp_servers(self, servers: Mapping[str, types.McpServerInput]) -> None:
+        """From the next turn on, the agent has the tools of these servers, and of no others."""
+        await self._configure({"mcp": {"mcpServers": servers}})
+
+    async def get_mcp_status(self) -> list[types.McpServerView]:
+        """The MCP servers with their status and their tools."""
+        found: types.McpServerList = await self._transport.call("GET", f"{self._path}/mcp")
+        return found["items"]
+
+    async def get_context_usage(self) -> types.Context:
+        """How full the context window of the model is."""
+        return (await self._read())["context"]
+
+    async def get_agent_info(self) -> types.AgentInfo:
+        """The model, the tools, the agents, and the slash commands and skills of `setting_sources`."""
+        found: types.AgentInfo = await self._transport.call("GET", f"{self._path}/agent-info")
+        return found
+
+    async def stop_task(self, task_id: str) -> None:
+        """Cancels a task that was posted to the session."""
+        await self._transport.call("DELETE", f"{self._path}/tasks/{task_id}")
+
     @property
     def seq(self) -> int:
         """That of the last event that was read."""

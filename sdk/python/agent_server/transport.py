@@ -291,12 +291,11 @@ def _integer(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
 
 
-def _flat(query: Mapping[str, Any] | None) -> dict[str, str]:
-    """Lists are separated by commas."""
-    texts = {}
+def _flat(query: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Each item of a list is a parameter: a text can have commas."""
+    texts = []
     for name, value in (query or {}).items():
-        if isinstance(value, (list, tuple)):
-            texts[name] = ",".join(map(str, value))
-        elif value is not None:
-            texts[name] = str(value).lower() if isinstance(value, bool) else str(value)
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if each is not None:
+                texts.append((name, str(each).lower() if isinstance(each, bool) else str(each)))
     return texts

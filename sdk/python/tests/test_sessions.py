@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import aclosing
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from conftest import PATIENCE_S
@@ -74,7 +75,7 @@ async def test_a_cancelled_program_stops_its_run() -> None:
 
 async def test_sessions_are_listed_read_copied_and_deleted(own_directory: Path) -> None:
     async with Client() as client:
-        first = (await run("Say one.", Options(conversation={"title": "greeting"}), client=client)).session_id
+        first = (await run("Say one.", Options(title="greeting"), client=client)).session_id
         copy = (await run("Say two.", Options(fork=first), client=client)).session_id
         assert {each["id"] async for each in client.list_sessions()} == {first, copy}
         assert (await client.get_session(first)).get("title") == "greeting"
@@ -85,6 +86,35 @@ async def test_sessions_are_listed_read_copied_and_deleted(own_directory: Path) 
         with pytest.raises(AgentServerError) as caught:
             await client.get_session(first)
         assert (caught.value.code, caught.value.status) == ("conversation_deleted", 410)
+
+
+async def test_a_session_is_found_by_its_labels_and_its_metadata_and_copied_up_to_an_event() -> None:
+    async with Client() as client:
+        session_id = str(uuid4())
+        options = Options(session_id=session_id, title="totals", labels=["a, b"], metadata={"ticket": 17}, env={"STAGE": "x"})
+        async with client.session(options) as session:
+            first = await session.run("Say one.")
+            assert session.id == session_id
+            assert (await session.get_context_usage())["used"] > 0
+            await session.set_mcp_servers({"broken": {"command": "/nowhere/at-all"}})
+            assert [each["name"] for each in await session.get_mcp_status()] == ["broken"]
+            assert (await session.get_agent_info())["model"] == (await client.get_session(session_id))["llm_config"]["model"]
+            await session.run("Say two.")
+        await client.rename_session(session_id, "sums")
+        await client.set_labels(session_id, ["a, b", "daily"])
+        found = [each async for each in client.list_sessions(label=["a, b", "daily"], metadata="ticket=17")]
+        assert [(each["id"], each.get("title"), each.get("env")) for each in found] == [(session_id, "sums", {"STAGE": "x"})]
+        last = first.events[-1]
+        for place in (last["seq"], last["id"]):
+            copy_id = str(uuid4())
+            async with client.session(Options(fork=session_id, session_id=copy_id, resume_session_at=place)) as copy:
+                await copy.run("Say one.")
+            asked = [each async for each in client.list_events(copy_id, types="UserMessage")]
+            assert len(asked) == 2
+        with pytest.raises(AgentServerError, match="Pass fork=True"):
+            await run("x", Options(resume=session_id, resume_session_at=3), client=client)
+        with pytest.raises(AgentServerError, match="user_id: a session keeps"):
+            await run("x", Options(resume=session_id, user_id="another"), client=client)
 
 
 async def test_there_is_nothing_to_continue_when_the_agent_has_answered() -> None:

@@ -6,7 +6,7 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { QueryOptions } from '../options/query-options.ts'
 
 export type ContextUsage = {
-  /** Of the last request and its answer, as the model reported them. */
+  /** Tokens of the last request and its answer, as the model reported them. */
   readonly totalTokens: number
   /** Absent: the window of the model is not known. */
   readonly maxTokens?: number
