@@ -23,7 +23,18 @@ const CONCURRENCY = 2
 /** What the programs print. */
 const OUTPUTS = {
   'client-program': ['connection_failed invalid_signature'],
-  'sdk-program': ['It is 42.', 'true', 'true', '{"ok":true}', '4', '4', 'invalid_request', 'true', '200 200 200 200'],
+  'sdk-program': [
+    'It is 42.',
+    'true',
+    'true',
+    '{"ok":true}',
+    '4',
+    'renamed',
+    '5',
+    'invalid_request',
+    'true',
+    '200 200 200 200',
+  ],
 }
 type Program = keyof typeof OUTPUTS
 

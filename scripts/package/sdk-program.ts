@@ -27,6 +27,10 @@ const {
 } = await run({ prompt: 'verdict', options: { ...options, outputSchema: verdict } })
 console.log(JSON.stringify(structuredOutput ?? { stopReason, fault }))
 console.log((await Array.fromAsync(sessions(place).list())).length)
+const labelled = await run({ prompt: 'shell', options: { ...options, labels: ['a, b'], metadata: { ticket: 17 } } })
+await sessions(place).rename(labelled.sessionId, 'renamed')
+const found = await Array.fromAsync(sessions(place).list({ label: ['a, b'], metadata: ['ticket=17'] }))
+console.log(found.map(({ title }) => title).join())
 
 const server = await createServer({ ...place, port: 0 })
 const client = createClient({ baseUrl: server.url, apiKey: server.apiKey })
