@@ -7,7 +7,7 @@ import json
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -291,11 +291,14 @@ def _integer(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
 
 
-def _flat(query: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def _flat(query: Mapping[str, Any] | None) -> dict[str, list[str]]:
     """Each item of a list is a parameter: a text can have commas."""
-    texts = []
-    for name, value in (query or {}).items():
-        for each in value if isinstance(value, (list, tuple)) else [value]:
-            if each is not None:
-                texts.append((name, str(each).lower() if isinstance(each, bool) else str(each)))
-    return texts
+    return {name: [_text(each) for each in _listed(value) if each is not None] for name, value in (query or {}).items()}
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
