@@ -1,6 +1,7 @@
 /** Opens what runs the agents: a remote server, or the agents of this machine. The only file that decides which. */
 import type { AgentServerClient } from '../client/client.ts'
 import { createClient } from '../client/client.ts'
+import type { ServerSettings } from '../config/variables.ts'
 import { Info } from '../contract/server.ts'
 
 export type AgentHost = AsyncDisposable & {
@@ -20,6 +21,8 @@ export type HostOptions = {
   readonly dataDir: string
   /** Files with secrets that agents must not read. */
   readonly secretFiles?: readonly string[]
+  /** For the server of this machine, if it starts in this process. */
+  readonly settings?: ServerSettings
   readonly signal: AbortSignal
 }
 
@@ -44,8 +47,8 @@ export async function infoOf({ client, server }: AgentHost, signal: AbortSignal)
 }
 
 /** Throws an error that says what to do. The agents of this process end when the host is disposed. */
-export async function openHost({ server, apiKey, dataDir, secretFiles, signal }: HostOptions): Promise<AgentHost> {
-  if (server === undefined) return await openLocal(dataDir, secretFiles, signal)
+export async function openHost({ server, apiKey, ...local }: HostOptions): Promise<AgentHost> {
+  if (server === undefined) return await openLocal(local)
   const client = createClient({ baseUrl: server, apiKey, maxRetries: REMOTE_RETRIES })
   return { client, server, continuesRuns: false, isPublic: true, [Symbol.asyncDispose]: () => Promise.resolve() }
 }
@@ -54,15 +57,11 @@ export async function openHost({ server, apiKey, dataDir, secretFiles, signal }:
  * Commands that run at the same time share the agents of the first. When it ends, the requests of the others go to the next one.
  * A server for others is not replaced: it may be started again, and needs the directory.
  */
-async function openLocal(
-  dataDir: string,
-  secretFiles: readonly string[] = [],
-  signal: AbortSignal,
-): Promise<AgentHost> {
+async function openLocal({ dataDir, signal, ...options }: Omit<HostOptions, 'server' | 'apiKey'>): Promise<AgentHost> {
   // Loaded here: a remote server needs none of it.
   const { acquireHost, BASE_URL } = await import('../sdk/local/shared-host.ts')
   const { isServerLost } = await import('../sdk/server-lost.ts')
-  let host = acquireHost(dataDir, secretFiles)
+  let host = acquireHost(dataDir, options)
   const release = () => host.release()
   const { isOwn, isPublic } = await host.server(signal).catch(async (error: unknown) => {
     await release()
@@ -75,7 +74,7 @@ async function openLocal(
     } catch (error) {
       if (!isServerLost(error) || (await asked.server()).isPublic) throw error
       if (host === asked) {
-        host = acquireHost(dataDir, secretFiles)
+        host = acquireHost(dataDir, options)
         await asked.release()
       }
       return await fetch(input, init)

@@ -32,9 +32,11 @@ export type Opened = OpenedConversation & {
  * The caller closes `host`.
  */
 export async function openRun({ server, settings, check, before }: RunRequest, signal: AbortSignal): Promise<Opened> {
-  const { dataDir, serverKey, secretFiles } = settings
+  const { dataDir, serverKey, secretFiles, serverSettings } = settings
   await using stack = new AsyncDisposableStack()
-  const host = stack.use(await openHost({ server, apiKey: serverKey, dataDir, secretFiles, signal }))
+  const host = stack.use(
+    await openHost({ server, apiKey: serverKey, dataDir, secretFiles, settings: serverSettings, signal }),
+  )
   const info = await infoOf(host, signal)
   check?.(info)
   const home = homeFor(host, settings)

@@ -4,7 +4,9 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import type { Name } from './variables.ts'
 import { LLM_PROVIDERS } from '../contract/llm-config.ts'
-import type { LlmConfig } from '../contract/llm-config.ts'
+import type { LlmDefaults } from '../conversations/config/llm-origin.ts'
+import { VendorKeys } from '../llm/vendor-keys.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import { hiddenFilesIn } from '../access/hidden-files.ts'
 import { makeDirectories } from '../files/make-directories.ts'
 import type { PrivateRule } from '../network/private-hosts.ts'
@@ -15,7 +17,8 @@ import type { LimitValues } from '../shell/limit-values.ts'
 import type { Address } from './address.ts'
 import { readAddress } from './address.ts'
 import type { Read } from './environment.ts'
-import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths } from './environment.ts'
+import { ConfigError, checked, createReader, DOT_ENV, environmentWithDotEnv, secretFilePaths } from './environment.ts'
+import { createKeyCommand, readKeyCommand, withoutKeys, withVendorKey } from './model-keys.ts'
 import { readLlmKey, readLlmUrl, readMasterKeys, readSecretKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
@@ -89,7 +92,9 @@ export type Config = Address & {
   /** The file with what the operator knows about models. */
   readonly modelCatalog: string | undefined
   /** The model of conversations without one. */
-  readonly defaultLlm: Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>
+  readonly defaultLlm: LlmDefaults
+  /** The keys of vendors in the environment. A server for others uses the one of its model only. */
+  readonly vendorKeys: VendorKeys
   /** Undefined: there is no search engine. */
   readonly webSearch: { readonly apiKey: string; readonly baseUrl: string | undefined } | undefined
   /** The server's own environment, from which shells get the allowed variables. */
@@ -101,12 +106,8 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   const read = createReader(overrides)
   const dataDir = dataDirOf(read)
   const masterKeys = readMasterKeys(read('OPENHANDS_MASTER_KEY'))
-  const defaultLlm = {
-    model: read('LLM_MODEL'),
-    api_key: readLlmKey(read('LLM_API_KEY')),
-    base_url: readLlmUrl(read),
-    provider: checked('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
-  }
+  const vendorKeys = new VendorKeys(environmentWithDotEnv())
+  const defaultLlm = readDefaultLlm(read, vendorKeys)
   return {
     ...readAddress(read),
     logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
@@ -140,10 +141,22 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     networkPrivateRules: readPrivateRules(read('OPENHANDS_NETWORK_PRIVATE_ALLOW')),
     llmAllow: readLlmAllow(read('OPENHANDS_LLM_ALLOW'), defaultLlm.base_url),
     modelCatalog: readPath('OPENHANDS_MODEL_CATALOG', read),
-    defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
+    defaultLlm,
+    vendorKeys,
     webSearch: readWebSearch(read),
     environment: { ...process.env },
   }
+}
+
+function readDefaultLlm(read: Read, vendorKeys: VendorKeys): LlmDefaults {
+  const given = withoutUndefined({
+    model: read('LLM_MODEL'),
+    api_key: readLlmKey(read('LLM_API_KEY')),
+    base_url: readLlmUrl(read),
+    provider: checked('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
+  })
+  const argv = readKeyCommand(read)
+  return argv ? { ...given, keyCommand: createKeyCommand(argv) } : withVendorKey(given, vendorKeys)
 }
 
 /** Resolves `auto`: a terminal has a reader, any other output most likely goes to a program. */
@@ -186,7 +199,7 @@ export const canMoveCursor = (): boolean => process.env.TERM !== 'dumb'
 /** The editor of the person, as a command for the shell, and its environment. */
 export const personalEditor = () => ({
   command: process.env.VISUAL || process.env.EDITOR || 'vi',
-  env: HostEnvironment.ofPerson(process.env),
+  env: HostEnvironment.ofPerson(withoutKeys(process.env)),
 })
 
 /** True if the output should be coloured: not with NO_COLOR (no-color.org), nor into a pipe. */

@@ -23,6 +23,8 @@ export function createReader(overrides: Partial<Record<Name, string>>): Read {
   const env: Record<string, string | undefined> = { ...readDotEnv(), ...Object.fromEntries(given) }
   return (name) => {
     const variable: Variable = VARIABLES[name]
+    if (variable.isExecuted && overrides[name] === undefined && env[name] !== (process.env[name] || undefined))
+      throw new ConfigError(`${name} is not read from ${DOT_ENV}, because it starts a program. Export it instead.`)
     const direct = overrides[name] ?? env[name]
     const file = variable.secret ? env[`${name}_FILE`] : undefined
     if (direct && file && overrides[name] === undefined) throw new ConfigError(`Set ${name} or ${name}_FILE, not both.`)
@@ -137,6 +139,12 @@ export const sshAgentSocket = (): string | undefined => process.env.SSH_AUTH_SOC
 /** Returns the name of the variable that names a proxy for requests to other hosts; undefined if none does. */
 export const proxyVariable = (): string | undefined =>
   ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find((name) => process.env[name])
+
+/** The environment of this process with a `.env`, for the keys of vendors. */
+export const environmentWithDotEnv = (): Readonly<Record<string, string | undefined>> => ({
+  ...readDotEnv(),
+  ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value)),
+})
 
 /** Returns the variables of the model. `serve` reads only those in `variables.ts`, the programs of a person all. */
 export const modelVariables = (): Readonly<Record<string, string | undefined>> =>

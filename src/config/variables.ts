@@ -2,7 +2,13 @@
 
 const MIB = 1024 * 1024
 
-export type Variable = { readonly about: string; readonly default?: string; readonly secret?: true }
+export type Variable = {
+  readonly about: string
+  readonly default?: string
+  readonly secret?: true
+  /** Not read from a `.env`, which may belong to somebody else's project: it starts a program. */
+  readonly isExecuted?: true
+}
 
 /** All variables. A `secret` one may also be set as `NAME_FILE`, the path of a file that contains it. */
 export const VARIABLES = {
@@ -141,14 +147,23 @@ export const VARIABLES = {
       'File with context windows and prices of models, in the form of models.dev or LiteLLM, at most 8 MiB. It takes precedence over what the server knows by itself. Default: none.',
   },
   LLM_MODEL: { about: 'Model of conversations without llm_config.' },
-  LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },
+  LLM_API_KEY: {
+    about:
+      'Key for LLM_BASE_URL; it is never sent anywhere else. Default: the variable of the vendor of LLM_MODEL, such as `ANTHROPIC_API_KEY`.',
+    secret: true,
+  },
+  LLM_API_KEY_COMMAND: {
+    about:
+      'Prints the key for LLM_BASE_URL, instead of LLM_API_KEY: a JSON array with a program and its arguments. Not read from `.env`.',
+    isExecuted: true,
+  },
   TAVILY_API_KEY: {
     about: 'Key of Tavily, which the tool `WebSearch` asks. Default: there is no such tool.',
     secret: true,
   },
   TAVILY_BASE_URL: { about: 'Where Tavily is. Default: `https://api.tavily.com`.' },
   LLM_BASE_URL: {
-    about: 'Endpoint that goes with LLM_MODEL. Default: the own one of OpenAI, or of Anthropic for `claude-…`.',
+    about: 'Endpoint that goes with LLM_MODEL. Default: that of its vendor, by its prefix or name.',
   },
   LLM_PROVIDER: {
     about: 'API of LLM_BASE_URL: `openai`, `openai_responses` or `anthropic`. Default: by URL and model.',
@@ -156,3 +171,6 @@ export const VARIABLES = {
 } as const satisfies Record<string, Variable>
 
 export type Name = keyof typeof VARIABLES
+
+/** Settings by their variables, which take precedence over the environment. */
+export type ServerSettings = Readonly<Partial<Record<Name, string>>>

@@ -4,7 +4,7 @@ import type { ListModels, ModelInfo, ModelPage } from '../contract/models.ts'
 import { describeModel, modelsOfCatalogues } from '../llm/catalog/listed-models.ts'
 import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
 import { modelsOf } from './check-budget.ts'
-import type { LlmDefaults } from './config/settings.ts'
+import type { LlmDefaults } from './config/llm-origin.ts'
 import type { ConversationManager } from './registry/manager.ts'
 import type { IsVisible } from './registry/listing.ts'
 

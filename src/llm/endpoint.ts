@@ -11,7 +11,7 @@
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { faultOfHeaderName, faultOfHeaderValue } from '../contract/http-header.ts'
 import { LlmError } from './llm.ts'
-import { providerOf } from './provider-name.ts'
+import { isOpenAiReasoningModel } from './models.ts'
 import type { ProviderName, Vendor } from './vendors.ts'
 import { vendorAt, vendorOfName, vendorOfPrefix } from './vendors.ts'
 
@@ -83,6 +83,17 @@ function withoutPrefix(config: Named, baseUrl: string): string {
   // The open weights are published as `openai/gpt-oss-…`, and servers like vLLM use exactly that name.
   if (config.model.startsWith('openai/gpt-oss-')) return config.model
   return vendorOfPrefix(prefix) ? name : config.model
+}
+
+/**
+ * Any other host may be a gateway, and nearly all of them implement Chat Completions. OpenAI's reasoning models work
+ * without their earlier reasoning there: only the Responses API accepts it.
+ */
+function providerOf({ provider }: LlmConfig, baseUrl: string, model: string): ProviderName {
+  if (provider) return provider
+  const vendor = vendorAt(baseUrl)
+  if (vendor?.id === 'openai' && isOpenAiReasoningModel(model)) return 'openai_responses'
+  return vendor?.provider ?? 'openai'
 }
 
 /** LiteLLM's users configure the root URL of Azure and Ollama; the OpenAI-compatible API is below it. */

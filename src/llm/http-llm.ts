@@ -28,6 +28,7 @@ import type { Dialects } from './provider.ts'
 import { RETRY_BASE_MS, waitFor } from './retry.ts'
 import type { ModelTarget, TargetDeps, ModelTargets } from './targets.ts'
 import { targetsOf } from './targets.ts'
+import type { VendorKeys } from './vendor-keys.ts'
 
 const DEFAULT_TIMEOUT_S = 600
 const DEFAULT_RETRIES = 4
@@ -46,6 +47,8 @@ export type HttpLlmOptions = {
   readonly paces?: Paces
   /** Called with every body as sent, and the parsed content of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
+  /** For fallback models of other vendors. Default: all models are asked at the same endpoint. */
+  readonly vendorKeys?: VendorKeys | undefined
   /** Sends requests. Default: a separate connection pool. */
   readonly fetch?: Fetch
   readonly retryBaseMs?: number
@@ -73,8 +76,8 @@ export class HttpLlm implements Llm {
     this.model = options.config.model ?? ''
     this.#options = options
     this.#redact = options.redact ?? ((text) => text)
-    const { catalog = new ModelCatalog(), dialects = new Map<string, object>(), paces = new Paces(), fetch } = options
-    this.#deps = { catalog, dialects, paces, fetch }
+    const { catalog = new ModelCatalog(), dialects = new Map<string, object>(), paces = new Paces() } = options
+    this.#deps = { catalog, dialects, paces, fetch: options.fetch, vendorKeys: options.vendorKeys }
   }
 
   /** Makes attempts until one yields an answer or must not be repeated. */

@@ -117,7 +117,8 @@ function fromRefusal(refusal: ProviderRefusal, context: ErrorContext): LlmError 
     .replace('{url}', () => withoutUser(endpoint))
     .replace('{api}', () => api)
   const message = withUpstream(sentence, refusal.status, refusal.message, context)
-  return new LlmError(type, message, { retryable, partial, lacksTools: refusesTools(refusal) })
+  const isUnauthorized = refusal.status === 401
+  return new LlmError(type, message, { retryable, partial, lacksTools: refusesTools(refusal), isUnauthorized })
 }
 
 function withUpstream(sentence: string, status: number, upstream: string, context: ErrorContext): string {

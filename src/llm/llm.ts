@@ -132,6 +132,11 @@ export class CutAnswer extends Error {
   }
 }
 
+type LlmErrorOptions = Partial<Pick<LlmError, 'retryable' | 'lacksTools' | 'isUnauthorized'>> & {
+  readonly partial?: LlmAnswer | undefined
+  readonly cause?: unknown
+}
+
 /** A failure of the provider, classified; `message` is safe to show: it contains no key and no request body. */
 export class LlmError extends Error {
   readonly type: ErrorType
@@ -140,17 +145,16 @@ export class LlmError extends Error {
   readonly partial: LlmAnswer | undefined
   /** The model does not support tools: the same request without them may succeed. */
   readonly lacksTools: boolean
+  /** The endpoint does not accept the key (401): another one may be accepted. */
+  readonly isUnauthorized: boolean
 
-  constructor(
-    type: ErrorType,
-    message: string,
-    options: { retryable?: boolean; partial?: LlmAnswer | undefined; lacksTools?: boolean; cause?: unknown } = {},
-  ) {
+  constructor(type: ErrorType, message: string, options: LlmErrorOptions = {}) {
     super(message, { cause: options.cause })
     this.name = 'LlmError'
     this.type = type
     this.retryable = options.retryable ?? false
     this.partial = options.partial
     this.lacksTools = options.lacksTools ?? false
+    this.isUnauthorized = options.isUnauthorized ?? false
   }
 }

@@ -10,6 +10,8 @@ import type { Paces } from './pacing/paces.ts'
 import type { Fetch } from './pooled-fetch.ts'
 import type { Dialects, Adapter } from './provider.ts'
 import { adapterOf } from './providers.ts'
+import type { VendorKeys } from './vendor-keys.ts'
+import { vendorAt } from './vendors.ts'
 
 export type ModelTarget = {
   readonly config: LlmConfig
@@ -24,22 +26,45 @@ export type TargetDeps = {
   readonly dialects: Dialects
   readonly paces: Paces
   readonly fetch: Fetch | undefined
+  readonly vendorKeys?: VendorKeys | undefined
 }
 
 export type ModelTargets = readonly [ModelTarget, ...ModelTarget[]]
 
 /** Throws an `LlmError` of type `config` if the configuration is incomplete. */
 export function targetsOf(config: LlmConfig, deps: TargetDeps): ModelTargets {
-  const [first, ...others] = configsOf(config)
+  const [first, ...others] = configsOf(config, deps.vendorKeys)
   return [targetOf(first, deps), ...others.map((other) => targetOf(other, deps))]
 }
 
-/** Returns the configurations of the models that may be asked. Throws the same. */
-export function configsOf(config: LlmConfig): readonly [LlmConfig, ...LlmConfig[]] {
+/**
+ * Returns the configurations of the models that may be asked. With keys, the fallback model of another vendor is asked there; all
+ * others are asked at the same endpoint. Throws the same.
+ */
+export function configsOf(config: LlmConfig, keys?: VendorKeys): readonly [LlmConfig, ...LlmConfig[]] {
   const { fallback_models: models = [], ...rest } = config
   // With its URL: the name of a fallback must not lead to another host, which would get the key.
   const base_url = config.base_url ?? endpointOf(config).baseUrl
-  return [config, ...models.map((model) => ({ ...withOtherModel(rest, model), base_url }))]
+  const atOther = (model: string) =>
+    keys && vendorAt(base_url) ? atOtherVendor(rest, model, base_url, keys) : undefined
+  return [config, ...models.map((model) => atOther(model) ?? { ...withOtherModel(rest, model), base_url })]
+}
+
+/** Without what belongs to the first endpoint: its key, above all. */
+function atOtherVendor(config: LlmConfig, model: string, base_url: string, keys: VendorKeys): LlmConfig | undefined {
+  const own = keys.for({ model })
+  if (!own || own.vendor === vendorAt(base_url) || vendorAt(base_url)?.servesOthers) return undefined
+  const {
+    api_key: _,
+    extra_headers: __,
+    base_url: ___,
+    provider: ____,
+    custom_llm_provider: _____,
+    api_version: ______,
+    extra_body: _______,
+    ...common
+  } = withOtherModel(config, model)
+  return { ...common, api_key: own.key }
 }
 
 function targetOf(given: LlmConfig, { catalog, dialects, paces, fetch }: TargetDeps): ModelTarget {

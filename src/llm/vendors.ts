@@ -13,7 +13,7 @@ export type Vendor = {
   readonly otherPrefixes?: readonly string[]
   /** For people. */
   readonly label: string
-  /** What the path of an API is appended to. Undefined: each customer has a URL of their own. */
+  /** What the path of an API is appended to. Undefined: each customer has another URL. */
   readonly baseUrl: string | undefined
   /** The hosts of a vendor without one URL for all; only its customers' own endpoints are there. */
   readonly hosts?: RegExp
@@ -25,7 +25,7 @@ export type Vendor = {
   readonly isLocal: boolean
   /** The API that it is asked through, unless a configuration or the model says otherwise. */
   readonly provider: ProviderName
-  /** The names of its own models, in lower case, as they are written without a prefix. */
+  /** The names of the models that it makes, in lower case, as they are written without a prefix. */
   readonly family?: RegExp
   /** Its models have names of other vendors, such as `openai/gpt-5`: only its own prefix is removed. */
   readonly servesOthers?: true

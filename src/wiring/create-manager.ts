@@ -17,6 +17,7 @@ import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
 import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
+import { VendorKeys } from '../llm/vendor-keys.ts'
 import { HttpLlm } from '../llm/http-llm.ts'
 import { Paces } from '../llm/pacing/paces.ts'
 import { createPooledFetch } from '../llm/pooled-fetch.ts'
@@ -35,7 +36,6 @@ import { removeLeftShells } from '../shell/left-shells.ts'
 import { endAllMarked, endOrphans } from '../shell/processes/marked-processes.ts'
 import { BashShells } from '../shell/shells.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { Logger } from '../telemetry/logger.ts'
 import { fileRules, homesOf, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
 import { HomeViews } from './home-views.ts'
 import { serverNetwork } from './sandbox.ts'
@@ -144,7 +144,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
   return {
     storage,
     server: { version: VERSION, isolation: launcher.isolation, sandbox: launcher.sandbox },
-    models: modelAccess(config, logger, parts.catalog),
+    models: modelAccess(config, parts),
     workspace: {
       workdirRules: {
         base: config.workdirBase,
@@ -192,18 +192,26 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
 }
 
 /** All conversations share one pool of connections, and the pace of each endpoint. */
-function modelAccess(config: Config, logger: Logger, catalog: ModelCatalog): ModelAccess {
+function modelAccess(config: Config, { logger, catalog, isLocal }: ManagerParts): ModelAccess {
+  const vendorKeys = isLocal ? new VendorKeys(config.environment) : undefined
   const endpoints = config.llmAllow.length > 0 ? createEndpointRules(config.llmAllow) : undefined
   const fetch = createPooledFetch({ connector: () => endpoints?.connector() ?? createConnector() })
   const paces = new Paces()
   return {
     catalog,
-    defaults: config.defaultLlm,
+    defaults: { ...config.defaultLlm, vendorKeys },
     endpointRefusal: async (url) => await endpoints?.refusal(url),
     createLlm({ conversationId, ...options }) {
       const logPayload = (payload: object) =>
         logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-      return new HttpLlm({ ...options, catalog, fetch, paces, ...(config.logLlmPayloads && { logPayload }) })
+      return new HttpLlm({
+        ...options,
+        catalog,
+        fetch,
+        paces,
+        vendorKeys,
+        ...(config.logLlmPayloads && { logPayload }),
+      })
     },
   }
 }

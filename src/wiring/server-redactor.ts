@@ -6,16 +6,25 @@ import { createRedactor } from '../security/redaction/redactor.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
+type ServerSecrets = Config & { readonly localCredential: string }
+
 /** Creates a redactor for each conversation, which adds its own secrets. */
 export function createServerRedactor(
-  { masterKeys, localCredential, secretKeys, defaultLlm, webSearch }: Config & { readonly localCredential: string },
+  { masterKeys, localCredential, secretKeys, defaultLlm, vendorKeys, webSearch }: ServerSecrets,
   automataOf: AutomataOf,
   refresh?: (set: Redactor['set']) => void,
 ): Redactor {
-  const redactor = createRedactor(automataOf, refresh)
+  const { keyCommand } = defaultLlm
+  const redactor = createRedactor(automataOf, keyCommand ? withPrinted : refresh)
+  function withPrinted(set: Redactor['set']): void {
+    redactor.setServerKey('LLM_API_KEY_COMMAND', ...(keyCommand?.printed ?? []))
+    refresh?.(set)
+  }
   redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys, localCredential)
   redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
-  if (defaultLlm.api_key !== undefined) redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
+  for (const { variable, key } of vendorKeys.all) redactor.setServerKey(variable, key)
+  if (defaultLlm.api_key !== undefined && !defaultLlm.isVendorKey)
+    redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
   if (webSearch) redactor.setServerKey('TAVILY_API_KEY', webSearch.apiKey)
   return redactor
 }

@@ -9,6 +9,9 @@ import manifest from '../../package.json' with { type: 'json' }
 import { readArguments } from '../../src/cli/command-line/read-arguments.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { VARIABLES } from '../../src/config/variables.ts'
+import { endpointOf } from '../../src/llm/endpoint.ts'
+import { VendorKeys } from '../../src/llm/vendor-keys.ts'
+import { VENDORS } from '../../src/llm/vendors.ts'
 import openapi from '../../openapi/openapi.json' with { type: 'json' }
 import { makeProject } from '../project/project-directory.ts'
 import { some } from '../support/some.ts'
@@ -80,10 +83,22 @@ const wordsOf = (line: string) => (line.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map
 test.each(labelled(blocks.filter(isSettings)))('%s: the server starts with these settings', (_, { text }) => {
   const settings = parseEnv(text)
   const names = Object.keys(settings).map((name) => name.replace(/_FILE$/, ''))
-  expect(some('settings', names).filter((name) => !Object.hasOwn(VARIABLES, name))).toEqual([])
-  const values = Object.entries(settings).filter(([name]) => !name.endsWith('_FILE'))
-  const config = readConfig({ OPENHANDS_MASTER_KEY: 'k'.repeat(32), ...Object.fromEntries(values) })
-  expect(config.port).toBeTypeOf('number')
+  const isOfVendor = (name: string) => VENDOR_KEYS.includes(name)
+  expect(some('settings', names).filter((name) => !Object.hasOwn(VARIABLES, name) && !isOfVendor(name))).toEqual([])
+  const values = Object.entries(settings).filter(([name]) => !name.endsWith('_FILE') && !isOfVendor(name))
+  const { port, defaultLlm } = readConfig({ OPENHANDS_MASTER_KEY: 'k'.repeat(32), ...Object.fromEntries(values) })
+  expect(port).toBeTypeOf('number')
+  if (defaultLlm.model !== undefined) expect(endpointOf(defaultLlm).baseUrl).toMatch(/^https?:/)
+  const key = new VendorKeys(settings).for(defaultLlm)
+  expect(key ? [key.variable] : []).toEqual(Object.keys(settings).filter(isOfVendor))
+})
+
+const VENDOR_KEYS = VENDORS.flatMap(({ keyVariables }) => keyVariables)
+
+test('docs/models.md names the variable of each vendor', () => {
+  const text = readPage('docs/models.md')
+  const first = VENDORS.flatMap(({ keyVariables }) => keyVariables.slice(0, 1))
+  expect(some('variables', first).filter((name) => !text.includes(name))).toEqual([])
 })
 
 test('docs/project-settings.md: the files are loaded as they are', async () => {

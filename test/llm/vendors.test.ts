@@ -1,6 +1,8 @@
 /** Which vendor a name leads to. Its key goes with the request, so a wrong one would be told to somebody else. */
 import { describe, expect, test } from 'vitest'
 import { endpointOf } from '../../src/llm/endpoint.ts'
+import { configsOf } from '../../src/llm/targets.ts'
+import { VendorKeys } from '../../src/llm/vendor-keys.ts'
 import { vendorAt, vendorOfName, vendorOfPrefix, VENDORS } from '../../src/llm/vendors.ts'
 import { bundledCatalog } from './catalog/bundled.ts'
 
@@ -53,6 +55,53 @@ describe('a bare name', () => {
 
   test('of another vendor is not sent to Anthropic because of its provider', () => {
     expect(() => endpointOf({ model: 'gemini-3-pro', provider: 'anthropic' })).toThrow('base_url')
+  })
+})
+
+describe('the key of a vendor', () => {
+  const keys = new VendorKeys({
+    OPENAI_API_KEY: ' key-1 ',
+    GOOGLE_API_KEY: 'key-2',
+    AWS_BEARER_TOKEN_BEDROCK: 'key-3',
+    XAI_API_KEY: ' ',
+  })
+
+  test.each([
+    ['https://api.openai.com/v1', 'key-1'],
+    ['https://API.OPENAI.COM:443/other', 'key-1'],
+    ['https://generativelanguage.googleapis.com/v1beta/openai', 'key-2'],
+    ['https://bedrock-runtime.us-west-2.amazonaws.com/openai/v1', 'key-3'],
+    ['https://api.x.ai/v1', undefined],
+    ['http://api.openai.com/v1', undefined],
+    ['https://api.openai.com:8443/v1', undefined],
+    ['https://api.openai.com./v1', undefined],
+    ['https://api.openai.com@evil.example.com/v1', undefined],
+    ['https://evil.example.com/api.openai.com/v1', undefined],
+    ['https://bedrock-runtime.us-west-2.amazonaws.com.evil.example.com/v1', undefined],
+    ['https://evil.example.com/bedrock-runtime.us-west-2.amazonaws.com', undefined],
+    ['http://127.0.0.1:11434/v1', undefined],
+  ])('for %s is %s', (url, key) => expect(keys.at(url)?.key).toBe(key))
+
+  test('does not follow a fallback model to another vendor, which is asked with its own key or not at all', () => {
+    const config = {
+      model: 'gpt-5',
+      api_key: 'key-1',
+      extra_headers: { authorization: 'Bearer key-1' },
+      extra_body: { of: 'openai' },
+      fallback_models: ['gpt-4o', 'gemini-3-pro', 'grok-5', 'openai/gpt-4.1'],
+    }
+    const [, ...others] = configsOf(config, keys)
+    expect(others.map((each) => [new URL(endpointOf(each).baseUrl).host, each.api_key])).toEqual([
+      ['api.openai.com', 'key-1'],
+      ['generativelanguage.googleapis.com', 'key-2'],
+      ['api.openai.com', 'key-1'],
+      ['api.openai.com', 'key-1'],
+    ])
+    expect(others[1]).toEqual({ model: 'gemini-3-pro', api_key: 'key-2' })
+    // Without keys, and at a gateway, all are asked at the same endpoint.
+    expect(new Set(configsOf(config).map((each) => endpointOf(each).baseUrl)).size).toBe(1)
+    const gateway = configsOf({ ...config, base_url: 'https://gateway.example.com/v1' }, keys)
+    expect(new Set(gateway.map((each) => endpointOf(each).baseUrl)).size).toBe(1)
   })
 })
 

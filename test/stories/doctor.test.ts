@@ -60,7 +60,7 @@ async function doctor(env: Record<string, string>, ...args: string[]) {
 
 test('a key and a model that the endpoint knows are good, and nothing is asked that costs money', async () => {
   const { code, line } = await doctor({ LLM_API_KEY: 'sk-good' })
-  expect(line('model')).toBe(`ok   model    127.0.0.1:${port} has large-1`)
+  expect(line('model')).toBe(`ok   model    127.0.0.1:${port} has large-1; the key is from LLM_API_KEY`)
   expect([code, asked]).toEqual([0, ['GET /v1/models']])
 })
 

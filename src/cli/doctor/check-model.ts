@@ -3,6 +3,7 @@ import { hasUserInfo } from '../../contract/http-header.ts'
 import { nearestName } from '../../contract/nearest-name.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
+import { vendorAt } from '../../llm/vendors.ts'
 import { askForModels } from '../endpoints/ask-for-models.ts'
 import type { Finding } from './check.ts'
 import { bad, good, weak } from './check.ts'
@@ -17,7 +18,8 @@ export async function checkModel(config: LlmConfig, nameOfKey: string | undefine
   if (answer.kind === 'unreachable') return bad(`${host} does not answer: ${answer.reason}`, answer.fix)
   if (answer.kind === 'refused') {
     const which = nameOfKey === undefined ? 'there is no key' : `the key of ${nameOfKey} is refused`
-    return bad(`${host}: ${which} (${answer.status})`, 'Set LLM_API_KEY to a valid key of this endpoint.')
+    const variables = [...(vendorAt(endpoint.baseUrl)?.keyVariables.slice(0, 1) ?? []), 'LLM_API_KEY'].join(' or ')
+    return bad(`${host}: ${which} (${answer.status})`, `Set ${variables} to a valid key of this endpoint.`)
   }
   if (answer.kind === 'listless')
     return weak(
@@ -25,7 +27,9 @@ export async function checkModel(config: LlmConfig, nameOfKey: string | undefine
       'Try it: agent-server -p hello',
     )
   const ids = answer.models.map(({ id, name }) => id ?? name ?? '')
-  if (ids.includes(endpoint.model) || ids.includes(config.model ?? '')) return good(`${host} has ${endpoint.model}`)
+  const key = nameOfKey === undefined ? 'there is no key' : `the key is from ${nameOfKey}`
+  if (ids.includes(endpoint.model) || ids.includes(config.model ?? ''))
+    return good(`${host} has ${endpoint.model}; ${key}`)
   const nearest = nearestName(endpoint.model, ids)
   const hint = nearest === undefined ? `It has ${ids.slice(0, 5).join(', ')}` : `Did you mean ${nearest}`
   return weak(`${host} does not list ${endpoint.model}`, `${hint}${nearest === undefined ? '.' : '?'}`)

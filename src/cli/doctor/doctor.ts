@@ -1,5 +1,6 @@
 /** `agent-server doctor`: checks what agents of this machine need, and says what to do about what is missing. */
 import { readConfig, wantsColor } from '../../config/config.ts'
+import { createKeyCommand } from '../../config/model-keys.ts'
 import { leaveProject } from '../../config/leave-project.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
@@ -41,8 +42,13 @@ export async function doctor(invocation: RunInvocation): Promise<number> {
   return isBad ? 1 : 0
 }
 
-const checkModelOf = async ({ conversation, names }: RunSettings): Promise<Finding> =>
-  await checkModel(conversation.llm, names['llm_config.api_key'])
+/** A command runs as before a request. */
+async function checkModelOf({ conversation: { llm }, names, keyCommand }: RunSettings): Promise<Finding> {
+  const name = names['llm_config.api_key']
+  if (keyCommand === undefined) return await checkModel(llm, name)
+  const api_key = await createKeyCommand(keyCommand).key(new AbortController().signal)
+  return await checkModel({ ...llm, api_key }, name)
+}
 
 function asFinding(error: unknown): Finding {
   if (error instanceof UsageError || error instanceof LlmError) return bad(error.message.replace(/\.$/, ''))

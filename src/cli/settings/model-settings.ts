@@ -3,10 +3,13 @@ import { z } from 'zod'
 import { DROPPED_CREDENTIALS, LlmConfig, LLM_PROVIDERS } from '../../contract/llm-config.ts'
 import { checked, createReader, modelVariables, sourceOf } from '../../config/environment.ts'
 import { readLlmKey, readLlmUrl } from '../../config/keys.ts'
+import { readKeyCommand, withOwnVendorKey } from '../../config/model-keys.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { LlmError } from '../../llm/llm.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
+import { VendorKeys } from '../../llm/vendor-keys.ts'
+import { vendorAt } from '../../llm/vendors.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import type { GivenNames } from './setting-names.ts'
 import type { SettingsFile } from './settings-file.ts'
@@ -37,10 +40,17 @@ const OF_MODEL: ReadonlySet<Field> = new Set<Field>([
 ])
 
 /** Values, and what a person calls their fields. */
-export type ModelSource = { readonly values: Values; readonly nameOf: (field: Field) => string }
+export type ModelSource = {
+  readonly values: Values
+  readonly nameOf: (field: Field) => string
+  /** The program that prints the key, and its arguments, instead of one. */
+  readonly keyCommand?: readonly string[] | undefined
+}
 
 export type ModelSettings = {
   readonly llm: LlmConfig
+  /** Prints the key for the endpoint of `llm`, which has none then. */
+  readonly keyCommand: readonly string[] | undefined
   readonly names: GivenNames
   /** What is missing, as a sentence that says what to do; undefined if the model can be asked. */
   readonly missing: { readonly field: 'model' | 'api_key'; readonly message: string } | undefined
@@ -73,6 +83,7 @@ function effortOf(text: string): LlmConfig['reasoning_effort'] {
 export const fromFile = ({ path, settings }: SettingsFile): ModelSource => ({
   values: settings,
   nameOf: (field) => `${field} of ${path}`,
+  keyCommand: settings.api_key_command,
 })
 
 export const fromPerson = (values: Values): ModelSource => ({ values, nameOf: () => 'what you have entered' })
@@ -95,7 +106,7 @@ export function fromEnvironment(environment = modelVariables()): ModelSource {
   })
   const isKeyFile = sourceOf('LLM_API_KEY')?.from === 'file'
   const nameOf = (field: Field) => `${variableOf(field)}${field === 'api_key' && isKeyFile ? '_FILE' : ''}`
-  return { values, nameOf }
+  return { values, nameOf, keyCommand: readKeyCommand(read) }
 }
 
 /** A text, or JSON. The message does not repeat it: it may contain a key. */
@@ -117,8 +128,14 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** `sources`: the first one that has a value sets it. `path`: the settings file. */
-export function combineModelSettings(sources: readonly ModelSource[], path: string): ModelSettings {
+const NO_KEYS = new VendorKeys({})
+
+/** `sources`: the first one that has a value sets it. `path`: the settings file. `keys`: those of vendors. */
+export function combineModelSettings(
+  sources: readonly ModelSource[],
+  path: string,
+  keys: VendorKeys = NO_KEYS,
+): ModelSettings {
   const first = (field: Field) => sources.find(({ values }) => values[field] !== undefined)
   const model = first('model')?.values.model
   const isOfModel = ({ values }: ModelSource) => values.model === undefined || values.model === model
@@ -133,15 +150,21 @@ export function combineModelSettings(sources: readonly ModelSource[], path: stri
     const source = sourceFor(field)
     return source !== undefined && isForAnother(source.values, given.base_url)
   }
-  const keyed = sourceFor('api_key')
-  const isElsewhere = isElsewhereFor('api_key')
-  const dropped = OF_ENDPOINT.filter(isElsewhereFor)
-  const llm: LlmConfig = withoutUndefined({
+  // A key takes precedence over a command of a later source, and the other way round.
+  const keyed = sources.find(({ values, keyCommand }) => values.api_key !== undefined || keyCommand !== undefined)
+  const isElsewhere = keyed !== undefined && isForAnother(keyed.values, given.base_url)
+  const keyCommand = isElsewhere ? undefined : keyed?.keyCommand
+  const dropped = OF_ENDPOINT.filter((field) => isElsewhereFor(field) || (field === 'api_key' && keyed?.keyCommand))
+  const own: LlmConfig = withoutUndefined({
     ...given,
     ...Object.fromEntries(dropped.map((field) => [field, undefined])),
   })
-  const names = Object.fromEntries(set.map(({ field, name }) => [`llm_config.${field}`, name]))
-  return { llm, names, missing: whatIsMissing(llm, path, isElsewhere ? keyed?.nameOf('api_key') : undefined) }
+  const { llm, name } = keyCommand ? { llm: own, name: 'LLM_API_KEY_COMMAND' } : withOwnVendorKey(own, keys)
+  const named = set.map(({ field, name: each }) => [`llm_config.${field}`, each])
+  const names = Object.fromEntries(name === undefined ? named : [...named, ['llm_config.api_key', name]])
+  const otherKey = isElsewhere ? keyed.nameOf('api_key') : undefined
+  const missing = keyCommand && llm.model !== undefined ? undefined : whatIsMissing(llm, path, otherKey)
+  return { llm, keyCommand, names, missing }
 }
 
 /** A key that was given together with an endpoint is never sent to another one. */
@@ -150,8 +173,6 @@ function isForAnother({ base_url: own }: Values, base_url: string | undefined): 
 }
 
 const originOf = (url: string): string => URL.parse(url)?.origin ?? url
-
-const LOCAL_HOSTS: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'])
 
 /** `otherKey`: what has set a key that is for another endpoint. */
 function whatIsMissing(llm: LlmConfig, path: string, otherKey: string | undefined): ModelSettings['missing'] {
@@ -164,8 +185,12 @@ function whatIsMissing(llm: LlmConfig, path: string, otherKey: string | undefine
     otherKey === undefined
       ? `no key is set for ${llm.model}`
       : `${otherKey} is for another endpoint than ${llm.base_url ?? 'that of the model'}`
-  return { field: 'api_key', message: `${why}: set LLM_API_KEY, give --api-key, or write api_key into ${path}.` }
+  const variable = vendorAt(endpointOf(llm).baseUrl)?.keyVariables[0]
+  const variables = [...(variable === undefined ? [] : [variable]), 'LLM_API_KEY'].join(' or ')
+  return { field: 'api_key', message: `${why}: set ${variables}, give --api-key, or write api_key into ${path}.` }
 }
+
+const LOCAL_HOSTS: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'])
 
 /** What is wrong with the model is reported by the run. */
 function isLocal(llm: LlmConfig): boolean {

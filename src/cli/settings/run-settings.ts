@@ -1,7 +1,10 @@
 /** Collects what a conversation gets: options, environment, settings file, and what a person is asked for. */
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import type { LlmConfig } from '../../contract/llm-config.ts'
 import { faultOfHeaderValue } from '../../contract/http-header.ts'
+import { ownVendorKeys } from '../../config/model-keys.ts'
+import type { ServerSettings } from '../../config/variables.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
@@ -27,6 +30,10 @@ import { holdsSecrets, readMcpFile, readSettingsFile } from './settings-file.ts'
 export type RunSettings = {
   readonly conversation: ConversationSettings
   readonly dataDir: string
+  /** For the server of this process, by the names of its variables. */
+  readonly serverSettings: ServerSettings
+  /** Prints the key for the endpoint of the model. */
+  readonly keyCommand: readonly string[] | undefined
   /** The key of the remote server. */
   readonly serverKey: string | undefined
   /** Files with keys, to hide from agents of this machine. */
@@ -62,7 +69,7 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(hidden, signal)
   const workdirs = [...(cwd === undefined ? [] : [cwd]), ...addDirs]
   const home = isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, { hidden, workdirs })
-  const { llm, names } = await modelOf(invocation, file)
+  const { llm, names, keyCommand } = await modelOf(invocation, file)
   return {
     conversation: {
       ...conversationOf(invocation, llm, file.settings),
@@ -76,6 +83,8 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
       given,
     },
     dataDir,
+    serverSettings: keyCommand === undefined || isRemote ? {} : settingsOf(keyCommand, llm),
+    keyCommand,
     serverKey: isRemote ? await serverKeyOf(invocation) : undefined,
     names: { ...(isRemote && OF_SERVER), ...names, ...mcpName(invocation, file) },
     chat: file.settings.chat ?? {},
@@ -143,10 +152,11 @@ const modelOptions = (invocation: RunInvocation): ModelSource =>
 async function modelOf(invocation: RunInvocation, file: SettingsFile): Promise<ModelSettings> {
   const isRemote = invocation.server !== undefined
   const options = modelOptions(invocation)
+  const keys = isRemote ? undefined : ownVendorKeys()
   const sources = [options, ...(isRemote ? [] : [fromEnvironment()]), fromFile(file)]
   for (;;) {
     requireUrl(sources.find(({ values }) => values.base_url !== undefined))
-    const found = combineModelSettings(sources, file.path)
+    const found = combineModelSettings(sources, file.path, keys)
     const { llm, missing } = found
     if (missing === undefined || isRemote || invocation.resume !== undefined) return found
     if (invocation.isHeadless) throw new UsageError(missing.message)
@@ -155,6 +165,16 @@ async function modelOf(invocation: RunInvocation, file: SettingsFile): Promise<M
     if (answer === undefined) throw new UsageError(missing.message)
     sources.unshift(fromPerson({ [missing.field]: answer }))
   }
+}
+
+/** The server runs the command, because keys expire while it runs, and sends what is printed to this endpoint only. */
+function settingsOf(keyCommand: readonly string[], { model, base_url, provider }: LlmConfig): ServerSettings {
+  return withoutUndefined({
+    LLM_API_KEY_COMMAND: JSON.stringify(keyCommand),
+    LLM_MODEL: model,
+    LLM_BASE_URL: base_url,
+    LLM_PROVIDER: provider,
+  })
 }
 
 /** The value is not repeated: it may be a key in the wrong place. */

@@ -7,6 +7,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   'llm_config.model': '--model',
   'llm_config.base_url': '--base-url',
   'llm_config.api_key': 'LLM_API_KEY',
+  'llm_config.provider': 'LLM_PROVIDER',
   'llm_config.temperature': 'temperature of the settings file',
   'llm_config.reasoning_effort': '--effort',
   'llm_config.fallback_models': '--fallback-model',

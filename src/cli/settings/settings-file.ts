@@ -1,6 +1,7 @@
 /** Reads the settings file of the command line, and files with MCP servers. Error messages never contain values. */
 import { stat } from 'node:fs/promises'
 import { z } from 'zod'
+import { KeyCommandArgv } from '../../config/model-keys.ts'
 import { defaultSettingsPath } from '../../config/paths.ts'
 import { NewLlmConfig } from '../../contract/llm-config.ts'
 import { McpInput } from '../../contract/mcp/mcp-server.ts'
@@ -17,7 +18,17 @@ const PersonalSettings = {
   hooks: SETTINGS.hooks.create,
   tools: SETTINGS.tools.create,
 }
-const Settings = z.looseObject({ ...NewLlmConfig.shape, mcp: McpInput.optional(), ...PersonalSettings })
+const Settings = z
+  .looseObject({
+    ...NewLlmConfig.shape,
+    api_key_command: KeyCommandArgv.optional(),
+    mcp: McpInput.optional(),
+    ...PersonalSettings,
+  })
+  .refine(({ api_key, api_key_command }) => api_key === undefined || api_key_command === undefined, {
+    path: ['api_key_command'],
+    error: 'set api_key or api_key_command, not both',
+  })
 
 /** What no environment variable has. */
 export type PersonalSettings = Pick<ModelFileSettings, keyof typeof PersonalSettings>

@@ -1,10 +1,17 @@
 /**
- * The origin that the model credentials of a conversation belong to. When a new configuration points to another origin,
- * the credentials are dropped and never sent there. What is known of one model is dropped with it.
+/**
+ * The origin that the model credentials of a conversation belong to, and those of the server. When a new configuration
+ * points to another origin, the credentials are dropped and never sent there. What is known of one model is dropped with it.
  */
 import type { DroppedField, LlmConfig } from '../../contract/llm-config.ts'
 import { DROPPED_CREDENTIALS, FIELDS_OF_MODEL, MASK } from '../../contract/llm-config.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
+import type { KeyCommand } from '../../llm/key-command.ts'
+import { LlmError } from '../../llm/llm.ts'
+import type { VendorKeys } from '../../llm/vendor-keys.ts'
+import { hasKeyHeader } from '../../llm/vendor-keys.ts'
+import { vendorAt } from '../../llm/vendors.ts'
 
 /** The effect of an update on the configuration that it changes. */
 export type LlmChange = {
@@ -64,3 +71,52 @@ export const boundTo = (origin: string, secrets: Readonly<Record<string, string>
 /** True if stored credentials may be sent to this origin. Credentials of earlier versions record no origin. */
 export const isFor = (origin: string, secrets: Readonly<Record<string, string>>): boolean =>
   (secrets['origin'] ?? origin) === origin
+
+/** The model of conversations without one, and the keys of the server. */
+export type LlmDefaults = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'> & {
+  /** `api_key` is that of the vendor of `model`, and for this model alone. */
+  readonly isVendorKey?: boolean
+  /** Prints the key for the endpoint of these defaults. */
+  readonly keyCommand?: KeyCommand | undefined
+  /** Those of a person, for the conversations of this person. A server for others has none. */
+  readonly vendorKeys?: VendorKeys | undefined
+}
+
+export type ServerKey = { readonly key: string } | { readonly command: KeyCommand }
+
+/** `config` has no key yet. Returns undefined if it gets none. */
+export function serverKeyFor(config: LlmConfig, defaults: LlmDefaults): ServerKey | undefined {
+  const { api_key: key, keyCommand: command, isVendorKey, vendorKeys } = defaults
+  // Only to the server's own endpoint: a client must not be able to redirect it.
+  if (isDefaultEndpoint(config, defaults)) {
+    if (key !== undefined && (!isVendorKey || isOwnModel(config, defaults))) return { key }
+    if (command) return { command }
+  }
+  const own = vendorKeys?.for(config)
+  return own && { key: own.key }
+}
+
+/** Throws an `LlmError` that names what to set, for the endpoint of a vendor: all of them need a key. */
+export function requireKey(config: LlmConfig, { vendorKeys }: LlmDefaults): void {
+  const { baseUrl, model } = endpointOf(config)
+  const vendor = vendorAt(baseUrl)
+  if (!vendor || hasKeyHeader(config)) return
+  const [variable] = vendor.keyVariables
+  const orVariable = vendorKeys && variable !== undefined ? `, or set ${variable}` : ''
+  throw new LlmError('auth', `${vendor.label} needs a key for ${model}: set llm_config.api_key${orVariable}.`)
+}
+
+const isOwnModel = ({ model, fallback_models = [] }: LlmConfig, defaults: LlmDefaults): boolean =>
+  model === defaults.model && fallback_models.length === 0
+
+function isDefaultEndpoint(config: LlmConfig, defaults: LlmDefaults): boolean {
+  try {
+    // The model name alone can select an endpoint: `openrouter/…` without a base_url goes to OpenRouter.
+    const { model = 'openai/any', base_url, provider } = defaults
+    const own = endpointOf(withoutUndefined({ model, base_url, provider }))
+    return endpointOf(config).baseUrl === own.baseUrl
+  } catch (error) {
+    if (error instanceof LlmError) return false // there is no endpoint; the request reports it
+    throw error
+  }
+}

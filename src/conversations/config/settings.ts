@@ -9,14 +9,13 @@ import type { PermissionRules } from '../../contract/permission.ts'
 import { modeNamed } from '../../contract/permission.ts'
 import { LlmConfig, MASK, NewLlmConfig, maskLlmConfig, splitDump } from '../../contract/llm-config.ts'
 import { Problem, describeIssue } from '../../contract/problem.ts'
-import { endpointOf } from '../../llm/endpoint.ts'
 import { LlmError } from '../../llm/llm.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { maskHooks } from '../../contract/hooks/hooks.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { LoadedProject } from '../../project/load-project.ts'
-import type { LlmChange } from './llm-origin.ts'
+import type { LlmChange, LlmDefaults } from './llm-origin.ts'
 import { isFor, originOf } from './llm-origin.ts'
 import { redactClientTools } from '../client-tools/check-client-tools.ts'
 import { checkRules, NO_RULES } from '../permission-rules.ts'
@@ -24,8 +23,6 @@ import type { Settings } from '../../state/settings.ts'
 import type { DerivedName, NameIn } from '../../contract/setting-fields.ts'
 import { namesIn } from '../../contract/setting-fields.ts'
 import { SETTINGS } from '../../contract/settings.ts'
-
-export type LlmDefaults = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>
 
 /** `config` is the model's configuration without secrets; `warnings` name the unused fields. */
 export type ParsedLlm = { readonly config: LlmConfig; readonly warnings: readonly string[] }
@@ -45,7 +42,8 @@ export function parseNewLlm(dump: CreateConversation['llm_config'], defaults: Ll
   }
   const base_url = config.base_url ?? defaults.base_url
   const provider = config.provider ?? defaultProvider({ model, base_url }, defaults)
-  return { config: { ...config, model, ...withoutUndefined({ base_url, provider }) }, warnings }
+  const whole = { ...config, model, ...withoutUndefined({ base_url, provider }) }
+  return { config: defaults.vendorKeys?.withOnlyVendor(whole) ?? whole, warnings }
 }
 
 /** The default belongs to the default endpoint, and without one to the default model. */
@@ -72,14 +70,10 @@ export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: 
 }
 
 /**
- * Returns the model's configuration as a request needs it: the stored one with its secrets restored. Throws an
- * `LlmError` if they are lost.
+ * Returns the model's configuration as a request needs it: the stored one with its secrets restored, or without a key if none
+ * was sent. Throws an `LlmError` if they are lost.
  */
-export function withLlmSecrets(
-  stored: LlmConfig,
-  kept: Readonly<Record<string, string>>,
-  defaults: LlmDefaults,
-): LlmConfig {
+export function withLlmSecrets(stored: LlmConfig, kept: Readonly<Record<string, string>>): LlmConfig {
   const { api_key, extra_headers, ...config } = stored
   const secrets = isFor(originOf(config), kept) ? kept : {}
   // Do not substitute the server's own key: the conversation was created to be billed to another one.
@@ -89,11 +83,9 @@ export function withLlmSecrets(
       'The credentials of this conversation cannot be decrypted, or belong to another endpoint; send llm_config.api_key and llm_config.extra_headers again, or start the server with the key they were stored with.',
     )
   }
-  // Send the server's own key only to the server's own endpoint: a client must not be able to redirect it.
-  const key = secrets['api_key'] ?? (isDefaultEndpoint(config, defaults) ? defaults.api_key : undefined)
   return {
     ...config,
-    ...(key !== undefined && { api_key: key }),
+    ...(secrets['api_key'] !== undefined && { api_key: secrets['api_key'] }),
     ...(secrets['extra_headers'] !== undefined && { extra_headers: keptHeaders(secrets) }),
   }
 }
@@ -101,17 +93,6 @@ export function withLlmSecrets(
 /** Returns the headers of a configuration from its encrypted secrets. */
 export function keptHeaders(secrets: Readonly<Record<string, string>>): Record<string, string> {
   return LlmConfig.shape.extra_headers.unwrap().parse(JSON.parse(secrets['extra_headers'] ?? '{}'))
-}
-
-function isDefaultEndpoint(config: LlmConfig, defaults: LlmDefaults): boolean {
-  try {
-    // The model name alone can select an endpoint: `openrouter/…` without a base_url goes to OpenRouter.
-    const { model = 'openai/any', base_url, provider } = defaults
-    const own = endpointOf(withoutUndefined({ model, base_url, provider }))
-    return endpointOf(config).baseUrl === own.baseUrl
-  } catch {
-    return false // there is no endpoint; the request reports it
-  }
 }
 
 /** Returns the secrets of a configuration, by name, to be stored encrypted. */

@@ -1,11 +1,13 @@
 /** Creates the model client of a conversation with the credentials valid at that time; its answers are redacted and timed. */
 import { createRedactedLlm } from '../../agent/model/redacted-llm.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
+import { createKeyedLlm } from '../../llm/keyed-llm.ts'
 import type { Llm } from '../../llm/llm.ts'
 import type { Dialects } from '../../llm/provider.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 import { originOf } from '../config/llm-origin.ts'
 import type { ConversationSecrets } from '../config/secrets.ts'
+import { requireKey, serverKeyFor } from '../config/llm-origin.ts'
 import { withLlmSecrets } from '../config/settings.ts'
 import type { ModelAccess } from '../dependencies.ts'
 import type { MetricsRecorder } from './metrics-recorder.ts'
@@ -23,8 +25,14 @@ export function createLlmFactory({ models, conversationId, secrets, redactor, re
   const dialects: Dialects = new Map()
   const withCredentials = (stored: LlmConfig): Llm => {
     try {
-      const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), models.defaults)
-      return models.createLlm({ ...redactor, config, dialects, conversationId })
+      const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)))
+      const create = (own: LlmConfig) => models.createLlm({ ...redactor, config: own, dialects, conversationId })
+      if (config.api_key !== undefined) return create(config)
+      const found = serverKeyFor(config, models.defaults)
+      if (!found) requireKey(config, models.defaults)
+      if (!found || 'key' in found) return create({ ...config, ...(found && { api_key: found.key }) })
+      const { model = '' } = config
+      return createKeyedLlm({ model, command: found.command, create: (key) => create({ ...config, api_key: key }) })
     } catch (error) {
       return refusing(stored, error)
     }

@@ -9,6 +9,7 @@ import { readLocalRecord } from '../../access/local-record.ts'
 import { hideFiles } from '../../access/hidden-files.ts'
 import type { StartOptions } from '../../app.ts'
 import { secretFilePaths } from '../../config/environment.ts'
+import type { ServerSettings } from '../../config/variables.ts'
 import { backoffMs } from '../../lib/retry-wait.ts'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import type { LocalFetch } from './local-fetch.ts'
@@ -33,6 +34,8 @@ export type ConnectOptions = Pick<StartOptions, 'callbackHooksOf'> & {
   readonly signal?: AbortSignal | undefined
   /** Further files with secrets, which agents cannot read, whichever process runs them. */
   readonly secretFiles?: readonly string[]
+  /** For a server that starts in this process. */
+  readonly settings?: ServerSettings
 }
 
 /** How long a directory may be locked without a server that answers, in milliseconds. */

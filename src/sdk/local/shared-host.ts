@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import { orAborted } from '../../lib/bounded-wait.ts'
-import type { LocalServer } from './connect-or-start.ts'
+import type { ConnectOptions, LocalServer } from './connect-or-start.ts'
 import { connectOrStart } from './connect-or-start.ts'
 import { CallbackHooks } from '../hooks/callback-hooks.ts'
 import { serverLost } from '../server-lost.ts'
@@ -15,17 +15,16 @@ export const BASE_URL = 'http://localhost'
 /** By data directory. The only state of the module: a directory has one holder in this process. */
 const hosts = new Map<string, SharedHost>()
 
-/**
- * Starts nothing before the first request. Each caller must `release` it once. `secretFiles`: further files with secrets, which
- * agents cannot read.
- */
-export function acquireHost(dataDir: string, secretFiles: readonly string[] = []): SharedHost {
+/** Starts nothing before the first request. Each caller must `release` it once. The options are those of the first one. */
+export function acquireHost(dataDir: string, options: HostOptions = {}): SharedHost {
   const path = resolve(dataDir)
   let host = hosts.get(path)
-  if (!host) hosts.set(path, (host = new SharedHost(path, secretFiles)))
+  if (!host) hosts.set(path, (host = new SharedHost(path, options)))
   host.acquire()
   return host
 }
+
+type HostOptions = Pick<ConnectOptions, 'secretFiles' | 'settings'>
 
 export class SharedHost {
   readonly callbackHooks = new CallbackHooks()
@@ -34,7 +33,7 @@ export class SharedHost {
   /** Whether `createServer()` of this process holds the directory. */
   hasServer = false
   readonly #dataDir: string
-  readonly #secretFiles: readonly string[]
+  readonly #options: HostOptions
   #users = 0
   #current: Promise<LocalServer> | undefined
   #isLost = false
@@ -42,9 +41,9 @@ export class SharedHost {
   /** Aborts when nobody waits for a connection any more. */
   #unused = new AbortController()
 
-  constructor(dataDir: string, secretFiles: readonly string[]) {
+  constructor(dataDir: string, options: HostOptions) {
     this.#dataDir = dataDir
-    this.#secretFiles = secretFiles
+    this.#options = options
   }
 
   acquire(): void {
@@ -90,10 +89,9 @@ export class SharedHost {
 
   async #connect(): Promise<LocalServer> {
     const { signal } = this.#unused
-    const secretFiles = this.#secretFiles
     try {
       await this.#closing
-      return await connectOrStart(this.#dataDir, { callbackHooksOf: this.callbackHooks.of, secretFiles, signal })
+      return await connectOrStart(this.#dataDir, { ...this.#options, callbackHooksOf: this.callbackHooks.of, signal })
     } catch (error) {
       if (!signal.aborted) this.#current = undefined
       throw error

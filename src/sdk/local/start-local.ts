@@ -5,13 +5,18 @@ import { startApp } from '../../app.ts'
 import { ensureWritable, readConfig } from '../../config/config.ts'
 import { masterKeySource } from '../../config/environment.ts'
 import { keepKey } from '../../config/kept-key.ts'
+import type { ServerSettings } from '../../config/variables.ts'
 import { endPreparation } from '../../process-settings.ts'
 
 /** Resolves when it is ready. Returns undefined if another process, or another part of this one, holds the directory. */
-export async function startLocal(dataDir: string, options: StartOptions): Promise<App | undefined> {
+export async function startLocal(
+  dataDir: string,
+  { settings, ...options }: StartOptions & { readonly settings?: ServerSettings },
+): Promise<App | undefined> {
   await ensureWritable(dataDir, 'OPENHANDS_DATA_DIR')
   const key = masterKeySource() ? undefined : (await keepKey(dataDir)).key
   const config = readConfig({
+    ...settings,
     OPENHANDS_DATA_DIR: dataDir,
     ...(key !== undefined && { OPENHANDS_MASTER_KEY: key }),
     // The output is that of the embedding program.

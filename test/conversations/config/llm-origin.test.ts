@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { withLlmSecrets } from '../../../src/conversations/config/settings.ts'
+import { serverKeyFor } from '../../../src/conversations/config/llm-origin.ts'
 import { CreateConversation, ForkConversation, UpdateConfig } from '../../../src/contract/conversation.ts'
 import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
@@ -173,7 +173,7 @@ test('the server’s own API goes with its own endpoint only', async () => {
 
 test('the server’s own endpoint is that of its model, if it has no URL', () => {
   const own = { model: 'claude-sonnet-5', api_key: 'the-servers-own-key' }
-  expect(withLlmSecrets({ model: 'claude-opus-5' }, {}, own).api_key).toBe('the-servers-own-key')
-  for (const model of ['gpt-5', 'openrouter/x/y']) expect(withLlmSecrets({ model }, {}, own).api_key).toBeUndefined()
-  expect(withLlmSecrets({ model: 'gpt-5' }, {}, { api_key: 'k' }).api_key).toBe('k')
+  expect(serverKeyFor({ model: 'claude-opus-5' }, own)).toEqual({ key: 'the-servers-own-key' })
+  for (const model of ['gpt-5', 'openrouter/x/y']) expect(serverKeyFor({ model }, own)).toBeUndefined()
+  expect(serverKeyFor({ model: 'gpt-5' }, { api_key: 'k' })).toEqual({ key: 'k' })
 })

@@ -1,0 +1,124 @@
+/** A program of the operator that prints the key of the model endpoint, for keys that expire. */
+import { z } from 'zod'
+import { faultOfHeaderValue } from '../contract/http-header.ts'
+import { MIN_SECRET_LENGTH } from '../contract/secret.ts'
+import { orAborted } from '../lib/bounded-wait.ts'
+import type { HostEnvironment } from '../lib/start-process.ts'
+import { LlmError } from './llm.ts'
+import type { ProgramOutput } from './key-program.ts'
+import { runKeyProgram } from './key-program.ts'
+
+/** How long a key is used that comes without the time when it expires. */
+const DEFAULT_LIFE_MS = 5 * 60_000
+/** A clock can be wrong, and a time in another unit lies far away. */
+const LONGEST_LIFE_MS = 24 * 60 * 60_000
+/** A key must not expire while a request with it is being sent. */
+const MARGIN_MS = 60_000
+/** Keys that are redacted: those of some days, if they live for an hour. */
+const MAX_PRINTED = 100
+const MAX_LINE_CHARS = 500
+
+const Printed = z.object({
+  key: z.string(),
+  /** ISO 8601, or seconds since 1970. */
+  expires_at: z.union([z.iso.datetime({ offset: true }), z.number()]).optional(),
+})
+
+type CurrentKey = { readonly key: string; readonly until: number }
+
+/** One run serves all requests that wait for it. */
+export class KeyCommand {
+  readonly #argv: readonly string[]
+  readonly #env: HostEnvironment
+  readonly #printed = new Set<string>()
+  #current: CurrentKey | undefined
+  #running: Promise<string> | undefined
+
+  /** `env`: without keys of the server. */
+  constructor(argv: readonly string[], env: HostEnvironment) {
+    this.#argv = argv
+    this.#env = env
+  }
+
+  /** All keys that it has printed, to be redacted, the newest last. */
+  get printed(): ReadonlySet<string> {
+    return this.#printed
+  }
+
+  /** Rejects with an `LlmError` of type `auth`. The signal ends only this wait. */
+  async key(signal: AbortSignal): Promise<string> {
+    const { key, until } = this.#current ?? { until: 0 }
+    return key !== undefined && Date.now() < until ? key : await this.#renewed(signal)
+  }
+
+  /** The key after the endpoint has refused one: another request may have renewed it already. */
+  async keyAfter(refused: string, signal: AbortSignal): Promise<string> {
+    if (this.#current?.key === refused) this.#current = undefined
+    return await this.key(signal)
+  }
+
+  async #renewed(signal: AbortSignal): Promise<string> {
+    this.#running ??= this.#run().finally(() => (this.#running = undefined))
+    return await orAborted(this.#running, signal)
+  }
+
+  async #run(): Promise<string> {
+    const output = await runKeyProgram(this.#argv, this.#env).catch((error: unknown) => {
+      throw failed(error instanceof Error ? error.message : String(error), this.#printed)
+    })
+    const current = readOutput(output, this.#printed)
+    this.#printed.delete(current.key)
+    this.#printed.add(current.key)
+    const [oldest] = this.#printed
+    if (this.#printed.size > MAX_PRINTED && oldest !== undefined) this.#printed.delete(oldest)
+    this.#current = current
+    return current.key
+  }
+}
+
+/** Quotes nothing of the standard output, which can be a key. */
+function readOutput({ stdout, stderr, end }: ProgramOutput, printed: ReadonlySet<string>): CurrentKey {
+  const fail = (why: string) => failed(why, printed)
+  if (end !== undefined) throw fail(`${end}${lastLineOf(stderr)}`)
+  const text = stdout.trim()
+  if (text === '') throw fail(`it printed nothing${lastLineOf(stderr)}`)
+  const { key, expires_at } = text.startsWith('{') ? parsed(text, fail) : { key: text }
+  const fault = faultOfKey(key)
+  if (fault !== undefined) throw fail(fault)
+  const now = Date.now()
+  if (expires_at === undefined) return { key, until: now + DEFAULT_LIFE_MS }
+  const left = (typeof expires_at === 'number' ? expires_at * 1000 : Date.parse(expires_at)) - now
+  if (left <= 0) throw fail('the key that it printed has expired; check expires_at, and the clock')
+  return { key, until: now + Math.min(left - Math.min(MARGIN_MS, left / 2), LONGEST_LIFE_MS) }
+}
+
+function parsed(text: string, fail: (why: string) => LlmError): z.infer<typeof Printed> {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    throw fail('it printed something that begins with { and is not JSON')
+  }
+  const { success, data } = Printed.safeParse(json)
+  if (success) return data
+  throw fail('it printed JSON that is not {"key": "…", "expires_at": "…"}, with an ISO 8601 time or Unix seconds')
+}
+
+function faultOfKey(key: string): string | undefined {
+  if (/[\r\n]/.test(key)) return 'it printed more than one line; it must print the key and nothing else'
+  if (key.length < MIN_SECRET_LENGTH)
+    return `it printed a key with less than ${MIN_SECRET_LENGTH} characters, which could not be redacted`
+  return faultOfHeaderValue(key) ?? (/^[\x21-\x7e]+$/.test(key) ? undefined : 'it printed a key with a space in it')
+}
+
+function lastLineOf(stderr: string): string {
+  // oxlint-disable-next-line no-control-regex -- a terminal would obey them
+  const lines = stderr.split(/[\r\n]+/).map((line) => line.replaceAll(/[\u0000-\u001F\u007F-\u009F]/g, ' ').trim())
+  const last = lines.findLast((line) => line !== '')
+  return last === undefined ? '' : `: ${last.slice(0, MAX_LINE_CHARS)}`
+}
+
+function failed(why: string, printed: ReadonlySet<string>): LlmError {
+  const safe = [...printed].reduce((text, key) => text.replaceAll(key, '<secret:LLM_API_KEY_COMMAND>'), why)
+  return new LlmError('auth', `The command of LLM_API_KEY_COMMAND gave no key: ${safe}.`)
+}

@@ -1,0 +1,173 @@
+/** `LLM_API_KEY_COMMAND`: where the printed key goes, and where it is not shown. And the environment of all that is started. */
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { personalEditor } from '../../src/config/config.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import { VENDORS } from '../../src/llm/vendors.ts'
+import { runCommand } from '../support/command.ts'
+import { startServer } from '../support/server.ts'
+
+let home: string
+beforeAll(async () => {
+  home = await realpath(await mkdtemp(join(tmpdir(), 'key-command-')))
+})
+afterAll(() => rm(home, { recursive: true, force: true }))
+
+async function program(name: string, script: string): Promise<string> {
+  const path = join(home, name)
+  await writeFile(path, `#!/bin/bash\n${script}\n`)
+  await chmod(path, 0o755)
+  return path
+}
+
+/** Accepts one key, and answers with what it was told to say. */
+const guardedModel = (accepted: string, say: string) =>
+  startScriptedModel((request) => {
+    const { headers } = request as unknown as { headers: Record<string, string> }
+    return headers['authorization'] === `Bearer ${accepted}`
+      ? { text: say }
+      : { status: 401, error: { message: `refused: ${headers['authorization']}` } }
+  })
+
+test('a printed key is renewed once after a 401, goes to LLM_BASE_URL only, and is redacted', async () => {
+  await using model = await guardedModel('printed-key-number-2', 'It is printed-key-number-1, or printed-key-number-2.')
+  await using other = await guardedModel('nothing', 'Never.')
+  const runs = join(home, 'runs')
+  const path = await program('print-key', `echo >> ${runs}; echo printed-key-number-$(wc -l < ${runs})`)
+  const env = {
+    LLM_MODEL: 'scripted',
+    LLM_BASE_URL: model.baseUrl,
+    LLM_API_KEY_COMMAND: JSON.stringify([path]),
+    OPENHANDS_LOG_LLM_PAYLOADS: 'true',
+    OPENHANDS_ISOLATION: 'none',
+  }
+  await using server = await startServer({ env })
+  const run = async (llm_config?: object) => {
+    const body = { llm_config: { num_retries: 0, ...llm_config }, initial_message: 'hello' }
+    const { id } = (await server.call('POST', '/conversations', body)).body
+    await server.call('POST', `/conversations/${id}/run`, { wait: true })
+    return (await server.call('GET', `/conversations/${id}/events?limit=100`)).body.items as { type: string }[]
+  }
+  const ofType = (events: { type: string }[], type: string) => events.find((each) => each.type === type)
+  const [first, second] = await Promise.all([run(), run()])
+  for (const events of [first, second])
+    expect(ofType(events, 'AssistantMessage')).toMatchObject({
+      text: 'It is <secret:LLM_API_KEY_COMMAND>, or <secret:LLM_API_KEY_COMMAND>.',
+    })
+  expect((await readFile(runs, 'utf8')).length).toBe(2)
+  expect(JSON.stringify([first, second]) + server.output()).not.toContain('printed-key')
+  await run({ base_url: other.baseUrl })
+  await run({ base_url: model.baseUrl, api_key: 'key-of-the-client' })
+  const sent = (requests: readonly { readonly headers: object }[]) =>
+    JSON.stringify(requests.map(({ headers }) => headers))
+  expect(sent(other.requests)).not.toContain('printed-key')
+  expect(sent(model.requests.slice(-1))).toContain('key-of-the-client')
+  await server.restart('SIGTERM', { LLM_API_KEY_COMMAND: JSON.stringify(['bash', '-c', 'echo not now >&2; exit 4']) })
+  expect(ofType(await run(), 'ErrorEvent')).toMatchObject({
+    error_type: 'auth',
+    message: 'The command of LLM_API_KEY_COMMAND gave no key: exit code 4: not now.',
+  })
+})
+
+test('doctor says where the key is from, and why a command gives none', async () => {
+  await using model = await startScriptedModel({ replies: [] })
+  const doctor = async (env: Record<string, string>) => {
+    const common = {
+      HOME: home,
+      OPENHANDS_DATA_DIR: join(home, 'doctor'),
+      LLM_MODEL: 'scripted',
+      LLM_BASE_URL: model.baseUrl,
+    }
+    return (await runCommand(['doctor'], { cwd: home, env: { ...common, ...env } })).stdout
+  }
+  const [printed, failed] = await Promise.all([
+    doctor({ LLM_API_KEY_COMMAND: '["echo","a-printed-key"]' }),
+    doctor({ LLM_API_KEY_COMMAND: '["false"]' }),
+  ])
+  expect(printed).toContain('has scripted; the key is from LLM_API_KEY_COMMAND\n')
+  expect(failed).toMatch(/fail +model +The command of LLM_API_KEY_COMMAND gave no key: exit code 1/)
+})
+
+test.each([
+  ['gcloud auth print-access-token', 'give a JSON array of texts, such as ["gcloud", "auth", "print-access-token"]'],
+  ['[]', 'name a program'],
+  ['["./print-key"]', 'name the program by an absolute path'],
+  ['["~/print-key"]', 'name the program by an absolute path'],
+])('serve refuses LLM_API_KEY_COMMAND=%s', async (command, message) => {
+  const env = { HOME: home, OPENHANDS_MASTER_KEY: 'test-master-key-0123456789', LLM_API_KEY_COMMAND: command }
+  const { code, stderr, stdout } = await runCommand(['serve'], { cwd: home, env })
+  expect([code, stdout + stderr]).toEqual([2, expect.stringContaining(message)])
+})
+
+/** All keys that a person can have in the environment. */
+const KEYS = Object.fromEntries(
+  [
+    ...VENDORS.flatMap(({ keyVariables }) => keyVariables),
+    'OPENHANDS_MASTER_KEY',
+    'OPENHANDS_SECRET_KEY',
+    'TAVILY_API_KEY',
+  ].map((name) => [name, `secret-value-of-${name}`]),
+)
+
+test('no program that is started has a key in its environment', async () => {
+  const seen = join(home, 'seen')
+  const project = join(home, 'project')
+  await Promise.all([mkdir(seen), mkdir(project)])
+  const dumping = (name: string, then = '') => program(name, `env > ${seen}/${name}.$$\n${then}`)
+  const [printer, server] = await Promise.all([dumping('key-command', 'echo a-printed-key'), dumping('mcp-program')])
+  const [hook] = await Promise.all([dumping('hook'), dumping('git', 'exec /usr/bin/git "$@"'), dumping('rg', 'exit 1')])
+  const calls = [
+    { name: 'Bash', arguments: { command: `env > ${seen}/bash` } },
+    { name: 'Grep', arguments: { pattern: 'nothing', path: project } },
+  ]
+  await using model = await startScriptedModel({ replies: [{ turns: [{ calls }, { text: 'Done.' }] }] })
+  const settings = {
+    model: 'scripted',
+    base_url: model.baseUrl,
+    api_key_command: [printer],
+    tools: ['Bash', 'Grep'],
+    hooks: { PreToolUse: [{ hooks: [{ type: 'command', command: hook }] }] },
+    mcp: { mcpServers: { one: { command: server, args: [] } } },
+  }
+  await writeFile(join(home, 'settings.json'), JSON.stringify(settings))
+  const env = {
+    ...KEYS,
+    HOME: home,
+    OPENHANDS_DATA_DIR: join(home, 'data'),
+    OPENHANDS_ISOLATION: 'none',
+    PATH: `${home}:${process.env['PATH']}`,
+  }
+  const args = ['-p', '--settings', join(home, 'settings.json'), '--permission-mode', 'bypass', 'hello']
+  const { stdout, stderr } = await runCommand(args, { cwd: project, env })
+  expect(stdout, stderr).toBe('Done.\n')
+  expect(model.requests.at(-1)?.headers.authorization).toBe('Bearer a-printed-key')
+  const files = await readdir(seen)
+  const started = new Set(files.map((name) => name.split('.')[0]))
+  expect(started).toEqual(new Set(['bash', 'git', 'hook', 'key-command', 'mcp-program', 'rg']))
+  for (const name of files) {
+    const text = await readFile(join(seen, name), 'utf8')
+    expect(text, name).toContain('PATH=')
+    expect(text, name).not.toContain('secret-value-of')
+  }
+})
+
+test('an editor gets no key, and nothing else is started with the environment of the person', () => {
+  const before = { ...process.env }
+  Object.assign(process.env, KEYS, { LLM_API_KEY: 'secret-value-of-LLM_API_KEY', EDITOR: 'vi' })
+  try {
+    const { env } = personalEditor()
+    expect(env.variables).toMatchObject({ EDITOR: 'vi' })
+    expect(JSON.stringify(env.variables)).not.toContain('secret-value-of')
+  } finally {
+    process.env = before
+  }
+  const src = join(import.meta.dirname, '../../src')
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  const uses = files.flatMap((name) =>
+    [...readFileSync(join(src, name), 'utf8').matchAll(/ofPerson\((.*)/g)].map(([, of]) => of),
+  )
+  expect(uses.filter((of) => !of?.startsWith('withoutKeys(process.env)') && !of?.startsWith('own:'))).toEqual([])
+})
