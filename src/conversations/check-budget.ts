@@ -7,6 +7,8 @@ import { LlmError } from '../llm/llm.ts'
 import { withOtherModel } from '../llm/other-model.ts'
 import { configsOf } from '../llm/targets.ts'
 import type { Settings } from '../state/settings.ts'
+import type { VendorKeys } from '../llm/vendor-keys.ts'
+import type { ModelAccess } from './dependencies.ts'
 import { agentsIn } from './subagents/definitions.ts'
 
 /** The settings that decide which models are asked, and what they may cost. */
@@ -26,10 +28,14 @@ export const concernsBudget = (update: { readonly [K in (typeof FIELDS)[number]]
   FIELDS.some((field) => update[field] !== undefined)
 
 /** Throws a `Problem` that names the models without a known cost. Returns a warning instead if they are allowed. */
-export function checkBudget(settings: Budgeted, catalog: ModelCatalog, redact: (text: string) => string): string[] {
+export function checkBudget(
+  settings: Budgeted,
+  { catalog, defaults }: Pick<ModelAccess, 'catalog' | 'defaults'>,
+  redact: (text: string) => string,
+): string[] {
   const { max_budget_usd: budget, allow_unpriced: isAllowed } = settings
   if (budget === undefined) return []
-  const names = unpricedIn(modelsOf(settings), catalog).map(redact)
+  const names = unpricedIn(modelsOf(settings, defaults.vendorKeys), catalog).map(redact)
   if (names.length === 0) return []
   if (isAllowed) return [`max_budget_usd does not count the answers of ${names.join(', ')}, if their cost is not known`]
   throw new Problem('invalid_request', describeUnpriced(names), { details: { models: names } })
@@ -46,19 +52,19 @@ export function checkBudgetOfRun(settings: Budgeted, model: string | undefined, 
 const describeUnpriced = (names: readonly string[]): string =>
   `max_budget_usd cannot limit the cost of ${names.join(', ')}: no price is known, and the endpoint is not known to report costs. Set the prices in llm_config, add the models to OPENHANDS_MODEL_CATALOG, or send allow_unpriced: true.`
 
-/** Returns the configurations of the models that a conversation may ask. */
-export function modelsOf(settings: Budgeted): LlmConfig[] {
+/** Returns the configurations of the models that a conversation may ask. `keys`: those that fallback models may use. */
+export function modelsOf(settings: Budgeted, keys?: VendorKeys): LlmConfig[] {
   const { llm_config: config, compaction, generate_title: hasTitle, title_model: ofTitle } = settings
   const ofAgents = agentsIn(settings).map(({ definition }) => definition.model)
   const others = [hasTitle ? ofTitle : undefined, compaction?.model, ...ofAgents]
   const named = others.filter((model): model is string => model !== undefined && model !== 'inherit')
-  return [...targetsIfAny(config), ...named.map((model) => withOtherModel(config, model))]
+  return [...targetsIfAny(config, keys), ...named.map((model) => withOtherModel(config, model))]
 }
 
 /** A configuration without an endpoint sends no request. */
-function targetsIfAny(config: LlmConfig): readonly LlmConfig[] {
+function targetsIfAny(config: LlmConfig, keys: VendorKeys | undefined): readonly LlmConfig[] {
   try {
-    return configsOf(config)
+    return configsOf(config, keys)
   } catch (error) {
     if (error instanceof LlmError) return []
     throw error

@@ -69,7 +69,7 @@ export async function configureConversation(
     if (llm) await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
     if (concernsBudget(update)) {
       const llm_config = change ? updated(stored, change) : stored
-      checkBudget({ ...state.settings, ...update, llm_config }, deps.models.catalog, parts.redact)
+      checkBudget({ ...state.settings, ...update, llm_config }, deps.models, parts.redact)
     }
     const { workdirRules } = deps.workspace
     const workdir =
@@ -79,7 +79,7 @@ export async function configureConversation(
   })
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
-  const ofBudget = concernsBudget(update) ? checkBudget(settings, deps.models.catalog, parts.redact) : []
+  const ofBudget = concernsBudget(update) ? checkBudget(settings, deps.models, parts.redact) : []
   const ofHooks = hookWarnings([...eachHook(update.hooks ?? {})])
   const ofAgents = agentsWarning(update.agents, settings.tools)
   return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...ofHooks, ...ofBudget, ...ofAgents], dropped }

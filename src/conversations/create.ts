@@ -97,7 +97,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       ...ofTools,
       ...ruleWarning(request),
       ...ofHooks,
-      ...checkBudget(budgeted, deps.models.catalog, redact),
+      ...checkBudget(budgeted, deps.models, redact),
     ]
     const settings = newSettings({
       request,

@@ -82,8 +82,10 @@ describe('with -p', () => {
   })
 
   test('a fallback model of another vendor is asked there, with the key of that vendor', async () => {
-    const { asked, stdout } = await ask(['-m', 'gpt-5', '--fallback-model', 'claude-opus-5', OVERLOADED])
-    expect(stdout).toBe('Hello.\n')
+    // Its price is known there, too: the budget counts it.
+    const options = ['-m', 'gpt-5', '--fallback-model', 'claude-opus-4-5', '--max-budget-usd', '5']
+    const { asked, stdout, stderr } = await ask([...options, OVERLOADED])
+    expect(stdout, stderr).toBe('Hello.\n')
     expect(asked).toEqual(['api.openai.com key-of-OPENAI_API_KEY', 'api.anthropic.com key-of-ANTHROPIC_API_KEY'])
   })
 
