@@ -5,7 +5,7 @@
 import { Markdown } from '@earendil-works/pi-tui'
 import { wrapped } from './lines.ts'
 import type { Theme } from './theme.ts'
-import { markdownTheme } from './theme.ts'
+import { markdownTheme } from './markdown-theme.ts'
 
 export type MarkdownOptions = {
   readonly width: number

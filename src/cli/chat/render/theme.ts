@@ -1,5 +1,5 @@
 /** The styles of the chat. Without colours they are plain text, and every meaning is in the words and marks as well. */
-import type { EditorTheme, MarkdownTheme, SelectListTheme } from '@earendil-works/pi-tui'
+import type { EditorTheme, SelectListTheme } from '@earendil-works/pi-tui'
 
 type Style = (text: string) => string
 
@@ -52,25 +52,6 @@ export const createTheme = (color: boolean, name: ThemeName = 'default'): Theme 
 
 /** Changes the theme everywhere. */
 export const changeStyles = (theme: Theme, name: ThemeName): Theme => Object.assign(theme, NAMED[name])
-
-export function markdownTheme(theme: Theme): MarkdownTheme {
-  return {
-    heading: (text) => theme.bold(theme.cyan(text)),
-    link: theme.underline,
-    linkUrl: theme.dim,
-    code: theme.cyan,
-    codeBlock: theme.green,
-    codeBlockBorder: theme.dim,
-    quote: theme.italic,
-    quoteBorder: theme.dim,
-    hr: theme.dim,
-    listBullet: theme.cyan,
-    bold: theme.bold,
-    italic: theme.italic,
-    strikethrough: theme.strike,
-    underline: theme.underline,
-  }
-}
 
 /** The list and the prompt keep their styles: they look them up each time. */
 const selectListTheme = (theme: Theme): SelectListTheme => ({
