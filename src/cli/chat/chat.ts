@@ -287,7 +287,7 @@ export class Chat {
   }
 
   #completion(): Completion {
-    const files = new FileCompletion()
+    const files = new FileCompletion(this.#options.server === undefined)
     return new Completion({
       commands: () => allCommands(this.#project),
       findFiles: (part, signal) => files.find(this.#session.conversation, part, signal),

@@ -1,7 +1,19 @@
 /** What the chat does with what is typed: completion, images, messages that are sent, and earlier prompts. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { appendFile, chmod, mkdtemp, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  mkdtemp,
+  mkdtempDisposable,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -114,7 +126,7 @@ describe('files after @', () => {
       Promise.resolve({ items: asked.push(path) ? entries(path.replace(/\/$/, '')) : [] }),
     get: (path: string) => Promise.resolve(new Response(tree[path])),
   }
-  const completion = new FileCompletion()
+  const completion = new FileCompletion(true)
   const find = (part: string) => completion.find({ id: 'a', files } as never, part, new AbortController().signal) // what it uses
 
   test('are found by some of their letters, without those of git and those that it ignores', async () => {
@@ -128,6 +140,21 @@ describe('files after @', () => {
     expect(asked.filter((path) => path === 'src/app')).toHaveLength(1)
     expect(asked.filter((path) => /^(dist|node_modules|\.git)/.test(path))).toEqual([])
   })
+})
+
+test('absolute paths after @ are found in the additional directories only', async () => {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'agent-server-added-'))
+  const [library, other] = [join(directory.path, 'library'), join(directory.path, 'other')]
+  await mkdir(join(library, 'src'), { recursive: true })
+  await mkdir(other)
+  await writeFile(join(library, 'some.txt'), '')
+  const conversation = { get: () => Promise.resolve({ additional_directories: [library] }) } as never // what it uses
+  const find = (part: string) => new FileCompletion(true).find(conversation, part, AbortSignal.timeout(60_000))
+  expect(await find(directory.path)).toEqual([`${library}/`])
+  expect(await find(`${library}/s`)).toEqual([`${library}/some.txt`, `${library}/src/`])
+  expect(await find(`${library}/src/`)).toEqual([])
+  expect(await new FileCompletion(false).find(conversation, library, AbortSignal.timeout(60_000))).toEqual([])
+  for (const elsewhere of [`${other}/`, '/etc/', `${library}/../other/`]) expect(await find(elsewhere)).toEqual([])
 })
 
 test('pipes, devices, directories and large files are not attached, and hold no message', async () => {

@@ -1,6 +1,7 @@
 /** Finds the files of a conversation that complete a word, without those of git and those that git ignores. */
 import { fuzzyFilter } from '@earendil-works/pi-tui'
 import type { ConversationHandle } from '../../../client/conversation/conversation-handle.ts'
+import { findAddedFiles } from './added-files.ts'
 import { IgnoredFiles } from './ignored-files.ts'
 
 const FOUND_FILES = 20
@@ -19,10 +20,22 @@ type Files = ConversationHandle['files']
 type Index = { readonly paths: readonly string[]; readonly ignored: IgnoredFiles }
 
 export class FileCompletion {
+  readonly #isHere: boolean
   #last: { readonly id: string; readonly until: number; readonly index: Promise<Index> } | undefined
 
-  /** Paths of the workdir, the best first; directories end in `/`. */
-  async find({ id, files }: ConversationHandle, part: string, signal: AbortSignal): Promise<readonly string[]> {
+  /** `isHere`: whether the directories of the agent are on this machine. */
+  constructor(isHere: boolean) {
+    this.#isHere = isHere
+  }
+
+  /** Paths of the workdir, the best first; directories end in `/`. Absolute ones are in the additional directories. */
+  async find(conversation: ConversationHandle, part: string, signal: AbortSignal): Promise<readonly string[]> {
+    const { id, files } = conversation
+    if (part.startsWith('/')) {
+      if (!this.#isHere) return []
+      const { additional_directories: directories = [] } = await conversation.get({ signal })
+      return await findAddedFiles(part, directories)
+    }
     if (part !== '' && !part.endsWith('/')) {
       const { paths } = await this.#indexOf(id, files)
       return fuzzyFilter([...paths], part, (path) => path).slice(0, FOUND_FILES)
