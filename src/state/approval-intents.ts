@@ -5,23 +5,13 @@ import type { AskedToolUse, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import type { StoredDecision } from './open-permission.ts'
 import { newDecisions, undecidedCalls } from './open-permission.ts'
-import {
-  answer,
-  answerOpenCalls,
-  inSubagent,
-  isWaiting,
-  result,
-  startForUnread,
-  toStatus,
-  waitsForUser,
-} from './drafts.ts'
-import { closePermission, denyAll, permissionAnswer } from './request-drafts.ts'
+import { answer, answerOpenCalls, inSubagent, toStatus } from './drafts.ts'
+import { closePermission, permissionAnswer } from './request-drafts.ts'
 import { isAskedBefore, UNANSWERED } from './question-intents.ts'
 import { requestNotFound } from './request-problems.ts'
 import type { State } from './state.ts'
-import { findSubagent, isDetached, openPermissions, stateOf, waitsForSubagents } from './subagents.ts'
+import { findSubagent, isDetached, stateOf } from './subagents.ts'
 import { rememberedRules } from './remembered-rules.ts'
-import { endOfCurrentTask } from './task-intents.ts'
 
 /** The loop has reached calls that need a decision, and has stopped. */
 export type AskIntent = {
@@ -41,15 +31,6 @@ export type DecideIntent = {
   /** The name of the API key of the client. */
   keyName?: string | undefined
 }
-/** `reason` may be empty. `newRunId` is for the run of a queued message. `now` is milliseconds since 1970. */
-export type RejectIntent = {
-  kind: 'reject'
-  reason: string
-  newRunId: string
-  now: number
-  keyName?: string | undefined
-}
-
 /**
  * All calls of a turn that have not begun are decided before any of them runs. If hooks have decided all of them, the run
  * continues. If the hooks were replaced meanwhile, nothing is stored: the run continues, and asks again.
@@ -162,27 +143,6 @@ function decidedBy(
   return [answered, ...remembered, ...denied, ...continues]
 }
 
-/**
- * Rejects every open call of the turn, including calls that were already allowed and questions: the turn is refused as a
- * whole.
- */
-export function decideReject(state: State, { reason, newRunId, now, keyName }: RejectIntent): EventDraft[] | Problem {
-  const doSubagentsAsk = waitsForSubagents(state) && openPermissions(state).length > 0
-  if (!isUndecided(state) && !isAskedBefore(state) && !doSubagentsAsk) return nothingPending()
-  const results = answerOpenCalls(state, {
-    type: 'rejected',
-    why: 'rejected',
-    message: denialMessage(reason),
-    toQuestion: refusalToAnswer(reason),
-  })
-  const rejected = [...denyAll(state, reason, keyName), ...results]
-  if (!isWaiting(state.status)) return rejected
-  const held = { waitsForUser: waitsForUser(state, state.readThrough) }
-  const ended = [result(state, 'rejected', now, held), ...endOfCurrentTask(state, 'rejected')]
-  const another = startForUnread(state, 'idle', state.readThrough, newRunId)
-  return [...rejected, ...ended, toStatus(state, 'idle', 'rejected'), ...another]
-}
-
 const NOT_BEGUN = 'superseded: the user wrote a message before this call began; it did not run'
 const SUPERSEDED = 'superseded: the user wrote a message instead of deciding'
 
@@ -196,12 +156,7 @@ export const supersede = (state: State): EventDraft[] => [
   }),
 ]
 
-const denialMessage = (message: string | undefined) =>
+export const denialMessage = (message: string | undefined) =>
   `The user did not allow this call${message ? `: ${message}` : '.'}`
 
-const refusalToAnswer = (reason: string) => `The user refused to answer the question${reason ? `: ${reason}` : '.'}`
-
 export const isUndecided = (state: State) => undecidedCalls(state.request).length > 0
-
-const nothingPending = () =>
-  new Problem('nothing_pending', 'No tool call is waiting for a decision; GET requests lists what waits.')

@@ -6,7 +6,6 @@ import { endOfCurrentTask, endOfLostJobs } from './task-intents.ts'
 import {
   answerCall,
   BEFORE_MESSAGE,
-  endBackground,
   inRun,
   interruptCalls,
   isWaiting,
@@ -17,8 +16,9 @@ import {
 } from './drafts.ts'
 import { openAnswer } from './answered.ts'
 import { isHandedOver, waitsForClient } from './client-result.ts'
+import { atRest, CUT_OFF, endCutOff, hasResting } from './cut-off.ts'
 import { waitOutside } from './waits.ts'
-import { areInBackground, findSubagent, isBlocked, waitsForSubagents } from './subagents.ts'
+import { areInBackground, findSubagent } from './subagents.ts'
 import { closeHosts } from './request-drafts.ts'
 import { STATUS_AFTER } from './run-state.ts'
 import type { State } from './state.ts'
@@ -120,11 +120,10 @@ export function endAnswered(state: State, now: number, hasHooks: boolean): Event
  * decision, or was decided while paused, has had none and keeps waiting.
  */
 export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
-  // One that only waits for somebody has lost nothing.
-  const cutOff = endBackground(state, [], 'server_restart', CUT_OFF, (each) => !isBlocked(state, each))
+  const cutOff = endCutOff(state)
   const lost = [...endOfLostJobs(state), ...closeHosts(state, 'server_restart'), ...cutOff]
-  if (isWaiting(state.status) || isUndecided(state) || waitsForSubagents(state) || isHeldBack(state))
-    return state.status === 'running' ? [...lost, ...waitOutside(state)] : lost
+  if (isWaiting(state.status) || isUndecided(state) || hasResting(state) || isHeldBack(state))
+    return state.status === 'running' ? [...lost, ...waitOutside(atRest(state))] : lost
   const over = endAnswered(state, now, hasHooks(state))
   if (over) return [...lost, ...over]
   // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
@@ -138,7 +137,8 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
     })
   })
   if (state.status !== 'running') {
-    const wasWorking = cutOff.length > 0 && (state.status === 'idle' || state.status === 'finished')
+    const hasEnded = cutOff.some((draft) => draft.type === 'Result' && draft.background_agent_id !== undefined)
+    const wasWorking = hasEnded && (state.status === 'idle' || state.status === 'finished')
     return [...lost, ...answered, ...(wasWorking ? [toStatus(state, 'paused', why)] : [])]
   }
   if (why === 'log_failed') {
@@ -157,7 +157,6 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
 const hasHooks = ({ settings: { hooks, client_hooks = {} } }: State): boolean =>
   hooks !== undefined || Object.keys(client_hooks).length > 0
 
-const CUT_OFF = 'The server stopped before this call had ended; it is not known whether it began or what it did.'
 const NOT_BEGUN_AT_STOP = 'The server stopped before this call began; it did not run.'
 const LOG_FAILED: RunFailure = {
   type: 'internal',

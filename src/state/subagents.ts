@@ -90,13 +90,29 @@ export function stateOf(state: State, subagent: Subagent): State {
 
 type Agents = Pick<State, 'subagents' | 'requests'>
 
+/** The subagents that the agent of this call waits for; without a call those of the main agent. */
+export const awaitedBy = ({ subagents }: Pick<State, 'subagents'>, agentCallId?: string): readonly Subagent[] =>
+  subagents.filter(({ callerId, isBackground }) => callerId === agentCallId && !isBackground)
+
 /** True if it cannot continue before somebody answers about one of its calls, or of all of its subagents. */
-export function isBlocked(state: Agents, { agent, toolUseId }: Subagent): boolean {
-  if (undecidedCalls(agent.request).length > 0) return true
-  if (waitsForClient({ openCalls: agent.openCalls, requests: state.requests })) return true
-  const own = state.subagents.filter(({ callerId, isBackground }) => callerId === toolUseId && !isBackground)
+export function isBlocked(state: Agents, subagent: Subagent): boolean {
+  if (isAsking(state, subagent)) return true
+  const own = awaitedBy(state, subagent.toolUseId)
   return own.length > 0 && own.every((each) => isBlocked(state, each))
 }
+
+/** True if one of its calls waits for somebody, or one of a subagent that it waits for, whether or not others work. */
+export const rests = (state: Agents & Pick<State, 'status'>, subagent: Subagent): boolean =>
+  isAsking(state, subagent) ||
+  (state.status === 'paused' && isHeldBack(subagent)) ||
+  awaitedBy(state, subagent.toolUseId).some((each) => rests(state, each))
+
+const isAsking = ({ requests }: Agents, { agent: { request, openCalls } }: Subagent): boolean =>
+  undecidedCalls(request).length > 0 || waitsForClient({ openCalls, requests })
+
+/** True if its calls were decided or answered while paused, and none has run since. */
+const isHeldBack = ({ agent: { request, openCalls } }: Subagent): boolean =>
+  (request !== undefined && !request.isReleased) || openCalls.some(({ clientResult }) => clientResult !== undefined)
 
 /** The requests of all agents that wait for a decision. */
 export const openPermissions = ({ request, subagents }: Pick<State, 'request' | 'subagents'>): OpenPermission[] =>
@@ -106,7 +122,7 @@ export const openPermissions = ({ request, subagents }: Pick<State, 'request' | 
 
 /** True if the main agent waits for subagents, and none of them can continue before somebody answers. */
 export function waitsForSubagents(state: Agents): boolean {
-  const own = state.subagents.filter(({ callerId, isBackground }) => callerId === undefined && !isBackground)
+  const own = awaitedBy(state)
   return own.length > 0 && own.every((each) => isBlocked(state, each))
 }
 

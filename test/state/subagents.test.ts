@@ -12,6 +12,7 @@ import {
   isDetached,
   openPermissions,
   releasedSubagents,
+  rests,
   stateOf,
   unjudgedSubagents,
   withoutAnswered,
@@ -64,6 +65,25 @@ describe('a subagent is blocked', () => {
     expect(isBlocked(within(a, agent('b', { callerId: 'a' }), inside), a)).toBe(true)
     expect(isBlocked(within(a, agent('b', { callerId: 'a', isBackground: true }, waiting)), a)).toBe(false)
     expect(isBlocked(within(a, agent('b', { callerId: 'other' }, waiting)), a)).toBe(false)
+  })
+})
+
+describe('a subagent rests', () => {
+  test('while one of its calls waits, or one of a subagent that it waits for, also next to others that work', () => {
+    const [a, b, c] = [agent('a'), agent('b', { callerId: 'a' }, waiting), agent('c', { callerId: 'a' })]
+    expect([a, b, c].map((each) => rests(within(a, b, c), each))).toEqual([true, true, false])
+    const behind = agent('b', { callerId: 'a', isBackground: true }, waiting)
+    expect(rests(within(a, behind), a)).toBe(false)
+  })
+
+  test('after its calls were decided or answered while paused, until the conversation runs again', () => {
+    const answered = { toolUseId: 'x', name: 'look_up', input: {}, runId: undefined, clientResult: 'timeout' as const }
+    for (const each of [agent('a', {}, decided), agent('a', {}, { openCalls: [answered] })]) {
+      expect(rests({ ...within(each), status: 'paused' }, each)).toBe(true)
+      expect(rests({ ...within(each), status: 'running' }, each)).toBe(false)
+    }
+    const released = agent('a', {}, { request: { ...requestOf(ALLOWED), isReleased: true } })
+    expect(rests({ ...within(released), status: 'paused' }, released)).toBe(false)
   })
 })
 

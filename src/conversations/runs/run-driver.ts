@@ -3,6 +3,7 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { Interrupt } from '../../llm/llm.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
+import { atRest } from '../../state/cut-off.ts'
 import type { Intent } from '../../state/intents.ts'
 import { statusOfWait } from '../../state/waits.ts'
 import type { ActiveRunDeps, RunEnd } from './active-run.ts'
@@ -97,10 +98,12 @@ export class RunDriver {
     return { kind: 'pause', reason, interrupt, begun: this.begunCalls(), now: Date.now(), hasHooks }
   }
 
-  /** A run that only waits for somebody waits on after the next start. */
+  /** What only waits for somebody waits on after the next start; what works next to it is cut off, as by a kill. */
   intentToClose(): Intent {
     const { current } = this.#deps.state
     if (current.run && statusOfWait(current)) return { kind: 'await_outside', runId: current.run.id }
+    if (atRest(current).subagents.length > 0)
+      return { kind: 'recover', why: 'server_restart', newRunId: uuid7(), now: Date.now() }
     return this.intentToPause('server_closing', true)
   }
 

@@ -22,7 +22,7 @@ import type { EndingRequests } from '../ending-requests.ts'
 import { tokensIn } from '../../state/run-state.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { rulesOfAgent } from '../../state/subagent-rules.ts'
-import { findSubagent, isBlocked } from '../../state/subagents.ts'
+import { awaitedBy, findSubagent, isBlocked } from '../../state/subagents.ts'
 import { stateWithModel } from './state-with-model.ts'
 import { coversMcpTool } from './definitions.ts'
 import type { SubagentParts } from './subagent-run.ts'
@@ -95,7 +95,7 @@ export function buildSubagent(
       // It was rejected meanwhile: it must not continue.
       const hasEnded = findSubagent(current, toolUseId) === undefined
       if (hasEnded || waitsForClient(state.current)) return true
-      const called = current.subagents.filter((each) => each.callerId === toolUseId && !each.isBackground)
+      const called = awaitedBy(current, toolUseId)
       return called.length > 0 && called.every((each) => isBlocked(current, each))
     },
     close: () => shells.close(),

@@ -65,6 +65,7 @@ export class Subagents {
   readonly #work = new Map<string | undefined, WorkOf>()
   readonly #limits: SubagentSlots
   readonly #background: BackgroundSubagents
+  #isHalted = false
   #listed: { readonly for: object; readonly text: string } | undefined
 
   constructor(deps: SubagentsDeps) {
@@ -94,8 +95,11 @@ export class Subagents {
   /** Resolves when none works in the background; a running tool continues. */
   readonly stop = (): Promise<void> => this.#background.stop()
 
-  /** Starts no further call or model request in the background. */
-  readonly halt = (): void => this.#background.halt()
+  /** Nothing begins any more, and what ends of a call is decided for all together when the conversation is closed. */
+  halt(): void {
+    this.#isHalted = true
+    this.#background.halt()
+  }
 
   /** For the tools of an agent: of the main agent, or of the subagent that works for this call. */
   accessOf(callerId?: string): TaskAccess {
@@ -262,7 +266,7 @@ export class Subagents {
 
   /** The call stays open for the next run, unless it must end: then its subagent ends, too. */
   async #leave(toolUseId: string, signal: AbortSignal): Promise<CallOutcome> {
-    if (!signal.aborted) return STAYS_OPEN
+    if (!signal.aborted || this.#isHalted) return STAYS_OPEN
     const run = this.#open.get(toolUseId)
     await run?.parts.toolCalls.interrupt()
     if (run && run.begunCalls().length > 0) return STAYS_OPEN

@@ -75,7 +75,7 @@ test('a resting call of a subagent that a time limit ends takes no answer any mo
   await expect.poll(() => conversation.state.status).toBe('error')
 })
 
-test('a subagent that is rejected while a client executes a call of another one does not continue', async () => {
+test('a subagent that is rejected does not continue, and the call that a client executes for another one waits on', async () => {
   const ask = tool('Ask', () => ({ output: 'asked' }))
   const deps = {
     createTools: (names: readonly string[], { subagents }: { subagents: TaskAccess }) =>
@@ -93,13 +93,16 @@ test('a subagent that is rejected while a client executes a call of another one 
   const { bench, conversation } = await setScene({ script, deps }, { tools: ['Task'], ...rules })
   await using _ = bench
   // The call waits inside the run: both subagents are blocked, and the status is still `running`.
-  await untilOpen(conversation, 'client_tool')
+  const { request_id } = await untilOpen(conversation, 'client_tool')
   await untilOpen(conversation, 'permission')
   await conversation.permissions.reject('no')
-  await expect.poll(() => conversation.state.status).toBe('idle')
-  expect(conversation.requests.list()).toEqual([])
+  expect(conversation.requests.list()).toMatchObject([{ request_id }])
+  await answer(conversation, request_id)
+  await expect.poll(() => openOf(conversation, 'client_tool').length).toBe(1)
+  await conversation.pause({ interrupt: true })
   const events = await eventsOf(conversation)
-  expect(only(events, 'RequestOpened')).toHaveLength(2)
+  expect(only(events, 'RequestOpened').map(({ kind }) => kind)).toEqual(['client_tool', 'permission', 'client_tool'])
+  expect(only(events, 'ToolResult').map(({ error_type }) => error_type)).toContain('rejected')
 })
 
 test('what only clients execute cannot be rejected', async () => {

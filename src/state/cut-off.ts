@@ -1,0 +1,37 @@
+/**
+ * What of the subagents survives a stop of the server, also when it is killed: one that waits for somebody has lost
+ * nothing and waits on; one that worked next to it was cut off, and ends. Pure.
+ */
+import type { EventDraft } from '../contract/events/event.ts'
+import { answerCall, endBackground, inSubagent } from './drafts.ts'
+import type { State, Subagent } from './state-shape.ts'
+import { awaitedBy, findSubagent, rests, stateOf } from './subagents.ts'
+
+/** What the model reads of a call that may have begun. */
+export const CUT_OFF = 'The server stopped before this call had ended; it is not known whether it began or what it did.'
+
+/** The state without the subagents that were cut off. */
+export const atRest = (state: State): State => {
+  return { ...state, subagents: state.subagents.filter((each) => rests(state, each)) }
+}
+
+/** True if the main agent has a subagent that waits for somebody: their calls stay open. */
+export const hasResting = (state: State): boolean => awaitedBy(state).some((each) => rests(state, each))
+
+/** Ends those in the background that were cut off, and of agents that wait on the subagents that were. */
+export function endCutOff(state: State): EventDraft[] {
+  const inBackground = endBackground(state, [], 'server_restart', CUT_OFF, (each) => !rests(state, each))
+  const ofMain = hasResting(state) ? endCallsCutOff(state, state) : []
+  const ofOthers = atRest(state).subagents.flatMap((caller) =>
+    inSubagent(endCallsCutOff(state, stateOf(state, caller)), caller),
+  )
+  return [...inBackground, ...ofMain, ...ofOthers]
+}
+
+/** `own` is the state as the caller has it. */
+function endCallsCutOff(state: State, own: State): EventDraft[] {
+  const isCutOff = (each: Subagent | undefined) => each !== undefined && !rests(state, each)
+  const calls = own.openCalls.filter(({ toolUseId }) => isCutOff(findSubagent(state, toolUseId)))
+  const cut = { type: 'interrupted', why: 'server_restart', stopReason: 'server_restart', message: CUT_OFF } as const
+  return calls.flatMap((call) => answerCall(own, call, cut))
+}
