@@ -3,7 +3,7 @@
  * itself: `state/intents.ts` decides what an intent leads to, `agent/loop.ts` what the agent does, `state/state.ts` the
  * state.
  */
-import type { Event } from '../contract/events/event.ts'
+import type { Event, EventDraft } from '../contract/events/event.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { StoredEvent } from '../events/event-store.ts'
@@ -24,7 +24,7 @@ import type { RecoveryReason } from '../state/run-end.ts'
 import { leavesWork } from '../state/run-end.ts'
 import type { State } from '../state/state.ts'
 import { changesLists } from '../state/view.ts'
-import { canWorkInBackground } from '../state/subagents.ts'
+import { areInBackground, canWorkInBackground } from '../state/subagents.ts'
 import type { RunTaskCommand } from './tasks/background-jobs.ts'
 import { hasJobs } from '../state/task-state.ts'
 import { Tasks } from './tasks/tasks.ts'
@@ -122,7 +122,8 @@ export class ConversationActor {
     if (drafts instanceof Problem) throw drafts
     if (!drafts.length) return []
     const starts = drafts.some((draft) => draft.type === 'StatusUpdate' && draft.status === 'running')
-    const hasWork = starts || drafts.some((draft) => draft.type === 'TaskUpdate' && draft.status === 'pending')
+    const hasTask = drafts.some((draft) => draft.type === 'TaskUpdate' && draft.status === 'pending')
+    const hasWork = starts || hasTask || (areInBackground(this.#state.current) && drafts.some(isAnswer))
     // Mark before the events are in the log: at startup the server opens only the marked logs.
     if (hasWork) await this.#deps.markActive(true)
     // Set this before the append is known to have succeeded: a log that fails may still contain the events.
@@ -294,3 +295,6 @@ export class ConversationActor {
     return status === 'running' && current?.id === run.id
   }
 }
+
+/** A subagent in the background may continue with it. */
+const isAnswer = ({ type }: EventDraft) => type === 'RequestAnswered' || type === 'RequestClosed'

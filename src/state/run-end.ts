@@ -18,7 +18,7 @@ import { openAnswer } from './answered.ts'
 import { isHandedOver, waitsForClient } from './client-result.ts'
 import { atRest, CUT_OFF, endCutOff, hasResting } from './cut-off.ts'
 import { waitOutside } from './waits.ts'
-import { areInBackground, findSubagent } from './subagents.ts'
+import { areInBackground, findSubagent, rests } from './subagents.ts'
 import { closeHosts } from './request-drafts.ts'
 import { STATUS_AFTER } from './run-state.ts'
 import type { State } from './state.ts'
@@ -95,10 +95,15 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
   return startsAnother ? interruptCalls(state, begun, BEFORE_MESSAGE) : []
 }
 
-/** True if the next start of the server must open a conversation that does not work: to end calls, or to run again. */
-export function leavesWork({ reason, openCalls, settings, subagents }: State): boolean {
+/**
+ * True if the next start of the server must open a conversation that does not work: to end calls, or to run again. What
+ * waits for somebody waits without that.
+ */
+export function leavesWork(state: State): boolean {
+  const { status, reason, openCalls, settings, subagents } = state
   const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start === true)
-  return isCutOff || openCalls.length > 0 || (subagents.length > 0 && areInBackground({ subagents }))
+  const hasCalls = openCalls.length > 0 && !isWaiting(status)
+  return isCutOff || hasCalls || subagents.some((each) => !rests(state, each))
 }
 
 /** Ends the run as the loop would have; undefined if hooks or a schema have a say, which only a run can ask. */

@@ -1,7 +1,7 @@
 /** What a start of the server knows of its conversations, whatever was done to the files that make it quick: the logs are right. */
 import { appendFile, copyFile, readFile, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ListConversations } from '../../../src/contract/conversation.ts'
 import type { ConversationView } from '../../../src/contract/conversation.ts'
 import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
@@ -9,7 +9,7 @@ import type { EventStore } from '../../../src/events/event-store.ts'
 import { effort } from '../../support/patience.ts'
 import { createRandom } from '../../support/random.ts'
 import type { Bench } from '../fixtures.ts'
-import { say, setBench } from '../fixtures.ts'
+import { call, say, setBench, userText } from '../fixtures.ts'
 
 const summariesOf = (bench: Bench) => join(bench.dataDir, 'summaries.db')
 const logOf = (bench: Bench, id: string) => join(bench.sessionOf(id), 'events.jsonl')
@@ -45,6 +45,54 @@ describe('a start of the server', () => {
     expect(bench.manager.count({ q: 'one' })).toBe(1)
     expect(opened).toEqual([])
     expect(await listed(bench), 'and opens it when a list needs it').toMatchObject([{ id, title: 'One', last_seq: 1 }])
+  })
+
+  test('opens no log of a conversation that waits, also after a kill, before a deadline has passed', async () => {
+    const opened: string[] = []
+    const home = { directory: '' }
+    const spying: EventStore = {
+      create: (...args) => createJsonlStore(home).create(...args),
+      copy: (...args) => createJsonlStore(home).copy(...args),
+      open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
+      delete: (id) => createJsonlStore(home).delete(id),
+    }
+    const deps = { clientTools: { restAfterMs: 1 } }
+    const script = () => ({ calls: [call('look_up')] })
+    await using bench = await setBench({
+      logs: spying,
+      deps,
+      script,
+      manager: { idle: { afterMs: 20, isShort: () => false } },
+    })
+    home.directory = join(bench.dataDir, 'sessions')
+    const lookUp = { name: 'look_up', description: '', input_schema: { type: 'object' } }
+    const wait = async (timeout?: number) => {
+      const id = await bench.create({ client_tools: [{ ...lookUp, ...(timeout !== undefined && { timeout }) }] })
+      // As a request does it: otherwise it may be closed as idle meanwhile.
+      const release = bench.manager.hold(id)
+      await (await bench.manager.open(id)).post(userText('go', true))
+      await expect.poll(async () => (await bench.view(id)).status).toBe('waiting_for_client')
+      release()
+      return id
+    }
+    for (let n = 0; n < effort(100, 10_000); n++) await bench.create()
+    const waiting = await Promise.all([wait(), wait(3600), wait(30), wait(31), wait(32)])
+    const [, , ...due] = waiting
+    await expect.poll(() => bench.manager.openCount).toBe(0)
+    const ids = async () => (await bench.manager.requests({ limit: 50 })).items.map((each) => each.conversation_id)
+    for (const kill of [false, true]) {
+      await bench.restart({ kill, between: async () => void (opened.length = 0) })
+      expect((await ids()).toSorted()).toEqual(waiting.toSorted())
+      expect(opened).toEqual([])
+    }
+    const later = Date.now() + 60_000
+    vi.spyOn(Date, 'now').mockImplementation(() => later)
+    onTestFinished(() => void vi.restoreAllMocks())
+    await bench.restart({ kill: true })
+    const closed = (id: string) =>
+      readFile(logOf(bench, id), 'utf8').then((text) => text.includes('"reason":"timeout"'))
+    await expect.poll(() => Promise.all(due.map(closed))).toEqual([true, true, true])
+    expect(opened.toSorted()).toEqual(due.toSorted())
   })
 
   test('takes the log that is there: restored from an older copy, in the place of another, or written on', async () => {
