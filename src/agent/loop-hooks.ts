@@ -1,6 +1,6 @@
 /** What the agent loop asks hooks, for a conversation that has some. */
 import type { AskedToolUse } from '../contract/permission.ts'
-import type { LlmAnswer, LlmRequest, ModelMessage } from '../llm/llm.ts'
+import type { LlmAnswer, LlmError, LlmRequest, ModelMessage } from '../llm/llm.ts'
 import type { HookDecisions } from '../state/hook-decisions.ts'
 
 /** The decision of a hook about a call that needs one. `callback`: no hook answered, and the mode asks nobody else. */
@@ -15,6 +15,8 @@ export interface LoopHooks {
   beforeCalls(signal: AbortSignal): Promise<boolean>
   /** False if the configuration has changed since `beforeCalls`, which must be called again then. */
   areCurrent(): boolean
+  /** Called when all calls of a turn have a result, before the next model request. */
+  afterCalls(signal: AbortSignal): Promise<boolean>
   /** True once after a hook that followed a call has ended the run. */
   takeEnd(): boolean
   /** Calls that are missing in the result wait for a user. */
@@ -34,4 +36,6 @@ export interface LoopHooks {
   afterModel(answer: LlmAnswer, signal: AbortSignal): Promise<LlmAnswer>
   /** Called when the agent has finished by itself. Returns true if the run continues. */
   beforeStop(signal: AbortSignal): Promise<boolean>
+  /** Called when the run ends because a model request has failed. */
+  afterFailure(error: LlmError, signal: AbortSignal): Promise<void>
 }

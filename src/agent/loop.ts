@@ -46,6 +46,7 @@ export async function runAgent(
     const ran = await runOpenCalls(context, ahead, signal)
     if (!ran) return { stopReason: 'paused' }
     if (!('finishes' in ran)) return ran
+    if (await context.hooks()?.afterCalls(signal)) return ENDED_BY_HOOK
     const unpriced = unpricedLimit(context)
     if (unpriced) return unpriced
     if (ran.finishes) {
@@ -70,6 +71,7 @@ export async function runAgent(
     } catch (error) {
       if (signal.aborted) return { stopReason: 'paused' }
       if (!(error instanceof LlmError)) throw error
+      await context.hooks()?.afterFailure(error, signal)
       const { type, message, retryable } = error
       return { stopReason: 'error', failure: { type, message, retryable } }
     }

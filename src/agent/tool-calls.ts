@@ -9,6 +9,7 @@ import type { ToolCall, ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 import type { AskingCall } from '../state/question-intents.ts'
 import { askingCalls } from './asking-calls.ts'
+import type { CallHooks, HookedResult } from './call-hooks.ts'
 import type { ChangingTools } from './describe-tool.ts'
 import { createDescriber } from './describe-tool.ts'
 import { redactOutput } from './redact-output.ts'
@@ -36,16 +37,6 @@ export type ToolCallsDeps = LiveOutputDeps & {
   readonly onLogClosed?: (listener: () => void) => () => void
   /** Hooks that follow a call, if there are any now. */
   readonly hooks?: () => CallHooks | undefined
-}
-
-/** `events` are stored before the result. */
-export type HookedResult = { readonly result: ResultDraft; readonly events: readonly EventDraft[] }
-
-export type CallHooks = {
-  /** True if `after` has something to do for calls. */
-  readonly areAny: () => boolean
-  /** Called when the tool has ended, before its result is stored. Never rejects. */
-  readonly after: (call: ToolCall, result: ResultDraft, signal: AbortSignal) => Promise<HookedResult>
 }
 
 /** How long to wait for a tool that was asked to end, in milliseconds. */
@@ -192,8 +183,9 @@ export class ToolCalls {
     const kept = unstored.get(call.toolUseId)
     const ended = kept ?? (await toResult(deps, call, execution))
     if (!ended) return { finishes: false }
-    const hooks = kept || denial !== undefined ? undefined : deps.hooks?.()
-    const ran = hooks?.areAny() ? withEvents(ended.events, await hooks.after(call, ended.result, signal)) : ended
+    const hooks = kept ? undefined : deps.hooks?.()
+    const said = hooks?.areAny() ? await hooks.after(call, { result: ended.result, denial }, signal) : undefined
+    const ran = said ? withEvents(ended.events, said) : ended
     unstored.keep(call.toolUseId, ran)
     await before
     // After the earlier results are stored: the advice depends on them.

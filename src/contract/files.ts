@@ -157,3 +157,6 @@ export const MadeDirectory = z
   })
   .meta({ id: 'MadeDirectory' })
 export type MadeDirectory = z.infer<typeof MadeDirectory>
+
+/** What happened to a file, by the names of Claude Code's hooks. */
+export type FileChangeKind = 'add' | 'change' | 'unlink'

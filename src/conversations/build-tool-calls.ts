@@ -1,7 +1,7 @@
 /** Builds the tools of a conversation and the calls of its agent. */
 import { adviceFor } from '../agent/repeats/habits.ts'
 import type { ChangingTools } from '../agent/describe-tool.ts'
-import type { CallHooks } from '../agent/tool-calls.ts'
+import type { CallHooks } from '../agent/call-hooks.ts'
 import { ToolCalls } from '../agent/tool-calls.ts'
 import { limitsIn } from '../contract/limits/tool-config.ts'
 import type { EventLog } from '../events/event-log.ts'
@@ -66,6 +66,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
       limitsOf: (name) => limitsIn(state.current.settings.tool_config, name),
       sealer: own.sealer,
       redact: redactor.redactInSlices,
+      onFileChanged: (path, how) => hooks()?.fileChanged(path, how),
     }),
     changing,
     settings: () => state.current.settings,

@@ -115,7 +115,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     deps,
     {
       log,
-      files: buildFiles(deps, base, redact),
+      files: buildFiles(deps, { ...base, redact, hooks }),
       exec: execution,
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
       ...buildRequests({ ...parts, ...base, ...execution, toolCalls, ending, elicitations }),
@@ -286,9 +286,9 @@ function buildProject(
 
 function buildFiles(
   { workspace }: ConversationDeps,
-  { directory, log, limits, workdir, additionalDirectories }: Base,
-  redact: (text: string) => string,
+  parts: Base & Pick<SharedParts, 'hooks'> & { redact: Redactor['redact'] },
 ) {
+  const { directory, log, limits, workdir, additionalDirectories, redact, hooks } = parts
   return new ConversationFiles({
     ...workspace.files,
     log,
@@ -296,5 +296,6 @@ function buildFiles(
     rules: () => workspace.fileRules({ stateDirectory: directory, workdir, additionalDirectories }),
     quota: limits.quota,
     redact,
+    onFileChanged: (path, how) => hooks.current?.watching.fileChanged(`${workdir()}/${path}`, how),
   })
 }

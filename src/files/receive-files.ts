@@ -16,8 +16,8 @@ export type ReceivedFile = {
   readonly path: string
   readonly size: number
   readonly sha256: string | undefined
-  /** Publishes the file; it is durable when this resolves. */
-  readonly publish: () => Promise<void>
+  /** Publishes the file; it is durable when this resolves. Returns true if there was no such file. */
+  readonly publish: () => Promise<boolean>
 }
 
 /** Disposing removes unpublished files. */
@@ -66,7 +66,7 @@ export async function receiveFiles(
     path: target.join('/'),
     size,
     sha256,
-    publish: async () => void (own && (await publish(jail, own, target, ANY_FILE))),
+    publish: async () => own !== undefined && (await publish(jail, own, target, ANY_FILE)).created,
   }))
   const owned = staged.move()
   return { files, [Symbol.asyncDispose]: () => owned.disposeAsync() }

@@ -67,10 +67,18 @@ function answerOf(point: HookPoint, output: HookOutput): HookAnswer {
     ...decisionOf(point, output),
     ...(output.continue === false && { stop: output.stopReason ?? 'A hook stopped the run.' }),
     ...(specific && updatesOf(specific)),
-    ...(specific?.additionalContext && { context: specific.additionalContext }),
+    ...contextOf(point, specific),
     ...(systemMessage !== undefined && { message: systemMessage }),
   }
 }
+
+function contextOf(point: HookPoint, specific: SpecificOutput | undefined): Pick<HookAnswer, 'context'> {
+  const mayRetry = point === 'PermissionDenied' && specific?.retry === true
+  const texts = [specific?.additionalContext, mayRetry ? MAY_RETRY : undefined].filter(Boolean)
+  return texts.length > 0 ? { context: texts.join('\n') } : {}
+}
+
+const MAY_RETRY = 'You may try this call again.'
 
 function decisionOf(point: HookPoint, { decision, reason, hookSpecificOutput: specific }: HookOutput): HookAnswer {
   if (point === 'PermissionRequest' && specific?.decision) {

@@ -40,11 +40,16 @@ export type CompactorDeps = {
   readonly tasks: () => string | undefined
   /** Calls the `PreCompact` hooks; undefined if there are none. */
   readonly askHooks: (call: CompactionCall, signal: AbortSignal) => Promise<CompactionAdvice> | undefined
+  /** Calls the `PostCompact` hooks; undefined if there are none. */
+  readonly tellHooks: (done: CompactionDone, signal: AbortSignal) => Promise<unknown> | undefined
   /** Resolves when the events are durable. */
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
 }
 
 export type CompactionCall = { readonly trigger: CompactionTrigger; readonly instructions: string | undefined }
+
+/** `summary`: absent if only old outputs were removed. */
+export type CompactionDone = { readonly trigger: CompactionTrigger; readonly summary: string | undefined }
 
 /** `block`: the reason why the compaction must not happen. `context`: more instructions for the summary. */
 export type CompactionAdvice = { readonly block?: string; readonly context?: string }
@@ -103,6 +108,7 @@ export class Compactor {
     signal.throwIfAborted()
     const draft = this.#draft({ trigger, plan, input, summary, instructions: wish })
     await this.#deps.emit([draft])
+    await this.#deps.tellHooks({ trigger, summary: draft.summary }, signal)
     return draft
   }
 

@@ -14,6 +14,7 @@ const SpecificOutput = z
     updatedMCPToolOutput: z.unknown().optional().describe('The same, by its older name.'),
     updatedMessages: z.unknown().optional().describe('At `PreModelCall`, with `enable_message_rewrite_hooks`.'),
     updatedText: z.string().optional().describe('At `PostModelCall`, with `enable_message_rewrite_hooks`.'),
+    retry: z.boolean().optional().describe('At `PermissionDenied`: tells the model that it may try the call again.'),
     decision: z
       .object({
         behavior: z.enum(['allow', 'deny']),

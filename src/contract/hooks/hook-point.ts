@@ -10,11 +10,17 @@ export const HOOK_POINTS = [
   'PreToolUse',
   'PostToolUse',
   'PostToolUseFailure',
+  'PostToolBatch',
   'PermissionRequest',
+  'PermissionDenied',
   'Stop',
+  'StopFailure',
   'SubagentStart',
   'SubagentStop',
   'PreCompact',
+  'PostCompact',
+  'FileChanged',
+  'TaskCompleted',
   'Notification',
 ] as const
 export const HookPoint = z.enum(HOOK_POINTS).meta({ id: 'HookPoint' })

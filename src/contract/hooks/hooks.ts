@@ -110,11 +110,17 @@ export const atPoints = <Groups extends z.ZodType>(groups: Groups) =>
     PreToolUse: groups,
     PostToolUse: groups,
     PostToolUseFailure: groups,
+    PostToolBatch: groups,
     PermissionRequest: groups,
+    PermissionDenied: groups,
     Stop: groups,
+    StopFailure: groups,
     SubagentStart: groups,
     SubagentStop: groups,
     PreCompact: groups,
+    PostCompact: groups,
+    FileChanged: groups,
+    TaskCompleted: groups,
     Notification: groups,
   } satisfies Record<HookPoint, Groups>)
 

@@ -12,10 +12,11 @@ export function compactionOf(
   state: AgentView,
   toolCalls: Pick<ToolCalls, 'render'>,
   hooks: Feature<ConversationHooks>,
-): Pick<CompactorDeps, 'config' | 'settings' | 'activeRun' | 'tasks' | 'askHooks'> {
+): Pick<CompactorDeps, 'config' | 'settings' | 'activeRun' | 'tasks' | 'askHooks' | 'tellHooks'> {
   return {
     config: () => state.current.settings.llm_config,
     askHooks: (call, signal) => hooks.current?.beforeCompaction(call, signal),
+    tellHooks: (done, signal) => hooks.current?.afterCompaction(done, signal),
     activeRun: () => state.current.run?.id,
     settings: () => state.current.settings.compaction,
     tasks: () => {

@@ -55,5 +55,11 @@ export function buildHooks({ fetch, userAgent, callbacksOf }: HookDeps, parts: H
     credentialsOf: (url) => secrets.hookCredentials(url),
   })
   const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
-  return new ConversationHooks({ caller, state, toolCalls, emit, redact, onFault })
+  const hooks = new ConversationHooks({ caller, state, toolCalls, emit, redact, onFault })
+  log.subscribe({
+    onEvents: (events) => {
+      for (const { event } of events) hooks.watching.stored(event)
+    },
+  })
+  return hooks
 }

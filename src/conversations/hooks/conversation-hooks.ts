@@ -2,7 +2,7 @@
  * The hooks of one conversation, from the first run to the end: everything that others ask of hooks. It only connects
  * parts: `hook-caller.ts` calls hooks, `tool-hooks.ts` and `model-hooks.ts` decide what follows for calls and requests.
  */
-import type { CompactionAdvice, CompactionCall } from '../../agent/compaction/compactor.ts'
+import type { CompactionAdvice, CompactionCall, CompactionDone } from '../../agent/compaction/compactor.ts'
 import type { LoopHooks } from '../../agent/loop-hooks.ts'
 import { adviceOnTexts } from '../../agent/repeats/habits.ts'
 import type { UserPart } from '../../contract/message.ts'
@@ -17,10 +17,11 @@ import { closedProblem } from '../closed-problem.ts'
 import type { AgentHookCaller, HookCall, HookedAgent } from './hook-caller.ts'
 import { mergeAnswers } from './hook-caller.ts'
 import { ModelHooks } from './model-hooks.ts'
-import type { ToolHooksDeps } from './tool-hooks.ts'
+import type { ToolHookParts } from './tool-hooks.ts'
 import { ToolHooks } from './tool-hooks.ts'
+import { WatchingHooks } from './watching-hooks.ts'
 
-export type ConversationHooksDeps = ToolHooksDeps & {
+export type ConversationHooksDeps = ToolHookParts & {
   readonly redact: (text: string) => string
   readonly onFault: (error: unknown) => void
   /** Absent for the main agent. */
@@ -35,6 +36,7 @@ const END_MS = 2000
 
 export class ConversationHooks {
   readonly tools: ToolHooks
+  readonly watching: WatchingHooks
   readonly #deps: ConversationHooksDeps
   readonly #caller: AgentHookCaller
   readonly #model: ModelHooks
@@ -46,7 +48,8 @@ export class ConversationHooks {
   constructor(deps: ConversationHooksDeps) {
     this.#deps = deps
     this.#caller = deps.caller
-    this.tools = new ToolHooks(deps)
+    this.watching = new WatchingHooks(deps)
+    this.tools = new ToolHooks({ ...deps, watching: this.watching })
     this.#model = new ModelHooks(deps)
     this.#loop = this.#loopHooks()
   }
@@ -57,7 +60,7 @@ export class ConversationHooks {
   }
 
   /** The hooks of a subagent. They end with these. */
-  forSubagent(subagent: HookedAgent, of: Pick<ToolHooksDeps, 'state' | 'toolCalls' | 'emit'>): ConversationHooks {
+  forSubagent(subagent: HookedAgent, of: Pick<ToolHookParts, 'state' | 'toolCalls' | 'emit'>): ConversationHooks {
     return new ConversationHooks({ ...this.#deps, ...of, caller: this.#caller.forSubagent(subagent), subagent })
   }
 
@@ -112,9 +115,17 @@ export class ConversationHooks {
     signal: AbortSignal,
   ): Promise<CompactionAdvice> | undefined {
     if (!this.#caller.has('PreCompact')) return undefined
-    const name = trigger === 'request' ? 'manual' : 'auto'
+    const name = triggerName(trigger)
     const fields = { trigger: name, custom_instructions: instructions ?? '' }
     return this.#adviseCompaction({ point: 'PreCompact', names: [name], fields }, signal)
+  }
+
+  /** Calls the `PostCompact` hooks and stores their events. What they add is for the model. */
+  afterCompaction({ trigger, summary }: CompactionDone, signal: AbortSignal): Promise<unknown> | undefined {
+    if (!this.#caller.has('PostCompact')) return undefined
+    const name = triggerName(trigger)
+    const fields = { trigger: name, compact_summary: summary ?? '' }
+    return this.fire({ point: 'PostCompact', names: [name], fields }, signal)
   }
 
   /** Calls the `Notification` hooks in the background. */
@@ -168,6 +179,7 @@ export class ConversationHooks {
     return {
       begin: (signal) => this.#begin(signal),
       beforeCalls: (signal) => this.tools.beforeCalls(signal),
+      afterCalls: (signal) => this.tools.afterCalls(signal),
       areCurrent: () => this.tools.areCurrent(),
       takeEnd: () => this.tools.takeEnd(),
       approve: (asks, signal) => this.tools.approve(asks, signal),
@@ -175,6 +187,7 @@ export class ConversationHooks {
       judgesAnswers: () => this.#caller.has('PostModelCall'),
       afterModel: (answer, signal) => this.#model.afterModel(answer, signal),
       beforeStop: (signal) => this.#beforeStop(signal),
+      afterFailure: (error, signal) => this.watching.afterFailure(error, signal),
     }
   }
 
@@ -231,6 +244,8 @@ function withoutContext(event: HookDraft): HookDraft {
   const { context: _, ...rest } = event
   return rest
 }
+
+const triggerName = (trigger: CompactionCall['trigger']) => (trigger === 'request' ? 'manual' : 'auto')
 
 const blockedProblem = (reason: string) =>
   new Problem('blocked_by_hook', `A hook blocked the message, which was not stored: ${reason || NO_REASON}`)

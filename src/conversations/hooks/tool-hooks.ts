@@ -1,9 +1,11 @@
 /** The hooks around tool calls: before them, after them, and instead of a user's decision. */
-import type { CallHooks, HookedResult, ToolCalls } from '../../agent/tool-calls.ts'
+import type { CallHooks, EndedCall, HookedResult } from '../../agent/call-hooks.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { ResultDraft } from '../../agent/tool-messages.ts'
 import type { HookDecision, HookDecisions, HookDraft } from '../../state/hook-decisions.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
+import type { FileChangeKind } from '../../contract/files.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
 import type { AskedToolUse } from '../../contract/permission.ts'
 import type { ShownCall } from '../../hooks/claude-tools.ts'
@@ -13,9 +15,13 @@ import { failedRun } from '../../hooks/run-hooks.ts'
 import { isWorkedOn } from '../../state/subagents.ts'
 import { modeOf } from '../../state/run-overrides.ts'
 import type { AgentView } from '../live-state.ts'
-import type { AgentHookCaller } from './hook-caller.ts'
+import type { AgentHookCaller, HookCall } from './hook-caller.ts'
+import { ToolBatch } from './tool-batch.ts'
+import type { WatchingHooks } from './watching-hooks.ts'
 
-export type ToolHooksDeps = {
+export type ToolHooksDeps = ToolHookParts & { readonly watching: Pick<WatchingHooks, 'fileChanged'> }
+
+export type ToolHookParts = {
   readonly caller: AgentHookCaller
   readonly state: AgentView
   readonly toolCalls: () => Pick<ToolCalls, 'findFault' | 'hasBegun'>
@@ -29,6 +35,7 @@ type CallFacts = Pick<ToolCall, 'toolUseId' | 'name' | 'input'>
 
 export class ToolHooks implements CallHooks {
   readonly #deps: ToolHooksDeps
+  readonly #batch: ToolBatch
   #isEnding = false
   /** `hooksAt` of the last `beforeCalls`. */
   #askedAt = 0
@@ -37,6 +44,7 @@ export class ToolHooks implements CallHooks {
 
   constructor(deps: ToolHooksDeps) {
     this.#deps = deps
+    this.#batch = new ToolBatch(deps)
   }
 
   /**
@@ -46,6 +54,7 @@ export class ToolHooks implements CallHooks {
   async beforeCalls(signal: AbortSignal): Promise<boolean> {
     const { caller, state, emit, toolCalls } = this.#deps
     this.#askedAt = state.current.hooksAt
+    this.#batch.note(state.current.openCalls)
     const calls = caller.has('PreToolUse') ? state.current.openCalls : []
     const isNew = ({ toolUseId, hook }: ToolCall) =>
       !hook && !toolCalls().hasBegun(toolUseId) && !isWorkedOn(state.current, toolUseId)
@@ -92,15 +101,27 @@ export class ToolHooks implements CallHooks {
 
   areAny(): boolean {
     const { caller } = this.#deps
-    return caller.has('PostToolUse') || caller.has('PostToolUseFailure')
+    return AFTER_CALLS.some((point) => caller.has(point))
   }
 
-  async after(call: ToolCall, result: ResultDraft, signal: AbortSignal): Promise<HookedResult> {
+  async after(call: ToolCall, ended: EndedCall, signal: AbortSignal): Promise<HookedResult> {
+    const hooked = await this.#judge(call, ended, signal)
+    this.#batch.add(call, hooked.result)
+    return hooked
+  }
+
+  /** Calls the `PostToolBatch` hooks. Resolves to true if one of them ends the run. */
+  afterCalls(signal: AbortSignal): Promise<boolean> {
+    return this.#batch.end(signal)
+  }
+
+  fileChanged(path: string, how: FileChangeKind): void {
+    this.#deps.watching.fileChanged(path, how)
+  }
+
+  async #judge(call: ToolCall, { result, denial }: EndedCall, signal: AbortSignal): Promise<HookedResult> {
     if (result.error_type === 'invalid_input' || result.error_type === 'unknown_tool') return { result, events: [] }
-    const point = result.is_error ? 'PostToolUseFailure' : 'PostToolUse'
-    const fields = result.is_error
-      ? { error: result.error_message ?? '', is_interrupt: result.error_type === 'interrupted' }
-      : { tool_response: result.output }
+    const { point, fields } = pointAfter(result, denial)
     try {
       const { events, runs } = await this.#callAbout(point, call, fields, signal)
       if (runs.some(({ answer }) => answer.stop !== undefined)) this.#isEnding = true
@@ -119,6 +140,7 @@ export class ToolHooks implements CallHooks {
   /** True once after a hook that followed a call has ended the run. */
   takeEnd(): boolean {
     const isEnding = this.#isEnding
+    if (isEnding) this.#batch.drop()
     this.#isEnding = false
     return isEnding
   }
@@ -151,6 +173,15 @@ export class ToolHooks implements CallHooks {
     if (fault !== undefined) return failedRun(point, run, `its updatedInput cannot be used: ${fault}`)
     return { ...run, answer: { ...run.answer, updatedInput: own } }
   }
+}
+
+const AFTER_CALLS = ['PostToolUse', 'PostToolUseFailure', 'PermissionDenied', 'PostToolBatch'] as const
+
+function pointAfter(result: ResultDraft, denial: string | undefined): Pick<HookCall, 'point' | 'fields'> {
+  if (denial !== undefined) return { point: 'PermissionDenied', fields: { reason: result.error_message ?? denial } }
+  if (!result.is_error) return { point: 'PostToolUse', fields: { tool_response: result.output } }
+  const error = result.error_message ?? ''
+  return { point: 'PostToolUseFailure', fields: { error, is_interrupt: result.error_type === 'interrupted' } }
 }
 
 const SUGGESTIONS = { permission_suggestions: [] }

@@ -154,6 +154,8 @@ export class Tasks {
 
   async #storeEnds(): Promise<void> {
     for (let end = this.#ends[0]; end; end = this.#ends[0]) {
+      // Hooks that watch the log have to be there before it has the end.
+      void this.#deps.hooks.current
       await this.#actor.apply(end)
       this.#ends.shift()
     }

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
-import { tooLarge } from '../../workspace/files/file-changes.ts'
+import { tooLarge } from '../../workspace/files/room.ts'
 import type { IncomingFile } from '../../files/receive-files.ts'
 import { MAX_HEAD_BYTES, PartHeads } from './part-heads.ts'
 

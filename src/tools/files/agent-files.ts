@@ -4,6 +4,7 @@
  */
 import { isAbsolute, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FileChangeKind } from '../../contract/files.ts'
 import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../files/editor-files.ts'
 import { FileRefusal } from '../../files/file-refusal.ts'
 import { Queue } from '../../lib/queue.ts'
@@ -22,6 +23,8 @@ export type AgentFilesDeps = {
   readonly sealer: ContentSealer
   /** Redacts text before it is cut: a secret that is cut would not be found later. */
   readonly redact: (text: string) => Promise<string>
+  /** Called after each change, with the absolute path. Must not throw. */
+  readonly onFileChanged?: (path: string, how: FileChangeKind) => void
 }
 
 /** A file and its decoded text. */
@@ -42,10 +45,12 @@ export class AgentFiles {
   readonly #files: EditorFiles
   readonly #history: EditHistory
   readonly #seen: SeenFiles
+  readonly #onChanged: AgentFilesDeps['onFileChanged']
   readonly #turns = new Queue({ limit: 1 })
 
-  constructor({ files, stateDirectory, sealer, redact }: AgentFilesDeps) {
+  constructor({ files, stateDirectory, sealer, redact, onFileChanged }: AgentFilesDeps) {
     this.redact = redact
+    this.#onChanged = onFileChanged
     this.#files = files
     this.#history = createEditHistory({ directory: join(stateDirectory, 'edits'), sealer })
     this.#seen = new SeenFiles(join(stateDirectory, 'read-files'))
@@ -138,8 +143,10 @@ export class AgentFiles {
 
   /** Like `write`, but without a record: for undoing an edit. */
   async put(place: EditPlace, content: Content, mode?: number): Promise<void> {
+    if (place.kind === 'missing' && !content) return
     if (place.kind !== 'missing') await (content ? this.#files.replace(place, content) : this.#files.remove(place))
     else if (content) await this.#files.create(place, content, mode)
+    this.#onChanged?.(place.path, place.kind === 'missing' ? 'add' : content ? 'change' : 'unlink')
     if (content) await this.#seen.note(place.path, content)
   }
 

@@ -1,6 +1,6 @@
 /** Changes by clients to one conversation's workdir: one atomic change at a time, each with an event in the log. */
 import type { Event, EventDraft, EventOf } from '../../contract/events/event.ts'
-import type { MadeDirectory, WrittenFile } from '../../contract/files.ts'
+import type { FileChangeKind, MadeDirectory, WrittenFile } from '../../contract/files.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { Queue } from '../../lib/queue.ts'
@@ -19,6 +19,8 @@ import { answerOnce } from '../../state/idempotency.ts'
 import { createInFlight } from '../../idempotency/in-flight.ts'
 import { eventsWithKey } from '../../idempotency/keyed-events.ts'
 import { refuseSecretsIn } from '../../security/refuse-secrets.ts'
+import type { Room } from './room.ts'
+import { limitOf, roomIn } from './room.ts'
 
 /** The content being received. `maxBytes` limits all of it; more is a `Problem`. Aborting leaves nothing behind. */
 export type Incoming<T> = {
@@ -40,6 +42,7 @@ export type FileChangesDeps = {
   readonly unfinished: UnfinishedFiles
   readonly quota: DiskQuota | undefined
   readonly redact: (text: string) => string
+  readonly onFileChanged: (path: string, how: FileChangeKind) => void
 }
 
 type FileUpdate = EventOf<'FileUpdate'>
@@ -95,6 +98,7 @@ export class FileChanges {
       this.#change(async () => {
         await remove(jail, path.names, how)
         await this.#log({ path: path.text, action: 'delete' })
+        this.#deps.onFileChanged(path.text, 'unlink')
       }),
     )
   }
@@ -138,7 +142,9 @@ export class FileChanges {
     return await this.#change(async () => {
       const published = await publish(jail, staged, path.names, publishing)
       quota?.add(staged.size)
-      return { ...published, file: await this.#logWritten(path, staged.size) }
+      const file = await this.#logWritten(path, staged.size)
+      this.#deps.onFileChanged(path.text, published.created ? 'add' : 'change')
+      return { ...published, file }
     })
   }
 
@@ -152,9 +158,11 @@ export class FileChanges {
 
   async #publishAll(files: readonly ReceivedFile[], key: EventKey): Promise<FileUpdate[]> {
     const done: Update[] = []
+    const kinds: [string, FileChangeKind][] = []
     try {
       for (const file of files) {
-        await file.publish()
+        const created = await file.publish()
+        kinds.push([file.path, created ? 'add' : 'change'])
         this.#deps.quota?.add(file.size)
         done.push({ path: file.path, action: 'upload', size: file.size })
       }
@@ -163,7 +171,9 @@ export class FileChanges {
       if (done.length > 0) await this.#log(...done)
       throw error
     }
-    return await this.#log(...done.map((update) => ({ ...update, ...key })))
+    const events = await this.#log(...done.map((update) => ({ ...update, ...key })))
+    for (const [path, how] of kinds) this.#deps.onFileChanged(path, how)
+    return events
   }
 
   async #makeDirectoryIn(jail: Jail, path: JailPath, key: EventKey): Promise<MadeDirectory> {
@@ -239,34 +249,6 @@ function requireFilePath({ names, endsInSlash }: JailPath): void {
   if (names.length === 0 || endsInSlash)
     throw new Problem('invalid_request', 'Give the path of a file, without a slash at its end.')
 }
-
-/** Returns a function that counts received bytes and throws if there are too many. */
-function limitOf(maxBytes: number, room: Room): (bytes: number) => void {
-  let taken = 0
-  return (bytes) => {
-    taken += bytes
-    if (taken > maxBytes) throw tooLarge()
-    if (taken > room.bytes) throw noRoomIn(room.quota)
-  }
-}
-
-/** On a full disk not even an empty file is created. */
-type Room = { readonly bytes: number; readonly quota: DiskQuota | undefined }
-
-async function roomIn(quota: DiskQuota | undefined): Promise<Room> {
-  const bytes = quota ? await quota.room() : Infinity
-  if (bytes === 0) throw noRoomIn(quota)
-  return { bytes, quota }
-}
-
-function noRoomIn(quota: DiskQuota | undefined): Problem {
-  const details = { used_bytes: quota?.usedBytes ?? 0, limit_bytes: quota?.limitBytes ?? 0 }
-  const message = `${quota?.tell({ withNames: false }) ?? ''} Nothing was stored; delete files first.`
-  return new Problem('disk_quota_exceeded', message, { details })
-}
-
-export const tooLarge = () =>
-  new Problem('body_too_large', 'The body is larger than OPENHANDS_MAX_UPLOAD_BYTES allows; nothing was stored.')
 
 async function* limited({ content, maxBytes }: Incoming<Uint8Array>, room: Room): AsyncGenerator<Uint8Array> {
   const count = limitOf(maxBytes, room)

@@ -7,7 +7,7 @@ import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Jail } from '../../files/path-jail.ts'
 import { openJail } from '../../files/path-jail.ts'
 import type { UnfinishedFiles } from '../../files/unfinished-files.ts'
-import type { InJail } from './file-changes.ts'
+import type { FileChangesDeps, InJail } from './file-changes.ts'
 import { FileChanges } from './file-changes.ts'
 import type { FileViews } from './file-views.ts'
 import { createFileViews } from './file-views.ts'
@@ -24,6 +24,8 @@ export type FilesDeps = {
   /** Undefined if there is no limit. */
   readonly quota: DiskQuota | undefined
   readonly redact: (text: string) => string
+  /** Called after each change of a file, with its path from the workdir. Must not throw. */
+  readonly onFileChanged: FileChangesDeps['onFileChanged']
 }
 
 /** Concurrent file operations per conversation, so that one conversation cannot use all shared threads. */
@@ -40,10 +42,10 @@ export class ConversationFiles {
     this.#deps = deps
     const openJail = (signal: AbortSignal) => this.#openJail(signal)
     const inJail: InJail = (signal, work) => this.#inJail(signal, work)
-    const { log, ripgrep, unfinished, quota, redact } = deps
+    const { log, ripgrep, unfinished, quota, redact, onFileChanged } = deps
     this.views = createFileViews({ openJail, inJail, ripgrep, redact })
     const closing = this.#closing.signal
-    this.changes = new FileChanges({ log, inJail, closing, unfinished, quota, redact })
+    this.changes = new FileChanges({ log, inJail, closing, unfinished, quota, redact, onFileChanged })
   }
 
   /** Ends operations in progress with `why`; no change is in progress when it resolves. */

@@ -1,0 +1,65 @@
+/** The calls of one turn, for the hooks that follow all of them: `PostToolBatch`. */
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { ResultDraft } from '../../agent/tool-messages.ts'
+import { showCall } from '../../hooks/claude-tools.ts'
+import type { ToolCall } from '../../state/tool-call.ts'
+import type { AgentView } from '../live-state.ts'
+import type { AgentHookCaller } from './hook-caller.ts'
+
+export type ToolBatchDeps = {
+  readonly caller: AgentHookCaller
+  readonly state: AgentView
+  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+}
+
+type ShownResult = {
+  readonly tool_name: string
+  readonly tool_input: unknown
+  readonly tool_use_id: string
+  readonly tool_response?: unknown
+}
+
+export class ToolBatch {
+  readonly #deps: ToolBatchDeps
+  /** In the order of the turn. */
+  readonly #calls = new Map<string, ShownResult>()
+
+  constructor(deps: ToolBatchDeps) {
+    this.#deps = deps
+  }
+
+  /** Adds the open calls of the turn. Their results follow, unless others store them. */
+  note(calls: readonly ToolCall[]): void {
+    if (!this.#deps.caller.has('PostToolBatch')) return
+    for (const call of calls) if (!this.#calls.has(call.toolUseId)) this.#calls.set(call.toolUseId, this.#shown(call))
+  }
+
+  add(call: ToolCall, { is_error, error_message, output }: ResultDraft): void {
+    if (!this.#calls.has(call.toolUseId)) return
+    const tool_response = is_error ? (error_message ?? output) : output
+    this.#calls.set(call.toolUseId, { ...this.#shown(call), tool_response })
+  }
+
+  /** The run has ended before the end of the turn. */
+  drop(): void {
+    this.#calls.clear()
+  }
+
+  /** Calls the hooks once for all calls. Resolves to true if one of them ends the run. Rejects when aborted. */
+  async end(signal: AbortSignal): Promise<boolean> {
+    if (this.#calls.size === 0) return false
+    const { caller, emit } = this.#deps
+    const fields = { tool_calls: [...this.#calls.values()] }
+    const runs = await caller.call({ point: 'PostToolBatch', fields }, signal)
+    this.drop()
+    const events = caller.eventsOf('PostToolBatch', runs)
+    if (events.length > 0) await emit(events)
+    return runs.some(({ answer }) => answer.block !== undefined || answer.stop !== undefined)
+  }
+
+  #shown({ toolUseId, name, input }: ToolCall): ShownResult {
+    const isObject = typeof input === 'object' && input !== null
+    const shown = isObject ? showCall(name, { ...input }, this.#deps.state.current.settings.workdir) : { name, input }
+    return { tool_name: shown.name, tool_input: shown.input, tool_use_id: toolUseId }
+  }
+}

@@ -1,0 +1,236 @@
+/** Hooks that follow what has happened: the calls of a turn, denials, failures, compactions, changed files and completed tasks. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import { setStage } from '../support/agent.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { KEY } from '../support/server.ts'
+import { subscribe } from '../support/stream.ts'
+import { until } from '../support/until.ts'
+
+const receiver = await startReceiver()
+const stage = await setStage(({ body }) => turnFor(body), {
+  env: { OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' },
+})
+const { server } = stage
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+  await receiver[Symbol.asyncDispose]()
+})
+
+/** `run WORD…` runs a command for each word, `edit NAME` creates a file, `fail` is refused by the model. */
+function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
+  const last = messages.at(-1)
+  const said = typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content)
+  if (last?.role === 'tool') return { text: 'Done.' }
+  const [verb, ...words] = said.split(' ')
+  if (verb === 'run') return { calls: words.map((word) => ({ name: 'Bash', arguments: { command: `echo ${word}` } })) }
+  if (verb === 'edit')
+    return { calls: [{ name: 'FileEditor', arguments: { command: 'create', path: words[0], file_text: 'x' } }] }
+  return verb === 'fail' ? { status: 401, error: { message: 'no such key' } } : { text: said }
+}
+
+const AS_OWNER = { authorization: `Bearer ${KEY}` }
+
+/** Each call of a hook adds its payload to this file. */
+const noted = (point: string, matcher?: string) => ({
+  [point]: [{ ...(matcher !== undefined && { matcher }), hooks: [{ type: 'command', command: NOTE }] }],
+})
+const NOTE = `printf '%s\\n' "$(cat)" >> "$CLAUDE_PROJECT_DIR/noted"`
+
+const call = (method: string, id: string, path = '', body?: unknown) =>
+  server.call(method, `/conversations/${id}${path}`, body)
+
+// oxlint-disable-next-line typescript/no-explicit-any -- as the hooks wrote them
+async function payloads(id: string): Promise<any[]> {
+  const { workdir } = (await call('GET', id)).body
+  const text = await readFile(join(workdir, 'noted'), 'utf8').catch(() => '')
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+}
+
+/** The hooks that watch are called in the background: all of these have ended, and there were no more of them. */
+async function afterHooks(id: string, point: string, count: number) {
+  await until(
+    `${count} hooks of ${point}`,
+    async () => (await stage.events(id, 'types=HookEvent')).filter(isAt(point)).length >= count,
+  )
+  const said = await payloads(id)
+  expect(said.map(({ hook_event_name: name }) => name)).toEqual(Array.from({ length: count }, () => point))
+  return said
+}
+const isAt = (point: string) => (event: { hook_point?: string }) => event.hook_point === point
+
+describe('PostToolBatch', () => {
+  test('is called once when all calls of a turn have ended, in their order, before the next request', async () => {
+    const id = await stage.create({ hooks: noted('PostToolBatch') })
+    await stage.say(id, 'run one two')
+    const [batch] = await afterHooks(id, 'PostToolBatch', 1)
+    expect(batch).toMatchObject({
+      session_id: id,
+      tool_calls: [
+        { tool_name: 'Bash', tool_input: { command: 'echo one' }, tool_response: { stdout: 'one\n' } },
+        { tool_name: 'Bash', tool_input: { command: 'echo two' }, tool_response: { stdout: 'two\n' } },
+      ],
+    })
+    await stage.say(id, 'nothing to do')
+    await afterHooks(id, 'PostToolBatch', 1)
+  })
+
+  test('tells the model something, or ends the run', async () => {
+    const says = (answer: object) => ({
+      PostToolBatch: [{ hooks: [{ type: 'command', command: `echo '${JSON.stringify(answer)}'` }] }],
+    })
+    const specific = { hookEventName: 'PostToolBatch', additionalContext: 'both are flaky' }
+    const id = await stage.create({ hooks: says({ hookSpecificOutput: specific }) })
+    await stage.say(id, 'run one')
+    expect(JSON.stringify(stage.model.requests.at(-1)!.body.messages)).toContain('PostToolBatch hook: both are flaky')
+
+    const ended = await stage.create({ hooks: says({ decision: 'block', reason: 'enough' }) })
+    const before = stage.model.requests.length
+    await stage.say(ended, 'run one')
+    expect(stage.model.requests.length - before).toBe(1)
+    expect((await stage.events(ended, 'types=Result')).at(-1)).toMatchObject({ stop_reason: 'hook' })
+  })
+})
+
+describe('PermissionDenied', () => {
+  test('is called for a call that a rule denies, instead of the hooks that follow a call, and may offer another try', async () => {
+    const retry = { hookSpecificOutput: { hookEventName: 'PermissionDenied', retry: true } }
+    const hooks = {
+      ...noted('PostToolUse'),
+      ...noted('PostToolUseFailure'),
+      PermissionDenied: [
+        { matcher: 'Bash', hooks: [{ type: 'command', command: `${NOTE}; echo '${JSON.stringify(retry)}'` }] },
+      ],
+    }
+    const id = await stage.create({ hooks, permission_rules: { deny: ['Bash(echo one)'] } })
+    await stage.say(id, 'run one')
+    const [denied] = await afterHooks(id, 'PermissionDenied', 1)
+    expect(denied).toMatchObject({ tool_name: 'Bash', tool_input: { command: 'echo one' } })
+    expect(denied.reason).toContain('Bash(echo one)')
+    expect(await stage.events(id, 'types=ToolResult')).toMatchObject([
+      { error_type: 'denied', context: 'PermissionDenied hook: You may try this call again.' },
+    ])
+  })
+})
+
+test.each([
+  ['a hook', { PreToolUse: [{ hooks: [{ type: 'command', command: 'echo not that >&2; exit 2' }] }] }, 'bypass'],
+  ['the mode', {}, 'deny'],
+])('PermissionDenied is called once for a call that %s denies', async (_, hooks, permission_mode) => {
+  const id = await stage.create({
+    hooks: { ...hooks, ...noted('PermissionDenied') },
+    permission_mode,
+    tools: ['FileEditor'],
+  })
+  await call('POST', id, '/messages', { message: { role: 'user', content: 'edit a.txt' }, run: true })
+  await until('the end of the run', async () => (await call('GET', id)).body.status === 'idle')
+  const said = await payloads(id)
+  expect(said).toMatchObject([{ hook_event_name: 'PermissionDenied', reason: expect.any(String) }])
+})
+
+describe('StopFailure', () => {
+  test('is called instead of Stop when a model request has failed, by its kind, and keeps nothing from ending', async () => {
+    const id = await stage.create({ hooks: { ...noted('Stop'), ...noted('StopFailure', 'authentication_failed') } })
+    await stage.say(id, 'fail')
+    const [failed] = await afterHooks(id, 'StopFailure', 1)
+    expect(failed).toMatchObject({
+      error: 'authentication_failed',
+      error_details: expect.stringContaining('no such key'),
+    })
+    expect((await call('GET', id)).body.status).toBe('error')
+
+    const other = await stage.create({ hooks: noted('StopFailure', 'rate_limit') })
+    await stage.say(other, 'fail')
+    expect(await payloads(other)).toEqual([])
+  })
+})
+
+describe('PostCompact', () => {
+  test('is called after a compaction, with the summary', async () => {
+    const id = await stage.create({ hooks: noted('PostCompact', 'manual') })
+    for (const text of ['One. ', 'Two. ', 'Three. ', 'Four. ']) await stage.say(id, text.repeat(400))
+    expect((await call('POST', id, '/compact', {})).status).toBe(200)
+    const [compacted] = await afterHooks(id, 'PostCompact', 1)
+    const [{ summary }] = await stage.events(id, 'types=Condensation')
+    expect(compacted).toMatchObject({ trigger: 'manual', compact_summary: summary })
+  })
+})
+
+describe('FileChanged', () => {
+  test('is called for edits of the agent and of clients, with what happened to which file', async () => {
+    const id = await stage.create({ hooks: noted('FileChanged', '\\.env$'), tools: ['FileEditor'] })
+    const { workdir } = (await call('GET', id)).body
+    await stage.say(id, 'edit by-agent.env')
+    await afterHooks(id, 'FileChanged', 1)
+    const route = `${server.url}/conversations/${id}/files/by-client.env`
+    for (const [method, count] of [
+      ['PUT', 2],
+      ['PUT', 3],
+      ['DELETE', 4],
+    ] as const) {
+      await send(method, route)
+      await afterHooks(id, 'FileChanged', count)
+    }
+    await send('PUT', route.replace('.env', '.txt'))
+    await send('PUT', route)
+    const said = await afterHooks(id, 'FileChanged', 5)
+    expect(said.map(({ file_path, event }) => [file_path, event])).toEqual([
+      [join(workdir, 'by-agent.env'), 'add'],
+      [join(workdir, 'by-client.env'), 'add'],
+      [join(workdir, 'by-client.env'), 'change'],
+      [join(workdir, 'by-client.env'), 'unlink'],
+      [join(workdir, 'by-client.env'), 'add'],
+    ])
+  })
+
+  const send = async (method: string, url: string) => {
+    const write = method === 'PUT' && {
+      body: 'x',
+      headers: { ...AS_OWNER, 'content-type': 'application/octet-stream' },
+    }
+    const { ok } = await fetch(url, { method, headers: AS_OWNER, ...write })
+    expect(ok).toBe(true)
+  }
+})
+
+describe('TaskCompleted', () => {
+  test('is called for a run and for a command that are completed, once, also over a restart', async () => {
+    const id = await stage.create({ hooks: noted('TaskCompleted') })
+    const post = async (title: string, runnable: object) =>
+      (await call('POST', id, '/tasks', { title, runnable })).body.id
+    const run = await post('a run', { type: 'AgentRun', message: { role: 'user', content: 'hello' } })
+    await afterHooks(id, 'TaskCompleted', 1)
+    await server.restart('SIGKILL')
+    const command = await post('a command', { type: 'Command', command: 'true' })
+    const said = await afterHooks(id, 'TaskCompleted', 2)
+    expect(said).toMatchObject([
+      { task_id: run, task_subject: 'a run' },
+      { task_id: command, task_subject: 'a command' },
+    ])
+  })
+})
+
+test('a URL and a client are called at these points as well', async () => {
+  receiver.answer = () => 204
+  const before = receiver.received.length
+  const hooks = { PostToolBatch: [{ hooks: [{ type: 'http', url: receiver.url }] }] }
+  const id = await stage.create({ hooks })
+  const ofClient = { StopFailure: [{ hooks: [{ id: 'failures', timeout: 30 }] }] }
+  expect((await call('PUT', id, '/client-hooks/watcher', { hooks: ofClient })).status).toBe(200)
+  const stream = await subscribe(server.url, `/conversations/${id}/events/stream?types=Result&hook_client=watcher`)
+  await stage.say(id, 'run one')
+  expect(receiver.received.length - before).toBe(1)
+  await call('POST', id, '/messages', { message: { role: 'user', content: 'fail' }, run: true })
+  const asked = () => stream.frames.filter(({ event }) => event === 'HookRequest')
+  await until('the client is asked', async () => asked().length === 1)
+  const { request_id, payload } = asked()[0]!.data
+  expect(payload).toMatchObject({ hook_event_name: 'StopFailure', error: 'authentication_failed' })
+  expect((await call('POST', id, `/requests/${request_id}`, { kind: 'hook', output: {} })).status).toBe(200)
+  await until('the run has failed', async () => (await call('GET', id)).body.status === 'error')
+  stream.close()
+})
