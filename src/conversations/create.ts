@@ -95,7 +95,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       ...llm.warnings,
       ...toolWarning(llm.config, tools),
       ...ofTools,
-      ...ruleWarning(request),
+      ...ruleWarning(request).map(redact),
       ...ofHooks,
       ...checkBudget(budgeted, deps.models, redact),
     ]

@@ -20,7 +20,8 @@ import { literalOf } from './shell/shell-word.ts'
 
 export function matchRule(rule: PolicyRule, question: Question): Certainty {
   const { tool, action, places } = question
-  if (rule.kind === 'tool') return isToolOf(rule, tool) || isServerOf(rule, question) ? 'yes' : 'no'
+  if (rule.kind === 'tool')
+    return isToolOf(rule, tool) || isServerOf(rule, question) || isWriting(rule, action) ? 'yes' : 'no'
   switch (action.kind) {
     case 'none':
     case 'other':
@@ -42,6 +43,10 @@ function isServerOf(rule: Extract<PolicyRule, { kind: 'tool' }>, { action }: Que
   const servers = action.kind === 'none' || action.kind === 'other' ? action.mcpServers : undefined
   return servers?.some((server) => isToolOf(rule, `mcp__${server}__`)) ?? false
 }
+
+/** Tools of other names make files, too: a rule that denies `Write` is about them. */
+const isWriting = ({ name }: Extract<PolicyRule, { kind: 'tool' }>, action: GatedAction): boolean =>
+  name === 'Write' && action.kind === 'edit' && action.isWhole === true
 
 function matchFiles(
   rule: PolicyRule,

@@ -2,7 +2,7 @@
 
 /**
  * `none`: nothing outside the conversation's own log. `read` and `edit`: files; a relative path starts at the workdir.
- * `isDeep`: also everything below a directory.
+ * `isDeep`: also everything below a directory. `isWhole`: it writes whole files, as the tool `Write` does.
  * `command`: a bash command line; `cwd` is where the shell stands, undefined if that is not known. `evaluates`: variables of
  * the shell whose values it evaluates when they are assigned; `path`: where it looks for programs.
  * `fetch`: a URL, undefined for a search. `other`: anything; rules can name the tool only. `mcpServers`: it is a call to
@@ -11,7 +11,7 @@
 export type ToolAccess =
   | { readonly kind: 'none'; readonly mcpServers?: readonly string[] }
   | { readonly kind: 'read'; readonly paths: readonly string[]; readonly isDeep?: boolean }
-  | { readonly kind: 'edit'; readonly paths: readonly string[] }
+  | { readonly kind: 'edit'; readonly paths: readonly string[]; readonly isWhole?: boolean }
   | {
       readonly kind: 'command'
       readonly command: string

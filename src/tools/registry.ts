@@ -98,6 +98,8 @@ const ALIASES: Readonly<Record<string, ToolName>> = {
   FinishTool: 'Finish',
   think: 'Think',
   ThinkTool: 'Think',
+  // Later versions of Claude Code.
+  Agent: 'Task',
 }
 
 /**

@@ -62,7 +62,7 @@ test.each([
   [['--disallowedTools', 'Bash', 'hi'], 'hi'],
   [['--allowed-tools', 'Bash', 'Edit the file'], 'Edit the file'],
   [['--allowed-tools', 'Bash', '--', 'Edit'], 'Edit'],
-])('a word that is no rule, or comes after --, is the prompt: %j', (args, prompt) => {
+])('a word is the prompt if it is not a rule, or comes after --: %j', (args, prompt) => {
   expect(readArguments(['-p', ...args])).toMatchObject({ prompt })
 })
 

@@ -10,9 +10,12 @@ const OF_MCP = ['ToolSearch', 'ListMcpResources', 'ReadMcpResource', 'ListMcpPro
 
 const TAKEN: ReadonlySet<string> = new Set([...TOOL_NAMES, ...OF_MCP])
 
+/** True for the name of a tool of the server, also another one that it has or had. */
+export const isServerTool = (name: string): boolean => TAKEN.has(currentTool(canonicalName(name)))
+
 /** Throws a `Problem` for the name of a tool of the server: rules and models could not tell them apart. */
 export function checkClientTools(tools: readonly ClientTool[] = []): void {
-  const at = tools.findIndex(({ name }) => TAKEN.has(currentTool(canonicalName(name))))
+  const at = tools.findIndex(({ name }) => isServerTool(name))
   if (at >= 0) throw new Problem('invalid_request', `client_tools.${at}.name: the server has a tool with this name.`)
 }
 

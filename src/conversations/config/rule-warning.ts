@@ -1,14 +1,30 @@
-/** Warns of allow rules that have no effect: in the mode `bypass` everything is allowed that no other rule stops. */
+/** Warns of rules that have no effect: they allow what the mode `bypass` allows, or deny a tool that does not exist. */
 import type { CreateConversation } from '../../contract/conversation.ts'
+import { isServerTool } from '../client-tools/check-client-tools.ts'
 
-export function ruleWarning({
-  permission_mode = 'bypass',
-  permission_rules,
-  allowed_tools,
-}: CreateConversation): string[] {
+export const ruleWarning = (request: CreateConversation): string[] => [...ofAllowed(request), ...ofUnknown(request)]
+
+function ofAllowed({ permission_mode = 'bypass', permission_rules, allowed_tools }: CreateConversation): string[] {
   const count = (permission_rules?.allow.length ?? 0) + (allowed_tools?.length ?? 0)
   if (count === 0 || permission_mode !== 'bypass') return []
   return [
     'The allow rules have no effect in the mode bypass; set permission_mode to default to be asked about the rest.',
   ]
+}
+
+/** More are not read. */
+const MAX_NAMES = 5
+
+/** A misspelt name would let run what it was to prevent. */
+function ofUnknown({
+  permission_rules: rules,
+  disallowed_tools = [],
+  client_tools = [],
+}: CreateConversation): string[] {
+  const strict = [...(rules?.ask ?? []), ...(rules?.deny ?? []), ...disallowed_tools]
+  const names = strict.map((rule) => rule.trim().split('(', 1)[0] ?? '')
+  const isKnown = (name: string) =>
+    name === '*' || name.startsWith('mcp__') || isServerTool(name) || client_tools.some((tool) => tool.name === name)
+  const unknown = [...new Set(names.filter((name) => !isKnown(name)))].slice(0, MAX_NAMES)
+  return unknown.length === 0 ? [] : [`The rules for ${unknown.join(', ')} stop nothing: there is no such tool.`]
 }

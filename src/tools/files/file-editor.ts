@@ -61,7 +61,10 @@ export function createFileEditor(files: AgentFiles): Tool<FileEditorInput> {
     description: DESCRIPTION,
     input: FileEditorInput,
     output: FileEditorOutput,
-    access: ({ command, path }) => ({ kind: command === 'view' ? 'read' : 'edit', paths: [path] }),
+    access: ({ command, path }) =>
+      command === 'view'
+        ? { kind: 'read', paths: [path] }
+        : { kind: 'edit', paths: [path], isWhole: command === 'create' },
     run: (input, { workdir }) =>
       files.change(() => COMMANDS[input.command](files, { ...input, path: absolutePath(workdir, input.path) })),
   }

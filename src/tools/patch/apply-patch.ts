@@ -47,10 +47,11 @@ export function createApplyPatch(files: AgentFiles): Tool<ApplyPatchInput> {
 /** A patch that cannot be parsed changes nothing: its call is refused when it runs. */
 function accessOf(input: string): ToolAccess {
   try {
-    const paths = parsePatch(input).flatMap((part) =>
+    const parts = parsePatch(input)
+    const paths = parts.flatMap((part) =>
       part.kind === 'update' && part.moveTo !== undefined ? [part.path, part.moveTo] : [part.path],
     )
-    return { kind: 'edit', paths }
+    return { kind: 'edit', paths, isWhole: parts.some(({ kind }) => kind === 'add') }
   } catch {
     return { kind: 'none' }
   }
