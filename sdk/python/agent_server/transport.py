@@ -225,8 +225,7 @@ class SseDecoder:
     """Splits bytes at line ends only: the text of an event may have other separators, such as U+2028."""
 
     def __init__(self) -> None:
-        self._rest: list[bytes] = []
-        """The pieces of a line that has not ended."""
+        self._rest: list[bytes] = []  # Of a line that has not ended.
         self._rest_size = 0
         self._data: list[bytes] = []
         self._size = 0
@@ -287,7 +286,6 @@ def _raise_end(data: Mapping[str, Any]) -> None:
 
 
 def _integer(text: str) -> int | None:
-    """None for anything but a few ASCII digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
 
 
