@@ -279,9 +279,8 @@ function buildProject(
   gate: PermissionGate,
   { shells }: Pick<BuiltExecution, 'shells'>,
 ): ConversationProject {
-  const { userSettings } = workspace
   const forbidden = () => workspace.fileRules({ stateDirectory, workdir, additionalDirectories }).forbidden
-  return new ConversationProject({ state, gate, shells, workdir, userSettings, forbidden })
+  return new ConversationProject({ state, gate, shells, workdir, userSettings: workspace.userSettings, forbidden })
 }
 
 function buildFiles(
