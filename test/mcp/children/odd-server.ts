@@ -102,9 +102,10 @@ function handleCall(id: Message['id'], name: string, token: unknown): void {
         },
         required: ['colour'],
       }
-      asked.set('elicit-1', id)
+      const question = `elicit-${asked.size + 1}`
+      asked.set(question, id)
       return void write({
-        id: 'elicit-1',
+        id: question,
         method: 'elicitation/create',
         params: { message: 'How shall it be?', requestedSchema },
       })
