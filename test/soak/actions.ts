@@ -75,26 +75,18 @@ const withOne =
     await act(world, `/conversations/${id}`, world.random.pick(body.items))
   }
 
-const decide = withOne('/permissions', async (world, base, { request_id, tool_uses }) => {
-  const decisions = tool_uses.map((use: { tool_use_id: string; input_hash: string }) => ({
-    tool_use_id: use.tool_use_id,
-    input_hash: use.input_hash,
-    behavior: world.random.pick(['allow', 'allow', 'deny']),
-  }))
-  await world.request('POST', `${base}/permissions/${request_id}`, { decisions })
-})
+const answerWith = (kind: string, answerOf: (world: World, request: Item) => object) =>
+  withOne(`/requests?kinds=${kind}`, (world, base, request) =>
+    world.request('POST', `${base}/requests/${request.request_id}`, { kind, ...answerOf(world, request) }),
+  )
 
-const approve = withOne('/permissions', (world, base, { request_id }) =>
-  world.request('POST', `${base}/approve`, { request_id }),
-)
-
-const answerQuestion = withOne('/questions', (world, base, { question_id }) =>
-  world.request('POST', `${base}/questions/${question_id}`, { answers: { '0': 'Yes' } }),
-)
-
-const answerCall = withOne('/tool-calls', (world, base, { tool_use_id }) =>
-  world.request('POST', `${base}/tool-results/${tool_use_id}`, { output: 'It is seven.' }),
-)
+const decide = answerWith('permission', ({ random }, { payload }) => ({
+  decisions: payload.tool_uses.map(({ tool_use_id, input_hash }: { tool_use_id: string; input_hash: string }) => {
+    return { tool_use_id, input_hash, behavior: random.pick(['allow', 'allow', 'deny']) }
+  }),
+}))
+const answerQuestion = answerWith('question', () => ({ answers: { '0': 'Yes' } }))
+const answerCall = answerWith('client_tool', () => ({ output: 'It is seven.' }))
 
 const runCommand = post('/commands', ({ random }) => ({
   command: random.pick(['echo hello', 'seq 3000', 'cd /tmp && pwd', 'exit 3', 'echo $TOKEN']),
@@ -160,8 +152,7 @@ const ACTIONS: readonly (readonly [number, Action])[] = [
   [3, post('/pause')],
   [3, post('/pause', () => ({ interrupt: true }))],
   [2, post('/confirmation', ({ random }) => ({ enabled: random.below(3) === 0 }))],
-  [6, decide],
-  [4, approve],
+  [10, decide],
   [2, post('/reject', () => ({ reason: 'Not now.' }))],
   [6, answerQuestion],
   [6, answerCall],
