@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { RunInvocation } from './command-line/run-options.ts'
 import { UsageError } from './command-line/usage-error.ts'
 import type { ConversationView } from '../contract/conversation.ts'
+import type { KnownPlaces } from './first-start/first-start.ts'
 import type { BeforeOpening } from './conversation/open-conversation.ts'
 import { useByOthers } from './conversation/refuse-resume.ts'
 import { ask } from './settings/ask.ts'
@@ -10,25 +11,28 @@ import { canMoveCursor, wantsColor } from '../config/config.ts'
 import { describeSandbox, openRun } from './open-run.ts'
 import { readRunSettings } from './settings/run-settings.ts'
 
-/** Returns the exit code. */
-export async function run(invocation: RunInvocation): Promise<number> {
+/** Returns the exit code. `places`: other ones for models than those that are known, for tests. */
+export async function run(invocation: RunInvocation, places?: KnownPlaces): Promise<number> {
   if (invocation.isHeadless) {
     const { runHeadless } = await import('./headless/run-headless.ts')
     return await runHeadless(invocation)
   }
   if (!process.stdin.isTTY || !process.stdout.isTTY)
     throw new UsageError('the chat needs a terminal; use --no-tui for a single answer.')
-  return await runChat(invocation)
+  return await runChat(invocation, places)
 }
 
-async function runChat(invocation: RunInvocation): Promise<number> {
+async function runChat(invocation: RunInvocation, places: KnownPlaces | undefined): Promise<number> {
   if (!canMoveCursor())
     throw new UsageError('this terminal (TERM=dumb) cannot show the chat; use --no-tui for a single answer.')
   const directory = process.cwd()
   const { startChat } = await import('./chat/start-chat.ts')
   const { server } = invocation
   const { signal } = new AbortController()
-  const settings = await readRunSettings(invocation, signal)
+  const settings = await readRunSettings(invocation, signal, async (missing) => {
+    const { createFirstStart } = await import('./first-start/first-start.ts')
+    return await createFirstStart(places)(missing)
+  })
   // A conversation that is named by its id is meant, also if another chat has it open. A copy disturbs nobody.
   const isNamed = typeof invocation.resume === 'object' || invocation.forks
   const before: BeforeOpening = { onResume: async (found) => (isNamed ? undefined : await confirmSharing(found)) }

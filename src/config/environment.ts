@@ -136,6 +136,9 @@ export function checked<T>(name: Name, schema: z.ZodType<T>, read: Read): T {
 /** The socket of the ssh agent of the person. */
 export const sshAgentSocket = (): string | undefined => process.env.SSH_AUTH_SOCK || undefined
 
+/** A variable of other programs that a person has set as well, such as `OPENAI_API_KEY`. */
+export const personalVariable = (name: string): string | undefined => process.env[name] || undefined
+
 /** Returns the name of the variable that names a proxy for requests to other hosts; undefined if none does. */
 export const proxyVariable = (): string | undefined =>
   ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find((name) => process.env[name])

@@ -89,6 +89,12 @@ export function homeDirectory(): string {
 /** The settings file of the command line. It can contain the key of a model. */
 export const defaultSettingsPath = (): string => join(homeDirectory(), '.openhands', 'settings_sdk.json')
 
+/** The path as a person writes it. */
+export function withTilde(path: string): string {
+  const home = homeDirectory()
+  return home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path
+}
+
 /** Instructions of a person for all agents that the person starts, in the places of Claude Code and of this program. */
 export function personalInstructionPaths(): string[] {
   const { XDG_CONFIG_HOME: base = '' } = process.env

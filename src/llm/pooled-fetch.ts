@@ -35,6 +35,9 @@ export function createPooledFetch({ connector }: PooledFetchOptions = {}): Fetch
 
 type Client = { readonly send: typeof request; readonly dispatcher: Dispatcher }
 
+/** Loads what the first request would load: for one that is given little time. */
+export const loadPooledFetch = async (): Promise<void> => void (await import('undici'))
+
 /** Loads undici with the first request. */
 async function loadClient(connector: PooledFetchOptions['connector']): Promise<Client> {
   const { Agent, request } = await import('undici')

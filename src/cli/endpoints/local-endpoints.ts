@@ -5,43 +5,44 @@
 import type { ListedModel } from '../../llm/catalog/model-list.ts'
 import { modelListUrl, readModelList } from '../../llm/catalog/model-list.ts'
 import type { Fetch } from '../../llm/pooled-fetch.ts'
-import { createPooledFetch } from '../../llm/pooled-fetch.ts'
+import { createPooledFetch, loadPooledFetch } from '../../llm/pooled-fetch.ts'
+import { VENDORS } from '../../llm/vendors.ts'
 
-export type LocalServer = { readonly name: string; readonly port: number }
+/** A port is that of any loopback address. */
+export type LocalModelServer = { readonly label: string; readonly port: number }
 
-export const LOCAL_SERVERS: readonly LocalServer[] = [
-  { name: 'Ollama', port: 11434 },
-  { name: 'LM Studio', port: 1234 },
-  // Also the port of agent-server itself.
-  { name: 'vLLM', port: 8000 },
-]
+/** One of them has the same port as agent-server itself. */
+export const LOCAL_SERVERS: readonly LocalModelServer[] = VENDORS.flatMap(({ label, baseUrl, isLocal }) =>
+  isLocal && baseUrl !== undefined ? [{ label, port: Number(new URL(baseUrl).port) }] : [],
+)
 
 export type LocalEndpoint = {
-  readonly name: string
+  readonly label: string
   /** Such as `http://127.0.0.1:11434/v1`. */
   readonly baseUrl: string
   readonly models: readonly ListedModel[]
 }
 
-/** A person waits for all of them together. A server that runs answers within a few milliseconds. */
-const TIMEOUT_MS = 1000
 const LOOPBACK = ['127.0.0.1', '[::1]'] as const
 
-/** In the order of the servers. Rejects only with the reason of the signal. */
+type Limit = { readonly signal: AbortSignal; readonly timeoutMs: number }
+
+/** In the order of the servers. Returns those that have answered in time, and before the signal. Never rejects. */
 export async function findLocalEndpoints(
-  servers: readonly LocalServer[],
-  signal: AbortSignal,
+  servers: readonly LocalModelServer[],
+  { signal: aborted, timeoutMs }: Limit,
 ): Promise<LocalEndpoint[]> {
-  const either = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
+  // To load it can take longer than all answers.
+  await loadPooledFetch()
+  const signal = AbortSignal.any([aborted, AbortSignal.timeout(timeoutMs)])
   const fetch = createPooledFetch()
   const found = await Promise.all(
-    servers.map(async ({ name, port }) => {
-      const answers = await Promise.all(LOOPBACK.map((host) => endpointAt(`http://${host}:${port}`, fetch, either)))
+    servers.map(async ({ label, port }) => {
+      const answers = await Promise.all(LOOPBACK.map((host) => endpointAt(`http://${host}:${port}`, fetch, signal)))
       const endpoint = answers.find((answer) => answer !== undefined)
-      return endpoint && { name, ...endpoint }
+      return endpoint && { label, ...endpoint }
     }),
   )
-  signal.throwIfAborted()
   return found.filter((endpoint) => endpoint !== undefined)
 }
 
@@ -49,7 +50,7 @@ async function endpointAt(
   origin: string,
   fetch: Fetch,
   signal: AbortSignal,
-): Promise<Omit<LocalEndpoint, 'name'> | undefined> {
+): Promise<Omit<LocalEndpoint, 'label'> | undefined> {
   const baseUrl = `${origin}/v1`
   const url = modelListUrl({ baseUrl, query: {} })
   try {
@@ -59,7 +60,7 @@ async function endpointAt(
     ])
     return models === undefined || isAgentServer ? undefined : { baseUrl, models }
   } catch {
-    return undefined // nothing listens there, or it is no server of models
+    return undefined // nothing listens there, or it does not serve models
   }
 }
 

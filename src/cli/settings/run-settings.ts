@@ -11,6 +11,7 @@ import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { ChatSettings } from './chat-settings.ts'
 import type { ConversationSettings } from './conversation-settings.ts'
+import type { AskedModel, AskForModel } from './asked-model.ts'
 import { keepsIts, readGivenSettings } from './given-settings.ts'
 import { requireRules } from './refused-settings.ts'
 import { secretFilePaths } from '../../config/environment.ts'
@@ -49,8 +50,15 @@ export type RunSettings = {
 const NO_INSTRUCTIONS: PersonalInstructions = { texts: [], notices: [] }
 const NO_FILE: SettingsFile = { path: '', settings: {}, notices: [] }
 
-/** Leaves the current directory. Throws a `UsageError` if something is missing and nobody can be asked. */
-export async function readRunSettings(invocation: RunInvocation, signal: AbortSignal): Promise<RunSettings> {
+/**
+ * Leaves the current directory. Throws a `UsageError` if something is missing. `askForModel`: how a person is asked for a model
+ * and a key that are not set.
+ */
+export async function readRunSettings(
+  invocation: RunInvocation,
+  signal: AbortSignal,
+  askForModel?: AskForModel,
+): Promise<RunSettings> {
   const { server, settings: path, mcpConfig, resume } = invocation
   const isRemote = server !== undefined
   // The default file and the environment hold keys that a remote server must not get unasked.
@@ -63,13 +71,25 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
   if (isResumed) refuseFixed(invocation)
   const cwd = await workdirOf(invocation)
   const addDirs = isRemote ? invocation.addDirs : await Promise.all(invocation.addDirs.map(existingDirectory))
-  const keyFile = holdsSecrets(file.settings) ? secretPathOf(file.path) : undefined
+  const settingsPath = file.path === '' ? '' : absolute(file.path)
   const dataDir = await leaveProject({ createsIt: !isRemote, signal })
-  const hidden = [dataDir, ...(keyFile === undefined ? [] : [keyFile]), ...secretFilePaths()]
-  const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(hidden, signal)
   const workdirs = [...(cwd === undefined ? [] : [cwd]), ...addDirs]
-  const home = isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, { hidden, workdirs })
-  const { llm, names, keyCommand } = await modelOf(invocation, file)
+  const hiddenWith = (keyFile: string | undefined) => [
+    dataDir,
+    ...(keyFile === undefined ? [] : [keyFile]),
+    ...secretFilePaths(),
+  ]
+  const homeWithout = async (hidden: readonly string[]) =>
+    isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, { hidden, workdirs })
+  const keyFileBefore = holdsSecrets(file.settings) ? secretPathOf(settingsPath) : undefined
+  // Nobody is asked for a model before the options are known to be usable.
+  const homeBefore = await homeWithout(hiddenWith(keyFileBefore))
+  const asked = await modelOf(invocation, { ...file, path: settingsPath }, askForModel)
+  const { llm, names, keyCommand, keepsKey } = asked
+  const keyFile = keepsKey ? secretPathOf(settingsPath) : keyFileBefore
+  const hidden = hiddenWith(keyFile)
+  const home = keepsKey ? await homeWithout(hidden) : homeBefore
+  const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(hidden, signal)
   return {
     conversation: {
       ...conversationOf(invocation, llm, file.settings),
@@ -90,7 +110,12 @@ export async function readRunSettings(invocation: RunInvocation, signal: AbortSi
     chat: file.settings.chat ?? {},
     secretFiles: keyFile === undefined ? [] : [keyFile],
     home,
-    notices: [...file.notices, ...instructions.notices, ...(isRemote ? [] : visibleKeys(keyFile, cwd))],
+    notices: [
+      ...file.notices,
+      ...asked.notices,
+      ...instructions.notices,
+      ...(isRemote ? [] : visibleKeys(keyFile, cwd)),
+    ],
   }
 }
 
@@ -149,22 +174,23 @@ function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { 
 const modelOptions = (invocation: RunInvocation): ModelSource =>
   fromOptions(invocation.server === undefined ? invocation : { ...invocation, apiKey: undefined })
 
-async function modelOf(invocation: RunInvocation, file: SettingsFile): Promise<ModelSettings> {
+type Model = Pick<ModelSettings, 'llm' | 'names' | 'keyCommand'> & Pick<AskedModel, 'keepsKey' | 'notices'>
+
+async function modelOf(invocation: RunInvocation, file: SettingsFile, askForModel?: AskForModel): Promise<Model> {
   const isRemote = invocation.server !== undefined
   const options = modelOptions(invocation)
   const keys = isRemote ? undefined : ownVendorKeys()
   const sources = [options, ...(isRemote ? [] : [fromEnvironment()]), fromFile(file)]
-  for (;;) {
-    requireUrl(sources.find(({ values }) => values.base_url !== undefined))
-    const found = combineModelSettings(sources, file.path, keys)
-    const { llm, missing } = found
-    if (missing === undefined || isRemote || invocation.resume !== undefined) return found
-    if (invocation.isHeadless) throw new UsageError(missing.message)
-    const isKey = missing.field === 'api_key'
-    const answer = await ask(isKey ? `API key for ${llm.model}: ` : 'Model: ', { isSecret: isKey })
-    if (answer === undefined) throw new UsageError(missing.message)
-    sources.unshift(fromPerson({ [missing.field]: answer }))
-  }
+  requireUrl(sources.find(({ values }) => values.base_url !== undefined))
+  const found = combineModelSettings(sources, file.path, keys)
+  const { llm, names, missing, keyCommand } = found
+  if (missing === undefined || isRemote || invocation.resume !== undefined)
+    return { ...found, keepsKey: false, notices: [] }
+  // Who has a program that prints a key knows the model that it is for.
+  const asked = keyCommand ? undefined : await askForModel?.({ llm, nameOfKey: names['llm_config.api_key'], file })
+  if (asked === undefined) throw new UsageError(missing.message)
+  const { values, ...kept } = asked
+  return { ...combineModelSettings([fromPerson(values), ...sources], file.path, keys), ...kept }
 }
 
 /** The server runs the command, because keys expire while it runs, and sends what is printed to this endpoint only. */

@@ -31,7 +31,7 @@ const List = z.union([
   z.looseObject({ models: z.array(z.unknown()) }).transform(({ models }) => models),
 ])
 
-/** `models` is undefined if the answer is no list. */
+/** `models` is undefined if the answer is not a list. */
 export type ModelList = { readonly status: number; readonly models: ListedModel[] | undefined }
 
 /** Those of OpenAI, Anthropic and all that are compatible with them. */
