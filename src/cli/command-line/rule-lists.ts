@@ -26,7 +26,7 @@ export function listedRules(option: string, texts: readonly string[] | undefined
 }
 
 /** Commas and blanks separate entries, except in parentheses. */
-export function splitList(text: string): string[] {
+function splitList(text: string): string[] {
   const entries = ['']
   let depth = 0
   for (const character of text) {

@@ -186,7 +186,7 @@ async function modelOf(invocation: RunInvocation, file: SettingsFile, askForMode
   const { llm, names, missing, keyCommand } = found
   if (missing === undefined || isRemote || invocation.resume !== undefined)
     return { ...found, keepsKey: false, notices: [] }
-  // Who has a program that prints a key knows the model that it is for.
+  // A person with a program that prints a key knows the model that it is for.
   const asked = keyCommand ? undefined : await askForModel?.({ llm, nameOfKey: names['llm_config.api_key'], file })
   if (asked === undefined) throw new UsageError(missing.message)
   const { values, ...kept } = asked

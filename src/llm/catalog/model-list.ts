@@ -8,7 +8,7 @@ import type { Fetch } from '../pooled-fetch.ts'
 const MAX_BYTES = 8 * 1024 * 1024
 /** OpenRouter's list has about a hundred values for each of 400 models. */
 const MAX_VALUES = 200_000
-/** Of a list no more is kept. */
+/** No more is kept: clients choose endpoints. */
 const MAX_MODELS = 2000
 const MAX_NAME_CHARS = 200
 
