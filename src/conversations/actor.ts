@@ -123,7 +123,7 @@ export class ConversationActor {
     if (!drafts.length) return []
     const starts = drafts.some((draft) => draft.type === 'StatusUpdate' && draft.status === 'running')
     const hasTask = drafts.some((draft) => draft.type === 'TaskUpdate' && draft.status === 'pending')
-    const hasWork = starts || hasTask || (areInBackground(this.#state.current) && drafts.some(isAnswer))
+    const hasWork = starts || hasTask || (drafts.some(isAnswer) && areInBackground(this.#state.current))
     // Mark before the events are in the log: at startup the server opens only the marked logs.
     if (hasWork) await this.#deps.markActive(true)
     // Set this before the append is known to have succeeded: a log that fails may still contain the events.

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } fro
 import { readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { personalEditor } from '../../src/config/config.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { VENDORS } from '../../src/llm/vendors.ts'
@@ -143,6 +143,9 @@ test('no program that is started has a key in its environment', async () => {
   const args = ['-p', '--settings', join(home, 'settings.json'), '--permission-mode', 'bypass', 'hello']
   const { stdout, stderr } = await runCommand(args, { cwd: project, env })
   expect(stdout, stderr).toBe('Done.\n')
+  // Git says who the person is to a sandbox only.
+  const sandboxed = await runCommand(args, { cwd: project, env: { ...env, OPENHANDS_ISOLATION: 'bubblewrap' } })
+  expect(sandboxed.stdout, sandboxed.stderr).toBe('Done.\n')
   expect(model.requests.at(-1)?.headers.authorization).toBe('Bearer a-printed-key')
   const files = await readdir(seen)
   const started = new Set(files.map((name) => name.split('.')[0]))
@@ -155,14 +158,14 @@ test('no program that is started has a key in its environment', async () => {
 })
 
 test('an editor gets no key, and nothing else is started with the environment of the person', () => {
-  const before = { ...process.env }
-  Object.assign(process.env, KEYS, { LLM_API_KEY: 'secret-value-of-LLM_API_KEY', EDITOR: 'vi' })
+  const variables = { ...KEYS, LLM_API_KEY: 'secret-value-of-LLM_API_KEY', EDITOR: 'vi' }
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
   try {
     const { env } = personalEditor()
     expect(env.variables).toMatchObject({ EDITOR: 'vi' })
     expect(JSON.stringify(env.variables)).not.toContain('secret-value-of')
   } finally {
-    process.env = before
+    vi.unstubAllEnvs()
   }
   const src = join(import.meta.dirname, '../../src')
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))

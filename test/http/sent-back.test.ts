@@ -1,4 +1,6 @@
 /** What a view shows can be sent back: a client reads the configuration, changes a field, and puts the rest as it was. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ConversationView, CreateConversation, UpdateConfig } from '../../src/contract/conversation.ts'
 import { Settings } from '../../src/state/settings.ts'
@@ -62,10 +64,16 @@ const FULL_NEW = {
   limits: { processes: 100 },
 }
 
+async function anotherIn(directory: string): Promise<string> {
+  const path = join(directory, 'more')
+  await mkdir(path, { recursive: true })
+  return path
+}
+
 test('each field of a new conversation that is a setting is kept, and none is forgotten', async () => {
   await using http = await setHttp()
   const workdir = http.bench.workdirBase
-  const request: Record<string, unknown> = { ...FULL_NEW, workdir }
+  const request: Record<string, unknown> = { ...FULL_NEW, workdir, additional_directories: [await anotherIn(workdir)] }
   const fields = Object.keys(CreateConversation.shape).filter((field) => Object.hasOwn(Settings.shape, field))
   expect(fields.filter((field) => request[field] === undefined)).toEqual([])
   const { state } = await http.bench.manager.open(await http.create(request))
@@ -76,7 +84,8 @@ test('each field of a new conversation that is a setting is kept, and none is fo
 
 test('each field of a view changes nothing if it is sent back, also masked', async () => {
   await using http = await setHttp()
-  const id = await http.create(FULL)
+  const more = await anotherIn(http.bench.workdirBase)
+  const id = await http.create({ ...FULL, additional_directories: [more] })
   const { body: view } = await http.call('GET', `/conversations/${id}`)
   const fields = Object.keys(UpdateConfig.shape).filter((field) => !NOT_SHOWN.includes(field))
   expect(fields.filter((field) => !Object.hasOwn(ConversationView.shape, field))).toEqual([])

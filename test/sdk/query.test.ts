@@ -148,7 +148,7 @@ describe('a query', () => {
     ['a name of the wire', { ...options, max_steps: 3 } as QueryOptions, 'did you mean maxSteps?'],
     ['a preset of another agent', { ...options, systemPrompt: PRESET }, 'which has no presets'],
     ['two names of one option', { ...options, maxTurns: 1, maxSteps: 2 }, 'maxTurns and maxSteps are the same option'],
-    ['an option of another SDK', { ...options, sessionId: 'x' } as QueryOptions, 'conversation: { id }'],
+    ['an option of another SDK', { ...options, persistSession: false } as QueryOptions, 'sessions().delete(id)'],
     ['an option like one of another SDK', { ...options, maxTurn: 1 } as QueryOptions, 'did you mean maxTurns?'],
     ['text for a list', { ...options, allowedTools: 'Bash' as never }, 'allowedTools must be a list of texts'],
     ['a schema of zod 3', { ...options, outputSchema: { _def: {} } }, 'must be a schema of zod 4'],

@@ -11,10 +11,14 @@ import { until } from './until.ts'
 
 export const KEY = 'test-master-key-0123456789'
 
+/** A program and its first arguments. */
+export type Program = readonly [string, ...string[]]
+
+/** For tests that load a module of their own into the process, which the executable does not do. */
+export const SOURCES: Program = [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
+
 /** `AGENT_SERVER_BIN` is the executable to test; without it the sources are. */
-const [COMMAND, ...FIRST_ARGS] = process.env['AGENT_SERVER_BIN']
-  ? [process.env['AGENT_SERVER_BIN']]
-  : [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
+const PROGRAM: Program = process.env['AGENT_SERVER_BIN'] ? [process.env['AGENT_SERVER_BIN']] : SOURCES
 
 export type Answer<T = any> = { readonly status: number; readonly body: T; readonly headers: Headers } // eslint-disable-line typescript/no-explicit-any
 
@@ -35,6 +39,7 @@ export type TestServer = AsyncDisposable & {
 export type ServerOptions = {
   readonly env?: Record<string, string>
   readonly wrapper?: readonly string[]
+  readonly program?: Program
   /** The directory for its temporary files and its data. */
   readonly place?: string
   /** Puts files into the data directory before the first start. */
@@ -43,7 +48,7 @@ export type ServerOptions = {
 
 /** Resolves when it has started. Its data is removed when it is disposed of. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
-  const { env = {}, wrapper = [], place = tmpdir(), prepare } = options
+  const { env = {}, wrapper = [], program, place = tmpdir(), prepare } = options
   const home = await mkdtemp(join(place, 'agent-server-test-'))
   const dataDir = join(home, 'data')
   await prepare?.(dataDir)
@@ -57,7 +62,8 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     TMPDIR: place,
     ...env,
   }
-  let running = launch(['serve'], { env: settings, wrapper, cwd: home })
+  const how = { wrapper, cwd: home, ...(program && { program }) }
+  let running = launch(['serve'], { env: settings, ...how })
   await waitUntilStarted(url, running)
 
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
@@ -76,7 +82,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     stop,
     async restart(signal, changes = {}) {
       await stop(signal)
-      running = launch(['serve'], { env: { ...settings, ...changes }, wrapper, cwd: home })
+      running = launch(['serve'], { env: { ...settings, ...changes }, ...how })
       await waitUntilStarted(url, running)
     },
     async [Symbol.asyncDispose]() {
@@ -89,7 +95,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 }
 
 /** The command line of the program under test. */
-export const commandLine = (args: readonly string[]): [string, ...string[]] => [COMMAND, ...FIRST_ARGS, ...args]
+export const commandLine = (args: readonly string[], program = PROGRAM): [string, ...string[]] => [...program, ...args]
 
 export type Launched = {
   readonly child: ChildProcess
@@ -100,9 +106,9 @@ export type Launched = {
 /** Runs the program under test; its environment is what is given, and nothing else but the path. */
 export function launch(
   args: readonly string[],
-  { env = {}, wrapper = [], cwd }: ServerOptions & { cwd?: string } = {},
+  { env = {}, wrapper = [], program, cwd }: ServerOptions & { cwd?: string } = {},
 ): Launched {
-  const [command, ...rest] = [...wrapper, ...commandLine(args)]
+  const [command, ...rest] = [...wrapper, ...commandLine(args, program)]
   const child = spawn(command!, rest, {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
