@@ -1,9 +1,13 @@
-/** Names that some tools also had in earlier versions. Stored settings, rules and matchers of hooks can have them. */
+/**
+ * Other names of some tools: those of earlier versions, and of later versions of Claude Code. Settings, rules and matchers of
+ * hooks can have them.
+ */
 
 const NOW: ReadonlyMap<string, string> = new Map([
   ['file_read', 'Read'],
   ['file_write', 'Write'],
   ['shell_exec', 'Bash'],
+  ['Agent', 'Task'],
 ])
 
 /** Returns the name of the tool in this version. */

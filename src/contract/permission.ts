@@ -76,6 +76,10 @@ export const PermissionRulesView = PermissionRules.extend({
   project: PermissionRules.optional().describe(
     'Further rules, from the project settings of the conversation. They cannot be changed or removed: ignored in a request.',
   ),
+  warnings: z
+    .array(z.string())
+    .optional()
+    .describe('Rules that have no effect, after they were replaced. Ignored in a request.'),
 }).meta({ id: 'PermissionRulesView', examples: [RULES] })
 export type PermissionRulesView = z.infer<typeof PermissionRulesView>
 

@@ -4,6 +4,7 @@ import { Problem } from '../contract/problem.ts'
 import { faultsOf } from '../policy/rules/rule-set.ts'
 import { canonicalName } from '../tools/registry.ts'
 import type { ConversationActor } from './actor.ts'
+import { unknownToolsWarning } from './config/rule-warning.ts'
 import type { LiveState } from './live-state.ts'
 
 export const NO_RULES: PermissionRules = { allow: [], ask: [], deny: [] }
@@ -32,7 +33,8 @@ export class ConversationRules {
   async replace(given: PermissionRules): Promise<PermissionRulesView> {
     const rules = checkRules(given, this.#redact)
     await this.#actor.configure(async () => ({ changes: { permission_rules: rules } }))
-    return this.current
+    const warnings = unknownToolsWarning(rules, this.#state.current.settings.client_tools)
+    return { ...this.current, ...(warnings.length > 0 && { warnings }) }
   }
 }
 

@@ -101,6 +101,11 @@ test.each([
   expect(coarseRules(text)).toEqual(tools)
 })
 
+test('a rule that calls Task by its name in later versions of Claude Code is about Task', () => {
+  for (const tool of ['Task', 'Tasks', 'Bash'])
+    expect(decideAccess(tool, OTHER, { deny: ['Agent'] }).behavior, tool).toBe(tool === 'Task' ? 'deny' : 'ask')
+})
+
 test('a message shows up to 100 characters of a rule', () => {
   const faultOf = (length: number) => faultsOf({ allow: [], ask: [], deny: ['('.padEnd(length, 'a')] })[0]
   expect(faultOf(100)).toContain(`"(${'a'.repeat(99)}" is not a rule`)

@@ -79,10 +79,12 @@ test('stored matchers of hooks still match', async () => {
 test('a rule in a settings file denies the tool of today, and a pattern makes it hold for every call', async () => {
   const workdir = join(stage.server.dataDir, '../project')
   await mkdir(join(workdir, '.claude'), { recursive: true })
-  const permissions = { deny: ['shell_exec(rm:*)', 'file_write'] }
+  const permissions = { deny: ['shell_exec(rm:*)', 'file_write', 'Agent'] }
   await writeFile(join(workdir, '.claude/settings.json'), JSON.stringify({ permissions }))
-  const id = await stage.create({ tools: ['Bash', 'Write'], workdir, setting_sources: ['project'] })
-  for (const prompt of ['call bash', 'call write'])
+  const helper = { description: 'Helps.', prompt: 'Help.' }
+  const tools = ['Bash', 'Write', 'Task']
+  const id = await stage.create({ tools, agents: { helper }, workdir, setting_sources: ['project'] })
+  for (const prompt of ['call bash', 'call write', 'call a subagent'])
     expect(resultsIn(await stage.say(id, prompt)), prompt).toMatchObject([{ error_type: 'denied' }])
 })
 

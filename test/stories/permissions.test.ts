@@ -200,6 +200,16 @@ test('a rule may call a tool by the names of other agent servers', async () => {
   const deny = ['execute_bash(rm:*)', 'bash', 'str_replace_editor']
   const { body } = await stage.server.call('PUT', `/conversations/${id}/permission-rules`, { deny })
   expect(body.deny).toEqual(['Bash(rm:*)', 'Bash', 'FileEditor'])
+  expect(body).not.toHaveProperty('warnings')
+})
+
+test('a rule for a tool that does not exist is reported when the rules are replaced, and the reply can be sent back', async () => {
+  const { call } = stage.server
+  const path = `/conversations/${await create('default', 'no')}/permission-rules`
+  const { body } = await call('PUT', path, { deny: ['Bsh', 'Agent'], ask: ['Bash'] })
+  expect(body.warnings).toEqual(['The rules for Bsh stop nothing: there is no such tool.'])
+  expect((await call('PUT', path, body)).body).toEqual(body)
+  expect((await call('GET', path)).body).not.toHaveProperty('warnings')
 })
 
 test('the mode and the rules take the scope approve to change', async () => {

@@ -71,7 +71,7 @@ function namesOfResumed(given: GivenNames, { givenLlm }: ConversationSettings): 
   return Object.fromEntries(Object.entries(given).filter(([field]) => isInForce(field)))
 }
 
-const warningsOf = ({ warnings = [] }: ConversationView, names: GivenNames): string[] =>
+const warningsOf = ({ warnings = [] }: Pick<ConversationView, 'warnings'>, names: GivenNames): string[] =>
   warnings.map((warning) => new SettingNames(names).in(warning))
 
 async function wanted(
@@ -103,8 +103,8 @@ async function resume(
   const hadLeft = await removeLeftHooks(conversation, found.client_hooks, signal)
   const changes = changesOfResumed(settings, found)
   const view = changes ? await conversation.updateConfig(changes, { signal }) : found
-  await addRules(conversation, settings, signal)
-  return { view, notices: [...(hadLeft ? [LEFT_HOOKS] : []), ...warningsOf(view, {})] }
+  const added = await addRules(conversation, settings, signal)
+  return { view, notices: [...(hadLeft ? [LEFT_HOOKS] : []), ...warningsOf(view, {}), ...warningsOf(added, {})] }
 }
 
 /** Rules that allow hold for the runs of a command without the chat; those that deny stay. */
@@ -112,12 +112,12 @@ async function addRules(
   { permissionRules }: ConversationHandle,
   { allowedTools, disallowedTools, overridesRuns }: ConversationSettings,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<{ readonly warnings?: string[] | undefined }> {
   const allowed = overridesRuns ? [] : allowedTools
-  if (allowed.length + disallowedTools.length === 0) return
+  if (allowed.length + disallowedTools.length === 0) return {}
   const { allow, ask, deny } = await permissionRules.get({ signal })
   const rules = { allow: union(allow, allowed), ask, deny: union(deny, disallowedTools) }
-  await permissionRules.replace(rules, { signal })
+  return await permissionRules.replace(rules, { signal })
 }
 
 const union = (some: readonly string[], more: readonly string[]) => [...new Set([...some, ...more])]

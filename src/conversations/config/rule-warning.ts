@@ -1,5 +1,6 @@
 /** Warns of rules that have no effect: they allow what the mode `bypass` allows, or deny a tool that does not exist. */
 import type { CreateConversation } from '../../contract/conversation.ts'
+import type { PermissionRules } from '../../contract/permission.ts'
 import { isServerTool } from '../client-tools/check-client-tools.ts'
 
 export const ruleWarning = (request: CreateConversation): string[] => [...ofAllowed(request), ...ofUnknown(request)]
@@ -15,16 +16,18 @@ function ofAllowed({ permission_mode = 'bypass', permission_rules, allowed_tools
 /** More are not read. */
 const MAX_NAMES = 5
 
-/** A misspelt name would let run what it was to prevent. */
-function ofUnknown({
-  permission_rules: rules,
-  disallowed_tools = [],
-  client_tools = [],
-}: CreateConversation): string[] {
-  const strict = [...(rules?.ask ?? []), ...(rules?.deny ?? []), ...disallowed_tools]
-  const names = strict.map((rule) => rule.trim().split('(', 1)[0] ?? '')
+function ofUnknown({ permission_rules: rules, disallowed_tools: denied = [], client_tools }: CreateConversation) {
+  return unknownToolsWarning({ ask: rules?.ask ?? [], deny: [...(rules?.deny ?? []), ...denied] }, client_tools)
+}
+
+/** Returns at most one warning. A misspelt name would let run what it was to prevent. */
+export function unknownToolsWarning(
+  { ask, deny }: Pick<PermissionRules, 'ask' | 'deny'>,
+  clientTools: readonly { readonly name: string }[] = [],
+): string[] {
+  const names = [...ask, ...deny].map((rule) => rule.trim().split('(', 1)[0] ?? '')
   const isKnown = (name: string) =>
-    name === '*' || name.startsWith('mcp__') || isServerTool(name) || client_tools.some((tool) => tool.name === name)
+    name === '*' || name.startsWith('mcp__') || isServerTool(name) || clientTools.some((tool) => tool.name === name)
   const unknown = [...new Set(names.filter((name) => !isKnown(name)))].slice(0, MAX_NAMES)
   return unknown.length === 0 ? [] : [`The rules for ${unknown.join(', ')} stop nothing: there is no such tool.`]
 }

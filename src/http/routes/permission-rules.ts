@@ -38,7 +38,7 @@ export const permissionRuleRoutes: FastifyPluginAsyncZod<{ manager: Conversation
       },
     },
     async (request) => {
-      const { project: _, ...rules } = request.body
+      const { project: _, warnings: __, ...rules } = request.body
       return (await manager.open(request.params.id)).rules.replace(rules)
     },
   )
