@@ -50,7 +50,7 @@ export function checkBudgetOfRun(settings: Budgeted, model: string | undefined, 
 }
 
 const describeUnpriced = (names: readonly string[]): string =>
-  `max_budget_usd cannot limit the cost of ${names.join(', ')}: no price is known, and the endpoint is not known to report costs. Set the prices in llm_config, add the models to OPENHANDS_MODEL_CATALOG, or send allow_unpriced: true.`
+  `max_budget_usd cannot limit the cost of ${names.join(', ')}: no price is known, and the endpoint is not known to report costs. Set the prices in llm_config, add the models to OPENHANDS_MODEL_CATALOG, or allow the unknown cost with allow_unpriced.`
 
 /** Returns the configurations of the models that a conversation may ask. `keys`: those that fallback models may use. */
 export function modelsOf(settings: Budgeted, keys?: VendorKeys): LlmConfig[] {

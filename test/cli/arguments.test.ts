@@ -141,6 +141,7 @@ describe('one sentence reports', () => {
       ['-p', '--plain'],
       'no option --plain; put -- before a prompt that begins with a dash.',
     ],
+    ['a list without a model', ['-p', '--fallback-model', ' , ', 'hi'], '--fallback-model names no model.'],
     ['a list without a rule', ['-p', '--disallowed-tools', ' , ', 'hi'], '--disallowed-tools names no rule.'],
     ['no steps', ['-p', '--max-steps', '0', 'hi'], '--max-steps 0 is not a number from 1 to 100000.'],
     ['two conversations', ['-p', '-c', '-r', 'abc', 'hi'], 'use --resume or --autoresume, not both.'],

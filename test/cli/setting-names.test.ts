@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest'
 import { combineModelSettings, fromEnvironment, fromFile, fromOptions } from '../../src/cli/settings/model-settings.ts'
 import { SettingNames } from '../../src/cli/settings/setting-names.ts'
+import { checkBudgetOfRun } from '../../src/conversations/check-budget.ts'
+import type { ModelCatalog } from '../../src/llm/catalog/model-catalog.ts'
 
 const options = fromOptions({ model: 'gpt-5', apiKey: undefined, baseUrl: undefined })
 const settings = { model: 'other', api_key: 'sk-1', base_url: 'https://example.com', temperature: 1 }
@@ -21,6 +23,18 @@ test('each field is called by what has set it, or by what would', () => {
   )
   const text = { type: 'ToolResult', message: 'llm_config.model' }
   expect(nothing.inEvent(text)).toBe(text)
+})
+
+test('a refused budget says how unknown costs are allowed, as a field and as an option', () => {
+  const catalog = { knowsCost: () => false } as unknown as ModelCatalog // only the cost is asked for
+  let message = ''
+  try {
+    checkBudgetOfRun({ llm_config: {}, max_budget_usd: 1 }, 'own', catalog)
+  } catch (error) {
+    message = (error as Error).message
+  }
+  expect(message).toMatch(/, or allow the unknown cost with allow_unpriced\.$/)
+  expect(new SettingNames().in(message)).toMatch(/, or allow the unknown cost with --allow-unpriced\.$/)
 })
 
 test('the key of another endpoint is named', () => {

@@ -82,7 +82,7 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     model: values.model,
     baseUrl: values['base-url'],
     effort: values.effort,
-    fallbackModels: (values['fallback-model'] ?? []).flatMap(namesIn),
+    fallbackModels: fallbackModels(values['fallback-model']),
     toolChoice: values['tool-choice'] as LlmConfig['tool_choice'],
     permissionMode: mode === 'prompt' ? 'default' : (mode as PermissionMode | undefined),
     allowedTools: listedRules('allowed-tools', values['allowed-tools']),
@@ -153,6 +153,13 @@ function resumeOf({ resume, autoresume, all }: Values): RunInvocation['resume'] 
   if (all && !autoresume) throw new UsageError('--all needs --autoresume.')
   if (all) return 'latest of all'
   return autoresume ? 'latest' : resume === undefined ? undefined : { id: resume }
+}
+
+/** Throws a `UsageError` if the option was given and names no model: there would be no other one. */
+function fallbackModels(texts: readonly string[] | undefined): string[] {
+  const names = (texts ?? []).flatMap(namesIn)
+  if (texts && names.length === 0) throw new UsageError('--fallback-model names no model.')
+  return names
 }
 
 const namesIn = (text: string): string[] =>

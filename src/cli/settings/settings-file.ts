@@ -50,9 +50,21 @@ export async function readSettingsFile(given: string | undefined, signal: AbortS
   const json = await readJson(path, { mayBeMissing: given === undefined, signal })
   if (json === undefined) return { path, settings: {}, notices: [] }
   const settings = parse(Settings, withoutNulls(json), path)
+  refuseRules(settings, path)
   const unknown = Object.keys(settings).filter((name) => !KNOWN.has(name))
   const notices = unknown.length > 0 ? [`${path}: ${unknown.join(', ')} ignored; there is no such setting.`] : []
   return { path, settings, notices: [...notices, ...(await modeNotice(path, settings))] }
+}
+
+/** Rules in the form of Claude Code: a file that denies must not be read as one that denies nothing. */
+const RULES = ['permissions', 'permission_rules', 'allowed_tools', 'disallowed_tools', 'permission_mode'] as const
+
+function refuseRules(settings: ModelFileSettings, path: string): void {
+  const found = RULES.find((name) => Object.hasOwn(settings, name))
+  if (found === undefined) return
+  throw new UsageError(
+    `${path}: ${found} cannot be set in this file. Write --allowed-tools, --disallowed-tools and --permission-mode, or put \`permissions\` into .claude/settings.json of the project.`,
+  )
 }
 
 /** The form of `.mcp.json`, with or without its outer object. Throws a `UsageError`. */
