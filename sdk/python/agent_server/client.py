@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from .errors import invalid
+from .errors import AgentServerError, invalid
 from .local import connect_or_start
 from .options import Options
 from .session import Session
@@ -101,6 +101,7 @@ class Client:
 
     async def _items(self, path: str, query: Mapping[str, Any]) -> AsyncIterator[Any]:
         page: str | None = None
+        seen: set[str] = set()
         while True:
             found = await self.call("GET", path, query={"limit": 100, **query, "page_id": page})
             for each in found["items"]:
@@ -108,6 +109,12 @@ class Client:
             page = found.get("next_page_id")
             if page is None:
                 return
+            if page in seen:
+                raise AgentServerError(
+                    "unexpected_response",
+                    f"The server returned the page {page!r} of {path} twice. Check the URL of the server and the proxies.",
+                )
+            seen.add(page)
 
 
 def _path(session_id: str) -> str:

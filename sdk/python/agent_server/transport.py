@@ -19,6 +19,8 @@ MAX_RETRIES = 5
 MAX_DELAY_S = 8.0
 GIVE_UP_AFTER_S = 5 * 60
 """How long the server of a stream may be unreachable."""
+MAX_REPLY_S = 300
+"""How long a reply may take that waits for nothing. Creating a session can start programs, and copying one copies files."""
 MAX_SILENCE_S = 45
 """A server sends at least a comment every 15 seconds."""
 MAX_EVENT_BYTES = 64 * 1024 * 1024
@@ -74,10 +76,11 @@ class Transport:
         elif body is not None:
             headers["content-type"] = "application/json"
             content = json_bytes(body)
+        silence = None if _may_wait(path, body, query) else MAX_REPLY_S
         may_repeat = repeat or bool(keyed or idempotency_key) or method in ("GET", "HEAD")
         for failures in range(1, MAX_RETRIES + 2):
             try:
-                return await self._send(method, path, headers, content, query)
+                return await self._send(method, path, headers, content, query, silence)
             except AgentServerError as error:
                 if failures > MAX_RETRIES or not self._may_repeat(error, may_repeat, failures):
                     raise
@@ -85,10 +88,19 @@ class Transport:
         raise AssertionError("the loop returns or raises")
 
     async def _send(
-        self, method: str, path: str, headers: Mapping[str, str], content: bytes | None, query: Mapping[str, Any] | None
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        query: Mapping[str, Any] | None,
+        silence: float | None,
     ) -> Any:
         try:
-            response = await self._http.request(method, self._url + path, headers=headers, content=content, params=_flat(query))
+            timeout = httpx.Timeout(None, connect=30, read=silence)
+            response = await self._http.request(
+                method, self._url + path, headers=headers, content=content, params=_flat(query), timeout=timeout
+            )
         except httpx.HTTPError as error:
             raise self._lost(error) from error
         await self._check(response)
@@ -146,6 +158,8 @@ class Transport:
     def _may_repeat(error: AgentServerError, may_repeat: bool, failures: int) -> bool:
         if error.code == "unavailable":
             return True  # The server has done nothing.
+        if isinstance(error.__cause__, httpx.ReadTimeout):
+            return False  # It would take as long again.
         if error.code == "connection_failed":
             return may_repeat or isinstance(error.__cause__, httpx.ConnectError)
         if error.code == "unexpected_response" and error.status in (502, 503, 504):
@@ -287,6 +301,14 @@ def _raise_end(data: Mapping[str, Any]) -> None:
 
 def _integer(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
+
+
+def _may_wait(path: str, body: object, query: Mapping[str, Any] | None) -> bool:
+    """For a run, a command, a model or copies of files. Streams are read as long as they last."""
+    given = [each for each in (body, query) if isinstance(each, Mapping)]
+    route, _, written = path.partition("?")
+    is_asked = any(each.get("wait") for each in given) or "wait=" in written
+    return is_asked or route.endswith(("/commands", "/compact", "/fork", "/stream"))
 
 
 def _flat(query: Mapping[str, Any] | None) -> dict[str, list[str]]:

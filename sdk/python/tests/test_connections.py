@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import BIN, KEY, Server
 
-from agent_server import AgentServerError, Client, Options, run
+from agent_server import AgentServerError, Client, Options, run, transport
 from agent_server.local import stop_servers
 from agent_server.transport import SseDecoder
 
@@ -51,6 +52,55 @@ class CutProxy:
             while data := await reader.read(65536):
                 writer.write(data)
         writer.close()
+
+
+@asynccontextmanager
+async def replying(reply: bytes | None) -> AsyncIterator[str]:
+    """A server with the same reply to each request, or with none."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                if reply is not None:
+                    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(reply)}\r\n\r\n"
+                    writer.write(head.encode() + reply)
+        writer.close()
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    finally:
+        listener.close()
+
+
+async def test_a_request_without_a_reply_ends_and_one_that_waits_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MAX_REPLY_S", 0.2)
+    async with replying(None) as url, Client(url) as client:
+        waiting = [
+            asyncio.create_task(client.call("POST", path, body, query=query))
+            for path, body, query in (
+                ("/conversations/a/run", {"wait": True}, None),
+                ("/conversations/a/commands", {"command": "make"}, None),
+                ("/conversations/a/commands/b/output", None, {"wait": 30}),
+                ("/conversations/a/commands/b/output?wait=30", None, None),
+            )
+        ]
+        for method in ("GET", "PUT", "POST"):
+            with pytest.raises(AgentServerError, match="There was no complete response") as refused:
+                await client.call(method, "/conversations/a", None if method == "GET" else {"wait": False})
+            assert refused.value.code == "connection_failed"
+        assert not any(each.done() for each in waiting)
+        for each in waiting:
+            each.cancel()
+        await asyncio.wait(waiting)
+
+
+async def test_a_list_whose_page_comes_again_is_an_error() -> None:
+    async with replying(b'{"items": [{"id": "a"}], "next_page_id": "again"}') as url, Client(url) as client:
+        with pytest.raises(AgentServerError, match="the page 'again' of /conversations twice") as refused:
+            async for _ in client.list_sessions():
+                pass
+        assert refused.value.code == "unexpected_response"
 
 
 def assert_complete(events: list[Any]) -> None:
