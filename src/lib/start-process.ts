@@ -6,7 +6,8 @@
  */
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcess, ExecFileOptions, SpawnOptions } from 'node:child_process'
-import { isAbsolute } from 'node:path'
+import { accessSync, constants } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf } from './error-code.ts'
 
@@ -118,6 +119,12 @@ const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 /** Unlike the search path of shells, it has no directory that agents can write to. */
 const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/run/current-system/profile/bin'
 
+/** Without entries that are relative, or empty: programs of the current directory, which agents can write to, have no name. */
+function withSearchPath(variables: Readonly<Record<string, string>>): Record<string, string> {
+  const directories = variables['PATH']?.split(':').filter((directory) => isAbsolute(directory)) ?? []
+  return { ...variables, PATH: directories.length > 0 ? directories.join(':') : DEFAULT_PATH }
+}
+
 const MARK_PREFIX = 'AGENT_SERVER_'
 
 /** The environment of such a process: made of the server's own by an allow-list, or of constants. */
@@ -141,13 +148,16 @@ export class HostEnvironment {
       (entry): entry is [string, string] =>
         entry[1] !== undefined && (PASSED_ON.has(entry[0]) || entry[0].startsWith('LC_')),
     )
-    return new HostEnvironment({ PATH: DEFAULT_PATH, ...Object.fromEntries(passed), ...UNATTENDED })
+    return new HostEnvironment({ ...withSearchPath(Object.fromEntries(passed)), ...UNATTENDED })
   }
 
-  /** All of a person's own environment, for a program that the person has chosen, such as an editor. Never for an agent. */
+  /**
+   * All of a person's own environment, for a program that the person has chosen, such as an editor. Never for an agent. The
+   * search path has absolute entries only, here as well.
+   */
   static ofPerson(own: Readonly<Record<string, string | undefined>>): HostEnvironment {
     const set = Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined)
-    return new HostEnvironment(Object.fromEntries(set))
+    return new HostEnvironment(withSearchPath(Object.fromEntries(set)))
   }
 
   /** For a Node with these options, which must be literal text in the source code. */
@@ -176,3 +186,21 @@ export class HostEnvironment {
     return CERTIFICATES.flatMap((name) => this.#variables[name]?.split(':') ?? []).filter(isAbsolute)
   }
 }
+
+/** Ignores program directories of packages and projects (npm puts those first on PATH): agents can write there. */
+export function findProgram(name: string, path: string): string | undefined {
+  const isOfProject = (directory: string) =>
+    /\/node_modules(\/|$)/.test(directory) || isInside(directory, process.cwd())
+  const directories = path.split(':').filter((directory) => isAbsolute(directory) && !isOfProject(directory))
+  const candidates = directories.map((directory) => join(directory, name))
+  return candidates.find((candidate) => {
+    try {
+      accessSync(candidate, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+const isInside = (path: string, directory: string) => `${path}/`.startsWith(directory === '/' ? '//' : `${directory}/`)

@@ -1,9 +1,9 @@
 /** Detects whether this host supports a sandbox, and which features, by creating an empty one. */
-import { accessSync, closeSync, constants, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'
-import { isAbsolute, join } from 'node:path'
+import { join } from 'node:path'
 import { makeDirectoriesSync } from '../files/make-directories.ts'
-import { HostEnvironment, startProcess, runProgram } from '../lib/start-process.ts'
+import { findProgram, HostEnvironment, startProcess, runProgram } from '../lib/start-process.ts'
 import { isOutOfRoom } from '../lib/error-code.ts'
 import { createBubblewrapLauncher, trialArguments, type SandboxFeatures } from './bubblewrap-launcher.ts'
 import { compileSeccompFilter } from './seccomp-filter.ts'
@@ -106,23 +106,5 @@ function complaintOf(bwrap: string, plan: SandboxPlan, features: SandboxFeatures
   })
   return promise
 }
-
-/** Ignores program directories of packages and projects (npm puts those first on PATH): agents can write there. */
-export function findProgram(name: string, path: string): string | undefined {
-  const isOfProject = (directory: string) =>
-    /\/node_modules(\/|$)/.test(directory) || isInside(directory, process.cwd())
-  const directories = path.split(':').filter((directory) => isAbsolute(directory) && !isOfProject(directory))
-  const candidates = directories.map((directory) => join(directory, name))
-  return candidates.find((candidate) => {
-    try {
-      accessSync(candidate, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
-
-const isInside = (path: string, directory: string) => `${path}/`.startsWith(directory === '/' ? '//' : `${directory}/`)
 
 const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ').slice(0, MAX_REASON).replace(/\.$/, '')

@@ -1,6 +1,6 @@
 /** The name under which a person commits, so that commits of agents on the person's own machine have it. */
 import type { HostEnvironment } from '../lib/start-process.ts'
-import { runProgram } from '../lib/start-process.ts'
+import { findProgram, runProgram } from '../lib/start-process.ts'
 
 /** Keys of git-config(1), such as `user.email`, with their values: each byte is a character (latin1). */
 export type GitIdentity = ReadonlyMap<string, string>
@@ -26,7 +26,9 @@ export async function gitIdentityIn(
   const args = ['config', '--show-scope', '--null', '--get-regexp', KEYS]
   const limits = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES } as const
   // `--global` instead would read only one of the two files of a person.
-  const asked = runProgram('git', args, { env, cwd: directory, encoding: 'latin1', ...limits })
+  const git = findProgram('git', env.path)
+  if (git === undefined) return new Map()
+  const asked = runProgram(git, args, { env, cwd: directory, encoding: 'latin1', ...limits })
   const { stdout } = await asked.catch(() => ({ stdout: '' }))
   const fields = stdout.split('\0')
   const found = new Map<string, string>()

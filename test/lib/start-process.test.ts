@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { HostEnvironment } from '../../src/lib/start-process.ts'
 import { runAsNobody } from '../support/unprivileged.ts'
 import { some } from '../support/some.ts'
 
@@ -30,6 +31,15 @@ test.runIf(process.getuid?.() === 0)(
 /** Command lines end with an error; trials of what the host can do only say whether it works. */
 const MAY_SPAWN =
   /^(cli|sdk|client)\/|^lib\/start-process\.ts$|^sandbox\/find-launcher\.ts$|^limits\/cgroup-factory\.ts$/
+
+test.each([
+  ['', ''],
+  [':/usr/bin', '/usr/bin'],
+  ['/bin:.:../x::bin:/usr/bin:', '/bin:/usr/bin'],
+])('programs of the current directory are not found: %j as the search path is %j', (given, kept) => {
+  for (const made of [HostEnvironment.from({ PATH: given }), HostEnvironment.ofPerson({ PATH: given })])
+    expect(made.path).toBe(kept || '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin')
+})
 
 test('the server starts processes in this way only', async () => {
   const root = join(import.meta.dirname, '../../src')

@@ -1,5 +1,6 @@
 /** The configuration that gives git in a sandbox the name of a person. */
 import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,6 +45,20 @@ test.each([
   expect(await readByGit(config)).toEqual(['include.path\n/etc/gitconfig', `user.name\n${bytes}`])
   const own = config.toString('utf8').replace('[include]\n\tpath = /etc/gitconfig\n', '')
   expect(checkConfig(own)).toSatisfy((found) => typeof found === 'object' || found === 'cannot be read with certainty')
+})
+
+test.each([
+  ['', 'an empty entry'],
+  ['.', 'a relative entry'],
+  ['bin', 'a directory below it'],
+])('no git of the directory itself is run: the search path begins with %j, %s', async (entry) => {
+  setName('Ada')
+  const [ran, directory] = [join(home, 'ran'), join(repository, entry)]
+  await mkdir(directory, { recursive: true })
+  await writeFile(join(directory, 'git'), `#!/bin/sh\ntouch '${ran}'\n`, { mode: 0o755 })
+  const search = HostEnvironment.from({ PATH: `${entry}:${process.env['PATH']}`, HOME: home })
+  expect(await gitIdentityIn(repository, search)).toEqual(new Map([['user.name', 'Ada']]))
+  expect(existsSync(ran)).toBe(false)
 })
 
 test('a name in another charset keeps its bytes', async () => {

@@ -1,8 +1,7 @@
 /** Looks at what agents need of this machine: a sandbox, programs, and the port of the server. */
 import { connect } from 'node:net'
 import type { Config } from '../../config/config.ts'
-import { HostEnvironment, runProgram } from '../../lib/start-process.ts'
-import { findProgram } from '../../sandbox/find-launcher.ts'
+import { findProgram, HostEnvironment, runProgram } from '../../lib/start-process.ts'
 import { gitIdentityIn, identityVariables } from '../../shell/git-identity.ts'
 import { findSandbox } from '../../wiring/sandbox.ts'
 import type { Finding } from './check.ts'
