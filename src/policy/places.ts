@@ -50,7 +50,7 @@ const ANYWHERE: PathParts = [undefined]
 const PROTECTED = new Set(
   `.git .hg .svn .ssh .gnupg .husky .vscode .idea .devcontainer .gitconfig .gitmodules .bashrc .bash_profile .bash_login
   .bash_logout .bash_aliases .profile .zshrc .zprofile .zshenv .npmrc .yarnrc .yarnrc.yml .envrc .netrc .ripgreprc
-  .mcp.json .claude head`.split(/\s+/),
+  .mcp.json .claude .openhands .config head`.split(/\s+/),
 )
 
 /** For one decision: what it has looked up is kept. */

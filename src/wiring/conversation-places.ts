@@ -1,5 +1,5 @@
 /** Decides where each conversation stores its files, and which files its editor and the file routes may access. */
-import { homeDirectory } from '../config/paths.ts'
+import { defaultSettingsPath, homeDirectory } from '../config/paths.ts'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { FileRules } from '../files/file-gate.ts'
@@ -24,6 +24,7 @@ type Places = {
  * results name.
  * With a sandbox they access only what the shells can: otherwise they could write files where shells cannot, and these
  * files would be executed.
+ * The settings file of the command line grants rights to the next start, so nobody creates it here either.
  */
 export function fileRules(
   config: Config,
@@ -31,7 +32,8 @@ export function fileRules(
   conversation: Places,
   homes?: HomeViews,
 ): FileRules {
-  const { dataDir, workdirBase, secretFiles: keyFiles, hiddenFiles, sandboxReadable } = config
+  const { dataDir, workdirBase, hiddenFiles, sandboxReadable } = config
+  const keyFiles = [...config.secretFiles, defaultSettingsPath()]
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
     return {

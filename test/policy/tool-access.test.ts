@@ -37,6 +37,9 @@ describe('file tools', () => {
       '.husky/x',
       'HEAD',
       '.npmrc',
+      '.openhands/settings_sdk.json',
+      '.config/agent-server/AGENTS.md',
+      '.claude/CLAUDE.md',
     ])
       expect(behaviorOf('Write', edit(path), { mode: 'accept_edits' }), path).toBe('ask')
     expect(behaviorOf('apply_patch', edit('a.ts', '.git/config'), { mode: 'accept_edits' })).toBe('ask')
