@@ -113,6 +113,8 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   if (subcommand === 'stash') return ofStash(texts[0], options, named)
   if (subcommand === 'mv' || subcommand === 'rm') return movedPaths(subcommand, rest)
   if (subcommand === 'init') return named.map((path) => ({ ...path, depth: MOVES }))
+  const remotes = remotePaths(subcommand, rest, texts)
+  if (remotes.length > 0) return [...named, ...remotes]
   const exchanged = exchangedPaths(subcommand, rest, texts)
   if (exchanged.length > 0)
     return [...named, ...exchanged, { word: HERE, depth: subcommand === 'pull' ? CHANGES : SHOWS }]
@@ -179,6 +181,21 @@ function exchangedPaths(
     .filter((_, at) => isLocal(texts[at] ?? '', at))
     .flatMap(pathsIn)
     .map((word) => ({ word, depth }))
+}
+
+/** The name of a setting that says where a repository is. */
+const PLACE = /^(remote\..*\.(push)?url|url\..*\.(push)?insteadof)$/is
+
+/** The local repositories that are named for a later command, and by `ls-remote`: what is named now is fetched by its name. */
+function remotePaths(subcommand: string, rest: readonly ShellWord[], texts: readonly string[]): readonly CommandPath[] {
+  const isNaming =
+    subcommand === 'ls-remote' ||
+    (subcommand === 'remote' && texts.some((text) => text === 'add' || text === 'set-url' || text.includes(HOLE))) ||
+    (subcommand === 'config' && texts.some((text) => PLACE.test(text) || /^[^=]*\0/.test(text)))
+  if (!isNaming) return []
+  const bases = texts.flatMap((text) => /^url\.(.*)\.(?:push)?insteadof$/is.exec(text)?.[1] ?? [])
+  const words = rest.filter((_, at) => LOCAL.test(texts[at] ?? '') || MAY_BE_LOCAL.test(texts[at] ?? ''))
+  return [...words, ...bases.map(literalWord)].flatMap(pathsIn).map((word) => ({ word, depth: READS }))
 }
 
 const ofChange = (subcommand: string): Depth => (subcommand === 'clean' ? { changes: true } : CHANGES)

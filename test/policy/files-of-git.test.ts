@@ -718,3 +718,38 @@ const ON_DISK: readonly (readonly [...Row, deny: string])[] = [
 ]
 
 test.each(ON_DISK)('%s', (_, lines, deny) => expect(decided(lines, (line) => project.decide(line, [deny]))).toBe(lines))
+
+test('a repository on this machine that is named for later, or is asked for its names, is read', () => {
+  const given: Given = { mode: 'bypass', deny: ['Read(//work/other/**)'] }
+  const lines = `
+    x git ls-remote ../other
+    x git ls-remote --heads /work/other
+    x git ls-remote file:///work/other
+    x git remote add x ../other
+    x git remote add -f x ../other
+    x git remote add x file:///work/other
+    x git remote set-url origin /work/other
+    x git remote set-url --add --push origin ../other
+    ? git remote add x "$y"
+    x git -C src remote add x ../../other
+    x git config remote.x.url ../other
+    x git config set remote.x.pushurl /work/other
+    x git config --add Remote.x.URL ../other
+    x git config url.../other.insteadOf https://example.com/x
+    x git config url./work/other/.pushInsteadOf x
+    x git remote add x ../other/x
+    x git ls-remote ../other/x
+    . git ls-remote
+    . git ls-remote origin
+    . git ls-remote https://example.com/x
+    . git remote
+    . git remote -v
+    . git remote remove x
+    . git remote add x https://example.com/x
+    . git remote add x git@example.com:a/b
+    . git remote add x ../another
+    . git config remote.x.url https://example.com/x
+    . git config user.name ../other
+  `
+  expectDecided(lines, given)
+})
