@@ -21,7 +21,7 @@ test.each([
   ['Write', { file_path: 'a', content: '' }, { kind: 'edit', paths: ['a'] }],
   ['Edit', { file_path: 'a', old_string: 'x', new_string: 'y' }, { kind: 'edit', paths: ['a'] }],
   ['MultiEdit', { file_path: 'a', edits: [{ old_string: 'x', new_string: 'y' }] }, { kind: 'edit', paths: ['a'] }],
-  ['apply_patch', { input: PATCH }, { kind: 'edit', paths: ['a', 'b', 'c', 'd'] }],
+  ['apply_patch', { input: PATCH }, { kind: 'edit', paths: ['a', 'b', 'c', 'd'], isWhole: true }],
   ['apply_patch', { input: 'no patch' }, { kind: 'none' }],
   [
     'Bash',
