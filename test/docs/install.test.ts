@@ -86,6 +86,21 @@ describe('the image', async () => {
     expect(lines).toContain(`EXPOSE ${service.ports[0]!.split(':').at(-1)}`)
     expect(dockerfile).toContain(`--uid ${service.user.split(':')[0]} `)
   })
+
+  test('keeps the profiles of Docker in the compose file, unless it must have the sandbox instead', async () => {
+    const text = await read('examples/deploy/compose.yaml')
+    const of = (compose: string) => (parse(compose) as Compose).services['agent-server']!
+    expect(of(text).security_opt).toEqual(['no-new-privileges=true'])
+    expect(of(text).environment).not.toHaveProperty('OPENHANDS_ISOLATION')
+
+    const alternative = of(text.replaceAll(/^( +)# (?=- \w+=unconfined$|OPENHANDS_ISOLATION: )/gm, '$1'))
+    const instead = ['seccomp=unconfined', 'apparmor=unconfined', 'systempaths=unconfined']
+    expect(alternative.security_opt).toEqual(['no-new-privileges=true', ...instead])
+    // Without the sandbox, the container would have no protection: the server must not start.
+    expect(alternative.environment).toHaveProperty('OPENHANDS_ISOLATION', 'bubblewrap')
+    const page = await read('docs/isolation.md')
+    for (const option of instead) expect(page).toContain(`--security-opt ${option}`)
+  })
 })
 
 type Compose = {
@@ -102,4 +117,5 @@ type Service = {
   readonly volumes: readonly string[]
   readonly ports: readonly string[]
   readonly user: string
+  readonly security_opt: readonly string[]
 }
