@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { setStage } from '../support/agent.ts'
+import { decisionsFor } from '../support/answering-over-http.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { KEY } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
 import { until } from '../support/until.ts'
+import { requestsOf } from './requests.ts'
 
 const receiver = await startReceiver()
 const stage = await setStage(({ body }) => turnFor(body), {
@@ -118,6 +120,22 @@ describe('PermissionDenied', () => {
   })
 })
 
+test('PermissionDenied is not called for a call that a user denies', async () => {
+  const id = await stage.create({
+    hooks: { ...noted('PermissionDenied'), ...noted('Stop') },
+    permission_mode: 'default',
+    tools: ['FileEditor'],
+  })
+  await call('POST', id, '/messages', { message: { role: 'user', content: 'edit a.txt' }, run: true })
+  const asked = () => requestsOf(server.call, id, 'permission')
+  await until('the user is asked', async () => (await asked()).length === 1)
+  const [request] = await asked()
+  const denial = decisionsFor(request, { behavior: 'deny', message: 'not that' })
+  expect((await call('POST', id, `/requests/${request.request_id}`, denial)).status).toBe(200)
+  await afterHooks(id, 'Stop', 1)
+  expect(await stage.events(id, 'types=ToolResult')).toMatchObject([{ is_error: true }])
+})
+
 test.each([
   ['a hook', { PreToolUse: [{ hooks: [{ type: 'command', command: 'echo not that >&2; exit 2' }] }] }, 'bypass'],
   ['the mode', {}, 'deny'],
@@ -196,6 +214,49 @@ describe('FileChanged', () => {
     const { ok } = await fetch(url, { method, headers: AS_OWNER, ...write })
     expect(ok).toBe(true)
   }
+
+  /** At most 100 files at a time. */
+  const upload = async (id: string, directories: readonly string[]) => {
+    const body = new FormData()
+    for (let at = 0; at < 100; at++) body.append('file', new Blob(['x']), `${at}.txt`)
+    const url = `${server.url}/conversations/${id}/files/upload`
+    for (const path of directories) {
+      const { status } = await fetch(`${url}?path=${path}`, { method: 'POST', headers: AS_OWNER, body })
+      expect(status).toBe(201)
+    }
+  }
+  const SLOW = { FileChanged: [{ hooks: [{ type: 'http', url: receiver.url }] }] }
+
+  test('delays no hook that the agent waits for, and says how many changes of a large upload were dropped', async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<number>()
+    receiver.answer = () => answered
+    const before = receiver.received.length
+    const id = await stage.create({ hooks: { ...SLOW, ...noted('PreToolUse') } })
+    await upload(id, ['a/', 'b/', 'c/'])
+    await receiver.untilReceived((all) => all.length === before + 4)
+    await stage.say(id, 'run one')
+    expect(await payloads(id)).toMatchObject([{ hook_event_name: 'PreToolUse' }])
+    expect(receiver.received.length).toBe(before + 4)
+
+    answer(204)
+    const called = async () => (await stage.events(id, 'types=HookEvent')).filter(isAt('FileChanged'))
+    await until('all are called', async () => (await called()).length === 260)
+    const losses = (await called()).filter(({ message }) => message !== undefined)
+    expect(losses).toMatchObject([{ message: 'Of earlier calls, 40 were dropped: more than 256 waited.' }])
+  })
+
+  test('holds neither a deletion nor a stop of the server, and nothing that waited is called afterwards', async () => {
+    receiver.answer = () => new Promise<never>(() => {})
+    const before = receiver.received.length
+    const [deleted, kept] = [await stage.create({ hooks: SLOW }), await stage.create({ hooks: SLOW })]
+    for (const id of [deleted, kept]) await upload(id, ['a/'])
+    await receiver.untilReceived((all) => all.length === before + 8)
+    expect((await call('DELETE', deleted)).status).toBe(204)
+    expect((await call('GET', deleted)).status).toBe(410)
+    await server.restart('SIGTERM')
+    expect((await stage.events(kept, 'types=HookEvent')).length).toBe(0)
+    expect(receiver.received.length).toBe(before + 8)
+  })
 })
 
 describe('TaskCompleted', () => {

@@ -10,6 +10,7 @@ import type { WaitingHooks } from '../client-hooks/waiting-hooks.ts'
 import type { ConversationSecrets } from '../config/secrets.ts'
 import type { ConversationShells } from '../../workspace/exec/conversation-shells.ts'
 import type { LiveState } from '../live-state.ts'
+import { BackgroundHooks } from './background-hooks.ts'
 import { ConversationHooks } from './conversation-hooks.ts'
 import { HookCaller } from './hook-caller.ts'
 
@@ -55,7 +56,8 @@ export function buildHooks({ fetch, userAgent, callbacksOf }: HookDeps, parts: H
     credentialsOf: (url) => secrets.hookCredentials(url),
   })
   const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
-  const hooks = new ConversationHooks({ caller, state, toolCalls, emit, redact, onFault })
+  const background = new BackgroundHooks(onFault)
+  const hooks = new ConversationHooks({ caller, state, toolCalls, emit, redact, background })
   log.subscribe({
     onEvents: (events) => {
       for (const { event } of events) hooks.watching.stored(event)

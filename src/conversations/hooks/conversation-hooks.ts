@@ -14,6 +14,7 @@ import { NO_REASON } from '../../hooks/hook-answer.ts'
 import type { HookDraft, PromptHooks } from '../../state/hook-decisions.ts'
 import { Queue } from '../../lib/queue.ts'
 import { closedProblem } from '../closed-problem.ts'
+import type { BackgroundHooks } from './background-hooks.ts'
 import type { AgentHookCaller, HookCall, HookedAgent } from './hook-caller.ts'
 import { mergeAnswers } from './hook-caller.ts'
 import { ModelHooks } from './model-hooks.ts'
@@ -23,7 +24,8 @@ import { WatchingHooks } from './watching-hooks.ts'
 
 export type ConversationHooksDeps = ToolHookParts & {
   readonly redact: (text: string) => string
-  readonly onFault: (error: unknown) => void
+  /** Closed with these hooks. */
+  readonly background: BackgroundHooks
   /** Absent for the main agent. */
   readonly subagent?: HookedAgent
 }
@@ -54,9 +56,9 @@ export class ConversationHooks {
     this.#loop = this.#loopHooks()
   }
 
-  /** True if no hook runs. */
+  /** True if no hook runs or waits for its turn. */
   get isIdle(): boolean {
-    return this.#caller.isIdle
+    return this.#caller.isIdle && this.#deps.background.isIdle
   }
 
   /** The hooks of a subagent. They end with these. */
@@ -134,13 +136,18 @@ export class ConversationHooks {
     const names = asks.map(({ name }) => name)
     const message = `The agent needs your permission to use ${[...new Set(names)].join(', ')}.`
     const type = 'permission_prompt'
-    this.fire({ point: 'Notification', names: [type], fields: { message, notification_type: type } }).catch(
-      (error: unknown) => (error instanceof Problem ? undefined : this.#deps.onFault(error)),
-    )
+    const fields = { message, notification_type: type }
+    this.#deps.background.others.add(`notification ${asks[0]?.tool_use_id}`, undefined, async () => {
+      await this.fire({ point: 'Notification', names: [type], fields, inBackground: true })
+    })
   }
 
-  /** Ends all hooks that run, after the `SessionEnd` hooks of a conversation that has run. */
+  /**
+   * Ends all hooks that run, after the `SessionEnd` hooks of a conversation that has run. Those that wait in the background
+   * do not begin any more.
+   */
   async close(outcome: 'deleted' | 'closing'): Promise<void> {
+    this.#deps.background.close()
     const call = { point: 'SessionEnd', names: ['other'], fields: { reason: 'other' } } as const
     if (this.#hasBegun && this.#caller.has('SessionEnd'))
       await this.fire(call, AbortSignal.timeout(END_MS)).catch(() => {}) // nobody is left who could act on it

@@ -30,10 +30,15 @@ export type HookCall = {
   readonly names?: readonly string[]
   readonly fields: Readonly<Record<string, unknown>>
   readonly toolUseId?: string
+  /** Nobody waits for it: it never delays hooks that the agent waits for. */
+  readonly inBackground?: boolean
 }
 
 /** Hooks of one conversation that run at the same time. */
 const MAX_RUNNING = 8
+
+/** Besides them, hooks that run in the background. */
+const MAX_IN_BACKGROUND = 4
 
 /** The names that Claude Code has for the modes. */
 const MODES: Readonly<Record<PermissionMode, string>> = {
@@ -57,6 +62,7 @@ export type HookedAgent = { readonly id: string; readonly name: string }
 export class HookCaller {
   readonly #deps: HookCallerDeps
   readonly #turns = new Queue({ limit: MAX_RUNNING })
+  readonly #background = new Queue({ limit: MAX_IN_BACKGROUND })
   readonly #closing = new AbortController()
   #running = 0
 
@@ -69,7 +75,7 @@ export class HookCaller {
     return {
       isIdle: true,
       close: () => {},
-      has: (point) => this.has(point),
+      has: (point, names) => this.has(point, names),
       hasAny: () => this.hasAny(),
       call: (call, signal) => this.call({ ...call, fields: { agent_id, agent_type, ...call.fields } }, signal),
       eventsOf: (point, runs, at) => this.eventsOf(point, runs, at),
@@ -81,9 +87,11 @@ export class HookCaller {
     return this.#running === 0
   }
 
-  /** True if hooks are configured at this point. */
-  has(point: HookPoint): boolean {
-    return hasHooksAt(this.#deps.state.current.settings.hooks, this.#callbacks(), point)
+  /** True if hooks are configured at this point, and one of them fits if `names` are given. */
+  has(point: HookPoint, names?: readonly string[]): boolean {
+    const { hooks } = this.#deps.state.current.settings
+    if (names) return selectHooks(hooks, this.#callbacks(), point, names).length > 0
+    return hasHooksAt(hooks, this.#callbacks(), point)
   }
 
   hasAny(): boolean {
@@ -93,7 +101,7 @@ export class HookCaller {
 
   /** Resolves in the order of the configuration; to nothing if no hook fits. Throws only the reason of a signal. */
   async call(
-    { point, names = [], fields }: Pick<HookCall, 'point' | 'names' | 'fields'>,
+    { point, names = [], fields, inBackground = false }: Omit<HookCall, 'toolUseId'>,
     signal?: AbortSignal,
   ): Promise<HookRun[]> {
     const { current } = this.#deps.state
@@ -108,7 +116,11 @@ export class HookCaller {
       hook_event_name: point,
       ...fields,
     }
-    const deps = { ...this.#deps, turns: this.#turns, workdir: () => settings.workdir }
+    const deps = {
+      ...this.#deps,
+      turns: inBackground ? this.#background : this.#turns,
+      workdir: () => settings.workdir,
+    }
     this.#running++
     try {
       const both = signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal

@@ -6,18 +6,19 @@ import { basename } from 'node:path'
 import type { Event, EventDraft } from '../../contract/events/event.ts'
 import type { ErrorType } from '../../contract/events/status.ts'
 import type { FileChangeKind } from '../../contract/files.ts'
-import { Problem } from '../../contract/problem.ts'
 import type { LlmError } from '../../llm/llm.ts'
 import type { HookDraft } from '../../state/hook-decisions.ts'
 import type { AgentView } from '../live-state.ts'
+import type { BackgroundHooks } from './background-hooks.ts'
 import type { AgentHookCaller, HookCall } from './hook-caller.ts'
+import { MAX_WAITING } from './pending-calls.ts'
 
 export type WatchingHooksDeps = {
   readonly caller: AgentHookCaller
   readonly state: AgentView
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly redact: (text: string) => string
-  readonly onFault: (error: unknown) => void
+  readonly background: BackgroundHooks
 }
 
 /** The names that Claude Code has for errors of models. */
@@ -42,20 +43,27 @@ export class WatchingHooks {
 
   /** Calls the `FileChanged` hooks in the background. `path` is absolute. */
   fileChanged(path: string, how: FileChangeKind): void {
-    if (!this.#deps.caller.has('FileChanged')) return
-    const file = this.#deps.redact(path)
-    this.#inBackground({
-      point: 'FileChanged',
-      names: [basename(file), file],
-      fields: { file_path: file, event: how },
+    const { caller, redact, background } = this.#deps
+    if (!caller.has('FileChanged')) return
+    const file = redact(path)
+    const names = [basename(file), file]
+    if (!caller.has('FileChanged', names)) return
+    background.files.add(path, how, async (event, lost) => {
+      const fields = { file_path: file, event }
+      await this.#call({ point: 'FileChanged', names, fields, inBackground: true }, { lost })
     })
   }
 
   /** Calls the `TaskCompleted` hooks in the background, if the event says that a task is completed. */
   stored(event: Event): void {
     if (event.type !== 'TaskUpdate' || event.status !== 'completed') return
-    const fields = { task_id: event.task_id, task_subject: event.title }
-    this.#inBackground({ point: 'TaskCompleted', fields })
+    const { caller, background } = this.#deps
+    if (!caller.has('TaskCompleted')) return
+    const { task_id, title: task_subject } = event
+    background.others.add(`task ${task_id}`, undefined, async (_, lost) => {
+      const fields = { task_id, task_subject }
+      await this.#call({ point: 'TaskCompleted', fields, inBackground: true }, { lost })
+    })
   }
 
   /** Calls the `StopFailure` hooks. Rejects only if their events cannot be stored. */
@@ -68,24 +76,28 @@ export class WatchingHooks {
       last_assistant_message: state.current.run?.finalText ?? '',
     }
     try {
-      await this.#call({ point: 'StopFailure', names: [error, type], fields }, signal)
+      await this.#call({ point: 'StopFailure', names: [error, type], fields }, { signal })
     } catch (fault) {
       // The run was interrupted: it ends with its own failure nevertheless.
       if (!signal.aborted) throw fault
     }
   }
 
-  #inBackground(call: Omit<HookCall, 'toolUseId'>): void {
-    this.#call(call).catch((error: unknown) => (error instanceof Problem ? undefined : this.#deps.onFault(error)))
-  }
-
-  async #call({ point, ...call }: Omit<HookCall, 'toolUseId'>, signal?: AbortSignal): Promise<void> {
+  async #call(
+    { point, ...call }: Omit<HookCall, 'toolUseId'>,
+    { signal, lost = 0 }: { signal?: AbortSignal; lost?: number },
+  ): Promise<void> {
     const { caller, emit } = this.#deps
     if (!caller.has(point)) return
     const runs = await caller.call({ point, ...call }, signal)
-    const events = caller.eventsOf(point, runs).map(watched)
-    if (events.length > 0) await emit(events)
+    const [first, ...others] = caller.eventsOf(point, runs).map(watched)
+    if (first) await emit([lost > 0 ? afterLoss(first, lost) : first, ...others])
   }
+}
+
+function afterLoss(event: HookDraft, lost: number): HookDraft {
+  const loss = `Of earlier calls, ${lost} were dropped: more than ${MAX_WAITING} waited.`
+  return { ...event, message: event.message === undefined ? loss : `${loss} ${event.message}` }
 }
 
 /** A hook that watches blocks nothing, and says nothing to the model. */

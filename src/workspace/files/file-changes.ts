@@ -169,11 +169,16 @@ export class FileChanges {
     } catch (error) {
       // Log the files that were published, but without the key: this is not the requested result.
       if (done.length > 0) await this.#log(...done)
+      this.#tellOf(kinds)
       throw error
     }
     const events = await this.#log(...done.map((update) => ({ ...update, ...key })))
-    for (const [path, how] of kinds) this.#deps.onFileChanged(path, how)
+    this.#tellOf(kinds)
     return events
+  }
+
+  #tellOf(changes: readonly [string, FileChangeKind][]): void {
+    for (const [path, how] of changes) this.#deps.onFileChanged(path, how)
   }
 
   async #makeDirectoryIn(jail: Jail, path: JailPath, key: EventKey): Promise<MadeDirectory> {

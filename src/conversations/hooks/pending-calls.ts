@@ -1,0 +1,72 @@
+/**
+ * Calls of hooks that nobody waits for. A storm of them has a bound, and calls about the same thing stay in order: one at
+ * a time, merged while they wait.
+ */
+import { Problem } from '../../contract/problem.ts'
+
+export type PendingCallsDeps<T> = {
+  /** What is said of both, when the same thing happens to something that still waits. */
+  readonly merge: (before: T, now: T) => T
+  readonly onFault: (error: unknown) => void
+}
+
+/** `lost`: how many older calls were dropped before this one. May reject. */
+export type PendingCall<T> = (what: T, lost: number) => Promise<void>
+
+type Waiting<T> = { readonly what: T; readonly call: PendingCall<T> }
+
+/** The oldest call is dropped when more of them wait. */
+export const MAX_WAITING = 256
+
+const MAX_AT_ONCE = 4
+
+export class PendingCalls<T> {
+  readonly #deps: PendingCallsDeps<T>
+  /** In the order of their calls. */
+  readonly #waiting = new Map<string, Waiting<T>>()
+  readonly #running = new Set<string>()
+  #lost = 0
+  #isClosed = false
+
+  constructor(deps: PendingCallsDeps<T>) {
+    this.#deps = deps
+  }
+
+  get isIdle(): boolean {
+    return this.#waiting.size === 0 && this.#running.size === 0
+  }
+
+  /** Calls it at once, or when there is room. Does nothing after `close`. */
+  add(key: string, what: T, call: PendingCall<T>): void {
+    if (this.#isClosed) return
+    const before = this.#waiting.get(key)
+    this.#waiting.set(key, { what: before ? this.#deps.merge(before.what, what) : what, call })
+    this.#begin()
+    const [oldest] = this.#waiting.size > MAX_WAITING ? this.#waiting.keys() : []
+    if (oldest !== undefined && this.#waiting.delete(oldest)) this.#lost++
+  }
+
+  /** Drops what waits. Who ends the calls that run is up to the caller. */
+  close(): void {
+    this.#isClosed = true
+    this.#waiting.clear()
+  }
+
+  #begin(): void {
+    for (const [key, next] of this.#waiting) {
+      if (this.#running.size >= MAX_AT_ONCE) return
+      if (this.#running.has(key)) continue
+      this.#waiting.delete(key)
+      this.#running.add(key)
+      const lost = this.#lost
+      this.#lost = 0
+      next
+        .call(next.what, lost)
+        .catch((error: unknown) => (error instanceof Problem ? undefined : this.#deps.onFault(error)))
+        .finally(() => {
+          this.#running.delete(key)
+          this.#begin()
+        })
+    }
+  }
+}
