@@ -9,10 +9,11 @@ export const HEADER_NAMES = { type: 'string', pattern: "^[\\w!#$%&'*+.^`|~-]+$",
 const MAX_HEADER_VALUE_LENGTH = 8192
 
 /**
- * Headers that belong to the connection and not to the message: the HTTP client refuses them, or the request breaks.
+ * Headers that belong to the connection and not to the message: the HTTP client refuses them, or the request breaks. With
+ * `host` it asks for another name in TLS, too: where many names share an address, a key would reach the server of another.
  */
 const CONNECTION_HEADER =
-  /^(connection|content-length|expect|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i
+  /^(connection|content-length|expect|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i
 
 export function faultOfHeaderName(name: string): string | undefined {
   if (name.length > MAX_NAME_LENGTH || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return 'a name is that of an HTTP header'

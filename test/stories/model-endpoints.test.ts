@@ -16,6 +16,8 @@ test.each([
   ['extra_headers', { 'x y': '1' }],
   ['extra_headers', { 'x-y': 'a\r\nb: c' }],
   ['extra_headers', { 'Transfer-Encoding': 'chunked' }],
+  // It would lead the key to another server with the same address.
+  ['extra_headers', { Host: 'evil.example.com' }],
 ])('llm_config.%s that cannot be sent is refused, and not repeated: %j', async (field, value) => {
   const llm_config = { model: 'm', base_url: 'https://127.0.0.1:9/v1' }
   const wrong = { ...llm_config, [field]: value }
