@@ -156,5 +156,6 @@ describe('with serve', () => {
     const moved = [{ base_url: 'https://evil.example.com/v1' }, { base_url: 'http://api.anthropic.com/v1' }]
     for (const llm_config of moved) expect((await run(llm_config)).asked.join()).not.toContain('key-of')
     expect((await run({ fallback_models: ['claude-sonnet-5'] })).asked).toEqual([])
+    expect((await run({ extra_body: { model: 'claude-sonnet-5' } })).asked).toEqual([])
   })
 })

@@ -106,8 +106,9 @@ export function requireKey(config: LlmConfig, { vendorKeys }: LlmDefaults): void
   throw new LlmError('auth', `${vendor.label} needs a key for ${model}: set llm_config.api_key${orVariable}.`)
 }
 
-const isOwnModel = ({ model, fallback_models = [] }: LlmConfig, defaults: LlmDefaults): boolean =>
-  model === defaults.model && fallback_models.length === 0
+/** An extra body may name another model, and everything else that costs: it is sent unchanged. */
+const isOwnModel = ({ model, fallback_models = [], extra_body = {} }: LlmConfig, defaults: LlmDefaults): boolean =>
+  model === defaults.model && fallback_models.length === 0 && Object.keys(extra_body).length === 0
 
 function isDefaultEndpoint(config: LlmConfig, defaults: LlmDefaults): boolean {
   try {
