@@ -149,7 +149,9 @@ export const VENDORS: readonly Vendor[] = [
     id: 'bedrock',
     label: 'Amazon Bedrock',
     baseUrl: undefined,
-    hosts: /^bedrock-(runtime\.[a-z0-9-]+\.amazonaws\.com|mantle\.[a-z0-9-]+\.api\.aws)$/,
+    // Only regions: `bedrock-runtime.s3.amazonaws.com` is a bucket, which any customer can have made.
+    hosts:
+      /^bedrock-(runtime\.[a-z]{2}(-[a-z]{1,20}){1,3}-\d\.amazonaws\.com|mantle\.[a-z]{2}(-[a-z]{1,20}){1,3}-\d\.api\.aws)$/,
     keyVariables: ['AWS_BEARER_TOKEN_BEDROCK'],
   },
   {

@@ -78,6 +78,10 @@ describe('the key of a vendor', () => {
     ['https://api.openai.com@evil.example.com/v1', undefined],
     ['https://evil.example.com/api.openai.com/v1', undefined],
     ['https://bedrock-runtime.us-west-2.amazonaws.com.evil.example.com/v1', undefined],
+    // The buckets of somebody else.
+    ['https://bedrock-runtime.s3.amazonaws.com/v1', undefined],
+    ['https://bedrock-runtime.s3-us-west-2.amazonaws.com/v1', undefined],
+    ['https://bedrock-runtime.us-gov-west-1.amazonaws.com/openai/v1', 'key-3'],
     ['https://evil.example.com/bedrock-runtime.us-west-2.amazonaws.com', undefined],
     ['http://127.0.0.1:11434/v1', undefined],
   ])('for %s is %s', (url, key) => expect(keys.at(url)?.key).toBe(key))
