@@ -1,6 +1,6 @@
 /** Where a model can be served, as the first question offers it. */
 import { personalVariable } from '../../config/environment.ts'
-import { hasUserInfo } from '../../contract/http-header.ts'
+import { faultOfHeaderValue, hasUserInfo } from '../../contract/http-header.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { ListedModel } from '../../llm/catalog/model-list.ts'
 import type { Vendor } from '../../llm/vendors.ts'
@@ -46,9 +46,10 @@ export function vendorPlaces(vendors: readonly Vendor[], given: Place['key']): P
   return places.toSorted((one, other) => Number(other.key !== undefined) - Number(one.key !== undefined))
 }
 
+/** One that cannot be sent does not count: the person is asked for another. */
 function keyOf(variables: readonly string[]): Place['key'] {
-  const name = variables.find((each) => personalVariable(each) !== undefined)
-  return name === undefined ? undefined : { name, value: personalVariable(name) ?? '' }
+  const set = variables.map((name) => ({ name, value: personalVariable(name)?.trim() ?? '' }))
+  return set.find(({ value }) => value !== '' && faultOfHeaderValue(value) === undefined)
 }
 
 /** The place of a URL that a person has entered. A host alone means its path that nearly all servers have. */

@@ -199,6 +199,22 @@ test.concurrent('a key of the environment is offered first, is not asked for, an
   expect(home.settings).toEqual({ model: 'gpt-4.1', base_url: `http://127.0.0.1:${vendor.port}/v1` })
 })
 
+test.concurrent('blanks around a key of the environment do not belong to it, and one that cannot be sent is asked for', async () => {
+  using home = new FirstStartHome()
+  const other = { ...vendorAtPort(1, 'Other'), keyVariables: ['OTHER_API_KEY'] }
+  const places = { vendors: [other, vendorAtPort(vendor.port)] }
+  await using terminal = home.start({ places, env: { EXAMPLE_API_KEY: ' sk-good\n', OTHER_API_KEY: 'sk-…' } })
+  await terminal.shows(/> Example +with the key of EXAMPLE_API_KEY\n +Other +127\.0\.0\.1/)
+  terminal.press(KEYS.down, KEYS.enter)
+  await terminal.shows('API key of Other')
+  terminal.press(KEYS.left)
+  await terminal.shows('Where is the model?')
+  terminal.press(KEYS.enter)
+  await terminal.shows('Which model of Example?')
+  terminal.press(KEYS.escape)
+  expect(await terminal.ended()).toMatchObject({ isRestored: true })
+})
+
 test.concurrent('another endpoint is entered as a URL, which is checked before it is asked', async () => {
   using home = new FirstStartHome()
   await using terminal = home.start()
