@@ -43,7 +43,12 @@ function faultsOfDebianPackage(work: string): string[] {
   writeFileSync(nodeLicense, 'Node.js is licensed for use as follows:\n\nAs the authors say.\n')
   const architecture = DEBIAN_ARCHITECTURES[process.arch]
   if (architecture === undefined) return [`There is no Debian package for ${process.arch}.`]
-  const about = { version: '0.1.0', architecture, description: 'A server that hosts agents', time: new Date('2026-01-02T03:04:05Z') }
+  const about = {
+    version: '0.1.0',
+    architecture,
+    description: 'A server that hosts agents',
+    time: new Date('2026-01-02T03:04:05Z'),
+  }
   const files = { executable, nodeLicense, work: directory, output: directory }
   const file = makeDebianPackage({ ...about, ...files, compression: 1 })
   // It exits with 2 on errors, and only prints warnings.

@@ -46,7 +46,7 @@ export class PendingCalls<T> {
     if (oldest !== undefined && this.#waiting.delete(oldest)) this.#lost++
   }
 
-  /** Drops what waits. Who ends the calls that run is up to the caller. */
+  /** Drops what waits. The caller ends the calls that run. */
   close(): void {
     this.#isClosed = true
     this.#waiting.clear()
