@@ -1,5 +1,5 @@
 /** Hooks that follow what has happened: the calls of a turn, denials, failures, compactions, changed files and completed tasks. */
-import { readFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -21,16 +21,22 @@ afterAll(async () => {
   await receiver[Symbol.asyncDispose]()
 })
 
-/** `run WORD…` runs a command for each word, `edit NAME` creates a file, `fail` is refused by the model. */
+/** `run WORD…` runs a command for each word, `hang` three of which the second does not end, `edit NAME` creates a file, `fail` is refused by the model. */
 function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
   const last = messages.at(-1)
   const said = typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content)
   if (last?.role === 'tool') return { text: 'Done.' }
   const [verb, ...words] = said.split(' ')
-  if (verb === 'run') return { calls: words.map((word) => ({ name: 'Bash', arguments: { command: `echo ${word}` } })) }
+  if (verb === 'hang')
+    return { calls: ['echo one', 'touch begun; sleep 600', 'echo three'].map((command) => bashCall(command)) }
+  if (verb === 'run') return { calls: words.map((word) => bashCall(`echo ${word}`)) }
   if (verb === 'edit')
     return { calls: [{ name: 'FileEditor', arguments: { command: 'create', path: words[0], file_text: 'x' } }] }
   return verb === 'fail' ? { status: 401, error: { message: 'no such key' } } : { text: said }
+}
+
+function bashCall(command: string) {
+  return { name: 'Bash', arguments: { command } }
 }
 
 const AS_OWNER = { authorization: `Bearer ${KEY}` }
@@ -43,6 +49,15 @@ const NOTE = `printf '%s\\n' "$(cat)" >> "$CLAUDE_PROJECT_DIR/noted"`
 
 const call = (method: string, id: string, path = '', body?: unknown) =>
   server.call(method, `/conversations/${id}${path}`, body)
+
+const begin = (id: string, content: string) =>
+  call('POST', id, '/messages', { message: { role: 'user', content }, run: true })
+
+const isThere = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as the hooks wrote them
 async function payloads(id: string): Promise<any[]> {
@@ -96,6 +111,39 @@ describe('PostToolBatch', () => {
     await stage.say(ended, 'run one')
     expect(stage.model.requests.length - before).toBe(1)
     expect((await stage.events(ended, 'types=Result')).at(-1)).toMatchObject({ stop_reason: 'hook' })
+  })
+
+  test('is not called for a turn that was interrupted, neither then nor with the next turn', async () => {
+    const id = await stage.create({ hooks: noted('PostToolBatch') })
+    const { workdir } = (await call('GET', id)).body
+    await begin(id, 'hang')
+    await until('the second call runs', () => isThere(join(workdir, 'begun')))
+    expect((await call('POST', id, '/pause', { interrupt: true })).status).toBe(200)
+    await stage.say(id, 'run later')
+    const [batch] = await afterHooks(id, 'PostToolBatch', 1)
+    expect(batch.tool_calls).toMatchObject([{ tool_input: { command: 'echo later' } }])
+  })
+
+  test('is called once for a turn, also if a pause or a kill of the server has ended the hook', async () => {
+    receiver.answer = () => new Promise<never>(() => {})
+    const before = receiver.received.length
+    const hooks = { PostToolBatch: [{ hooks: [{ type: 'http', url: receiver.url }] }] }
+    const id = await stage.create({ hooks })
+    await begin(id, 'run one')
+    await receiver.untilReceived((all) => all.length === before + 1)
+    expect((await call('POST', id, '/pause', {})).status).toBe(200)
+    await stage.say(id, 'nothing to do')
+
+    await begin(id, 'run two')
+    await receiver.untilReceived((all) => all.length === before + 2)
+    await server.restart('SIGKILL')
+    await stage.say(id, 'nothing to do')
+    expect(receiver.received.length).toBe(before + 2)
+    const batches = receiver.received.slice(before).map(({ text }) => JSON.parse(text).tool_calls)
+    expect(batches).toMatchObject([
+      [{ tool_input: { command: 'echo one' } }],
+      [{ tool_input: { command: 'echo two' } }],
+    ])
   })
 })
 

@@ -13,6 +13,7 @@ import type { LiveState } from '../live-state.ts'
 import { BackgroundHooks } from './background-hooks.ts'
 import { ConversationHooks } from './conversation-hooks.ts'
 import { HookCaller } from './hook-caller.ts'
+import type { ToolHookParts } from './tool-hooks.ts'
 
 /** What the hooks of all conversations share. */
 export type HookDeps = {
@@ -57,11 +58,13 @@ export function buildHooks({ fetch, userAgent, callbacksOf }: HookDeps, parts: H
   })
   const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
   const background = new BackgroundHooks(onFault)
-  const hooks = new ConversationHooks({ caller, state, toolCalls, emit, redact, background })
-  log.subscribe({
-    onEvents: (events) => {
-      for (const { event } of events) hooks.watching.stored(event)
-    },
-  })
+  const follow: ToolHookParts['follow'] = (listener) =>
+    log.subscribe({
+      onEvents: (events) => {
+        for (const { event } of events) listener(event)
+      },
+    })
+  const hooks = new ConversationHooks({ caller, state, toolCalls, emit, follow, redact, background })
+  follow((event) => hooks.watching.stored(event))
   return hooks
 }

@@ -1,5 +1,5 @@
 /** The calls of one turn, for the hooks that follow all of them: `PostToolBatch`. */
-import type { EventDraft } from '../../contract/events/event.ts'
+import type { Event, EventDraft } from '../../contract/events/event.ts'
 import type { ResultDraft } from '../../agent/tool-messages.ts'
 import { showCall } from '../../hooks/claude-tools.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
@@ -10,6 +10,8 @@ export type ToolBatchDeps = {
   readonly caller: AgentHookCaller
   readonly state: AgentView
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  /** Calls the listener with each event that was stored. Returns an idempotent unsubscribe function. */
+  readonly follow: (listener: (event: Event) => void) => () => void
 }
 
 type ShownResult = {
@@ -23,6 +25,9 @@ export class ToolBatch {
   readonly #deps: ToolBatchDeps
   /** In the order of the turn. */
   readonly #calls = new Map<string, ShownResult>()
+  /** The hooks are not called for a turn that somebody has interrupted. */
+  #isInterrupted = false
+  #unfollow: (() => void) | undefined
 
   constructor(deps: ToolBatchDeps) {
     this.#deps = deps
@@ -32,6 +37,7 @@ export class ToolBatch {
   note(calls: readonly ToolCall[]): void {
     if (!this.#deps.caller.has('PostToolBatch')) return
     for (const call of calls) if (!this.#calls.has(call.toolUseId)) this.#calls.set(call.toolUseId, this.#shown(call))
+    if (this.#calls.size > 0) this.#unfollow ??= this.#deps.follow((event) => this.#see(event))
   }
 
   add(call: ToolCall, { is_error, error_message, output }: ResultDraft): void {
@@ -40,21 +46,36 @@ export class ToolBatch {
     this.#calls.set(call.toolUseId, { ...this.#shown(call), tool_response })
   }
 
-  /** The run has ended before the end of the turn. */
+  /** Forgets the turn. */
   drop(): void {
     this.#calls.clear()
+    this.#isInterrupted = false
+    this.#unfollow?.()
+    this.#unfollow = undefined
   }
 
-  /** Calls the hooks once for all calls. Resolves to true if one of them ends the run. Rejects when aborted. */
+  /**
+   * Calls the hooks once for all calls, or never if the turn was interrupted. Resolves to true if one of them ends the run.
+   * Rejects when aborted.
+   */
   async end(signal: AbortSignal): Promise<boolean> {
     if (this.#calls.size === 0) return false
     const { caller, emit } = this.#deps
     const fields = { tool_calls: [...this.#calls.values()] }
-    const runs = await caller.call({ point: 'PostToolBatch', fields }, signal)
+    const isInterrupted = this.#isInterrupted
+    // A hook that is ended with the run is not called a second time by the next one.
     this.drop()
+    if (isInterrupted) return false
+    const runs = await caller.call({ point: 'PostToolBatch', fields }, signal)
     const events = caller.eventsOf('PostToolBatch', runs)
     if (events.length > 0) await emit(events)
     return runs.some(({ answer }) => answer.block !== undefined || answer.stop !== undefined)
+  }
+
+  /** Also results that no tool has returned: those of calls that will not begin. */
+  #see(event: Event): void {
+    if (event.type !== 'ToolResult' || event.error_type !== 'interrupted') return
+    if (this.#calls.has(event.tool_use_id)) this.#isInterrupted = true
   }
 
   #shown({ toolUseId, name, input }: ToolCall): ShownResult {

@@ -4,7 +4,6 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { ResultDraft } from '../../agent/tool-messages.ts'
 import type { HookDecision, HookDecisions, HookDraft } from '../../state/hook-decisions.ts'
-import type { EventDraft } from '../../contract/events/event.ts'
 import type { FileChangeKind } from '../../contract/files.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
 import type { AskedToolUse } from '../../contract/permission.ts'
@@ -14,18 +13,15 @@ import type { HookRun } from '../../hooks/run-hooks.ts'
 import { failedRun } from '../../hooks/run-hooks.ts'
 import { isWorkedOn } from '../../state/subagents.ts'
 import { modeOf } from '../../state/run-overrides.ts'
-import type { AgentView } from '../live-state.ts'
-import type { AgentHookCaller, HookCall } from './hook-caller.ts'
+import type { HookCall } from './hook-caller.ts'
+import type { ToolBatchDeps } from './tool-batch.ts'
 import { ToolBatch } from './tool-batch.ts'
 import type { WatchingHooks } from './watching-hooks.ts'
 
 export type ToolHooksDeps = ToolHookParts & { readonly watching: Pick<WatchingHooks, 'fileChanged'> }
 
-export type ToolHookParts = {
-  readonly caller: AgentHookCaller
-  readonly state: AgentView
+export type ToolHookParts = ToolBatchDeps & {
   readonly toolCalls: () => Pick<ToolCalls, 'findFault' | 'hasBegun'>
-  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
 }
 
 /** Requests for a permission about one call that hooks may answer. */
@@ -53,6 +49,8 @@ export class ToolHooks implements CallHooks {
    */
   async beforeCalls(signal: AbortSignal): Promise<boolean> {
     const { caller, state, emit, toolCalls } = this.#deps
+    // Other hooks have not seen the calls that have ended.
+    if (!this.areCurrent()) this.#batch.drop()
     this.#askedAt = state.current.hooksAt
     this.#batch.note(state.current.openCalls)
     const calls = caller.has('PreToolUse') ? state.current.openCalls : []
