@@ -10,6 +10,8 @@ export type Disk = {
   readonly holds: (directory: string, matches: (path: string) => boolean, skips: ReadonlySet<string>) => boolean
   /** Whether a name in the directory begins with `-`, so that a program takes it as an option where `*` stands for it. */
   readonly holdsOptions: (directory: string) => boolean
+  /** The directory of the repository that a directory is in; undefined without one. */
+  readonly topOf: (directory: string) => string | undefined
   /** Whether git tracks a file whose path has one of these texts, in the repository that the directory is in. */
   readonly tracks: (directory: string, texts: readonly string[]) => boolean
   /** The patterns with which ignore files, from the directory up, make a search include what it would leave out. */
@@ -61,6 +63,7 @@ export function createDisk(): Disk {
       }
       return isTracked
     },
+    topOf: (directory) => rootOf(directory, found),
     included: (directory, more) => [...more.flatMap(ignores), ...included(directory)],
   }
 }

@@ -9,6 +9,8 @@ const READS: Depth = { reads: true }
 const SHOWS: Depth = { ...READS, isTracked: true }
 const CHANGES: Depth = { changes: true, isTracked: true }
 const MOVES: Depth = { reads: true, changes: true }
+/** Where the command runs, and the rest of the repository. */
+const everywhere = (depth: Depth): CommandPath => ({ word: HERE, depth: { ...depth, ofRepository: 'all' } })
 
 const CHANGE = new Set(
   `am apply bisect checkout cherry-pick clean merge pull read-tree rebase reset restore revert sparse-checkout stash submodule
@@ -116,8 +118,7 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   const remotes = remotePaths(subcommand, rest, texts)
   if (remotes.length > 0) return [...named, ...remotes]
   const exchanged = exchangedPaths(subcommand, rest, texts)
-  if (exchanged.length > 0)
-    return [...named, ...exchanged, { word: HERE, depth: subcommand === 'pull' ? CHANGES : SHOWS }]
+  if (exchanged.length > 0) return [...named, ...exchanged, everywhere(subcommand === 'pull' ? CHANGES : SHOWS)]
   const showsFile = subcommand === 'show' && !texts.slice(0, end).every(isNoFile)
   const showsObjects = FORMATTED.has(subcommand) && mayAskForObjects(subcommand, texts, options)
   const shows = showsContent(subcommand, options) || showsFile || showsObjects
@@ -129,7 +130,7 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   if (subcommand === 'hash-object' && options.some((option) => option.startsWith('--stdin-')))
     return [{ word: UNKNOWN_WORD }]
   if (!shows && (subcommand === 'log' || subcommand === 'diff' || subcommand === 'show')) return []
-  const changed = CHANGE.has(subcommand) ? [{ word: HERE, depth: ofChange(subcommand) }] : []
+  const changed = CHANGE.has(subcommand) ? [ofChange(subcommand)] : []
   if (!shows) return [...named, ...changed]
   // Outside of a repository, and of paths that are not all in one, git compares what is there.
   const isAnywhere = texts.some((text) => /^--no-i|^[/~]|(^|\/)\.\.(\/|$)/.test(text))
@@ -198,7 +199,8 @@ function remotePaths(subcommand: string, rest: readonly ShellWord[], texts: read
   return [...words, ...bases.map(literalWord)].flatMap(pathsIn).map((word) => ({ word, depth: READS }))
 }
 
-const ofChange = (subcommand: string): Depth => (subcommand === 'clean' ? { changes: true } : CHANGES)
+const ofChange = (subcommand: string): CommandPath =>
+  subcommand === 'clean' ? { word: HERE, depth: { changes: true } } : everywhere(CHANGES)
 
 function showsContent(subcommand: string, options: readonly string[]): boolean {
   const writes = Object.hasOwn(WRITES_OBJECTS, subcommand) ? WRITES_OBJECTS[subcommand] : undefined
@@ -227,14 +229,14 @@ function isPatch(subcommand: string): (option: string) => boolean {
   }
 }
 
-/** The files behind `--`, or all; `HEAD:file` is that file only. */
+/** The files behind `--`, or all; `HEAD:file` is that file only, which is named from the top of the repository. */
 function shownPaths(rest: readonly ShellWord[], texts: readonly string[], end: number): readonly CommandPath[] {
   const narrow = narrowPaths(rest, end)
   if (narrow) return narrow.map((word) => ({ word, depth: SHOWS }))
   const operands = texts.filter((text) => !text.startsWith('-'))
   const isFile = (text: string) => /^(?!:\/)[^:]*:./.test(text)
   const areFiles = end === rest.length && operands.length > 0 && operands.every(isFile)
-  return areFiles ? [] : [{ word: HERE, depth: SHOWS }]
+  return areFiles ? [{ word: HERE, depth: { ...SHOWS, ofRepository: 'outside' } }] : [everywhere(SHOWS)]
 }
 
 /** What is behind `--`; undefined without it, and where git itself takes a path for a pattern. */
@@ -243,13 +245,14 @@ function narrowPaths(rest: readonly ShellWord[], end: number): readonly ShellWor
   return paths.length > 0 && paths.every((word) => /^[^:]/.test(startOf(word))) ? paths : undefined
 }
 
-/** With an option that is not known, it may search other files than those that git tracks. */
+/** With an option that is not known, it may search other files than those that git tracks. `:/` is the top of the repository. */
 function ofGrep(rest: readonly ShellWord[], end: number): readonly CommandPath[] {
   const search = searchOf('git-grep', rest.slice(0, end))
   const depth = search ? SHOWS : READS
   const paths = [...(search?.paths ?? rest), ...rest.slice(end + 1)]
   const named = paths.flatMap(pathsIn).map((word) => ({ word, depth }))
-  return narrowPaths(rest, end) ? named : [...named, { word: HERE, depth }]
+  if (narrowPaths(rest, end)) return named
+  return [...named, rest.some((word) => startOf(word).startsWith(':')) ? everywhere(depth) : { word: HERE, depth }]
 }
 
 function ofStash(
@@ -257,9 +260,8 @@ function ofStash(
   options: readonly string[],
   named: readonly CommandPath[],
 ): readonly CommandPath[] {
-  if (options.some((option) => UNTRACKED.test(option))) return [...named, { word: HERE, depth: MOVES }]
-  if (action === 'show' || action === 'list')
-    return showsContent('log', options) ? [...named, { word: HERE, depth: SHOWS }] : []
+  if (options.some((option) => UNTRACKED.test(option))) return [...named, everywhere(MOVES)]
+  if (action === 'show' || action === 'list') return showsContent('log', options) ? [...named, everywhere(SHOWS)] : []
   const depth = options.some(isPatch('stash')) ? { ...SHOWS, ...CHANGES } : CHANGES
-  return [...named, { word: HERE, depth }]
+  return [...named, everywhere(depth)]
 }

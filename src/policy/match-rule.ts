@@ -148,10 +148,20 @@ function matchRedirection(rule: PolicyRule, { kind, target, cwds, isStream }: Re
 
 type FileRule = Extract<PolicyRule, { kind: 'read' | 'edit' }>
 
-function matchWord(
+type Where = { readonly cwds: readonly string[] | undefined; readonly mayChange?: boolean }
+
+function matchWord(rule: FileRule, path: CommandPath, where: Where, places: Places): Certainty {
+  const { ofRepository } = path.depth ?? {}
+  if (ofRepository === undefined) return matchPlace(rule, path, where, places)
+  const tops = places.topsOf(path.word, where.cwds).map((word) => ({ ...path, word }))
+  const reached = ofRepository === 'all' ? [path, ...tops] : tops
+  return strongest(reached.map((each) => matchPlace(rule, each, where, places)))
+}
+
+function matchPlace(
   { kind, path: pattern }: FileRule,
   { word, depth, showsNames, isGuess }: CommandPath,
-  { cwds, mayChange = false }: { readonly cwds: readonly string[] | undefined; readonly mayChange?: boolean },
+  { cwds, mayChange = false }: Where,
   places: Places,
 ): Certainty {
   const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.strictBases, places.effort))

@@ -9,6 +9,8 @@ export type Depth = {
   readonly changes?: true
   /** Only files that git tracks. */
   readonly isTracked?: true
+  /** In any directory of a repository it reaches all of the repository; `outside`: only what is not below the directory. */
+  readonly ofRepository?: 'all' | 'outside'
   /** Not those whose names begin with a dot. */
   readonly skipsHidden?: boolean
   /** Only those with such a name. */

@@ -178,6 +178,17 @@ export class Places {
     })
   }
 
+  /** The top of each repository that the word is in, unless it is the word itself. */
+  topsOf(word: ShellWord, cwds: readonly string[] | undefined): readonly ShellWord[] {
+    const { disk } = this.#options
+    const places = (disk && this.#placesOf(word, cwds)) ?? []
+    return places.flatMap(({ directory, rest }) => {
+      const real = rest.length === 0 ? this.#real(directory) : undefined
+      const top = real === undefined ? undefined : disk?.topOf(real)
+      return top === undefined || top === real ? [] : [literalWord(top)]
+    })
+  }
+
   /** Whether there may be a file that the rule is about. */
   mayExist(pattern: PathPattern): boolean {
     const { disk } = this.#options

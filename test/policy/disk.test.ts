@@ -54,6 +54,7 @@ test('the look-ups of one decision do not grow with the number of rules and of e
       holds: () => false,
       holdsOptions: () => false,
       tracks: () => false,
+      topOf: () => undefined,
       included: () => [],
     }
     const directories = { realPath: (path: string) => path, isDirectory: none, holdsLinks: () => false }

@@ -715,6 +715,41 @@ const ON_DISK: readonly (readonly [...Row, deny: string])[] = [
     `,
     'Edit(src/b.key)',
   ],
+  [
+    'from a directory of the repository, git shows all of the repository, except what it searches and what is named',
+    `
+    ? git -C lib show
+    ? git -C lib log -p
+    ? git -C lib diff HEAD
+    ? git -C lib show HEAD:src/b.key
+    ? git -C lib cat-file -p HEAD:src/b.key
+    ? git -C lib stash show -p
+    ? git -C lib fetch ../../other
+    ? git -C lib grep x :/
+    ? cd lib && git show
+    x cd lib && git show HEAD:src/b.key
+    . git -C lib log
+    . git -C lib status
+    . git -C lib show --stat
+    . git -C lib grep x
+    . git -C lib show -- c.txt
+    . git -C lib diff -- c.txt
+    . git show HEAD:lib/c.txt
+    `,
+    'Read(src/b.key)',
+  ],
+  [
+    'and brings back all of it, except where it throws files away',
+    `
+    ? git -C lib stash
+    ? git -C lib reset --hard
+    ? git -C lib checkout main
+    ? cd lib && git merge x
+    . git -C lib clean -f
+    . git -C lib show
+    `,
+    'Edit(src/b.key)',
+  ],
 ]
 
 test.each(ON_DISK)('%s', (_, lines, deny) => expect(decided(lines, (line) => project.decide(line, [deny]))).toBe(lines))
