@@ -154,10 +154,9 @@ export class ConversationActor {
     await this.enqueue(async () => {
       await this.#runs.stop(interrupt ? new Interrupt('a pause') : undefined)
       if (interrupt) await this.#runs.interruptCalls()
-      await this.applyEnd(this.#runs.intentToPause(reason, interrupt)).catch((error: unknown) => {
-        this.#deps.subagents.current?.resume()
-        throw error
-      })
+      const stored = this.applyEnd(this.#runs.intentToPause(reason, interrupt))
+      // Unless it could not be stored, the state holds them back.
+      await stored.finally(() => this.#deps.subagents.current?.resume())
     })
   }
 
@@ -189,6 +188,7 @@ export class ConversationActor {
         this.#unstored.keep(intent)
       }
     })
+    this.#deps.subagents.current?.resume()
   }
 
   /** Stores the pending intent; throws if it still cannot be stored. */

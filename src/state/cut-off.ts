@@ -1,11 +1,11 @@
 /**
- * What of the subagents survives a stop of the server, also when it is killed: one that waits for somebody has lost
- * nothing and waits on; one that worked next to it was cut off, and ends. Pure.
+ * What of the subagents survives a stop of the server, also when it is killed: one that waits for somebody, or has read
+ * nothing of an answer yet, has lost nothing and stays; one that worked next to it was cut off, and ends. Pure.
  */
 import type { EventDraft } from '../contract/events/event.ts'
 import { answerCall, endBackground, inSubagent } from './drafts.ts'
 import type { State, Subagent } from './state-shape.ts'
-import { awaitedBy, findSubagent, rests, stateOf } from './subagents.ts'
+import { awaitedBy, findSubagent, rests, stateOf, waitsForSomebody } from './subagents.ts'
 
 /** What the model reads of a call that may have begun. */
 export const CUT_OFF = 'The server stopped before this call had ended; it is not known whether it began or what it did.'
@@ -15,7 +15,12 @@ export const atRest = (state: State): State => {
   return { ...state, subagents: state.subagents.filter((each) => rests(state, each)) }
 }
 
-/** True if the main agent has a subagent that waits for somebody: their calls stay open. */
+/** The state with those alone for whom the run waits: the others have their answer, and continue with it. */
+export const waitingOn = (state: State): State => {
+  return { ...state, subagents: state.subagents.filter((each) => waitsForSomebody(state, each)) }
+}
+
+/** True if the main agent has a subagent that was not cut off: their calls stay open. */
 export const hasResting = (state: State): boolean => awaitedBy(state).some((each) => rests(state, each))
 
 /** Ends those in the background that were cut off, and of agents that wait on the subagents that were. */

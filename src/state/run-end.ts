@@ -16,9 +16,9 @@ import {
 } from './drafts.ts'
 import { openAnswer } from './answered.ts'
 import { isHandedOver, waitsForClient } from './client-result.ts'
-import { atRest, CUT_OFF, endCutOff, hasResting } from './cut-off.ts'
+import { CUT_OFF, endCutOff, hasResting, waitingOn } from './cut-off.ts'
 import { waitOutside } from './waits.ts'
-import { areInBackground, findSubagent, rests } from './subagents.ts'
+import { areInBackground, canWorkInBackground, findSubagent, rests } from './subagents.ts'
 import { closeHosts } from './request-drafts.ts'
 import { STATUS_AFTER } from './run-state.ts'
 import type { State } from './state.ts'
@@ -103,7 +103,8 @@ export function leavesWork(state: State): boolean {
   const { status, reason, openCalls, settings, subagents } = state
   const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start === true)
   const hasCalls = openCalls.length > 0 && !isWaiting(status)
-  return isCutOff || hasCalls || subagents.some((each) => !rests(state, each))
+  const leavesSubagents = () => canWorkInBackground(state) || subagents.some((each) => !rests(state, each))
+  return isCutOff || hasCalls || (subagents.length > 0 && leavesSubagents())
 }
 
 /** Ends the run as the loop would have; undefined if hooks or a schema have a say, which only a run can ask. */
@@ -124,11 +125,15 @@ export function endAnswered(state: State, now: number, hasHooks: boolean): Event
  * Interrupted calls are reported as such and never re-run, because they may have had effects. A call that waits for a
  * decision, or was decided while paused, has had none and keeps waiting.
  */
-export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
+export function decideRecover(state: State, intent: RecoverIntent): EventDraft[] {
+  const { why, now } = intent
   const cutOff = endCutOff(state)
   const lost = [...endOfLostJobs(state), ...closeHosts(state, 'server_restart'), ...cutOff]
-  if (isWaiting(state.status) || isUndecided(state) || hasResting(state) || isHeldBack(state))
-    return state.status === 'running' ? [...lost, ...waitOutside(atRest(state))] : lost
+  if (isWaiting(state.status) || isUndecided(state) || hasResting(state) || isHeldBack(state)) {
+    if (state.status !== 'running') return lost
+    const waits = waitOutside(waitingOn(state))
+    return [...lost, ...(waits.length > 0 ? waits : endOfCutRun(state, intent))]
+  }
   const over = endAnswered(state, now, hasHooks(state))
   if (over) return [...lost, ...over]
   // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
@@ -146,17 +151,21 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
     const wasWorking = hasEnded && (state.status === 'idle' || state.status === 'finished')
     return [...lost, ...answered, ...(wasWorking ? [toStatus(state, 'paused', why)] : [])]
   }
-  if (why === 'log_failed') {
-    const end = {
-      runId: state.run?.id ?? '',
-      stopReason: 'error',
-      failure: LOG_FAILED,
-      requestedAt: 0,
-      begun: [],
-    } as const
-    return [...lost, ...answered, ...decideEnd({ ...state, openCalls: [] }, { kind: 'end_run', ...end, newRunId, now })]
-  }
-  return [...lost, ...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
+  return [...lost, ...answered, ...endOfCutRun(state, intent)]
+}
+
+/** The run stays unfinished, and so do its calls that stay open. */
+function endOfCutRun(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
+  if (why === 'server_restart')
+    return [result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
+  const end = {
+    runId: state.run?.id ?? '',
+    stopReason: 'error',
+    failure: LOG_FAILED,
+    requestedAt: 0,
+    begun: [],
+  } as const
+  return decideEnd({ ...state, openCalls: [] }, { kind: 'end_run', ...end, newRunId, now })
 }
 
 const hasHooks = ({ settings: { hooks, client_hooks = {} } }: State): boolean =>

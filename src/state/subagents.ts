@@ -102,17 +102,25 @@ export function isBlocked(state: Agents, subagent: Subagent): boolean {
 }
 
 /** True if one of its calls waits for somebody, or one of a subagent that it waits for, whether or not others work. */
+export const waitsForSomebody = (state: Agents, subagent: Subagent): boolean =>
+  isAsking(state, subagent) || awaitedBy(state, subagent.toolUseId).some((each) => waitsForSomebody(state, each))
+
+/** True if a stop of the server takes nothing from it: of it, or of a subagent that it waits for, nothing runs. */
 export const rests = (state: Agents & Pick<State, 'status'>, subagent: Subagent): boolean =>
   isAsking(state, subagent) ||
-  (state.status === 'paused' && isHeldBack(subagent)) ||
+  isAnswered(subagent) ||
+  (state.status === 'paused' && isDecided(subagent)) ||
   awaitedBy(state, subagent.toolUseId).some((each) => rests(state, each))
 
 const isAsking = ({ requests }: Agents, { agent: { request, openCalls } }: Subagent): boolean =>
   undecidedCalls(request).length > 0 || waitsForClient({ openCalls, requests })
 
-/** True if its calls were decided or answered while paused, and none has run since. */
-const isHeldBack = ({ agent: { request, openCalls } }: Subagent): boolean =>
-  (request !== undefined && !request.isReleased) || openCalls.some(({ clientResult }) => clientResult !== undefined)
+/** True if a client has answered one of its calls, and nothing has run since: the result of the call comes first. */
+const isAnswered = ({ agent: { openCalls } }: Subagent): boolean =>
+  openCalls.some(({ clientResult }) => clientResult !== undefined)
+
+/** True if its calls were decided while paused, and none has run since. */
+const isDecided = ({ agent: { request } }: Subagent): boolean => request !== undefined && !request.isReleased
 
 /** The requests of all agents that wait for a decision. */
 export const openPermissions = ({ request, subagents }: Pick<State, 'request' | 'subagents'>): OpenPermission[] =>

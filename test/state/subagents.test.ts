@@ -76,12 +76,17 @@ describe('a subagent rests', () => {
     expect(rests(within(a, behind), a)).toBe(false)
   })
 
-  test('after its calls were decided or answered while paused, until the conversation runs again', () => {
+  test('with the answer of a client that it has not read', () => {
     const answered = { toolUseId: 'x', name: 'look_up', input: {}, runId: undefined, clientResult: 'timeout' as const }
-    for (const each of [agent('a', {}, decided), agent('a', {}, { openCalls: [answered] })]) {
-      expect(rests({ ...within(each), status: 'paused' }, each)).toBe(true)
-      expect(rests({ ...within(each), status: 'running' }, each)).toBe(false)
-    }
+    const each = agent('a', {}, { openCalls: [answered] })
+    for (const status of ['paused', 'running', 'idle'] as const)
+      expect(rests({ ...within(each), status }, each)).toBe(true)
+  })
+
+  test('after its calls were decided while paused, until the conversation runs again', () => {
+    const each = agent('a', {}, decided)
+    expect(rests({ ...within(each), status: 'paused' }, each)).toBe(true)
+    expect(rests({ ...within(each), status: 'running' }, each)).toBe(false)
     const released = agent('a', {}, { request: { ...requestOf(ALLOWED), isReleased: true } })
     expect(rests({ ...within(released), status: 'paused' }, released)).toBe(false)
   })

@@ -287,7 +287,10 @@ describe('on a data directory that a server holds', () => {
     const asked = () => requestsOf(server.call, id, 'permission')
     const [{ request_id }] = await asked()
     const elsewhere = await print(['-r', id, '--cwd', home])
-    expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('--cwd cannot be changed while') })
+    expect(elsewhere).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--cwd and --add-dir cannot change anything while'),
+    })
     const resumed = startCommand(['-p', '-r', id, '--ask', 'clients'], shared())
     await resumed.said('waits for a decision')
     await approve(server.call, id, request_id)

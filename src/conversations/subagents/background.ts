@@ -30,6 +30,8 @@ export class BackgroundSubagents {
   readonly #deps: BackgroundDeps
   readonly #working = new Map<string, Work>()
   #isHalted = false
+  /** What their calls store when they end must not start them again before the state says that they are stopped. */
+  #isStopped = false
 
   constructor(deps: BackgroundDeps) {
     this.#deps = deps
@@ -39,10 +41,16 @@ export class BackgroundSubagents {
     return this.#working.size > 0
   }
 
-  /** Starts those that can work and do not yet. */
+  /** Starts those that can work and do not yet, also after a stop. */
   resume(): void {
+    this.#isStopped = false
+    this.startAll()
+  }
+
+  /** Starts those that can work and do not yet. */
+  startAll(): void {
     const { current } = this.#deps.state
-    if (this.#isHalted || current.status === 'paused') return
+    if (this.#isHalted || this.#isStopped || current.status === 'paused') return
     for (const subagent of current.subagents) {
       const { isBackground, toolUseId } = subagent
       if (isBackground && !this.#working.has(toolUseId) && !isBlocked(current, subagent)) this.#start(toolUseId)
@@ -54,8 +62,9 @@ export class BackgroundSubagents {
     for (const { within } of this.#working.values()) within.waiting.check()
   }
 
-  /** Resolves when none works any more; a running tool continues. */
+  /** Resolves when none works any more; a running tool continues. None is started before `resume`. */
   async stop(): Promise<void> {
+    this.#isStopped = true
     const all = [...this.#working.values()]
     for (const { abort } of all) abort.abort()
     await Promise.all(all.map(({ done }) => done))
@@ -74,7 +83,7 @@ export class BackgroundSubagents {
     const done = this.#work(toolUseId, within).finally(() => {
       this.#working.delete(toolUseId)
       // It may have been decided since it began to wait.
-      if (!signal.aborted) this.resume()
+      if (!signal.aborted) this.startAll()
     })
     this.#working.set(toolUseId, { abort, within, done })
   }

@@ -89,7 +89,7 @@ export class Subagents {
     this.#work.set(undefined, { signal, slots: this.#limits.ofRun(), waiting: this.#waiting })
   }
 
-  /** Starts those in the background that can work, after an attempt to pause has failed. */
+  /** Starts those in the background that can work, after an attempt to pause or a restart. */
   readonly resume = (): void => this.#background.resume()
 
   /** Resolves when none works in the background; a running tool continues. */
@@ -114,7 +114,8 @@ export class Subagents {
     if (event.type === 'ConfigUpdate') this.#limits.update(this.#deps.state.current.settings)
     const ended = event.type === 'Result' ? parentOf(event) : undefined
     if (ended !== undefined) this.#forget(ended)
-    if (RESUMES.has(event.type)) this.#background.resume()
+    if (event.type === 'StatusUpdate') this.#background.resume()
+    else if (STARTS.has(event.type)) this.#background.startAll()
   }
 
   /** The calls of subagents that have begun: their tool writes the result. */
@@ -281,6 +282,6 @@ export class Subagents {
 }
 
 /** Events after which subagents in the background may be able to work. */
-const RESUMES = new Set<EventType>(['SubagentStart', 'StatusUpdate', 'RequestAnswered', 'RequestClosed'])
+const STARTS = new Set<EventType>(['SubagentStart', 'RequestAnswered', 'RequestClosed'])
 
 const NEVER = new AbortController().signal
