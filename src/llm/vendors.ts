@@ -7,7 +7,7 @@ import type { LLM_PROVIDERS } from '../contract/llm-config.ts'
 export type ProviderName = (typeof LLM_PROVIDERS)[number]
 
 export type Vendor = {
-  /** The name that LiteLLM gives it: what comes before the first `/` of a model name. */
+  /** Its provider prefix in LiteLLM, such as `gemini` in `gemini/gemini-3-pro`. */
   readonly id: string
   /** Other prefixes for the same. */
   readonly otherPrefixes?: readonly string[]
@@ -218,7 +218,7 @@ const BY_HOST: ReadonlyMap<string, Vendor> = new Map(
   ),
 )
 
-/** `prefix`: what comes before the first `/` of a model name. */
+/** `prefix`: the text before the first `/` of a model name. */
 export const vendorOfPrefix = (prefix: string): Vendor | undefined => BY_PREFIX.get(prefix)
 
 /** The vendor whose own host and port a URL has, whatever its path. Servers of one's own have no host that is theirs alone. */

@@ -10,7 +10,7 @@ const ANSWER_TIMEOUT_MS = 10_000
 
 export type ModelsAnswer =
   | { readonly kind: 'models'; readonly models: readonly ListedModel[] }
-  /** The key, or that there is none. */
+  /** The endpoint refuses the key, or a request without one. */
   | { readonly kind: 'refused'; readonly status: number }
   | { readonly kind: 'listless'; readonly status: number }
   /** `reason` is a clause, and `fix` a sentence that says what to do. */

@@ -31,6 +31,7 @@ import {
   userText,
 } from '../fixtures.ts'
 import { folded } from '../events.ts'
+import { recordOpenedLogs } from '../opened-logs.ts'
 
 const exists = (path: string) =>
   stat(path).then(
@@ -340,15 +341,8 @@ describe('listing', () => {
   )
 
   test('opens no log, and neither does a start', async () => {
-    const opened: string[] = []
-    const home = { directory: '' }
-    const spying: EventStore = {
-      create: (...args) => createJsonlStore(home).create(...args),
-      copy: (...args) => createJsonlStore(home).copy(...args),
-      open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
-      delete: (id) => createJsonlStore(home).delete(id),
-    }
-    await using bench = await setBench({ logs: spying })
+    const { opened, home, logs } = recordOpenedLogs()
+    await using bench = await setBench({ logs })
     home.directory = join(bench.dataDir, 'sessions')
     await titled(bench, 5)
     await bench.restart()

@@ -4,12 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ListConversations } from '../../../src/contract/conversation.ts'
 import type { ConversationView } from '../../../src/contract/conversation.ts'
-import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
-import type { EventStore } from '../../../src/events/event-store.ts'
 import { effort } from '../../support/patience.ts'
 import { createRandom } from '../../support/random.ts'
 import type { Bench } from '../fixtures.ts'
 import { call, say, setBench, userText } from '../fixtures.ts'
+import { recordOpenedLogs } from '../opened-logs.ts'
 
 const summariesOf = (bench: Bench) => join(bench.dataDir, 'summaries.db')
 const logOf = (bench: Bench, id: string) => join(bench.sessionOf(id), 'events.jsonl')
@@ -30,15 +29,8 @@ async function truthOf(bench: Bench): Promise<ConversationView[]> {
 
 describe('a start of the server', () => {
   test('opens no log of an unchanged conversation, and reads no meta.json of it', async () => {
-    const opened: string[] = []
-    const home = { directory: '' }
-    const spying: EventStore = {
-      create: (...args) => createJsonlStore(home).create(...args),
-      copy: (...args) => createJsonlStore(home).copy(...args),
-      open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
-      delete: (id) => createJsonlStore(home).delete(id),
-    }
-    await using bench = await setBench({ logs: spying })
+    const { opened, home, logs } = recordOpenedLogs()
+    await using bench = await setBench({ logs })
     home.directory = join(bench.dataDir, 'sessions')
     const id = await bench.create({ title: 'One' })
     await bench.restart({ between: () => writeFile(join(bench.sessionOf(id), 'meta.json'), 'no state at all') })
@@ -48,18 +40,11 @@ describe('a start of the server', () => {
   })
 
   test('opens no log of a conversation that waits, also after a kill, before a deadline has passed', async () => {
-    const opened: string[] = []
-    const home = { directory: '' }
-    const spying: EventStore = {
-      create: (...args) => createJsonlStore(home).create(...args),
-      copy: (...args) => createJsonlStore(home).copy(...args),
-      open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
-      delete: (id) => createJsonlStore(home).delete(id),
-    }
+    const { opened, home, logs } = recordOpenedLogs()
     const deps = { clientTools: { restAfterMs: 1 } }
     const script = () => ({ calls: [call('look_up')] })
     await using bench = await setBench({
-      logs: spying,
+      logs,
       deps,
       script,
       manager: { idle: { afterMs: 20, isShort: () => false } },
