@@ -158,6 +158,11 @@ export class ToolCalls {
     return interruptAll([...this.#running.values()])
   }
 
+  /** Stores the results that could not be stored before. Rejects if they still cannot be. */
+  storeResults(): Promise<void> {
+    return this.#unstored.storeAll()
+  }
+
   #toolNamed(name: string): Tool | undefined {
     return this.#byName.get(name) ?? this.#deps.changing?.find(name)
   }

@@ -48,8 +48,13 @@ export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended>
     this.#retrying.retrier.later()
   }
 
+  /** Stores what could not be stored before, in the order in which it failed. Rejects if it still cannot be stored. */
+  async storeAll(): Promise<void> {
+    for (const call of this.#failed.values()) await this.#deps.store(call)
+  }
+
   #begin(): { readonly retrier: Retrier; readonly unsubscribe: () => void } {
-    const retrier = new Retrier(() => this.#storeAll())
+    const retrier = new Retrier(() => this.storeAll())
     return { retrier, unsubscribe: this.#deps.onLogClosed(() => retrier.stop()) }
   }
 
@@ -59,10 +64,5 @@ export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended>
     this.#retrying?.retrier.stop()
     this.#retrying?.unsubscribe()
     this.#retrying = undefined
-  }
-
-  /** One after the other, in the order in which they failed. */
-  async #storeAll(): Promise<void> {
-    for (const call of this.#failed.values()) await this.#deps.store(call)
   }
 }

@@ -107,7 +107,7 @@ export class ConversationActor {
   enqueue<T>(work: () => Promise<T>): Promise<T> {
     return this.#inbox.run(async () => {
       if (this.#closed) throw this.#closed
-      if (this.#unstored.kept) await this.#unstored.forgetAfter(this.apply(this.#unstored.kept))
+      if (this.#unstored.kept) await this.#unstored.forgetAfter(this.#applyLast(this.#unstored.kept))
       try {
         return await work()
       } finally {
@@ -139,11 +139,17 @@ export class ConversationActor {
   /** Like `apply`, for the end of a stopped run: if it cannot be stored now, it is stored later. In turn only. */
   async applyEnd(intent: Intent): Promise<void> {
     try {
-      await this.apply(intent)
+      await this.#applyLast(intent)
     } catch (error) {
       if (this.#state.current.status === 'running') this.#unstored.keep(intent)
       throw error
     }
+  }
+
+  /** The results that could not be stored come before the end of the run: an agent at rest has one for each of its calls. */
+  async #applyLast(intent: Intent | undefined): Promise<void> {
+    await this.#runs.storeResults()
+    if (intent) await this.apply(intent)
   }
 
   /**
@@ -197,9 +203,7 @@ export class ConversationActor {
   }
 
   /** Calls `onKept` when the end of a run could not be stored. Returns an unsubscribe function. */
-  watchUnstored(onKept: () => void): () => void {
-    return this.#unstored.watch(onKept)
-  }
+  readonly watchUnstored = (onKept: () => void): (() => void) => this.#unstored.watch(onKept)
 
   /** Starts no new agent work from now on. Call it before slow cleanup that must finish before `close`. */
   halt(): void {
@@ -215,9 +219,8 @@ export class ConversationActor {
       await this.#tasks.built?.close()
       await this.#runs.stopAgent()
       // Pending approvals and questions stay pending and continue after the next start.
-      const pauses = outcome === 'closing' && this.#state.current.status === 'running' && !this.#log.failed
       const end = this.#unstored.kept ?? this.#runs.intentToClose()
-      if (pauses) await this.apply(end).catch(this.reportStorage)
+      if (outcome === 'closing' && !this.#log.failed) await this.#applyLast(end).catch(this.reportStorage)
       await this.#log.close(outcome)
       // Reports the changes since the last `onChange`.
       if (this.#state.current !== this.#openedWith) this.#deps.onChange(this.#state.current)
@@ -225,9 +228,7 @@ export class ConversationActor {
   }
 
   /** The open calls that have begun: their tool writes the result. */
-  begunCalls(): readonly string[] {
-    return this.#runs.begunCalls()
-  }
+  readonly begunCalls = (): readonly string[] => this.#runs.begunCalls()
 
   /** Stops the run and its tools, in turn only. Returns the log's head at the last model request, or 0. */
   async stopAgent(): Promise<number> {
@@ -282,12 +283,10 @@ export class ConversationActor {
       this.reportStorage(error)
       return false
     }
-    if (this.#isRunning(run)) {
-      this.#runs.resume(run)
-      return true
-    }
-    await this.#advanceTasks()
-    return false
+    const continues = this.#isRunning(run)
+    if (continues) this.#runs.resume(run)
+    else await this.#advanceTasks()
+    return continues
   }
 
   #isRunning(run: ActiveRun): boolean {

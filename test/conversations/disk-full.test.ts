@@ -12,8 +12,11 @@ import { mortalStore } from './mortal-store.ts'
 /** A bench on a store of real files that can be out of room. */
 async function setFullBench(options: BenchOptions) {
   const store = mortalStore()
-  const disk = { isFull: false, store }
-  store.fault = () => (disk.isFull ? 'storage_full' : undefined)
+  const disk = { isFull: false, refused: 0, store }
+  store.fault = () => {
+    if (disk.isFull) disk.refused++
+    return disk.isFull ? 'storage_full' : undefined
+  }
   const bench = await setBench({ ...options, logs: store })
   store.home.directory = join(bench.dataDir, 'sessions')
   return { bench, disk }
@@ -126,6 +129,57 @@ test('a task whose end finds no room ends once there is room, and no other is st
   expect(await conversation.tasks.get(tick)).toMatchObject({ status: 'completed', result: { ticks: 1 } })
   const ends = only(await eventsOf(conversation), 'TaskUpdate').filter((event) => event.result)
   expect(ends).toHaveLength(3)
+})
+
+/** How a run is ended from outside. */
+const ENDS = {
+  'a pause': (conversation: Conversation) => conversation.pause({ interrupt: true }),
+  'a cancellation': (conversation: Conversation) => conversation.tasks.cancel(conversation.state.tasks[0]!.id),
+}
+
+test.each(['a pause', 'a cancellation'] as const)(
+  'the results of calls that %s ended on a full disk are stored before the end of their run',
+  async (kind) => {
+    const slow = gate('Slow')
+    const { bench, disk } = await setFullBench({
+      tools: [slow.tool],
+      script: [{ calls: [call('Slow'), call('Slow')] }],
+    })
+    await using _ = bench
+    const conversation = await bench.converse()
+    const runnable = { type: 'AgentRun', message: { role: 'user', content: 'go' } } as const
+    await conversation.tasks.post({ title: 'task', runnable })
+    await slow.entered
+    disk.isFull = true
+    await expect(ENDS[kind](conversation)).rejects.toMatchObject({ code: 'storage_full' })
+    disk.isFull = false
+    // It comes before the first retry.
+    await conversation.post(userText('Is there room?'))
+    const ends = (await eventsOf(conversation)).filter(({ type }) => type === 'ToolResult' || type === 'Result')
+    expect(ends.map((event) => ('output' in event ? event.output : event.type))).toEqual([
+      'ended',
+      expect.any(String),
+      'Result',
+    ])
+    expect(conversation.state.openCalls).toEqual([])
+  },
+)
+
+test('a result that did not fit on the disk is stored when the server stops', async () => {
+  const slow = gate('Slow')
+  const { bench, disk } = await setFullBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }] })
+  await using _ = bench
+  const conversation = await bench.converse()
+  await conversation.post(userText('go', true))
+  await slow.entered
+  await conversation.pause({ interrupt: false })
+  disk.isFull = true
+  slow.open()
+  await expect.poll(() => disk.refused).toBeGreaterThan(0)
+  disk.isFull = false
+  await bench.restart()
+  const results = only(await eventsOf(await bench.manager.open(conversation.id)), 'ToolResult')
+  expect(results).toMatchObject([{ output: 'through', is_error: false }])
 })
 
 test('a client that waits for a run gets a response when its end cannot be stored', async () => {

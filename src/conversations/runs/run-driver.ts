@@ -93,14 +93,23 @@ export class RunDriver {
     return [...own, ...(subagents.current?.begunCalls() ?? [])]
   }
 
+  /** Stores the results of calls that could not be stored before. Rejects if they still cannot be. */
+  async storeResults(): Promise<void> {
+    await Promise.all([this.#toolCalls.storeResults(), this.#deps.subagents.current?.storeResults()])
+  }
+
   intentToPause(reason: string, interrupt: boolean): Intent {
     const hasHooks = this.#deps.hooks.current?.forLoop() !== undefined
     return { kind: 'pause', reason, interrupt, begun: this.begunCalls(), now: Date.now(), hasHooks }
   }
 
-  /** What only waits for somebody waits on after the next start; what works next to it is cut off, as by a kill. */
-  intentToClose(): Intent {
+  /**
+   * What only waits for somebody waits on after the next start; what works next to it is cut off, as by a kill. Undefined if
+   * no run is active.
+   */
+  intentToClose(): Intent | undefined {
     const { current } = this.#deps.state
+    if (current.status !== 'running') return undefined
     if (current.run && statusOfWait(current)) return { kind: 'await_outside', runId: current.run.id }
     if (atRest(current).subagents.length > 0)
       return { kind: 'recover', why: 'server_restart', newRunId: uuid7(), now: Date.now() }

@@ -128,6 +128,11 @@ export class Subagents {
     await Promise.all([...this.#open.values()].map(({ parts }) => parts.toolCalls.interrupt()))
   }
 
+  /** See `ToolCalls.storeResults`. */
+  async storeResults(): Promise<void> {
+    await Promise.all([...this.#open.values()].map(({ parts }) => parts.toolCalls.storeResults()))
+  }
+
   #agents(): string {
     const { settings } = this.#deps.state.current
     if (this.#listed?.for !== settings) this.#listed = { for: settings, text: listAgents(settings) }
