@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { EventDraft } from '../src/contract/events/event.ts'
-import { lineEnding, serialiseDraft, storedFromDraft } from '../src/storage/files/log/event-line.ts'
+import { serialiseDraft, storedFromDraft, textOfWrite } from '../src/storage/files/log/event-line.ts'
 import type { StoredLog } from '../src/events/event-store.ts'
 import { createJsonlStore } from '../src/storage/files/log/jsonl-store.ts'
 import { uuid7 } from '../src/lib/uuid7.ts'
@@ -69,7 +69,7 @@ async function writeLog(directory: string, conversationId: string, events: numbe
     let text = ''
     for (const end = Math.min(seq + 1000, events + 1); seq < end; seq++) {
       const line = serialiseDraft(draft(seq), { ms: began + seq, conversationId })
-      text += storedFromDraft(seq, line).json + lineEnding(true)
+      text += textOfWrite([storedFromDraft(seq, line).json])
     }
     if (!file.write(text)) await once(file, 'drain')
   }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventDraft } from '../src/contract/events/event.ts'
-import { lineEnding, serialiseDraft, storedFromDraft } from '../src/storage/files/log/event-line.ts'
+import { serialiseDraft, storedFromDraft, textOfWrite } from '../src/storage/files/log/event-line.ts'
 import type { ModelProcess } from './model-process.ts'
 import { startModel } from './model-process.ts'
 import { KEY, URL, startServerProcess } from './server-process.ts'
@@ -62,7 +62,7 @@ async function makeLongLog(home: string, model: ModelProcess): Promise<string> {
     let text = ''
     for (const end = seq + 1000; seq < end; seq++) {
       const line = serialiseDraft(draft(seq), { ms: began + seq, conversationId: id })
-      text += storedFromDraft(seq, line).json + lineEnding(true)
+      text += textOfWrite([storedFromDraft(seq, line).json])
     }
     bytes += text.length
     if (!file.write(text)) await once(file, 'drain')

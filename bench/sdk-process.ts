@@ -3,7 +3,7 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EventDraft } from '../src/contract/events/event.ts'
 import { query, run, sessions } from '../src/index.ts'
-import { lineEnding, serialiseDraft, storedFromDraft } from '../src/storage/files/log/event-line.ts'
+import { serialiseDraft, storedFromDraft, textOfWrite } from '../src/storage/files/log/event-line.ts'
 
 export type SdkMeasured = { readonly grownMb: number; readonly readingMb: number; readonly firstEventMs: number }
 
@@ -24,7 +24,7 @@ async function fill(): Promise<void> {
   let text = ''
   for (let seq = lines + 1; seq <= Number(events); seq++) {
     const line = serialiseDraft(draft, { ms: Date.now(), conversationId: sessionId })
-    text += storedFromDraft(seq, line).json + lineEnding(true)
+    text += textOfWrite([storedFromDraft(seq, line).json])
   }
   await appendFile(path, text)
 }

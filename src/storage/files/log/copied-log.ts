@@ -5,7 +5,7 @@
 import { dirname } from 'node:path'
 import type { Event, EventDraft } from '../../../contract/events/event.ts'
 import { replaceFile, syncDirectory } from '../../../lib/durable-file.ts'
-import { lineEnding, serialiseCopy, serialiseDraft, storedFromDraft } from './event-line.ts'
+import { serialiseCopy, serialiseDraft, storedFromDraft, textOfWrite } from './event-line.ts'
 
 export type CopiedLog = {
   readonly conversationId: string
@@ -40,7 +40,7 @@ async function* linesOf({ conversationId, events, ending, now }: CopiedLog): Asy
 async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<string, void, void> {
   let chunk = ''
   for await (const line of lines) {
-    chunk += line + lineEnding(true)
+    chunk += textOfWrite([line])
     if (chunk.length < CHUNK) continue
     yield chunk
     chunk = ''

@@ -64,8 +64,9 @@ export function storedFromDraft(seq: number, line: LineWithoutSeq): StoredEvent 
   return new StoredLine(seq, line.type, `{"seq":${seq},${line.json.slice(1)}`)
 }
 
-export function lineEnding(isLastOfWrite: boolean): string {
-  return isLastOfWrite ? '\n' : ' \n'
+/** Returns the text of lines that are written together. */
+export function textOfWrite(lines: readonly string[]): string {
+  return `${lines.join(' \n')}\n`
 }
 
 /** Parses the header of the line at `start` of `bytes`; returns undefined if it is not an event line. */

@@ -21,16 +21,15 @@ export function createGroupCommit<T>(commit: (group: readonly T[]) => Promise<vo
   }
 
   function takeGroup(): T[] {
-    let bytes = 0
-    let count = 0
-    for (const one of waiting) {
-      if (count > 0 && bytes + one.bytes > MAX_GROUP_BYTES) break
-      bytes += one.bytes
-      count += 1
+    const group: T[] = []
+    let total = 0
+    for (const { item, bytes } of waiting) {
+      if (group.length > 0 && total + bytes > MAX_GROUP_BYTES) break
+      total += bytes
+      group.push(item)
     }
-    const group = waiting.slice(0, count)
-    waiting = waiting.slice(count)
-    return group.map(({ item }) => item)
+    waiting = waiting.slice(group.length)
+    return group
   }
 
   return {

@@ -2,7 +2,7 @@
 import type { EventDraft } from '../../../contract/events/event.ts'
 import { Problem } from '../../../contract/problem.ts'
 import { isOutOfRoom } from '../../../lib/error-code.ts'
-import { lineEnding, serialiseDraft, storedFromDraft } from './event-line.ts'
+import { serialiseDraft, storedFromDraft, textOfWrite } from './event-line.ts'
 import type { LineWithoutSeq } from './event-line.ts'
 import type {
   AppendOptions,
@@ -85,8 +85,7 @@ export class JsonlLog implements StoredLog {
     return new Promise((resolve, reject) => {
       // Serialise now, not when the write begins: the draft may change until then, and a draft that JSON cannot express
       // must fail only its own append, not the others of the group.
-      const lines = this.#serialise(drafts)
-      const bytes = lines.reduce((sum, { json }) => sum + json.length, 0)
+      const { lines, bytes } = this.#serialise(drafts)
       this.#commits.add({ lines, options, resolve, reject }, bytes)
     })
   }
@@ -127,11 +126,17 @@ export class JsonlLog implements StoredLog {
   }
 
   /** The clock may jump back; the log's order by time, which lookups rely on, must not. */
-  #serialise(drafts: readonly EventDraft[]): LineWithoutSeq[] {
-    const ms = Math.max(this.#lastMs, this.#now())
-    const lines = drafts.map((draft) => serialiseDraft(draft, { ms, conversationId: this.conversationId }))
-    this.#lastMs = ms
-    return lines
+  #serialise(drafts: readonly EventDraft[]): { lines: LineWithoutSeq[]; bytes: number } {
+    const at = { ms: Math.max(this.#lastMs, this.#now()), conversationId: this.conversationId }
+    const lines: LineWithoutSeq[] = []
+    let bytes = 0
+    for (const draft of drafts) {
+      const line = serialiseDraft(draft, at)
+      lines.push(line)
+      bytes += line.json.length
+    }
+    this.#lastMs = at.ms
+    return { lines, bytes }
   }
 
   #snapshot(): Snapshot {
@@ -172,8 +177,7 @@ export class JsonlLog implements StoredLog {
   /** Rejects with a `Problem`. The head moves only when the events are durable. */
   async #store(events: readonly StoredEvent[]): Promise<void> {
     // One write is valid as a whole or not at all, see tail-repair: so no append of the group is ever split.
-    const text = events.map(({ json }, i) => json + lineEnding(i === events.length - 1)).join('')
-    const bytes = Buffer.from(text)
+    const bytes = Buffer.from(textOfWrite(events.map(({ json }) => json)))
     await this.#requireUnchanged()
     await this.#write(bytes)
     await this.#named?.catch((cause) => this.#failForGood(cause))

@@ -15,6 +15,8 @@ const close = promisify(fs.close)
 const fstat = promisify(fs.fstat)
 const ftruncate = promisify(fs.ftruncate)
 const fdatasync = promisify(fs.fdatasync)
+const read = promisify(fs.read)
+const write = promisify(fs.write)
 
 const HOW_OPENED = fs.constants.O_RDWR | fs.constants.O_DSYNC
 
@@ -68,9 +70,9 @@ export class LogFile {
       const bytes = memory && memory.length >= length ? memory.subarray(0, length) : Buffer.allocUnsafeSlow(length)
       let done = 0
       while (done < length) {
-        const count = await read(fd, bytes, done, position + done)
-        if (count === 0) throw endsEarly(position + done)
-        done += count
+        const { bytesRead } = await read(fd, bytes, done, length - done, position + done)
+        if (bytesRead === 0) throw endsEarly(position + done)
+        done += bytesRead
       }
       return bytes
     })
@@ -80,7 +82,8 @@ export class LogFile {
   write(bytes: Buffer, position: number): Promise<void> {
     return this.#use(async (fd) => {
       // A disk that is filling up first accepts a part of the bytes, and reports ENOSPC only for the rest.
-      for (let done = 0; done < bytes.length;) done += await write(fd, bytes, done, position + done)
+      for (let done = 0; done < bytes.length;)
+        done += (await write(fd, bytes, done, bytes.length - done, position + done)).bytesWritten
       // Bytes written to a removed file are lost. For an open file the kernel answers this from memory.
       if (fs.fstatSync(fd).nlink === 0) throw new Error(`${this.#path} was removed`)
     })
@@ -153,17 +156,5 @@ export class LogFile {
 function endsEarly(at: number): Problem {
   return new Problem('conversation_damaged', `The event log of this conversation ends early, at byte ${at}.`, {
     details: { offset: at },
-  })
-}
-
-function read(fd: number, bytes: Buffer, from: number, position: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    fs.read(fd, bytes, from, bytes.length - from, position, (error, count) => (error ? reject(error) : resolve(count)))
-  })
-}
-
-function write(fd: number, bytes: Buffer, from: number, position: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    fs.write(fd, bytes, from, bytes.length - from, position, (error, count) => (error ? reject(error) : resolve(count)))
   })
 }
