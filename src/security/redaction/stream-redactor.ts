@@ -27,9 +27,8 @@ export interface StreamRedactor {
  */
 export function createStreamRedactor(automata: () => SecretAutomata | undefined, unit: TextUnit): StreamRedactor {
   let using: SecretAutomata | undefined
-  let scanner: SecretScanner | undefined
-  const found = new Occurrences()
-  const writer = new Writer(found)
+  /** Undefined while no secret is looked for. */
+  let search: Search | undefined
   /** Not yet returned; the text before it is written. */
   let held = ''
   /** Where `held` begins, in units of the whole text. */
@@ -37,20 +36,16 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
 
   const read = (text: string) => {
     const now = automata()
-    if (now === using) {
-      scanner?.scan(text)
-      return
-    }
+    if (now === using) return search?.scanner.scan(text)
     using = now
-    found.clear()
-    scanner = now && new SecretScanner(now, unit, found)
-    scanner?.begin(start)
-    scanner?.scan(held + text)
+    search = now && new Search(now, unit)
+    search?.begin(start)
+    search?.scanner.scan(held + text)
   }
 
   const giveOut = (text: string, settled: number): string => {
     const all = held + text
-    const { written, upTo } = writer.write(all, start, settled)
+    const { written, upTo } = search?.writer.write(all, start, settled) ?? { written: all, upTo: start + all.length }
     held = all.slice(upTo - start)
     start = upTo
     return written
@@ -59,19 +54,17 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
   return {
     push(text) {
       read(text)
-      if (!scanner && held === '') {
+      if (!search && held === '') {
         start += text.length
         return text
       }
-      return giveOut(text, scanner?.settled ?? Infinity)
+      return giveOut(text, search?.scanner.settled ?? Infinity)
     },
     flush() {
-      scanner?.finish()
+      search?.scanner.finish()
       const rest = held === '' ? '' : giveOut('', Infinity)
       start = 0
-      found.clear()
-      writer.begin()
-      scanner?.begin(0)
+      search?.begin(0)
       return rest
     },
     // A secret that has begun continues, although its beginning is already out.
@@ -88,66 +81,78 @@ export const SLICE_CHARS = 16 * 1024
 /** Redacts whole texts, one after the other. */
 export class TextRedactor {
   readonly automata: SecretAutomata
-  readonly #found = new Occurrences()
-  readonly #writer = new Writer(this.#found)
-  readonly #scanner: SecretScanner
+  readonly #search: Search
 
   constructor(automata: SecretAutomata) {
     this.automata = automata
-    this.#scanner = new SecretScanner(automata, 'char', this.#found)
+    this.#search = new Search(automata, 'char')
   }
 
   /** Leaves out the end of the text, which may begin a secret. */
   redactCutOff(text: string): string {
-    this.#scanner.begin(0)
-    this.#scanner.scan(text)
-    const decided = Math.max(this.#scanner.settled, this.#found.end)
-    this.#writer.begin()
-    const { written } = this.#writer.write(text.slice(0, decided), 0, Infinity)
-    this.#found.clear()
+    const { scanner, found, writer } = this.#search
+    this.#search.begin(0)
+    scanner.scan(text)
+    const decided = Math.max(scanner.settled, found.end)
+    const { written } = writer.write(text.slice(0, decided), 0, Infinity)
+    found.clear()
     return written
   }
 
   redact(text: string): string {
     if (text.length < this.automata.shortest) return text
-    this.#scanner.begin(0)
-    this.#scanner.scan(text)
-    return this.#finish(text)
+    const { scanner, found, writer } = this.#search
+    this.#search.begin(0)
+    scanner.scan(text)
+    scanner.finish()
+    if (found.isEmpty) return text
+    const { written } = writer.write(text, 0, Infinity)
+    found.clear()
+    return written
   }
 
   /** Redacts a long text; yields to other work in between. Not for two texts at a time. `isCutOff` is as in `redactCutOff`. */
   async redactInSlices(text: string, isCutOff = false): Promise<string> {
+    const { scanner, found, writer } = this.#search
     const slices = createSlices()
     const pieces: string[] = []
     let written = 0
     const write = (end: number, settled: number) => {
-      if (this.#found.isEmpty) return
-      const part = this.#writer.write(text.slice(written, end), written, settled)
+      if (found.isEmpty) return
+      const part = writer.write(text.slice(written, end), written, settled)
       pieces.push(part.written)
       written = part.upTo
     }
-    this.#scanner.begin(0)
-    this.#writer.begin()
+    this.#search.begin(0)
     for (let at = 0; at < text.length; at += SLICE_CHARS) {
-      this.#scanner.scan(text.slice(at, at + SLICE_CHARS))
+      scanner.scan(text.slice(at, at + SLICE_CHARS))
       // Immediately: to write everything at the end would be one long step, and half of the text may be secrets.
-      write(Math.min(at + SLICE_CHARS, text.length), this.#scanner.settled)
+      write(Math.min(at + SLICE_CHARS, text.length), scanner.settled)
       await slices.rest()
     }
-    if (!isCutOff) this.#scanner.finish()
-    const end = isCutOff ? Math.max(this.#scanner.settled, this.#found.end) : text.length
+    if (!isCutOff) scanner.finish()
+    const end = isCutOff ? Math.max(scanner.settled, found.end) : text.length
     write(end, Infinity)
-    this.#found.clear()
+    found.clear()
     return pieces.length === 0 ? text.slice(0, end) : pieces.join('') + text.slice(written, end)
   }
+}
 
-  #finish(text: string): string {
-    this.#scanner.finish()
-    if (this.#found.isEmpty) return text
-    this.#writer.begin()
-    const { written } = this.#writer.write(text, 0, Infinity)
-    this.#found.clear()
-    return written
+/** Looks for the secrets of these automata in one text after the other. */
+class Search {
+  readonly found = new Occurrences()
+  readonly writer = new Writer(this.found)
+  readonly scanner: SecretScanner
+
+  constructor(automata: SecretAutomata, unit: TextUnit) {
+    this.scanner = new SecretScanner(automata, unit, this.found)
+  }
+
+  /** Begins another text, or a part of it, at position `at`. */
+  begin(at: number): void {
+    this.found.clear()
+    this.writer.begin()
+    this.scanner.begin(at)
   }
 }
 
