@@ -63,7 +63,7 @@ export const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
 
 /** Returns the limit that the run has reached. */
 export function metLimit(context: Limited): LoopEnd | undefined {
-  const { maxSteps, maxIterations, ...spending } = context.limits()
+  const { maxSteps, maxIterations, maxTokens, maxBudgetUsd } = context.limits()
   const habit = context.stuckIn()
   if (habit) return stuck(STUCK[habit])
   if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
@@ -71,18 +71,13 @@ export function metLimit(context: Limited): LoopEnd | undefined {
     const message = `The run reached its limit of ${maxIterations} steps; raise max_iteration_per_run, or run it again.`
     return { stopReason: 'iteration_limit', failure: { type: 'config', message, retryable: true } }
   }
-  return unpricedEnd(spending, context.spent) ?? spendingLimit(spending, context.spent)
+  if (maxTokens === undefined && maxBudgetUsd === undefined) return undefined
+  return unpricedLimit(context) ?? spendingLimit({ maxTokens, maxBudgetUsd }, context.spent())
 }
 
 /** The run ends at the first answer without a cost: nothing would limit the next ones. */
 export function unpricedLimit({ limits, spent }: Pick<Limited, 'limits' | 'spent'>): LoopEnd | undefined {
-  return unpricedEnd(limits(), spent)
-}
-
-function unpricedEnd(
-  { maxBudgetUsd, allowsUnpriced }: Pick<RunLimits, 'maxBudgetUsd' | 'allowsUnpriced'>,
-  spent: Limited['spent'],
-): LoopEnd | undefined {
+  const { maxBudgetUsd, allowsUnpriced } = limits()
   if (maxBudgetUsd === undefined || allowsUnpriced) return undefined
   const { unpriced } = spent()
   if (unpriced === undefined) return undefined
@@ -92,10 +87,8 @@ function unpricedEnd(
 
 function spendingLimit(
   { maxTokens, maxBudgetUsd }: Pick<RunLimits, 'maxTokens' | 'maxBudgetUsd'>,
-  spent: Limited['spent'],
+  { tokens, costUsd = 0 }: Spent,
 ): LoopEnd | undefined {
-  if (maxTokens === undefined && maxBudgetUsd === undefined) return undefined
-  const { tokens, costUsd = 0 } = spent()
   if (maxTokens !== undefined && tokens >= maxTokens) {
     const message = `The run used ${tokens} tokens, and its limit is ${maxTokens}; raise max_tokens_per_run, or run it again.`
     return { stopReason: 'token_limit', failure: { type: 'config', message, retryable: true } }

@@ -141,7 +141,10 @@ export const MAX_TOKENS = 1e12
 
 /** No sum exceeds the safe integers, whatever an older log contains. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  const add = (name: keyof Usage) => Math.min((a[name] ?? 0) + tokensOf(b[name] ?? 0), Number.MAX_SAFE_INTEGER)
+  const add = (name: keyof Usage) => {
+    const logged = Math.min(Math.max(b[name] ?? 0, 0), MAX_TOKENS)
+    return Math.min((a[name] ?? 0) + logged, Number.MAX_SAFE_INTEGER)
+  }
   const cacheWrites = add('cache_write_tokens')
   return {
     input_tokens: add('input_tokens'),
@@ -151,8 +154,6 @@ export function addUsage(a: Usage, b: Usage): Usage {
     reasoning_tokens: add('reasoning_tokens'),
   }
 }
-
-const tokensOf = (logged: number) => Math.min(Math.max(logged, 0), MAX_TOKENS)
 
 /** USD. Keeps the cost a finite number whatever the prices are: JSON has no infinity. */
 export const MAX_COST_USD = 1e12

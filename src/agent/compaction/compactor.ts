@@ -27,9 +27,11 @@ import { summarise } from './summarise.ts'
 export type CompactorDeps = {
   readonly runId?: string
   readonly history: Pick<History, 'system' | 'messages' | 'entries' | 'forgottenThrough' | 'size'>
-  /** Returns the current configurations. */
-  readonly config: () => LlmConfig
-  readonly settings: () => CompactionSettings | undefined
+  /** Returns the current settings. */
+  readonly settings: () => {
+    readonly llm_config: LlmConfig
+    readonly compaction?: CompactionSettings | undefined
+  }
   readonly catalog: Pick<ModelCatalog, 'windowOf' | 'costOf'>
   /** The tools of a request now. */
   readonly tools: () => readonly ModelTool[]
@@ -113,12 +115,12 @@ export class Compactor {
   }
 
   #isEnabled(): boolean {
-    return this.#deps.settings()?.enabled ?? true
+    return this.#deps.settings().compaction?.enabled ?? true
   }
 
   /** Undefined for a model whose window is unknown. */
   get #window(): number | undefined {
-    return this.#deps.catalog.windowOf(this.#deps.config())
+    return this.#deps.catalog.windowOf(this.#deps.settings().llm_config)
   }
 
   /** Leaves room for messages: if the prompt and the tools alone reached the threshold, each step would be compacted, and never be short enough. */
@@ -132,8 +134,9 @@ export class Compactor {
   #threshold(): number | undefined {
     const window = this.#window
     if (window === undefined) return undefined
-    const { max_output_tokens = 0 } = this.#deps.config()
-    const share = window * (this.#deps.settings()?.threshold ?? DEFAULT_THRESHOLD)
+    const { llm_config, compaction } = this.#deps.settings()
+    const { max_output_tokens = 0 } = llm_config
+    const share = window * (compaction?.threshold ?? DEFAULT_THRESHOLD)
     // The answer has to fit as well, but a limit that leaves no room for a conversation would be a mistake.
     return Math.min(share, window - Math.min(max_output_tokens, window / 2))
   }
@@ -166,9 +169,9 @@ export class Compactor {
   }
 
   async #summarise(input: PlanInput, instructions: string | undefined, signal: AbortSignal): Promise<SummaryOutcome> {
-    const { history, tools, config, settings, catalog, createLlm, emit, runId } = this.#deps
-    const current = config()
-    const { tool_choice, ...rest } = withOtherModel(current, settings()?.model ?? current.model ?? '')
+    const { history, tools, catalog, createLlm, emit, runId } = this.#deps
+    const { llm_config: current, compaction } = this.#deps.settings()
+    const { tool_choice, ...rest } = withOtherModel(current, compaction?.model ?? current.model ?? '')
     const used: LlmConfig = {
       ...rest,
       ...(tool_choice !== undefined && tool_choice !== 'required' && { tool_choice }),
@@ -195,8 +198,9 @@ export class Compactor {
   /** The conversation itself, if it fits, and then shorter and shorter texts of it. */
   #requestsFor(wish: SummaryWish, { tokens, urgent }: PlanInput, used: LlmConfig): (() => LlmRequest)[] {
     const window = this.#window
+    const { model } = this.#deps.settings().llm_config
     const needed = tokens + tokensOfText(wish.instructions ?? '') + wish.maxChars / CHARS_PER_TOKEN
-    const fits = !urgent && used.model === this.#deps.config().model && needed <= (window ?? Number.POSITIVE_INFINITY)
+    const fits = !urgent && used.model === model && needed <= (window ?? Number.POSITIVE_INFINITY)
     const inPlace = fits ? [() => requestInPlace(wish)] : []
     const ofModel = this.#deps.catalog.windowOf(used) ?? window ?? Math.max(SMALL_WINDOW, tokens / 2)
     const most = Math.min(ofModel * TRANSCRIPT_PART, tokens) * CHARS_PER_TOKEN

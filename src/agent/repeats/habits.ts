@@ -1,7 +1,7 @@
 /** How often an agent may repeat itself: what is counted, when the model gets advice, and when its run ends. */
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { Repeats, Result } from '../../state/repeats/repeats.ts'
-import { COMPARED_AFTER, repeatsAfterResult } from '../../state/repeats/repeats.ts'
+import { COMPARED_AFTER, NO_REPEATS, repeatsAfterResult } from '../../state/repeats/repeats.ts'
 
 /** What an agent repeats until its run ends; described in docs/runs.md. */
 export type Habit = 'same' | 'failures' | 'texts'
@@ -33,6 +33,8 @@ const NAMES = Object.keys(HABITS) as Habit[]
 
 /** Returns what the agent repeats so often that its run ends. */
 export function stuckIn(repeats: Repeats): Habit | undefined {
+  // What is counted begins again with each message.
+  if (repeats === NO_REPEATS) return undefined
   const counts = countsIn(repeats)
   return NAMES.find((habit) => counts[habit] >= HABITS[habit].stuckAt)
 }

@@ -43,7 +43,8 @@ export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'outp
 const models = new WeakMap<History, { readonly for: LlmConfig; readonly llm: Llm }>()
 
 export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContext {
-  const { state, toolCalls, gate, hooks, createLlm, withoutTools, spent, waitsOutside } = parts
+  const { state, toolCalls, gate, hooks, createLlm, catalog, withoutTools, emit, spent, waitsOutside } = parts
+  const { runId, history } = ofRun
   const rules = () =>
     hooks.current?.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
   let turn: TurnGate | undefined
@@ -55,16 +56,24 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
   return {
     ...ofRun,
     toolCalls,
-    compactor: createCompactor(parts, ofRun),
+    compactor: new Compactor({
+      ...compactionOf(state, toolCalls, hooks),
+      runId,
+      history,
+      tools: () => (withoutTools.has(state.current.settings.llm_config.model ?? '') ? [] : toolCalls.descriptions),
+      createLlm,
+      catalog,
+      emit,
+    }),
     withoutTools,
     llm: () => {
       const { run, settings } = state.current
       const config = settings.llm_config
       if (run?.toolChoice && run.steps === 0) return createLlm({ ...config, tool_choice: run.toolChoice })
-      const known = models.get(ofRun.history)
+      const known = models.get(history)
       if (known?.for === config) return known.llm
       const llm = createLlm(config)
-      models.set(ofRun.history, { for: config, llm })
+      models.set(history, { for: config, llm })
       return llm
     },
     hooks: () => hooks.current?.forLoop(),
@@ -95,19 +104,4 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
     },
     spent,
   }
-}
-
-function createCompactor(
-  { state, toolCalls, hooks, createLlm, catalog, withoutTools, emit }: AgentParts,
-  { runId, history }: { readonly runId: string; readonly history: History },
-): Compactor {
-  return new Compactor({
-    ...compactionOf(state, toolCalls, hooks),
-    runId,
-    history,
-    tools: () => (withoutTools.has(state.current.settings.llm_config.model ?? '') ? [] : toolCalls.descriptions),
-    createLlm,
-    catalog,
-    emit,
-  })
 }

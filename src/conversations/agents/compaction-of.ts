@@ -12,13 +12,12 @@ export function compactionOf(
   state: AgentView,
   toolCalls: Pick<ToolCalls, 'render'>,
   hooks: Feature<ConversationHooks>,
-): Pick<CompactorDeps, 'config' | 'settings' | 'activeRun' | 'tasks' | 'askHooks' | 'tellHooks'> {
+): Pick<CompactorDeps, 'settings' | 'activeRun' | 'tasks' | 'askHooks' | 'tellHooks'> {
   return {
-    config: () => state.current.settings.llm_config,
     askHooks: (call, signal) => hooks.current?.beforeCompaction(call, signal),
     tellHooks: (done, signal) => hooks.current?.afterCompaction(done, signal),
     activeRun: () => state.current.run?.id,
-    settings: () => state.current.settings.compaction,
+    settings: () => state.current.settings,
     tasks: () => {
       const list = state.current.lastOutputs[TASK_LIST]
       return list === undefined ? undefined : toolCalls.render(TASK_LIST, list)
