@@ -67,10 +67,9 @@ export class Attempts {
 
   /** Returns the first model from this one on that was not overloaded recently. */
   #firstFree(from: number): number | undefined {
-    const at = this.#targets.findIndex(
-      ({ pace }, index) => index >= from && !pace.isOverloaded && !this.#unusable.has(index),
-    )
-    return at < 0 ? undefined : at
+    for (let at = from; at < this.#targets.length; at++)
+      if (!this.#targets[at]?.pace.isOverloaded && !this.#unusable.has(at)) return at
+    return undefined
   }
 }
 

@@ -7,17 +7,7 @@ import { Attempts } from './attempts.ts'
 import { ModelCatalog } from './catalog/model-catalog.ts'
 import type { Endpoint } from './endpoint.ts'
 import { createIncrementalFold } from './request/incremental-fold.ts'
-import type {
-  Llm,
-  LlmAnswer,
-  LlmDelta,
-  LlmError,
-  LlmPiece,
-  LlmRequest,
-  LlmRetry,
-  ModelMessage,
-  TakenIds,
-} from './llm.ts'
+import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, LlmRetry, ModelMessage } from './llm.ts'
 import { CutAnswer, Interrupt } from './llm.ts'
 import { isAboutRequest } from './error-rules.ts'
 import { refusalOf, toLlmError } from './llm-errors.ts'
@@ -89,7 +79,11 @@ export class HttpLlm implements Llm {
     for (;;) {
       signal.throwIfAborted()
       const { target, forms } = attempts.current
-      const answer = this.#begin(target, takenIds)
+      const answer = new AnswerAssembly({
+        model: target.endpoint.model,
+        takenIds,
+        costOf: (usage, sent) => this.#deps.catalog.costOf(target.config, usage, sent),
+      })
       let wasShown = false
       let retry: LlmRetry | undefined
       // The next request of the same conversation is about as large as the last one.
@@ -120,15 +114,6 @@ export class HttpLlm implements Llm {
       yield retry
       await waitFor(retry.waitMs, signal)
     }
-  }
-
-  #begin({ endpoint, config }: ModelTarget, takenIds: TakenIds): AnswerAssembly {
-    const { model } = endpoint
-    return new AnswerAssembly({
-      model,
-      takenIds,
-      costOf: (usage, sent) => this.#deps.catalog.costOf(config, usage, sent),
-    })
   }
 
   #failureOf(error: unknown, { endpoint, adapter }: ModelTarget, answer: AnswerAssembly): LlmError {

@@ -79,24 +79,24 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
     clearTimeout(deadline)
     silence.stop()
     signal.removeEventListener('abort', onAbort)
-    if (chunks && isOver() && !line.signal.aborted) drain(chunks, line)
+    if (chunks && isOver() && !line.signal.aborted) void drain(chunks, line)
     else if (chunks) line.abort()
   }
 }
 
 /**
  * Cancelling immediately would close the connection, and the next step would need a handshake, only because of an empty
- * last chunk.
+ * last chunk. Never rejects.
  */
-function drain(chunks: AsyncIterator<Uint8Array>, line: AbortController): void {
+async function drain(chunks: AsyncIterator<Uint8Array>, line: AbortController): Promise<void> {
   const timer = setTimeout(() => line.abort(), DRAIN_MS)
-  const untilEnd = async () => {
+  try {
     while (!(await chunks.next()).done);
-  }
-  void untilEnd()
+  } catch {
     // The answer is complete: errors of its connection no longer matter.
-    .catch(() => undefined)
-    .finally(() => clearTimeout(timer))
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /**

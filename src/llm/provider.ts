@@ -23,7 +23,7 @@ export interface Provider<Dialect extends object> {
   /** Returns the dialects to try next when an endpoint refused this one; the most likely first. */
   dialectsAfterRefusal(dialect: Dialect, complaint: string, request: LlmRequest): readonly Dialect[]
   /** Returns a reader for one answer. */
-  createReader(): ChunkReader
+  readonly createReader: () => ChunkReader
 }
 
 /** Returns the body of a request. Equal requests in the same dialect have the same bytes. */
@@ -61,7 +61,7 @@ export function createAdapter<Dialect extends object>(
   const write = provider.createWriter(config, endpoint)
   return {
     title: provider.title,
-    createReader: () => provider.createReader(),
+    createReader: provider.createReader,
     connect: (fetch) => provider.connect(endpoint, fetch),
     formsOf(request) {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- stored below under this name, which has the provider

@@ -30,29 +30,32 @@ const TOKEN_LIMITS: readonly (readonly [limit: string, remaining: string, reset:
 
 /** Returns the limit with the fewest tokens left, or undefined. */
 export function tokenAllowanceOf(headers: ReplyHeaders, now: number): TokenAllowance | undefined {
-  const limits = TOKEN_LIMITS.flatMap(([limitName, remaining, reset]): TokenAllowance[] => {
+  let least: TokenAllowance | undefined
+  for (const [limitName, remaining, reset] of TOKEN_LIMITS) {
     const left = numberIn(headers, remaining)
-    if (!(left >= 0)) return []
+    if (!(left >= 0) || (least && least.left <= left)) continue
     const limit = numberIn(headers, limitName)
     const resetMs = durationMs(headers.get(reset) ?? '', now)
-    if (resetMs === undefined) return []
-    return [{ left, limit: limit > left && Number.isFinite(limit) ? limit : undefined, resetMs }]
-  })
-  return limits.toSorted((a, b) => a.left - b.left)[0]
+    if (resetMs === undefined) continue
+    least = { left, limit: limit > left && Number.isFinite(limit) ? limit : undefined, resetMs }
+  }
+  return least
 }
 
 /** Returns undefined without a limit. Of tokens it only matters here that none are left. */
 export function allowanceOf(headers: ReplyHeaders, now: number): Allowance | undefined {
-  const limits = LIMITS.flatMap(([remaining, reset]) => {
+  let first: Allowance | undefined
+  /** The longest of those that are spent. */
+  let spentMs = -1
+  for (const [remaining, reset] of LIMITS) {
     const left = numberIn(headers, remaining)
-    if (!(left >= 0)) return []
+    if (!(left >= 0)) continue
     const resetMs = durationMs(headers.get(reset) ?? '', now)
-    const isKnown = resetMs !== undefined && (left === 0 || remaining.includes('requests'))
-    return isKnown ? [{ left: Math.floor(left), resetMs }] : []
-  })
-  const spent = limits.filter(({ left }) => left === 0)
-  if (spent.length > 0) return { left: 0, resetMs: Math.max(...spent.map(({ resetMs }) => resetMs)) }
-  return limits[0]
+    if (resetMs === undefined || (left > 0 && !remaining.includes('requests'))) continue
+    first ??= { left: Math.floor(left), resetMs }
+    if (Math.floor(left) === 0) spentMs = Math.max(spentMs, resetMs)
+  }
+  return spentMs < 0 ? first : { left: 0, resetMs: spentMs }
 }
 
 /** Returns NaN without the header. */
