@@ -122,8 +122,7 @@ export class ConversationActor {
     if (drafts instanceof Problem) throw drafts
     if (!drafts.length) return []
     const starts = drafts.some((draft) => draft.type === 'StatusUpdate' && draft.status === 'running')
-    const hasTask = drafts.some((draft) => draft.type === 'TaskUpdate' && draft.status === 'pending')
-    const hasWork = starts || hasTask || (drafts.some(isAnswer) && areInBackground(this.#state.current))
+    const hasWork = starts || drafts.some((draft) => bringsWork(draft, this.#state.current))
     // Mark before the events are in the log: at startup the server opens only the marked logs.
     if (hasWork) await this.#deps.markActive(true)
     // Set this before the append is known to have succeeded: a log that fails may still contain the events.
@@ -295,5 +294,8 @@ export class ConversationActor {
   }
 }
 
-/** A subagent in the background may continue with it. */
-const isAnswer = ({ type }: EventDraft) => type === 'RequestAnswered' || type === 'RequestClosed'
+/** A task waits for its turn; with an answer, a subagent in the background may continue. */
+function bringsWork(draft: EventDraft, state: State): boolean {
+  if (draft.type === 'TaskUpdate') return draft.status === 'pending'
+  return (draft.type === 'RequestAnswered' || draft.type === 'RequestClosed') && areInBackground(state)
+}

@@ -3,6 +3,7 @@
  * the client's address and the fingerprint of its key. Never logs a URL, a body or a key: clients may put secrets into
  * them.
  */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { uuid7 } from '../lib/uuid7.ts'
@@ -78,7 +79,7 @@ function conversationOf({ params }: FastifyRequest, reply: FastifyReply): string
 /** A client's own request id is accepted if it is short and plain: it is repeated in a header and in the log. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
-export function requestIdOf(headers: { readonly [name: string]: string | string[] | undefined }): string {
+export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id']
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : uuid7()
 }

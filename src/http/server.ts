@@ -176,7 +176,7 @@ function optionsOf(deps: HttpDeps, times: RequestTimes) {
     // While the server stops, the routes decide what still works, with errors in the common format.
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
-    genReqId: ({ headers }) => requestIdOf(headers),
+    genReqId: requestIdOf,
     trustProxy: deps.trustProxy.length > 0 && [...deps.trustProxy],
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
