@@ -14,7 +14,7 @@ import { z } from 'zod'
 import manifest from '../package.json' with { type: 'json' }
 import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
 import type { ProblemCode } from '../src/contract/problem.ts'
-import { TAGS, errorResponses } from '../src/http/describe-route.ts'
+import { TAGS, errorResponses } from '../src/http/openapi/describe-route.ts'
 import { scopesOf } from '../src/http/guards/route-scopes.ts'
 import { registerRoutes } from '../src/http/register-routes.ts'
 import { describeChannels } from './asyncapi.ts'

@@ -12,7 +12,7 @@ import { createRedactor } from '../src/security/redaction/redactor.ts'
 import { PdfReader } from '../src/tools/pdf/pdf-reader.ts'
 import { PRESETS } from '../src/tools/presets.ts'
 import type { ToolDeps } from '../src/tools/registry.ts'
-import { UnfinishedFiles } from '../src/files/unfinished-files.ts'
+import { UnfinishedFiles } from '../src/files/jail/unfinished-files.ts'
 import { createTools } from '../src/tools/registry.ts'
 import { createTavily } from '../src/tools/web/search-engine.ts'
 

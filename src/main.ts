@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { isatty } from 'node:tty'
 import { readArguments } from './cli/command-line/read-arguments.ts'
 import { UsageError } from './cli/command-line/usage-error.ts'
-import { ignoreOtherSignals } from './cli/end-signals.ts'
-import { endDespiteThreads } from './cli/exit.ts'
-import { endWithoutReader, flushOutput, ignoreLostMessages, surviveLostOutput } from './cli/lost-output.ts'
+import { ignoreOtherSignals } from './cli/terminal/end-signals.ts'
+import { endDespiteThreads } from './cli/terminal/exit.ts'
+import { endWithoutReader, flushOutput, ignoreLostMessages, surviveLostOutput } from './cli/terminal/lost-output.ts'
 import { oneLine, plainText } from './telemetry/plain-text.ts'
 import { prepareProcess } from './process-settings.ts'
-import { say, sayError } from './cli/terminal.ts'
+import { say, sayError } from './cli/terminal/terminal.ts'
 
 /** What is asked for cannot be, now or later: wrong arguments or settings. 1 is for everything else. */
 const USAGE_EXIT_CODE = 2

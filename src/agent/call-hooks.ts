@@ -2,7 +2,7 @@
 import type { EventDraft } from '../contract/events/event.ts'
 import type { FileChangeKind } from '../contract/files.ts'
 import type { ToolCall } from '../state/tool-call.ts'
-import type { ResultDraft } from './tool-messages.ts'
+import type { ResultDraft } from './history/tool-messages.ts'
 
 /** `events` are stored before the result. */
 export type HookedResult = { readonly result: ResultDraft; readonly events: readonly EventDraft[] }

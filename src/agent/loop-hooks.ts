@@ -1,6 +1,7 @@
 /** What the agent loop asks hooks, for a conversation that has some. */
 import type { AskedToolUse } from '../contract/permission.ts'
-import type { LlmAnswer, LlmError, LlmRequest, ModelMessage } from '../llm/llm.ts'
+import type { LlmAnswer, LlmRequest, ModelMessage } from '../llm/llm.ts'
+import type { LlmError } from '../llm/errors/llm-error.ts'
 import type { HookDecisions } from '../state/hook-decisions.ts'
 
 /** The decision of a hook about a call that needs one. `callback`: no hook answered, and the mode asks nobody else. */

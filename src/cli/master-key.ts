@@ -4,7 +4,7 @@ import { masterKeySource, ConfigError } from '../config/environment.ts'
 import { readDataDir } from '../config/paths.ts'
 import type { GeneratedKey } from '../config/kept-key.ts'
 import { pathOfKey, readKeptKey } from '../config/kept-key.ts'
-import { say } from './terminal.ts'
+import { say } from './terminal/terminal.ts'
 
 /** `agent-server key`. Throws a `ConfigError` when there is no key yet. */
 export async function printKey(): Promise<void> {

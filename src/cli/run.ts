@@ -8,7 +8,7 @@ import type { BeforeOpening } from './conversation/open-conversation.ts'
 import { useByOthers } from './conversation/refuse-resume.ts'
 import { ask } from './settings/ask.ts'
 import { canMoveCursor, wantsColor } from '../config/config.ts'
-import { describeSandbox, openRun } from './open-run.ts'
+import { describeSandbox, openRun } from './conversation/open-run.ts'
 import { readRunSettings } from './settings/run-settings.ts'
 
 /** Returns the exit code. `places`: other ones for models than those that are known, for tests. */

@@ -3,8 +3,8 @@ import { loadScript } from '../llm/scripted/script.ts'
 import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
 import { endPreparation } from '../process-settings.ts'
 import { DEMO_SCRIPT } from './demo/demo-script.ts'
-import { onEndSignals } from './end-signals.ts'
-import { say } from './terminal.ts'
+import { onEndSignals } from './terminal/end-signals.ts'
+import { say } from './terminal/terminal.ts'
 
 export type ScriptedModelOptions = {
   readonly port: string | undefined

@@ -10,9 +10,9 @@ import { listenOn } from '../http/listen.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { endPreparation } from '../process-settings.ts'
 import { loadConfig, loadServices } from '../wiring/load-server.ts'
-import { END_SIGNALS } from './end-signals.ts'
-import { exitNow } from './exit.ts'
-import { flushLog } from './lost-output.ts'
+import { END_SIGNALS } from './terminal/end-signals.ts'
+import { exitNow } from './terminal/exit.ts'
+import { flushLog } from './terminal/lost-output.ts'
 import type { Started } from './start-summary.ts'
 
 export type ServeOptions = {

@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { ConversationView } from '../contract/conversation.ts'
-import { AgentServerError } from '../client/agent-server-error.ts'
+import { AgentServerError } from '../client/request/agent-server-error.ts'
 import type { AgentServerClient } from '../client/client.ts'
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import { describeEvent } from '../contract/events/describe-event.ts'
@@ -17,10 +17,10 @@ import {
 } from './conversation/find-conversation.ts'
 import { isInUse } from './conversation/refuse-resume.ts'
 import { leaveProject } from '../config/leave-project.ts'
-import { infoOf, openHost } from './open-host.ts'
+import { infoOf, openHost } from './conversation/open-host.ts'
 import { oneLine } from '../telemetry/plain-text.ts'
 import { givenServerKey } from './settings/run-settings.ts'
-import { say, sayError, sayJson } from './terminal.ts'
+import { say, sayError, sayJson } from './terminal/terminal.ts'
 
 export async function sessions(invocation: SessionsInvocation): Promise<void> {
   const { server } = invocation

@@ -3,7 +3,7 @@ import type { App } from '../wiring/start-server.ts'
 import type { Config } from '../config/config.ts'
 import { VERSION } from '../wiring/version.ts'
 import type { KeyPlace } from './master-key.ts'
-import { say } from './terminal.ts'
+import { say } from './terminal/terminal.ts'
 
 export type Started = {
   readonly app: Pick<App, 'url' | 'logger' | 'missingSandbox'>

@@ -5,10 +5,10 @@
 import type { AgentInfo } from '../contract/agent-info.ts'
 import { HOOK_POINTS } from '../contract/hooks/hook-point.ts'
 import type { EventLog } from '../events/event-log.ts'
-import { endpointOf } from '../llm/endpoint.ts'
+import { endpointOf } from '../llm/endpoints/endpoint.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { ModelTool } from '../llm/llm.ts'
-import { LlmError } from '../llm/llm.ts'
+import { LlmError } from '../llm/errors/llm-error.ts'
 import type { Settings } from '../state/settings.ts'
 import { agentEntries } from './subagents/definitions.ts'
 

@@ -2,7 +2,7 @@
 import type { Sandbox } from '../contract/sandbox.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { EventLog } from '../events/event-log.ts'
-import type { FileRules } from '../files/file-gate.ts'
+import type { FileRules } from '../files/jail/file-gate.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import type { DiskQuota } from '../limits/disk-quota.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'

@@ -3,9 +3,9 @@ import type { ConversationView } from '../contract/conversation.ts'
 import type { ListModels, ModelInfo, ModelPage } from '../contract/models.ts'
 import { describeModel, modelsOfCatalogues } from '../llm/catalog/listed-models.ts'
 import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
-import { modelsOf } from './check-budget.ts'
+import { modelsOf } from './subagents/check-budget.ts'
 import type { LlmDefaults } from './config/llm-origin.ts'
-import type { ConversationManager } from './registry/manager.ts'
+import type { ConversationManager } from './manager.ts'
 import type { IsVisible } from './registry/listing.ts'
 
 /** Conversations whose models a client sees, the newest first: more would have to be read from the disk each time. */

@@ -9,7 +9,7 @@ import { ConversationSecrets } from './config/secrets.ts'
 import type { Conversation } from './conversation.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import { readSnapshot } from '../state/snapshot.ts'
-import { foldLog } from './read-state.ts'
+import { foldLog } from './registry/read-state.ts'
 import type { State } from '../state/state.ts'
 import { readCallbacks } from '../webhooks/callback-set.ts'
 

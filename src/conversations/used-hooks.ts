@@ -1,7 +1,7 @@
 import type { HookDeps, HookParts } from './hooks/build-hooks.ts'
 import { buildHooks } from './hooks/build-hooks.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
-import { Feature } from './feature.ts'
+import { Feature } from './agents/feature.ts'
 
 /** The hooks of a conversation: those of its settings, of its clients, and of the program that this server is part of. */
 export const usedHooks = (deps: HookDeps, parts: HookParts): Feature<ConversationHooks> =>

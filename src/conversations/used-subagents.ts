@@ -1,5 +1,5 @@
 /** The subagents of a conversation, which are built when the agent calls one, or when the log has an open one. */
-import { Feature } from './feature.ts'
+import { Feature } from './agents/feature.ts'
 import type { LiveState } from './live-state.ts'
 import type { TaskAccess } from '../tools/task/task-access.ts'
 import { listAgents } from './subagents/definitions.ts'

@@ -3,9 +3,9 @@ import { constants } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import { isOutOfDescriptors } from '../lib/error-code.ts'
-import type { Gate } from './file-gate.ts'
-import type { OpenedPath } from './opened-path.ts'
-import { openAt, within } from './opened-path.ts'
+import type { Gate } from './jail/file-gate.ts'
+import type { OpenedPath } from './jail/opened-path.ts'
+import { openAt, within } from './jail/opened-path.ts'
 
 export type Listing = {
   /** Paths relative to the directory, in order; directories have a trailing `/`. */

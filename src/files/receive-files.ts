@@ -1,11 +1,11 @@
 /** Receives several files: writes each to a temporary name first, and publishes none before all are complete. */
 import { createHash } from 'node:crypto'
 import { Problem } from '../contract/problem.ts'
-import type { JailPath } from './jail-path.ts'
-import { parseJailPath } from './jail-path.ts'
-import type { Jail } from './path-jail.ts'
-import { look, walkAsFarAs } from './path-jail.ts'
-import type { UnfinishedFiles } from './unfinished-files.ts'
+import type { JailPath } from './jail/jail-path.ts'
+import { parseJailPath } from './jail/jail-path.ts'
+import type { Jail } from './jail/path-jail.ts'
+import { look, walkAsFarAs } from './jail/path-jail.ts'
+import type { UnfinishedFiles } from './jail/unfinished-files.ts'
 import type { Staged } from './write-file.ts'
 import { ANY_FILE, checkTarget, publish, stage } from './write-file.ts'
 

@@ -7,11 +7,11 @@ import { constants } from 'node:fs'
 import { access, open, rename, unlink, utimes } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { Problem } from '../contract/problem.ts'
-import { etagOf } from './file-version.ts'
+import { etagOf } from './jail/file-version.ts'
 import { codeOf } from '../lib/error-code.ts'
-import { refuseToMake } from './jail-path.ts'
-import type { OpenedPath } from './opened-path.ts'
-import type { JailEntry, Jail } from './path-jail.ts'
+import { refuseToMake } from './jail/jail-path.ts'
+import type { OpenedPath } from './jail/opened-path.ts'
+import type { JailEntry, Jail } from './jail/path-jail.ts'
 import {
   entryPath,
   fileNotFound,
@@ -23,9 +23,9 @@ import {
   syncOpened,
   withProblems,
   walkAsFarAs,
-} from './path-jail.ts'
+} from './jail/path-jail.ts'
 import { makeAlike, publishNew } from './publish-file.ts'
-import type { UnfinishedFiles } from './unfinished-files.ts'
+import type { UnfinishedFiles } from './jail/unfinished-files.ts'
 
 /** The complete content on disk, under a temporary name. Disposing removes it unless it was published. */
 export type Staged = AsyncDisposable & {

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { readAsset, SWAGGER_FILES } from './assets.ts'
-import { describeRoute } from './describe-route.ts'
+import { describeRoute } from './openapi/describe-route.ts'
 import { startPage } from './start-page.ts'
 import { PAGE_SECURITY_HEADERS } from './guards/security-headers.ts'
 

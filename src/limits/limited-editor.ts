@@ -1,6 +1,6 @@
 /** The editor's files within the disk limit of their conversation. Removing files is always allowed. */
 import type { EditorFiles } from '../files/editor-files.ts'
-import { FileRefusal } from '../files/file-refusal.ts'
+import { FileRefusal } from '../files/jail/file-refusal.ts'
 import type { DiskQuota } from './disk-quota.ts'
 
 export function limitEditor(files: EditorFiles, quota: DiskQuota): EditorFiles {

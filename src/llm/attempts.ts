@@ -1,11 +1,12 @@
 /** The attempts of one request: which model is asked next after a failure, in which form, and after which wait. */
 import type { ErrorType } from '../contract/events/status.ts'
-import type { LlmError, LlmRequest, LlmRetry } from './llm.ts'
+import type { LlmRequest, LlmRetry } from './llm.ts'
+import type { LlmError } from './errors/llm-error.ts'
 import { OutOfTime } from './llm-errors.ts'
 import type { RequestForms } from './provider.ts'
 import { withMessages } from './request/request-parts.ts'
-import type { ReplyHeaders } from './retry.ts'
-import { retryWaitMs } from './retry.ts'
+import type { ReplyHeaders } from './pacing/retry.ts'
+import { retryWaitMs } from './pacing/retry.ts'
 import type { ModelTarget, ModelTargets } from './targets.ts'
 
 export type AttemptLimits = { readonly maxRetries: number; readonly baseMs: number }

@@ -4,7 +4,7 @@ import { faultOfHeaderValue } from '../contract/http-header.ts'
 import { MIN_SECRET_LENGTH } from '../contract/secret.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
 import type { HostEnvironment } from '../lib/start-process.ts'
-import { LlmError } from './llm.ts'
+import { LlmError } from './errors/llm-error.ts'
 import type { ProgramOutput } from './key-program.ts'
 import { runKeyProgram } from './key-program.ts'
 

@@ -1,7 +1,7 @@
 /** A model whose key a command prints: it is asked before each request, and once more after the key was refused. */
 import type { KeyCommand } from './key-command.ts'
 import type { Llm } from './llm.ts'
-import { LlmError } from './llm.ts'
+import { LlmError } from './errors/llm-error.ts'
 
 export type KeyedLlmOptions = {
   readonly model: string

@@ -3,10 +3,10 @@ import { MASK } from '../contract/llm-config.ts'
 import { EventTooLarge } from '../lib/sse-decoder.ts'
 import { CutShort, NotAnAnswer, UpstreamFailure } from './answer/answer-assembly.ts'
 import { AnswerTooLarge } from './answer/answer-limits.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint } from './endpoints/endpoint.ts'
 import { judge, refusesTools } from './error-rules.ts'
 import type { ProviderRefusal } from './error-rules.ts'
-import { LlmError } from './llm.ts'
+import { LlmError } from './errors/llm-error.ts'
 import type { LlmAnswer } from './llm.ts'
 
 /** Upstream text shown; anything longer is a page of HTML or the echo of a request. */

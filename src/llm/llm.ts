@@ -1,4 +1,4 @@
-/** The interface to a language model: the agent's request, the answer, and its errors. */
+/** The interface to a language model: the agent's request and the answer. */
 import type { ErrorType } from '../contract/events/status.ts'
 import type { AssistantPart, ImagePart, Usage, UserPart } from '../contract/message.ts'
 
@@ -58,14 +58,6 @@ export type LlmPiece =
       readonly name: string
       readonly text: string
     }
-
-/**
- * Returns the part of the answer that a piece belongs to. Pieces of one part arrive in order; the order between parts
- * has no meaning.
- */
-export function partOf(piece: LlmPiece): string {
-  return piece.kind === 'tool_input' ? `${piece.kind} ${piece.index}` : piece.kind
-}
 
 /** The attempt failed and is retried after a wait: discard the pieces so far. */
 export type LlmRetry = {
@@ -129,32 +121,5 @@ export class CutAnswer extends Error {
   constructor(partial: LlmAnswer) {
     super('The answer was interrupted.')
     this.partial = partial
-  }
-}
-
-type LlmErrorOptions = Partial<Pick<LlmError, 'retryable' | 'lacksTools' | 'isUnauthorized'>> & {
-  readonly partial?: LlmAnswer | undefined
-  readonly cause?: unknown
-}
-
-/** A failure of the provider, classified; `message` is safe to show: it contains no key and no request body. */
-export class LlmError extends Error {
-  readonly type: ErrorType
-  readonly retryable: boolean
-  /** The text of the last attempt when its stream broke; its tool calls never run. */
-  readonly partial: LlmAnswer | undefined
-  /** The model does not support tools: the same request without them may succeed. */
-  readonly lacksTools: boolean
-  /** The endpoint does not accept the key (401): another one may be accepted. */
-  readonly isUnauthorized: boolean
-
-  constructor(type: ErrorType, message: string, options: LlmErrorOptions = {}) {
-    super(message, { cause: options.cause })
-    this.name = 'LlmError'
-    this.type = type
-    this.retryable = options.retryable ?? false
-    this.partial = options.partial
-    this.lacksTools = options.lacksTools ?? false
-    this.isUnauthorized = options.isUnauthorized ?? false
   }
 }

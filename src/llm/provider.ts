@@ -4,10 +4,10 @@
  */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { ChunkReader } from './answer/chunk.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint } from './endpoints/endpoint.ts'
 import type { LlmRequest } from './llm.ts'
 import type { Post } from './model-connection.ts'
-import type { Fetch } from './pooled-fetch.ts'
+import type { Fetch } from './connection/pooled-fetch.ts'
 import { withMessages } from './request/request-parts.ts'
 
 /**

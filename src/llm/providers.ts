@@ -2,7 +2,7 @@
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { ANTHROPIC_MESSAGES } from './anthropic/messages-provider.ts'
 import { CHAT_COMPLETIONS } from './chat/chat-provider.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint } from './endpoints/endpoint.ts'
 import type { Dialects, Adapter } from './provider.ts'
 import { createAdapter } from './provider.ts'
 import { OPENAI_RESPONSES } from './responses/responses-provider.ts'

@@ -1,17 +1,17 @@
 /** Finds where the requests of a configuration go: its model first, and then its fallback models, at the same endpoint. */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { ModelCatalog } from './catalog/model-catalog.ts'
-import type { Endpoint } from './endpoint.ts'
-import { endpointOf } from './endpoint.ts'
+import type { Endpoint } from './endpoints/endpoint.ts'
+import { endpointOf } from './endpoints/endpoint.ts'
 import type { Post } from './model-connection.ts'
 import { withOtherModel } from './other-model.ts'
 import type { EndpointPace } from './pacing/endpoint-pace.ts'
 import type { Paces } from './pacing/paces.ts'
-import type { Fetch } from './pooled-fetch.ts'
+import type { Fetch } from './connection/pooled-fetch.ts'
 import type { Dialects, Adapter } from './provider.ts'
 import { adapterOf } from './providers.ts'
-import type { VendorKeys } from './vendor-keys.ts'
-import { vendorAt } from './vendors.ts'
+import type { VendorKeys } from './endpoints/vendor-keys.ts'
+import { vendorAt } from './endpoints/vendors.ts'
 
 export type ModelTarget = {
   readonly config: LlmConfig

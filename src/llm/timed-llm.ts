@@ -1,7 +1,8 @@
 /** Wraps a model and reports the duration of each answer. The answers are unchanged. */
 import type { ErrorType } from '../contract/events/status.ts'
 import type { Llm } from './llm.ts'
-import { leaveAnswer, LlmError } from './llm.ts'
+import { leaveAnswer } from './llm.ts'
+import { LlmError } from './errors/llm-error.ts'
 
 export type LlmTiming = {
   readonly model: string

@@ -6,7 +6,7 @@ import { hashDefinition, refuseChanged } from '../tools/tool-definition.ts'
 import { callServer } from './calls/call-tool.ts'
 import type { McpConnection } from './connection.ts'
 import type { OfferedTool } from './tools/offered-tools.ts'
-import type { ShowText } from './shown-text.ts'
+import type { ShowText } from './tools/shown-text.ts'
 import type { RenderOptions } from './tools/render-result.ts'
 import { renderResult } from './tools/render-result.ts'
 

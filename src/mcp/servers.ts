@@ -9,8 +9,8 @@ import type { ConnectionDeps } from './connection.ts'
 import { McpConnection } from './connection.ts'
 import type { ResultDeps } from './mcp-tools.ts'
 import type { PendingAuthorization } from './oauth/pending-authorizations.ts'
-import { reasonOf } from './session.ts'
-import type { ShowText } from './shown-text.ts'
+import { reasonOf } from './calls/reason-of.ts'
+import type { ShowText } from './tools/shown-text.ts'
 import { ToolList } from './tool-list.ts'
 
 /** How long a run waits for servers that are still connecting, in milliseconds; it then continues without them. */

@@ -12,10 +12,11 @@ import type {
 import { z } from 'zod'
 import type { McpServer } from '../contract/mcp/mcp-server.ts'
 import { orAborted, withinTime, MAX_TIMER_MS } from '../lib/bounded-wait.ts'
+import { NoConnection, reasonOf } from './calls/reason-of.ts'
 import type { LiveCall } from './calls/live-call.ts'
 import { answerElicitation } from './calls/elicitation.ts'
 import type { Sdk } from './load-sdk.ts'
-import type { ShowText } from './shown-text.ts'
+import type { ShowText } from './tools/shown-text.ts'
 import { MAX_TOOLS } from './tools/offered-tools.ts'
 import type { OpenTransport } from './transports/open-transport.ts'
 
@@ -229,16 +230,3 @@ const TRUSTING: NonNullable<ClientOptions['jsonSchemaValidator']> = {
 }
 
 const DECLINED = { action: 'decline' as const }
-
-/** Its message is complete: the cause adds nothing. */
-class NoConnection extends Error {
-  override readonly name = 'NoConnection'
-}
-
-/** The causes say more than the message: `fetch failed`. */
-export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const reason = error.name === 'TimeoutError' ? 'it did not answer in time' : error.message
-  if (error instanceof NoConnection) return reason
-  return error.cause instanceof Error && error.cause.message !== reason ? `${reason}: ${reasonOf(error.cause)}` : reason
-}

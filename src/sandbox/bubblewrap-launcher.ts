@@ -8,7 +8,7 @@ import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Queue } from '../lib/queue.ts'
 import { replaceFile } from '../lib/durable-file.ts'
-import { openAt, type OpenedPath } from '../files/opened-path.ts'
+import { openAt, type OpenedPath } from '../files/jail/opened-path.ts'
 import { linkHome, linksTo } from './home-links.ts'
 import {
   openAdditional,

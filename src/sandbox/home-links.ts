@@ -9,7 +9,7 @@ import { basename, dirname, relative } from 'node:path'
 import { replaceFile } from '../lib/durable-file.ts'
 import { codeOf } from '../lib/error-code.ts'
 import type { HomeView } from './launch.ts'
-import { openAt, within, type OpenedPath } from '../files/opened-path.ts'
+import { openAt, within, type OpenedPath } from '../files/jail/opened-path.ts'
 
 /** Names in the home, such as `.config/gh`, each with its target. */
 export type HomeLinks = Readonly<Record<string, string>>

@@ -7,9 +7,9 @@ import { chmod, mkdir, readlink, rename, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { makeDirectories } from '../files/make-directories.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
-import { FileRefusal } from '../files/file-refusal.ts'
+import { FileRefusal } from '../files/jail/file-refusal.ts'
 import { codeOf, isOutOfDescriptors } from '../lib/error-code.ts'
-import { makeDirectory, openAt, openUnmoved, within, type OpenedPath } from '../files/opened-path.ts'
+import { makeDirectory, openAt, openUnmoved, within, type OpenedPath } from '../files/jail/opened-path.ts'
 
 /** Opens the workdir, and creates it if it is missing. Throws if its path contains a link. */
 export async function openWorkdir(path: string): Promise<OpenedPath> {

@@ -5,7 +5,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { makeDirectoriesSync } from '../files/make-directories.ts'
-import type { OpenedPath } from '../files/opened-path.ts'
+import type { OpenedPath } from '../files/jail/opened-path.ts'
 import { SYSTEM_DIRECTORIES, SYSTEM_FILES, systemMounts } from './system-files.ts'
 
 /** The settings for all shells of a server. */

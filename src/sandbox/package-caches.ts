@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { makeDirectories } from '../files/make-directories.ts'
-import type { OpenedPath } from '../files/opened-path.ts'
+import type { OpenedPath } from '../files/jail/opened-path.ts'
 import type { HomeLinks } from './home-links.ts'
 import { openOwnDirectory } from './mount-sources.ts'
 

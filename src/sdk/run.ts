@@ -4,7 +4,7 @@ import type { UsageByModel } from '../contract/message.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import type { ErrorType, Status, StopReason } from '../contract/events/status.ts'
 import type { RequestKind } from '../contract/request-kinds.ts'
-import { invalid } from './invalid.ts'
+import { invalid } from './errors/invalid.ts'
 import type { QueryRequest } from './query.ts'
 import { query } from './query.ts'
 

@@ -8,14 +8,9 @@ import { makeDirectories } from '../files/make-directories.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { type HostEnvironment, startProcess, type ChildProcess } from '../lib/start-process.ts'
 import type { Launch, ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
-import { endMarkedProcesses, endTrees, shellMark } from './processes/marked-processes.ts'
+import { endMarkedProcesses, endTrees, programId, shellMark } from './processes/marked-processes.ts'
 import { findProcess } from './processes/process-table.ts'
 import { programArgv, programScript, SCRIPT_STDIO_INDEX } from './program-script.ts'
-
-/** Distinguishes programs from all possible sessions. */
-const PROGRAM_PREFIX = '+'
-
-export const isProgramId = (sessionId: string): boolean => sessionId.startsWith(PROGRAM_PREFIX)
 
 /** Kept of what it writes to its standard error: more than is shown, as a secret at the cut would not be redacted. */
 const MAX_COMPLAINT_CHARS = 64 * 1024
@@ -53,7 +48,7 @@ export type ProgramEnd = { readonly reason: string }
  */
 export async function startProgram(plan: ProgramPlan, { name, argv, variables }: ProgramOptions): Promise<Program> {
   const { conversationId, workdir, additionalDirectories, stateDir, privateDir, launcher, network } = plan
-  const id = PROGRAM_PREFIX + name
+  const id = programId(name)
   await makeDirectories(stateDir, 0o700)
   const places = { workdir, additionalDirectories, visible: [], privateDir }
   await using launch = await launcher.launch(programArgv(workdir), { ...places, network: network() })

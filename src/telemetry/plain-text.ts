@@ -1,6 +1,6 @@
 /**
  * Makes text of models, tools, clients and files safe to print on a terminal. Everything that is written to one passes
- * through here: the server's log, and what `cli/terminal.ts` writes.
+ * through here: the server's log, and what `cli/terminal/terminal.ts` writes.
  */
 
 /**

@@ -2,7 +2,7 @@
 import { defaultSettingsPath, homeDirectory } from '../config/paths.ts'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import type { FileRules } from '../files/file-gate.ts'
+import type { FileRules } from '../files/jail/file-gate.ts'
 import type { HostEnvironment } from '../lib/start-process.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import type { HomeViews } from './home-views.ts'

@@ -32,7 +32,7 @@ const SERVER: readonly Part[] = [
   () => import('../contract/events/events-api.ts'),
   () => import('../tools/tool.ts'),
   () => import('../http/server.ts'),
-  () => import('../conversations/registry/manager.ts'),
+  () => import('../conversations/manager.ts'),
 ]
 
 type ConfigModule = { readonly readConfig: typeof readConfig; readonly ensureWritable: typeof ensureWritable }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createRedactedLlm } from '../../src/agent/model/redacted-llm.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
 import type { Llm, LlmAnswer, LlmDelta } from '../../src/llm/llm.ts'
-import { LlmError } from '../../src/llm/llm.ts'
+import { LlmError } from '../../src/llm/errors/llm-error.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 
 const SECRET = 'tok"en-4711'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { personalEditor } from '../../src/config/config.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
-import { VENDORS } from '../../src/llm/vendors.ts'
+import { VENDORS } from '../../src/llm/endpoints/vendors.ts'
 import { runCommand } from '../support/command.ts'
 import { startServer } from '../support/server.ts'
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { combineModelSettings, fromEnvironment, fromFile, fromOptions } from '../../src/cli/settings/model-settings.ts'
 import { SettingNames } from '../../src/cli/settings/setting-names.ts'
-import { checkBudgetOfRun } from '../../src/conversations/check-budget.ts'
+import { checkBudgetOfRun } from '../../src/conversations/subagents/check-budget.ts'
 import type { ModelCatalog } from '../../src/llm/catalog/model-catalog.ts'
 
 const options = fromOptions({ model: 'gpt-5', apiKey: undefined, baseUrl: undefined })

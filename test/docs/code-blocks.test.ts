@@ -9,9 +9,9 @@ import manifest from '../../package.json' with { type: 'json' }
 import { readArguments } from '../../src/cli/command-line/read-arguments.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { VARIABLES } from '../../src/config/variables.ts'
-import { endpointOf } from '../../src/llm/endpoint.ts'
-import { VendorKeys } from '../../src/llm/vendor-keys.ts'
-import { VENDORS } from '../../src/llm/vendors.ts'
+import { endpointOf } from '../../src/llm/endpoints/endpoint.ts'
+import { VendorKeys } from '../../src/llm/endpoints/vendor-keys.ts'
+import { VENDORS } from '../../src/llm/endpoints/vendors.ts'
 import openapi from '../../openapi/openapi.json' with { type: 'json' }
 import { makeProject } from '../project/project-directory.ts'
 import { some } from '../support/some.ts'

@@ -27,6 +27,9 @@ test('no code of the catalogue is dead: each is thrown somewhere, or results fro
   const sources = sourcePaths(join(ROOT, 'src')).map((path) => readFileSync(join(ROOT, 'src', path), 'utf8'))
   const thrown = sources.flatMap(problemCodesIn)
   expect(thrown.length).toBeGreaterThan(codes.length / 2)
-  const used = new Set([...thrown, ...literalsIn(readFileSync(join(ROOT, 'src/http/problem-handler.ts'), 'utf8'))])
+  const used = new Set([
+    ...thrown,
+    ...literalsIn(readFileSync(join(ROOT, 'src/http/request/problem-handler.ts'), 'utf8')),
+  ])
   expect(codes.map(([code]) => code).filter((code) => !used.has(code))).toEqual([])
 })

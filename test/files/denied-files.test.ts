@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createEditorFiles } from '../../src/files/editor-files.ts'
-import { UnfinishedFiles } from '../../src/files/unfinished-files.ts'
+import { UnfinishedFiles } from '../../src/files/jail/unfinished-files.ts'
 import { deniedFiles } from '../../src/policy/denied-files.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 

@@ -21,10 +21,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { MAX_LISTED, MAX_LISTED_CHARS } from '../../src/files/directory-listing.ts'
-import { FileRefusal } from '../../src/files/file-refusal.ts'
+import { FileRefusal } from '../../src/files/jail/file-refusal.ts'
 import { createEditorFiles, createFileViews } from '../../src/files/editor-files.ts'
 import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../src/files/editor-files.ts'
-import { UnfinishedFiles } from '../../src/files/unfinished-files.ts'
+import { UnfinishedFiles } from '../../src/files/jail/unfinished-files.ts'
 import { makeDirectory } from './editor-fixture.ts'
 
 const isRoot = process.getuid?.() === 0

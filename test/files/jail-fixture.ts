@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { Problem } from '../../src/contract/problem.ts'
 import { Queue } from '../../src/lib/queue.ts'
-import type { FileRules } from '../../src/files/file-gate.ts'
-import type { Jail, JailOptions } from '../../src/files/path-jail.ts'
-import { openJail } from '../../src/files/path-jail.ts'
+import type { FileRules } from '../../src/files/jail/file-gate.ts'
+import type { Jail, JailOptions } from '../../src/files/jail/path-jail.ts'
+import { openJail } from '../../src/files/jail/path-jail.ts'
 
 export const CANARY = 'canary: nobody may see this'
 

@@ -11,7 +11,7 @@ import { PostedMessage, RunOutcome, RunStarted, StatusAnswer } from '../../src/c
 import { EventPage } from '../../src/contract/events/events-api.ts'
 import { Event } from '../../src/contract/events/event.ts'
 import { Alive, Info, Readiness } from '../../src/contract/server.ts'
-import { closeSignal } from '../../src/http/close-signal.ts'
+import { closeSignal } from '../../src/http/request/close-signal.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { MODEL_KEY, call as toolCall, gate, until } from '../conversations/fixtures.ts'
 import { subscribe } from '../support/stream.ts'

@@ -54,7 +54,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   execa: 'lib/start-process.ts',
   'node:cluster': [],
   // The end of the server, with an environment of its own.
-  'process.execve': 'cli/exit.ts',
+  'process.execve': 'cli/terminal/exit.ts',
 }
 
 /** What the fold of the state and the decisions about it may know: no tool, no process, no file and no model. */

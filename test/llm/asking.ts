@@ -1,7 +1,7 @@
 /** Asking a model in tests: one question, everything it answered, and raw streams as vendors send them. */
 import { HttpLlm } from '../../src/llm/http-llm.ts'
 import type { HttpLlmOptions } from '../../src/llm/http-llm.ts'
-import { LlmError } from '../../src/llm/llm.ts'
+import { LlmError } from '../../src/llm/errors/llm-error.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../src/llm/llm.ts'
 import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'

@@ -12,7 +12,7 @@ import {
 } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { LlmAnswer } from '../../src/llm/llm.ts'
-import { createPooledFetch } from '../../src/llm/pooled-fetch.ts'
+import { createPooledFetch } from '../../src/llm/connection/pooled-fetch.ts'
 import { inOrder } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith, delta, event, shownText, stop } from './asking.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AskedQuestion } from '../../src/contract/question.ts'
 import { answerElicitation } from '../../src/mcp/calls/elicitation.ts'
-import { tidy } from '../../src/mcp/shown-text.ts'
+import { tidy } from '../../src/mcp/tools/shown-text.ts'
 
 const never = new AbortController().signal
 

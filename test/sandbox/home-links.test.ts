@@ -3,7 +3,7 @@ import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, symli
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openDirectory } from '../../src/files/opened-path.ts'
+import { openDirectory } from '../../src/files/jail/opened-path.ts'
 import type { HomeLinks } from '../../src/sandbox/home-links.ts'
 import { linkHome } from '../../src/sandbox/home-links.ts'
 

@@ -1,10 +1,10 @@
 /** Compares what a model was asked with what the log says that it was asked. */
 import { expect } from 'vitest'
 import { History } from '../../src/agent/history/history.ts'
-import type { RenderOutput } from '../../src/agent/tool-messages.ts'
+import type { RenderOutput } from '../../src/agent/history/tool-messages.ts'
 import type { Event, EventOf } from '../../src/contract/events/event.ts'
 import type { LlmConfig } from '../../src/contract/llm-config.ts'
-import { endpointOf } from '../../src/llm/endpoint.ts'
+import { endpointOf } from '../../src/llm/endpoints/endpoint.ts'
 import { adapterOf } from '../../src/llm/providers.ts'
 import type { Script, ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { pickTurn } from '../../src/llm/scripted/script.ts'

@@ -1,7 +1,7 @@
 /** The client against a real server and a scripted model. */
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { AgentServerError } from '../../src/client/agent-server-error.ts'
+import { AgentServerError } from '../../src/client/request/agent-server-error.ts'
 import type { AgentServerClient } from '../../src/client/client.ts'
 import { createClient } from '../../src/client/client.ts'
 import type { Stage } from '../support/agent.ts'

@@ -1,6 +1,6 @@
 /** `events()` over cut connections, restarts and crashes of a real server: each event once, in order, and no gap. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { AgentServerError } from '../../src/client/agent-server-error.ts'
+import type { AgentServerError } from '../../src/client/request/agent-server-error.ts'
 import { createClient } from '../../src/client/client.ts'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'

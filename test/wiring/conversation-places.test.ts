@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Config } from '../../src/config/config.ts'
 import { defaultSettingsPath } from '../../src/config/paths.ts'
-import { readRules } from '../../src/files/file-gate.ts'
+import { readRules } from '../../src/files/jail/file-gate.ts'
 import type { ShellLauncher } from '../../src/sandbox/launch.ts'
 import { fileRules } from '../../src/wiring/conversation-places.ts'
 

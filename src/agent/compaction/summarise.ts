@@ -6,7 +6,8 @@ import type { Usage } from '../../contract/message.ts'
 import { addCost, addUsage, NO_USAGE } from '../../contract/message.ts'
 import { cutReasonOf } from '../../contract/finish-reason.ts'
 import type { Llm, LlmAnswer, LlmRequest, LlmRetry } from '../../llm/llm.ts'
-import { leaveAnswer, LlmError } from '../../llm/llm.ts'
+import { leaveAnswer } from '../../llm/llm.ts'
+import { LlmError } from '../../llm/errors/llm-error.ts'
 import { tokensOfMessage, tokensOfText } from '../history/context-size.ts'
 
 /** Text, reasoning and arguments together: a model that does not end is cut off. */

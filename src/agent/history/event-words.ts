@@ -3,7 +3,7 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { ImagePart, UserPart } from '../../contract/message.ts'
 import { isToReturn } from '../../contract/message.ts'
 import type { ModelMessage } from '../../llm/llm.ts'
-import { boundMessage } from '../subagent-message.ts'
+import { boundMessage } from './subagent-message.ts'
 
 /** The text of a slash command replaces the words that called it. */
 export function withCommand({ content, slash_command: command }: EventOf<'UserMessage'>): readonly UserPart[] {

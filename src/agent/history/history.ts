@@ -4,7 +4,7 @@
  */
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ModelMessage } from '../../llm/llm.ts'
-import type { RenderOutput, ResultDraft } from '../tool-messages.ts'
+import type { RenderOutput, ResultDraft } from './tool-messages.ts'
 import {
   askForOutput,
   contextOf,
@@ -16,7 +16,7 @@ import {
   withCommand,
   wordsOf,
 } from './event-words.ts'
-import { imagesOf, toModelCall, toToolMessage } from '../tool-messages.ts'
+import { imagesOf, toModelCall, toToolMessage } from './tool-messages.ts'
 import { isSent } from './history-types.ts'
 import { type Forgotten } from '../../state/state-shape.ts'
 import { ContextSize, tokensOfText } from './context-size.ts'

@@ -1,7 +1,7 @@
 /** Asks the model for its next answer, with hooks around the request if there are any. */
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { Llm, LlmAnswer, ModelTool } from '../../llm/llm.ts'
-import { LlmError } from '../../llm/llm.ts'
+import { LlmError } from '../../llm/errors/llm-error.ts'
 import type { AgentContext, Output } from '../loop-context.ts'
 import type { LoopHooks } from '../loop-hooks.ts'
 import { NO_TOOLS, requestOf, toolsFor } from './model-request.ts'

@@ -6,8 +6,8 @@
 import type { AnswerStream, Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../llm/llm.ts'
 import { leaveAnswer } from '../../llm/llm.ts'
 import type { AgentContext } from '../loop-context.ts'
-import { metLimit } from '../loop-ends.ts'
-import type { ResultDraft } from '../tool-messages.ts'
+import { metLimit } from './loop-ends.ts'
+import type { ResultDraft } from '../history/tool-messages.ts'
 import { requestOf, toolsFor } from './model-request.ts'
 
 type Sent = {

@@ -2,7 +2,7 @@
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { ProjectSettings } from '../../contract/project/project-settings.ts'
 import type { ChatOptions } from '../chat-seam.ts'
-import { SIGNAL_CODES } from '../end-signals.ts'
+import { SIGNAL_CODES } from '../terminal/end-signals.ts'
 import type { ChatContext } from './commands/command.ts'
 import { allCommands, readCommand } from './commands/commands.ts'
 import { nextMode } from './commands/facts.ts'

@@ -1,6 +1,6 @@
 /** Starts the interactive chat, and gives the terminal back however it ends. */
 import type { StartChat } from '../chat-seam.ts'
-import { onEndSignals, SIGNAL_CODES } from '../end-signals.ts'
+import { onEndSignals, SIGNAL_CODES } from '../terminal/end-signals.ts'
 import { Chat } from './chat.ts'
 
 export const startChat: StartChat = async (options) => {

@@ -3,8 +3,8 @@ import { proxyVariable } from '../../config/environment.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import type { ListedModel } from '../../llm/catalog/model-list.ts'
 import { modelListUrl, readModelList } from '../../llm/catalog/model-list.ts'
-import type { Endpoint } from '../../llm/endpoint.ts'
-import { createPooledFetch } from '../../llm/pooled-fetch.ts'
+import type { Endpoint } from '../../llm/endpoints/endpoint.ts'
+import { createPooledFetch } from '../../llm/connection/pooled-fetch.ts'
 
 const ANSWER_TIMEOUT_MS = 10_000
 

@@ -4,9 +4,9 @@
  */
 import type { ListedModel } from '../../llm/catalog/model-list.ts'
 import { modelListUrl, readModelList } from '../../llm/catalog/model-list.ts'
-import type { Fetch } from '../../llm/pooled-fetch.ts'
-import { createPooledFetch, loadPooledFetch } from '../../llm/pooled-fetch.ts'
-import { VENDORS } from '../../llm/vendors.ts'
+import type { Fetch } from '../../llm/connection/pooled-fetch.ts'
+import { createPooledFetch, loadPooledFetch } from '../../llm/connection/pooled-fetch.ts'
+import { VENDORS } from '../../llm/endpoints/vendors.ts'
 
 /** A port is that of any loopback address. */
 export type LocalModelServer = { readonly label: string; readonly port: number }

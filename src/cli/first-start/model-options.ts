@@ -4,8 +4,8 @@ import { MODEL_CATALOG, readAsset } from '../../http/assets.ts'
 import { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { ListedModel } from '../../llm/catalog/model-list.ts'
 import { listedWindow } from '../../llm/catalog/model-list.ts'
-import { endpointOf } from '../../llm/endpoint.ts'
-import { vendorAt } from '../../llm/vendors.ts'
+import { endpointOf } from '../../llm/endpoints/endpoint.ts'
+import { vendorAt } from '../../llm/endpoints/vendors.ts'
 import type { ListOption } from './choice-list.ts'
 
 /** `model`: as a configuration with this endpoint writes it. */

@@ -1,5 +1,5 @@
 /** Answers what a run waits for when nobody is there: approvals are denied, questions get a text that says so. */
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 

@@ -6,7 +6,7 @@ import type { ImagePart } from '../../contract/message.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import { readImage } from '../read-image.ts'
+import { readImage } from '../conversation/read-image.ts'
 
 type PromptFiles = {
   readonly images: readonly ImagePart[]

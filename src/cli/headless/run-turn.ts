@@ -1,7 +1,7 @@
 /**
  * Sends one message, or continues without one, and follows the run to its end. What it waits for is answered by `waits`.
  */
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
@@ -12,8 +12,8 @@ import type { Stopped } from '../../sdk/session/stopped-session.ts'
 import { BackgroundWork } from '../../sdk/session/background-work.ts'
 import { AT_REST, continueStopped, hasWork, readStopped } from '../../sdk/session/stopped-session.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import type { OverrideOptions } from '../start-run.ts'
-import { startRun } from '../start-run.ts'
+import type { OverrideOptions } from '../settings/conversation-settings.ts'
+import { startRun } from '../conversation/start-run.ts'
 import type { Denied } from './answer-waits.ts'
 import type { Waits } from './waits.ts'
 

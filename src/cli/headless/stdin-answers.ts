@@ -1,5 +1,5 @@
 /** The lines of stdin with `--ask stdin`: messages wait for their turn, answers are sent at once, and acknowledged. */
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { AnswerLine, InputLine, TurnLine } from './input-lines.ts'
 

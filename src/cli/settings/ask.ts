@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { onEndSignals, SIGNAL_CODES } from '../end-signals.ts'
+import { onEndSignals, SIGNAL_CODES } from '../terminal/end-signals.ts'
 import { plainText } from '../../telemetry/plain-text.ts'
-import { sayError } from '../terminal.ts'
+import { sayError } from '../terminal/terminal.ts'
 
 /**
  * Returns undefined for an empty answer, and at the end of the input. Ctrl+C, a signal and a terminal that is gone end the

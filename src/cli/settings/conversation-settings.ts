@@ -2,12 +2,17 @@
 import type { BodyOf } from '../../client/operations/operations.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
-import type { OverrideOptions } from '../start-run.ts'
 import type { PersonalSettings } from './settings-file.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
-import type { GivenSettings } from './given-settings.ts'
+import type { GivenSettings, RunSetting } from './given-settings.ts'
 import { splitByEffect } from './given-settings.ts'
+
+/** Options that hold for the runs of one command, and leave nothing in a conversation that it resumes. */
+export type OverrideOptions = Pick<
+  BodyOf<'runConversation'>,
+  'model' | 'permission_mode' | 'allowed_tools' | RunSetting
+>
 
 type FromOptions =
   | 'toolChoice'

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path'
 import { homeDirectory } from '../../config/paths.ts'
 import type { FoundEntry } from '../../files/editor-files.ts'
 import { createFileViews } from '../../files/editor-files.ts'
-import { FileRefusal } from '../../files/file-refusal.ts'
+import { FileRefusal } from '../../files/jail/file-refusal.ts'
 import { importsIn } from '../../project/memory.ts'
 import { MAX_IMPORT_DEPTH, MAX_MEMORY_FILES } from '../../project/project-limits.ts'
 

@@ -1,5 +1,5 @@
 /** Says which option or setting cannot be used, for what is wrong by itself and for what the server refuses. */
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import { parseRule } from '../../policy/rules/rule.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { SettingNames } from './setting-names.ts'

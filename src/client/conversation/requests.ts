@@ -1,5 +1,5 @@
 /** What a conversation waits for from a user or a program: permissions, questions, client tools, hosts and hooks. */
-import { AgentServerError } from '../agent-server-error.ts'
+import { AgentServerError } from '../request/agent-server-error.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import type { ToolDecision } from '../../contract/permission.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'

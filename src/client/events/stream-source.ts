@@ -1,6 +1,6 @@
 /** One connection to an event stream: over HTTP, or through the source that the options of the client give. */
 import { createSseDecoder, EventTooLarge } from '../../lib/sse-decoder.ts'
-import { AgentServerError } from '../agent-server-error.ts'
+import { AgentServerError } from '../request/agent-server-error.ts'
 import { connectionError, foreign, startOf } from '../request/response-error.ts'
 import type { Transport } from '../request/transport.ts'
 import { queryOf } from '../request/url.ts'

@@ -1,5 +1,5 @@
 /** Calls operations by their id: from typed parameters to a request, from a response to a typed reply. */
-import { AgentServerError } from '../agent-server-error.ts'
+import { AgentServerError } from './agent-server-error.ts'
 import { OPERATIONS } from '../operations/operations.ts'
 import type { BodyOf, OperationId, ParamsFor, QueryFor, ReplyOf } from '../operations/operations.ts'
 import { connectionError, foreign, startOf } from './response-error.ts'

@@ -2,7 +2,7 @@
  * Refuses what `fetch` cannot send, or would send as something else: its errors look like those of a lost connection, and
  * quote the value, which may be a key. Programs without types can pass anything.
  */
-import { AgentServerError } from '../agent-server-error.ts'
+import { AgentServerError } from './agent-server-error.ts'
 
 type HeaderFields = Readonly<Record<string, string>>
 

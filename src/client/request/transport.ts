@@ -3,7 +3,7 @@
  * and when a limit is reached for a moment. The only file that calls `fetch`.
  */
 import { faultOfHeaderValue } from '../../contract/http-header.ts'
-import { AgentServerError } from '../agent-server-error.ts'
+import { AgentServerError } from './agent-server-error.ts'
 import { delayAfter, MAX_DELAY_MS, sleep } from './backoff.ts'
 import { connectionError, errorOf, redirected } from './response-error.ts'
 import { mistake, requireSignal, sendableHeaders } from './sendable.ts'

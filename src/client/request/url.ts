@@ -1,5 +1,5 @@
 /** Builds the path and the query of a request. The only file that decides how a value is written into a URL. */
-import { AgentServerError } from '../agent-server-error.ts'
+import { AgentServerError } from './agent-server-error.ts'
 
 /** The values of the names in braces. `path` is a path in the workdir, whose slashes stay. */
 export type PathParams = Readonly<Record<string, string | number>>

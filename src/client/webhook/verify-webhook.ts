@@ -1,7 +1,7 @@
 /** Verifies deliveries of callbacks, which are signed as Standard Webhooks specifies, with the cryptography of browsers. */
 import type { z } from 'zod'
 import type { WebhookBody } from '../../contract/callback.ts'
-import { AgentServerError } from '../agent-server-error.ts'
+import { AgentServerError } from '../request/agent-server-error.ts'
 import { mistake } from '../request/sendable.ts'
 
 /** The body of a delivery. */

@@ -1,7 +1,7 @@
 /** What a compaction reads of the state of its conversation. */
 import type { CompactorDeps } from '../../agent/compaction/compactor.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
-import type { Feature } from '../feature.ts'
+import type { Feature } from './feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { AgentView } from '../live-state.ts'
 

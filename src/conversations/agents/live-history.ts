@@ -1,6 +1,6 @@
 /** The history of an agent: read from the log for its first run, then kept current with each stored event. */
 import type { History } from '../../agent/history/history.ts'
-import type { RenderOutput } from '../../agent/tool-messages.ts'
+import type { RenderOutput } from '../../agent/history/tool-messages.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { OfAgent } from './read-history.ts'

@@ -1,5 +1,5 @@
 /** Reads the messages that the model has read from the log of a conversation. */
-import type { RenderOutput } from '../../agent/tool-messages.ts'
+import type { RenderOutput } from '../../agent/history/tool-messages.ts'
 import type { Forgotten } from '../../state/state-shape.ts'
 import { HISTORY_TYPES, TYPES_OF_FORGOTTEN } from '../../agent/history/history-types.ts'
 import { History } from '../../agent/history/history.ts'

@@ -4,8 +4,8 @@
  */
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
-import { endpointOf } from '../../llm/endpoint.ts'
-import { LlmError } from '../../llm/llm.ts'
+import { endpointOf } from '../../llm/endpoints/endpoint.ts'
+import { LlmError } from '../../llm/errors/llm-error.ts'
 
 /**
  * Throws a `Problem` if the endpoint is not allowed. Accepts a configuration without an endpoint: the first request

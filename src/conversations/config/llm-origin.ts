@@ -6,12 +6,12 @@
 import type { DroppedField, LlmConfig } from '../../contract/llm-config.ts'
 import { DROPPED_CREDENTIALS, FIELDS_OF_MODEL, MASK } from '../../contract/llm-config.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
-import { endpointOf } from '../../llm/endpoint.ts'
+import { endpointOf } from '../../llm/endpoints/endpoint.ts'
 import type { KeyCommand } from '../../llm/key-command.ts'
-import { LlmError } from '../../llm/llm.ts'
-import type { VendorKeys } from '../../llm/vendor-keys.ts'
-import { hasKeyHeader } from '../../llm/vendor-keys.ts'
-import { vendorAt } from '../../llm/vendors.ts'
+import { LlmError } from '../../llm/errors/llm-error.ts'
+import type { VendorKeys } from '../../llm/endpoints/vendor-keys.ts'
+import { hasKeyHeader } from '../../llm/endpoints/vendor-keys.ts'
+import { vendorAt } from '../../llm/endpoints/vendors.ts'
 
 /** The effect of an update on the configuration that it changes. */
 export type LlmChange = {

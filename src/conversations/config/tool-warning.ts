@@ -1,6 +1,6 @@
 /** Warns about a model that does not seem to support tool calls. */
 import type { LlmConfig } from '../../contract/llm-config.ts'
-import { seemsToLackTools } from '../../llm/models.ts'
+import { seemsToLackTools } from '../../llm/endpoints/models.ts'
 
 /** Returns at most one warning. */
 export function toolWarning({ model = '' }: LlmConfig, tools: readonly string[]): string[] {

@@ -1,6 +1,6 @@
 /** The calls of one turn, for the hooks that follow all of them: `PostToolBatch`. */
 import type { Event, EventDraft } from '../../contract/events/event.ts'
-import type { ResultDraft } from '../../agent/tool-messages.ts'
+import type { ResultDraft } from '../../agent/history/tool-messages.ts'
 import { showCall } from '../../hooks/claude-tools.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { AgentView } from '../live-state.ts'

@@ -2,7 +2,7 @@
 import type { CallHooks, EndedCall, HookedResult } from '../../agent/call-hooks.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
-import type { ResultDraft } from '../../agent/tool-messages.ts'
+import type { ResultDraft } from '../../agent/history/tool-messages.ts'
 import type { HookDecision, HookDecisions, HookDraft } from '../../state/hook-decisions.ts'
 import type { FileChangeKind } from '../../contract/files.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'

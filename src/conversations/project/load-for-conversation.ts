@@ -4,7 +4,7 @@ import type { CreateConversation } from '../../contract/conversation.ts'
 import { modeNamed } from '../../contract/permission.ts'
 import type { LoadedProject } from '../../project/load-project.ts'
 import { loadProject } from '../../project/load-project.ts'
-import { canonicalRule } from '../permission-rules.ts'
+import { canonicalRule } from '../config/permission-rules.ts'
 import { rulesIn } from '../config/settings.ts'
 import type { ConversationDeps } from '../dependencies.ts'
 

@@ -5,7 +5,7 @@ import type { WorkdirDeps } from '../../workspace/workdirs/moved-workdirs.ts'
 import { findMoved } from '../../workspace/workdirs/moved-workdirs.ts'
 import { leaveWorkdir } from '../../workspace/workdirs/shared-workdirs.ts'
 import { readSnapshot } from '../../state/snapshot.ts'
-import { readState } from '../read-state.ts'
+import { readState } from './read-state.ts'
 import type { State } from '../../state/state.ts'
 
 /**

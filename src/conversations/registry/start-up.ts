@@ -14,7 +14,7 @@ import { KEY_LIFETIME_MS } from '../../state/idempotency.ts'
 import { summarize } from './listing.ts'
 import { removeData, stateOnDisk } from './removal.ts'
 import { isShort, readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
-import { readState } from '../read-state.ts'
+import { readState } from './read-state.ts'
 import type { State } from '../../state/state.ts'
 import { EMPTY_STATE } from '../../state/state.ts'
 

@@ -7,7 +7,7 @@ import { compareRequests } from '../requests/requests.ts'
 import { restingRequests } from '../../state/open-requests.ts'
 import type { KnownConversations } from './known-conversations.ts'
 import type { IsVisible } from './listing.ts'
-import type { OpenConversations } from './open-conversations.ts'
+import type { OpenConversations } from '../open-conversations.ts'
 
 type Sources = {
   readonly known: Pick<KnownConversations, 'all' | 'stateAtRest'>

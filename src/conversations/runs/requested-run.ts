@@ -7,10 +7,10 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RequestedRun } from '../../state/drafts.ts'
 import type { State } from '../../state/state.ts'
 import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
-import type { Budgeted } from '../check-budget.ts'
-import { checkBudgetOfRun } from '../check-budget.ts'
+import type { Budgeted } from '../subagents/check-budget.ts'
+import { checkBudgetOfRun } from '../subagents/check-budget.ts'
 import { originOf } from '../config/llm-origin.ts'
-import { checkRules } from '../permission-rules.ts'
+import { checkRules } from '../config/permission-rules.ts'
 
 export type RunRequestOptions = Omit<Partial<RunRequest>, 'wait' | 'timeout' | 'after_seq'>
 

@@ -2,7 +2,7 @@
 import type { Event } from '../../contract/events/event.ts'
 import type { RunOutcome } from '../../contract/run.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { closedProblem } from '../closed-problem.ts'
+import { closedProblem } from '../../events/closed-problem.ts'
 import { readPages } from '../../events/read-pages.ts'
 
 export type RunWait = {

@@ -6,7 +6,7 @@ import { parseRule } from '../../policy/rules/rule.ts'
 import { canonicalName, TOOL_NAMES } from '../../tools/registry.ts'
 import { originOf } from '../config/llm-origin.ts'
 import { refuseSecretsIn } from '../../security/refuse-secrets.ts'
-import { canonicalRule } from '../permission-rules.ts'
+import { canonicalRule } from '../config/permission-rules.ts'
 
 export type CheckedAgainst = {
   /** The model configuration of the conversation. */

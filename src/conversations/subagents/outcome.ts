@@ -1,6 +1,6 @@
 /** What a subagent's end means for the call that it worked for. */
 import type { LoopEnd } from '../../agent/loop-end.ts'
-import { boundMessage, isTooLong } from '../../agent/subagent-message.ts'
+import { boundMessage, isTooLong } from '../../agent/history/subagent-message.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
 import { STAYS_OPEN } from '../../tools/tool.ts'

@@ -1,8 +1,8 @@
 /** Finds files of a directory by a pattern for their paths. */
 import { createSlices } from '../../lib/time-slices.ts'
-import { lookAt } from '../list-files.ts'
-import type { OpenedPath } from '../opened-path.ts'
-import type { Jail } from '../path-jail.ts'
+import { lookAt } from '../trees/list-files.ts'
+import type { OpenedPath } from '../jail/opened-path.ts'
+import type { Jail } from '../jail/path-jail.ts'
 import { walk } from '../trees/tree-walk.ts'
 import { compileGlob } from './glob.ts'
 

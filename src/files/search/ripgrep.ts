@@ -7,8 +7,8 @@ import type { Readable } from 'node:stream'
 import { HostEnvironment, startProcess } from '../../lib/start-process.ts'
 import { splitNulFields } from '../../lib/text/nul-fields.ts'
 import type { Needle } from './find-lines.ts'
-import type { OpenedPath } from '../opened-path.ts'
-import { within } from '../opened-path.ts'
+import type { OpenedPath } from '../jail/opened-path.ts'
+import { within } from '../jail/opened-path.ts'
 
 /** Longer paths are skipped. */
 const MAX_PATH_BYTES = 64 * 1024

@@ -4,10 +4,10 @@
  */
 import { z } from 'zod'
 import { Problem } from '../../contract/problem.ts'
-import type { OpenedPath } from '../opened-path.ts'
-import type { Jail } from '../path-jail.ts'
-import { look, openDirectoryIn, openToRead } from '../path-jail.ts'
-import { isTemporaryName } from '../unfinished-files.ts'
+import type { OpenedPath } from '../jail/opened-path.ts'
+import type { Jail } from '../jail/path-jail.ts'
+import { look, openDirectoryIn, openToRead } from '../jail/path-jail.ts'
+import { isTemporaryName } from '../jail/unfinished-files.ts'
 import type { ContextLines, RegexQuery } from './ripgrep.ts'
 import { descriptorPath, filesMatching, largeFiles, matchesIn } from './ripgrep.ts'
 

@@ -9,9 +9,9 @@ import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import { createFileCopier } from './copy-file.ts'
 import { codeOf } from '../../lib/error-code.ts'
-import type { OpenedPath } from '../opened-path.ts'
-import { openAt, openDirectory, within } from '../opened-path.ts'
-import { isTemporaryName } from '../unfinished-files.ts'
+import type { OpenedPath } from '../jail/opened-path.ts'
+import { openAt, openDirectory, within } from '../jail/opened-path.ts'
+import { isTemporaryName } from '../jail/unfinished-files.ts'
 
 export type CopyOptions = {
   /** Real paths of directories to leave out. */

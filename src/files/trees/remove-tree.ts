@@ -10,8 +10,8 @@ import { chmod, opendir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Queue } from '../../lib/queue.ts'
 import { codeOf } from '../../lib/error-code.ts'
-import type { OpenedPath } from '../opened-path.ts'
-import { openAt, openDirectory, within } from '../opened-path.ts'
+import type { OpenedPath } from '../jail/opened-path.ts'
+import { openAt, openDirectory, within } from '../jail/opened-path.ts'
 
 /** Names of one directory that are removed concurrently: the logs share the threads. */
 const CONCURRENCY = 4

@@ -2,11 +2,11 @@
 import { opendir } from 'node:fs/promises'
 import { Problem } from '../../contract/problem.ts'
 import { createFirstInOrder } from './first-in-order.ts'
-import type { Kind, Jail, FileName } from '../path-jail.ts'
-import { enter, entryPath, leftOut, pathOf, withProblems } from '../path-jail.ts'
-import type { OpenedPath } from '../opened-path.ts'
-import { isTemporaryName } from '../unfinished-files.ts'
-import { MAX_DEPTH } from '../remove-file.ts'
+import type { Kind, Jail, FileName } from '../jail/path-jail.ts'
+import { enter, entryPath, leftOut, pathOf, withProblems } from '../jail/path-jail.ts'
+import type { OpenedPath } from '../jail/opened-path.ts'
+import { isTemporaryName } from '../jail/unfinished-files.ts'
+import { MAX_DEPTH } from '../jail/remove-file.ts'
 
 /** An entry of the walk; `directory` is open until the next one is requested. */
 export type Met = {

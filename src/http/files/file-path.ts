@@ -1,7 +1,7 @@
 /** Extracts the path in the workdir from the request URL. */
 import type { FastifyRequest } from 'fastify'
-import type { JailPath } from '../../files/jail-path.ts'
-import { jailPathOfUrl } from '../../files/jail-path.ts'
+import type { JailPath } from '../../files/jail/jail-path.ts'
+import { jailPathOfUrl } from '../../files/jail/jail-path.ts'
 
 /** `conversations`, the id, and the route's name. */
 const PARTS_BEFORE = 3

@@ -2,8 +2,8 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
-import { etagOf } from '../../files/file-version.ts'
-import type { OpenedFile } from '../../files/read-file.ts'
+import { etagOf } from '../../files/jail/file-version.ts'
+import type { OpenedFile } from '../../files/jail/read-file.ts'
 import { contentTypeOf, downloadHeaders } from './file-headers.ts'
 import { isKnown, isSameRange } from './preconditions.ts'
 

@@ -2,11 +2,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { AgentInfo } from '../../contract/agent-info.ts'
 import { ConversationView, UpdateConfig } from '../../contract/conversation.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { describeRoute } from '../describe-route.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
 import { mayConfigure } from '../guards/limited-requests.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 export const agentConfigRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')

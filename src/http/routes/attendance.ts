@@ -1,9 +1,9 @@
 /** Routes by which a chat announces that a person has a conversation open. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { describeRoute } from '../describe-route.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 const ByClient = ById.extend({ client_id: z.uuid().describe('Chosen by the client, for itself.') })
 

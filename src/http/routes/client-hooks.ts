@@ -3,9 +3,9 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
 import { ClientHooksList, ClientHooksView, HookClientName, PutClientHooks } from '../../contract/hooks/client-hooks.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { describeRoute } from '../describe-route.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 type Deps = { manager: ConversationManager }
 

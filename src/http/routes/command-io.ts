@@ -2,10 +2,10 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { CommandInput, CommandOutput, ReadOutput } from '../../contract/command.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
 import { accessOf } from '../guards/authorize.ts'
-import { closeSignal } from '../close-signal.ts'
-import { describeRoute } from '../describe-route.ts'
+import { closeSignal } from '../request/close-signal.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import { ByCommand, COMMAND } from './commands.ts'
 
 export const commandIoRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {

@@ -10,12 +10,12 @@ import {
   RunCommand,
 } from '../../contract/command.ts'
 import { ConversationId } from '../../contract/conversation.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
 import { accessOf } from '../guards/authorize.ts'
-import { closeSignal } from '../close-signal.ts'
-import { describeRoute } from '../describe-route.ts'
-import { idempotencyOf, KeyHeader } from '../idempotency-key.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import { closeSignal } from '../request/close-signal.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
+import { idempotencyOf, KeyHeader } from '../request/idempotency-key.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 export const ByCommand = z.strictObject({ id: ConversationId, command_id: z.uuid().toLowerCase() })
 

@@ -2,9 +2,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ConversationView } from '../../contract/conversation.ts'
 import { SetConfirmation } from '../../contract/permission.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { describeRoute } from '../describe-route.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 export const confirmationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('permissions')

@@ -11,15 +11,15 @@ import {
 } from '../../contract/conversation.ts'
 import { Count } from '../../contract/page.ts'
 import { DEFAULT_WAIT_S } from '../../contract/run.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
 import { startFirstRun } from '../../conversations/runs/first-run.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
-import { closeSignal } from '../close-signal.ts'
-import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
-import { describeRoute } from '../describe-route.ts'
+import { closeSignal } from '../request/close-signal.ts'
+import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
 import { createAs, hidingDeleted, mayRun, ofProject, ownKey } from '../guards/limited-requests.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 /** Errors of creating a conversation. */
 const CREATE = [

@@ -13,12 +13,12 @@ import {
   PostedClientEvent,
 } from '../../contract/events/events-api.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
 import { readEventPage } from '../../events/event-page.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
-import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
-import { describeRoute } from '../describe-route.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('events')

@@ -1,12 +1,12 @@
 /** The route that forks a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ConversationView, ForkConversation } from '../../contract/conversation.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { KeyHeader, keyOf } from '../idempotency-key.ts'
-import { describeRoute } from '../describe-route.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { KeyHeader, keyOf } from '../request/idempotency-key.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
 import { hidingDeleted, mayCreate, ownKey } from '../guards/limited-requests.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 export const forkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')

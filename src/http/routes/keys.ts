@@ -12,7 +12,7 @@ import {
 } from '../../contract/key.ts'
 import type { ApiKeys } from '../../access/api-keys.ts'
 import type { StreamTickets } from '../../access/stream-tickets.ts'
-import { describeRoute } from '../describe-route.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import type { Authorize } from '../guards/authorize.ts'
 import { accessOf } from '../guards/authorize.ts'
 

@@ -10,13 +10,13 @@ import {
   RunStarted,
   StatusAnswer,
 } from '../../contract/run.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
-import { describeRoute } from '../describe-route.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
 import { mayRun } from '../guards/limited-requests.ts'
-import { closeSignal } from '../close-signal.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import { closeSignal } from '../request/close-signal.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('messages')

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ListModels, ModelPage } from '../../contract/models.ts'
 import type { KnownModels } from '../../conversations/known-models.ts'
-import { describeRoute } from '../describe-route.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
 
 export const modelRoutes: FastifyPluginAsyncZod<{ models: KnownModels }> = async (app, { models }) => {

@@ -1,9 +1,9 @@
 /** Routes that show and replace the permission rules of a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { PermissionRulesView } from '../../contract/permission.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { describeRoute } from '../describe-route.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 export const permissionRuleRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (
   app,

@@ -2,10 +2,10 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { RejectRequest } from '../../contract/permission.ts'
 import { RequestAccepted } from '../../contract/request.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { describeRoute } from '../describe-route.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('permissions')

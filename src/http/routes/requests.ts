@@ -13,10 +13,10 @@ import {
   ShowRequest,
   WaitingRequests,
 } from '../../contract/request.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { describeRoute } from '../describe-route.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 const OneRequest = z.strictObject({ id: ConversationId, request_id: z.uuid().toLowerCase() })
 

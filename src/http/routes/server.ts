@@ -5,7 +5,7 @@ import { Alive, Info, Readiness } from '../../contract/server.ts'
 import type { Exposition } from '../../telemetry/exposition.ts'
 import { createExposition } from '../../telemetry/exposition.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { describeRoute } from '../describe-route.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import type { ReadinessProbe } from '../readiness.ts'
 
 type ServerRouteDeps = { info: Info; readiness: ReadinessProbe; metrics: Metrics }

@@ -3,12 +3,12 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
 import { PostTask, Task, TaskPage, ListTasks } from '../../contract/task.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
-import { describeRoute } from '../describe-route.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
+import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
 import { mayPostTask, taskFor } from '../guards/limited-requests.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 const OneTask = z.strictObject({ id: ConversationId, task_id: z.uuid().toLowerCase() })
 

@@ -6,7 +6,7 @@ import type { AnswerAssembly } from './answer-assembly.ts'
 import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
 import { AnswerTooLarge, MAX_EVENT_CHARS } from './answer-limits.ts'
 import type { ChunkReader } from './chunk.ts'
-import { partOf } from '../llm.ts'
+import { partOf } from './part-of.ts'
 import type { LlmPiece } from '../llm.ts'
 
 /**

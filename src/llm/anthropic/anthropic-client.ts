@@ -5,11 +5,11 @@
  * The stream is decoded by our own code and not by the SDK, which limits neither the length of a line nor the size and
  * the depth of its JSON.
  */
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
 import type { Post } from '../model-connection.ts'
-import type { Fetch } from '../pooled-fetch.ts'
-import { createPooledFetch } from '../pooled-fetch.ts'
-import { prepareRequests } from '../prepared-request.ts'
+import type { Fetch } from '../connection/pooled-fetch.ts'
+import { createPooledFetch } from '../connection/pooled-fetch.ts'
+import { prepareRequests } from '../connection/prepared-request.ts'
 
 export async function createAnthropicPost(endpoint: Endpoint, fetch: Fetch | undefined): Promise<Post> {
   const { Anthropic } = await import('@anthropic-ai/sdk')

@@ -2,11 +2,11 @@
  * The differences between endpoints of Anthropic's Messages API, and between Claude models: first guessed from their
  * names, then learnt from their refusals.
  */
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
 import { NO_IMAGES } from '../request/images.ts'
 import type { LlmRequest } from '../llm.ts'
 import { latestReasoning } from '../request/refused-reasoning.ts'
-import { vendorAt } from '../vendors.ts'
+import { vendorAt } from '../endpoints/vendors.ts'
 
 export type MessagesDialect = {
   /**

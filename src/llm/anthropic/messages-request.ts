@@ -10,7 +10,7 @@
  */
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { UserPart } from '../../contract/message.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
 import type { GrowingBytes } from '../request/growing-bytes.ts'
 import { createGrowingBytes } from '../request/growing-bytes.ts'
 import { withoutImage } from '../request/images.ts'

@@ -2,8 +2,8 @@
  * Limits in an endpoint's own list of models: OpenRouter and vLLM have them, LM Studio and Ollama at another path.
  * Nothing waits for the list, and a failure only means that nothing is known.
  */
-import type { Endpoint } from '../endpoint.ts'
-import type { Fetch } from '../pooled-fetch.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { Fetch } from '../connection/pooled-fetch.ts'
 import type { ModelFacts } from './model-facts.ts'
 import type { ListedModel } from './model-list.ts'
 import { listedWindow, modelListUrl, readModelList } from './model-list.ts'

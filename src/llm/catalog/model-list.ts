@@ -1,8 +1,8 @@
 /** Reads the list of models of an endpoint: that costs nothing. Lists can be wrong or hostile, so they are bounded. */
 import { z } from 'zod'
 import { parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
-import type { Endpoint } from '../endpoint.ts'
-import type { Fetch } from '../pooled-fetch.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { Fetch } from '../connection/pooled-fetch.ts'
 
 /** The longest lists have some hundred kilobytes. */
 const MAX_BYTES = 8 * 1024 * 1024

@@ -1,5 +1,5 @@
 /** Whose prices hold at an endpoint. */
-import { vendorAt } from '../vendors.ts'
+import { vendorAt } from '../endpoints/vendors.ts'
 import { ANY_PROVIDER } from './model-facts.ts'
 
 /** Returns the providers whose entries hold at a URL, the most exact first. Elsewhere the same name has another price. */

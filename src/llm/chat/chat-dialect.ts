@@ -1,9 +1,9 @@
 /**
  * The differences between OpenAI-compatible endpoints: first guessed from their names, then learnt from their refusals.
  */
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
 import { NO_IMAGES } from '../request/images.ts'
-import { hasAlternatingRoles, isOpenAiReasoningModel } from '../models.ts'
+import { hasAlternatingRoles, isOpenAiReasoningModel } from '../endpoints/models.ts'
 
 export type ChatDialect = {
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'

@@ -1,5 +1,5 @@
 /** The Chat Completions API, which most endpoints implement. */
-import { createOpenAiPost } from '../openai-client.ts'
+import { createOpenAiPost } from '../connection/openai-client.ts'
 import type { Provider } from '../provider.ts'
 import { readChunk } from './chat-chunk.ts'
 import type { ChatDialect } from './chat-dialect.ts'

@@ -2,8 +2,8 @@
  * The pace of requests to one endpoint, shared by all conversations that use it: when the endpoint limits one of them,
  * the others wait too, and then start one after the other, faster with each success.
  */
-import type { ReplyHeaders } from '../retry.ts'
-import { MAX_WAIT_MS } from '../retry.ts'
+import type { ReplyHeaders } from './retry.ts'
+import { MAX_WAIT_MS } from './retry.ts'
 import { allowanceOf, tokenAllowanceOf } from './limit-headers.ts'
 import { TokenBucket } from './token-bucket.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'

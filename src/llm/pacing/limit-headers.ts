@@ -1,5 +1,5 @@
 /** Reads from the headers of a response how many requests and tokens the provider still allows, and until when. */
-import type { ReplyHeaders } from '../retry.ts'
+import type { ReplyHeaders } from './retry.ts'
 
 /** `left` requests are allowed until the limits are reset in `resetMs`. */
 export type Allowance = { readonly left: number; readonly resetMs: number }

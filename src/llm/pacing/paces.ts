@@ -1,6 +1,6 @@
 /** The paces of all endpoints of a server. Providers limit a key, and mostly each model of it separately. */
 import { createHash } from 'node:crypto'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
 import { EndpointPace } from './endpoint-pace.ts'
 
 /** Clients may name any number of endpoints; a forgotten one only starts again without a limit. */

@@ -1,5 +1,5 @@
 /** The input tokens that a provider still allows, which grow again until its limit is reached. */
-import { MAX_WAIT_MS } from '../retry.ts'
+import { MAX_WAIT_MS } from './retry.ts'
 import type { TokenAllowance } from './limit-headers.ts'
 
 export class TokenBucket {

@@ -2,12 +2,12 @@
  * The differences between endpoints of OpenAI's Responses API, and between their models: first guessed from the name of
  * the model, then learnt from refusals.
  */
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
 import { NO_IMAGES } from '../request/images.ts'
 import type { LlmRequest } from '../llm.ts'
 import { latestReasoning } from '../request/refused-reasoning.ts'
-import { isOpenAiReasoningModel } from '../models.ts'
-import { vendorAt } from '../vendors.ts'
+import { isOpenAiReasoningModel } from '../endpoints/models.ts'
+import { vendorAt } from '../endpoints/vendors.ts'
 
 export type ResponsesDialect = {
   /** If true, encrypted reasoning is requested. Models that do not reason refuse it. */

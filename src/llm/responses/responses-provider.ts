@@ -1,5 +1,5 @@
 /** OpenAI's Responses API, used without its storage: each request has the whole conversation. */
-import { createOpenAiPost } from '../openai-client.ts'
+import { createOpenAiPost } from '../connection/openai-client.ts'
 import type { Provider } from '../provider.ts'
 import { createResponsesReader } from './responses-chunks.ts'
 import type { ResponsesDialect } from './responses-dialect.ts'

@@ -1,7 +1,7 @@
 /** A call to an MCP server while it runs: its time limit, which questions to the user suspend, and its progress. */
 import type { Progress } from '@modelcontextprotocol/client'
 import type { Elicitation, ToolContext } from '../../tools/tool.ts'
-import type { ShowText } from '../shown-text.ts'
+import type { ShowText } from '../tools/shown-text.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 
 /** Progress that is shown of one call, in characters, and lines per second. */

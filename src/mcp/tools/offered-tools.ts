@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { createSlices } from '../../lib/time-slices.ts'
-import type { ShowText } from '../shown-text.ts'
+import type { ShowText } from './shown-text.ts'
 import { toolNameOf } from '../../state/mcp-tool-names.ts'
 
 export const MAX_TOOLS = 1000

@@ -5,8 +5,8 @@ import { ImagePart as Image } from '../../contract/message.ts'
 import { HeadTail } from '../../shell/output/head-tail.ts'
 import { imageType } from '../../tools/editor/image-type.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
-import type { ShowText } from '../shown-text.ts'
-import { tidy } from '../shown-text.ts'
+import type { ShowText } from './shown-text.ts'
+import { tidy } from './shown-text.ts'
 
 /** Images of one result that are shown, and their total size in characters of base64. */
 const MAX_IMAGES = 10

@@ -16,7 +16,7 @@ import { settlesWithin, timerMs } from '../../lib/bounded-wait.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Sdk } from '../load-sdk.ts'
 import { createOauthFetch } from './oauth-fetch.ts'
-import type { ShowText } from '../shown-text.ts'
+import type { ShowText } from '../tools/shown-text.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 
 /** JSON-RPC: for errors of an implementation. The answer to a request was cut off. */

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
-import type { ShowText } from '../shown-text.ts'
+import type { ShowText } from '../tools/shown-text.ts'
 
 /** For one request with its answer, in milliseconds. A user may have to permit the host. */
 const REQUEST_MS = 20_000

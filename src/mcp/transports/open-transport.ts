@@ -4,7 +4,7 @@ import type { McpServer } from '../../contract/mcp/mcp-server.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Shells } from '../../shell/shell.ts'
 import type { Sdk } from '../load-sdk.ts'
-import type { ShowText } from '../shown-text.ts'
+import type { ShowText } from '../tools/shown-text.ts'
 import { HttpTransport } from './http-transport.ts'
 import { ProgramTransport } from './program-transport.ts'
 

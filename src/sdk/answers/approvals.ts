@@ -1,11 +1,11 @@
 /** Has the program decide about the tool calls that wait for a permission. */
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ToolDecision } from '../../contract/permission.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import { z } from 'zod'
 import type { CanUseTool, PermissionVerdict } from '../options/query-options.ts'
-import { repeatLost } from '../repeat-lost.ts'
+import { repeatLost } from '../errors/repeat-lost.ts'
 import type { Answerer, OpenedRequest, Work } from './request-responder.ts'
 import type { ResponderDeps } from './responder.ts'
 import { messageOf } from './responder.ts'

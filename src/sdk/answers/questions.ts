@@ -2,7 +2,7 @@
 import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import type { AnswerQuestions } from '../options/query-options.ts'
-import { repeatLost } from '../repeat-lost.ts'
+import { repeatLost } from '../errors/repeat-lost.ts'
 import type { Answerer, OpenedRequest, Work } from './request-responder.ts'
 import type { ResponderDeps } from './responder.ts'
 

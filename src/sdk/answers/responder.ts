@@ -1,6 +1,6 @@
 /** What the parts that answer for the program share: what they need, and the work that is open. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 
 export type ResponderDeps = {
   readonly conversation: ConversationHandle

@@ -1,7 +1,7 @@
 /** Asks the person at a terminal about tool calls and questions, one at a time. */
 import { createInterface } from 'node:readline/promises'
 import { Queue } from '../../lib/queue.ts'
-import { invalid } from '../invalid.ts'
+import { invalid } from '../errors/invalid.ts'
 import type { AnswerQuestions, CanUseTool, Terminal } from '../options/query-options.ts'
 
 /** Characters of an input that are shown. */

@@ -3,7 +3,7 @@
  * server asks for their answers while the query lasts.
  */
 import { randomUUID } from 'node:crypto'
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { BodyOf } from '../../client/operations/operations.ts'
 import type { ClientHookPoints, HookRequest } from '../../contract/hooks/client-hooks.ts'
@@ -11,9 +11,9 @@ import { MAX_HOOKS_IN_GROUP } from '../../contract/hooks/hooks.ts'
 import { orAborted, withinTime } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { messageOf, OpenWork } from '../answers/responder.ts'
-import { invalid } from '../invalid.ts'
+import { invalid } from '../errors/invalid.ts'
 import type { FunctionHook } from '../options/hooks-option.ts'
-import { repeatLost } from '../repeat-lost.ts'
+import { repeatLost } from '../errors/repeat-lost.ts'
 import { QUERY_CLIENT } from './left-hooks.ts'
 
 export type AskedFunctionsOptions = {

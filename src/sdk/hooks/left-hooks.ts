@@ -1,6 +1,6 @@
 /** Removes the hooks of programs that ended without doing so: each of their calls would wait for nobody, and fail. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 
 /** The names of queries begin with it. Those of other clients are theirs to remove. */

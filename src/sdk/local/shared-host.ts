@@ -7,7 +7,7 @@ import { orAborted } from '../../lib/bounded-wait.ts'
 import type { ConnectOptions, LocalServer } from './connect-or-start.ts'
 import { connectOrStart } from './connect-or-start.ts'
 import { CallbackHooks } from '../hooks/callback-hooks.ts'
-import { serverLost } from '../server-lost.ts'
+import { serverLost } from '../errors/server-lost.ts'
 
 /** For URLs only: requests go to where the server is. */
 export const BASE_URL = 'http://localhost'

@@ -4,7 +4,7 @@
  */
 import { nearestName } from '../../contract/nearest-name.ts'
 import { isSchema } from '../tools/schema.ts'
-import { invalid } from '../invalid.ts'
+import { invalid } from '../errors/invalid.ts'
 import { INSTEAD_OF_OPTION } from './other-names.ts'
 import { toCamelCase } from './camel-case.ts'
 import type { QueryOptions, SessionPlace } from './query-options.ts'

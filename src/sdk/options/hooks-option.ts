@@ -7,7 +7,7 @@ import { OfEachHook } from '../../contract/hooks/hooks.ts'
 import { readMatcher } from '../../contract/hooks/matcher.ts'
 import { readAnswer } from '../../hooks/hook-answer.ts'
 import type { CallbackHook } from '../../hooks/select-hooks.ts'
-import { invalid } from '../invalid.ts'
+import { invalid } from '../errors/invalid.ts'
 
 /** What a hook is called with: the payload of docs/hooks.md. */
 export type HookInput = Readonly<Record<string, unknown>> & { readonly hook_event_name: HookPoint }

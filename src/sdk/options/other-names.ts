@@ -1,7 +1,7 @@
 /** Options in the names of the Claude Agent SDK: those that mean the same are understood, and for others an error names ours. */
 import { isOtherModeName, MODE_NAMES } from '../../contract/mode-names.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
-import { invalid } from '../invalid.ts'
+import { invalid } from '../errors/invalid.ts'
 import type { AgentOptions, ModeName, OtherNames, QueryOptions, WireMode } from './query-options.ts'
 
 /** What a query works with: `maxSteps` and no `maxTurns`. */

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { BodyOf } from '../../client/operations/operations.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
-import { invalid } from '../invalid.ts'
+import { invalid } from '../errors/invalid.ts'
 import { isSchema, jsonSchemaOf } from '../tools/schema.ts'
 import { toSnakeCase } from './camel-case.ts'
 import { splitHooks } from './hooks-option.ts'

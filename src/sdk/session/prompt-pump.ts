@@ -1,6 +1,6 @@
 /** Posts the messages of a prompt, one after the other, each when the program yields it. */
 import type { UserInput } from '../../contract/message.ts'
-import { invalid } from '../invalid.ts'
+import { invalid } from '../errors/invalid.ts'
 import type { Prompt, PromptMessage } from '../options/query-options.ts'
 
 export type PumpDeps = {

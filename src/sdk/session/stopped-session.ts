@@ -1,12 +1,12 @@
 /** How a session continues without a message: what waits in it is asked again, and a run that was cut off continues. */
-import { AgentServerError } from '../../client/agent-server-error.ts'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { BodyOf } from '../../client/operations/operations.ts'
 import type { CallOptions } from '../../client/request/api.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import type { OpenRequest } from '../../contract/request.ts'
-import { repeatLost } from '../repeat-lost.ts'
+import { repeatLost } from '../errors/repeat-lost.ts'
 
 export type AskingEvent = EventOf<'RequestOpened'>
 

@@ -1,6 +1,6 @@
 /** Tells schemas of zod 4 from other values, whichever copy of zod has made them. */
 import { z } from 'zod'
-import { invalid } from '../invalid.ts'
+import { invalid } from '../errors/invalid.ts'
 
 /** Zod 3 and JSON Schema have no such field. */
 export const isSchema = (value: unknown): value is z.ZodType =>

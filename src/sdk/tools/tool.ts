@@ -1,7 +1,7 @@
 /** `tool()`: a tool that the program executes, which the agent calls like any other. */
 import type { z } from 'zod'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import { invalid } from '../invalid.ts'
+import { invalid } from '../errors/invalid.ts'
 import { jsonSchemaOf, objectOf } from './schema.ts'
 
 export type ToolCallContext = {

@@ -11,11 +11,18 @@ import { findDescendants, isAlive, signalProcess, type ProcessEntry } from './pr
 const MARK = 'AGENT_SERVER_SHELL'
 const STATE_MARK = 'AGENT_SERVER_STATE_DIR'
 const COMMAND_MARK = 'AGENT_SERVER_COMMAND'
+/** Distinguishes programs from all possible sessions. */
+const PROGRAM_PREFIX = '+'
 /** Time limit of one search for processes to end; processes that the kernel does not end are abandoned. */
 const END_TIMEOUT_MS = 2500
 const ROUND_MS = 5
 /** One scan can miss a process: during exec it has no environment, and its child may be too new. */
 const EMPTY_ROUNDS = 3
+
+/** Returns the id of a program (`program.ts`) in the place of that of a session. */
+export const programId = (name: string): string => PROGRAM_PREFIX + name
+
+export const isProgramId = (sessionId: string): boolean => sessionId.startsWith(PROGRAM_PREFIX)
 
 /** Returns the variables that every process of a shell session is started with. */
 export function shellMark(conversationId: string, sessionId: string, stateDir: string): Record<string, string> {

@@ -3,8 +3,7 @@
  * not the shells of its sessions.
  */
 import type { BashProcess } from '../bash-process.ts'
-import { isProgramId } from '../program.ts'
-import { findMarkedProcesses } from './marked-processes.ts'
+import { findMarkedProcesses, isProgramId } from './marked-processes.ts'
 import type { ProcessEntry } from './process-table.ts'
 
 export type ShellProcess = {

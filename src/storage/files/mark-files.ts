@@ -8,7 +8,7 @@ import { codeOf } from '../../lib/error-code.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { CreationKey, Deletions, Marks } from '../storage.ts'
-import { shareNext } from './shared-calls.ts'
+import { shareNext } from './log/shared-calls.ts'
 
 /** `directory` exists and is durable. */
 export class MarkFiles implements Marks {

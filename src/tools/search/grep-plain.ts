@@ -2,7 +2,7 @@
  * Greps without ripgrep: for plain text only, and says so. A regular expression of JavaScript could keep the server's
  * process busy for hours.
  */
-import { parseJailPath } from '../../files/jail-path.ts'
+import { parseJailPath } from '../../files/jail/jail-path.ts'
 import { searchFiles } from '../../files/search/search-files.ts'
 import { EditorError } from '../editor/editor-faults.ts'
 import type { GrepQuestion, GrepResult } from './grep-question.ts'

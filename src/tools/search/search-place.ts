@@ -1,9 +1,9 @@
 /** Where the search tools search: a directory that the agent's files may be read in, opened as a jail. */
 import { basename, dirname, join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
-import type { OpenedPath } from '../../files/opened-path.ts'
-import type { Jail } from '../../files/path-jail.ts'
-import { openDirectoryIn } from '../../files/path-jail.ts'
+import type { OpenedPath } from '../../files/jail/opened-path.ts'
+import type { Jail } from '../../files/jail/path-jail.ts'
+import { openDirectoryIn } from '../../files/jail/path-jail.ts'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import { EditorError, doesNotExist } from '../editor/editor-faults.ts'
 import type { AgentFiles } from '../files/agent-files.ts'

@@ -3,9 +3,9 @@
  */
 import { basename, dirname } from 'node:path'
 import { removeTree } from '../../files/trees/remove-tree.ts'
-import { FileRefusal } from '../../files/file-refusal.ts'
+import { FileRefusal } from '../../files/jail/file-refusal.ts'
 import { codeOf } from '../../lib/error-code.ts'
-import { openUnmoved, within } from '../../files/opened-path.ts'
+import { openUnmoved, within } from '../../files/jail/opened-path.ts'
 import type { SharedWorkdirs } from '../../storage/storage.ts'
 
 /** Removes the directory, unless others still work there. Also for a directory that only `id` uses. */

@@ -4,9 +4,9 @@ import { lstat, mkdir, realpath, stat, statfs } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import { makeDirectories } from '../../files/make-directories.ts'
-import { FileRefusal } from '../../files/file-refusal.ts'
+import { FileRefusal } from '../../files/jail/file-refusal.ts'
 import { codeOf } from '../../lib/error-code.ts'
-import { makeDirectory } from '../../files/opened-path.ts'
+import { makeDirectory } from '../../files/jail/opened-path.ts'
 
 export type WorkdirRules = {
   /** The base of relative workdirs. */

@@ -1,6 +1,6 @@
 /** Throws an error that nobody catches while a thread waits for the other end of the pipe that is its argument. */
 import { open } from 'node:fs/promises'
-import { endDespiteThreads } from '../../../src/cli/exit.ts'
+import { endDespiteThreads } from '../../../src/cli/terminal/exit.ts'
 
 endDespiteThreads()
 void open(process.argv[2] ?? '')

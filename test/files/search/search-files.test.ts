@@ -3,7 +3,7 @@ import { mkdir, readFile, readdir, readlink, symlink, truncate, writeFile } from
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SearchFiles } from '../../../src/contract/files.ts'
-import { parseJailPath } from '../../../src/files/jail-path.ts'
+import { parseJailPath } from '../../../src/files/jail/jail-path.ts'
 import { searchFiles } from '../../../src/files/search/search-files.ts'
 import { createRandom } from '../../support/random.ts'
 import type { JailBench } from '../jail-fixture.ts'

@@ -3,7 +3,7 @@ import { mkdir, truncate, writeFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { archiveDirectory } from '../../../src/files/trees/archive-directory.ts'
-import { parseJailPath } from '../../../src/files/jail-path.ts'
+import { parseJailPath } from '../../../src/files/jail/jail-path.ts'
 import { outcomeOf, setJail } from '../jail-fixture.ts'
 
 test('an archive contains every file unchanged, whatever its name', async () => {

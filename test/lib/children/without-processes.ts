@@ -5,11 +5,11 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { promisify } from 'node:util'
-import { openDirectory } from '../../../src/files/opened-path.ts'
+import { openDirectory } from '../../../src/files/jail/opened-path.ts'
 import { largeFiles } from '../../../src/files/search/ripgrep.ts'
 import { HostEnvironment, runProgram, startProcess } from '../../../src/lib/start-process.ts'
 import fastify from 'fastify'
-import { handleError } from '../../../src/http/problem-handler.ts'
+import { handleError } from '../../../src/http/request/problem-handler.ts'
 
 const env = HostEnvironment.plain
 // Before the limit: this starts the threads for files.

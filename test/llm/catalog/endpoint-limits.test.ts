@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { LlmConfig } from '../../../src/contract/llm-config.ts'
 import { EndpointLimits } from '../../../src/llm/catalog/endpoint-limits.ts'
 import { HttpLlm } from '../../../src/llm/http-llm.ts'
-import { createPooledFetch } from '../../../src/llm/pooled-fetch.ts'
+import { createPooledFetch } from '../../../src/llm/connection/pooled-fetch.ts'
 import { ask } from '../asking.ts'
 import { bundledCatalog } from './bundled.ts'
 

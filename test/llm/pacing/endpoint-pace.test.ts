@@ -1,6 +1,6 @@
 /** The pace of one endpoint, with a clock of its own. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { endpointOf } from '../../../src/llm/endpoint.ts'
+import { endpointOf } from '../../../src/llm/endpoints/endpoint.ts'
 import { EndpointPace } from '../../../src/llm/pacing/endpoint-pace.ts'
 import { allowanceOf } from '../../../src/llm/pacing/limit-headers.ts'
 import { Paces } from '../../../src/llm/pacing/paces.ts'

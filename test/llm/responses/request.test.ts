@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { LlmConfig } from '../../../src/contract/llm-config.ts'
 import type { AssistantPart } from '../../../src/contract/message.ts'
-import { endpointOf } from '../../../src/llm/endpoint.ts'
+import { endpointOf } from '../../../src/llm/endpoints/endpoint.ts'
 import type { ModelMessage } from '../../../src/llm/llm.ts'
 import { firstDialect } from '../../../src/llm/responses/responses-dialect.ts'
 import { createRequestWriter } from '../../../src/llm/responses/responses-request.ts'

@@ -1,7 +1,7 @@
 /** Requests to authorization servers. */
 import { expect, test } from 'vitest'
 import { createOauthFetch as create } from '../../../src/mcp/transports/oauth-fetch.ts'
-import { createShowText } from '../../../src/mcp/shown-text.ts'
+import { createShowText } from '../../../src/mcp/tools/shown-text.ts'
 import type { UrlFetch } from '../../../src/security/guarded-fetch.ts'
 
 const URL = 'https://login.example.com/token'

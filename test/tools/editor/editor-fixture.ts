@@ -7,7 +7,7 @@ import { PdfReader } from '../../../src/tools/pdf/pdf-reader.ts'
 import type { Tool, ToolContext } from '../../../src/tools/tool.ts'
 import type { ToolOutcome } from '../../../src/state/tool-call.ts'
 import { createEditorFiles } from '../../../src/files/editor-files.ts'
-import { UnfinishedFiles } from '../../../src/files/unfinished-files.ts'
+import { UnfinishedFiles } from '../../../src/files/jail/unfinished-files.ts'
 import { makeDirectory } from '../../files/editor-fixture.ts'
 import { contextIn } from '../tool-fixture.ts'
 

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdir, utimes } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { openJail } from '../../../src/files/path-jail.ts'
+import { openJail } from '../../../src/files/jail/path-jail.ts'
 import type { AgentFiles } from '../../../src/tools/files/agent-files.ts'
 import type { SearchAccess } from '../../../src/tools/search/search-place.ts'
 import type { Tool } from '../../../src/tools/tool.ts'

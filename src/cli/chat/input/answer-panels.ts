@@ -1,5 +1,5 @@
 /** Makes the panel for what waits for the user, and sends the answer. The first answer counts, from whichever client it comes. */
-import { AgentServerError } from '../../../client/agent-server-error.ts'
+import { AgentServerError } from '../../../client/request/agent-server-error.ts'
 import type { ToolDecision } from '../../../contract/permission.ts'
 import type { OpenRequestOf } from '../../../contract/request.ts'
 import type { Approval, ChatState } from '../state/chat-state.ts'

@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ImagePart, UserPart } from '../../../contract/message.ts'
-import { readImage } from '../../read-image.ts'
+import { readImage } from '../../conversation/read-image.ts'
 
 export type MessageWithImages = {
   readonly parts: UserPart[]

@@ -1,8 +1,8 @@
 /** The route that rotates the signing secret of a callback. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { CreatedCallback, RotateCallbackSecret } from '../../../contract/callback.ts'
-import type { ConversationManager } from '../../../conversations/registry/manager.ts'
-import { describeRoute } from '../../describe-route.ts'
+import type { ConversationManager } from '../../../conversations/manager.ts'
+import { describeRoute } from '../../openapi/describe-route.ts'
 import { ByCallback, CALLBACK } from './callbacks.ts'
 
 export const callbackSecretRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (

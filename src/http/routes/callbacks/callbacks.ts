@@ -10,10 +10,10 @@ import {
   UpdatedCallback,
 } from '../../../contract/callback.ts'
 import { ConversationId } from '../../../contract/conversation.ts'
-import type { ConversationManager } from '../../../conversations/registry/manager.ts'
-import { describeRoute } from '../../describe-route.ts'
-import { KeyHeader, idempotencyOf } from '../../idempotency-key.ts'
-import { ById, CONVERSATION } from '../conversation-params.ts'
+import type { ConversationManager } from '../../../conversations/manager.ts'
+import { describeRoute } from '../../openapi/describe-route.ts'
+import { KeyHeader, idempotencyOf } from '../../request/idempotency-key.ts'
+import { ById, CONVERSATION } from '../../openapi/conversation-params.ts'
 
 export const ByCallback = z.strictObject({ id: ConversationId, callback_id: z.uuid().toLowerCase() })
 

@@ -1,9 +1,9 @@
 /** Routes for the deliveries of a callback: list, test, redeliver. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Callback, DeliveryPage, ListDeliveries, Redeliver, TestOutcome } from '../../../contract/callback.ts'
-import type { ConversationManager } from '../../../conversations/registry/manager.ts'
-import { closeSignal } from '../../close-signal.ts'
-import { describeRoute } from '../../describe-route.ts'
+import type { ConversationManager } from '../../../conversations/manager.ts'
+import { closeSignal } from '../../request/close-signal.ts'
+import { describeRoute } from '../../openapi/describe-route.ts'
 import { ByCallback, CALLBACK } from './callbacks.ts'
 
 export const deliveryRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {

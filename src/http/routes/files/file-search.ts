@@ -1,11 +1,11 @@
 /** Routes that search and count the files of a workdir. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { CountFiles, FileCount, FileMatches, SearchFiles } from '../../../contract/files.ts'
-import type { ConversationManager } from '../../../conversations/registry/manager.ts'
-import { parseJailPath } from '../../../files/jail-path.ts'
-import { closeSignal } from '../../close-signal.ts'
-import { describeRoute } from '../../describe-route.ts'
-import { ById } from '../conversation-params.ts'
+import type { ConversationManager } from '../../../conversations/manager.ts'
+import { parseJailPath } from '../../../files/jail/jail-path.ts'
+import { closeSignal } from '../../request/close-signal.ts'
+import { describeRoute } from '../../openapi/describe-route.ts'
+import { ById } from '../../openapi/conversation-params.ts'
 import { PATH } from './path-params.ts'
 
 export const fileSearchRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {

@@ -1,7 +1,7 @@
 /** What the routes of a path in the workdir share: the path in the URL, and the errors. */
 import { z } from 'zod'
 import { ConversationId } from '../../../contract/conversation.ts'
-import { CONVERSATION } from '../conversation-params.ts'
+import { CONVERSATION } from '../../openapi/conversation-params.ts'
 
 export const ByPath = z.strictObject({
   id: ConversationId,

@@ -5,10 +5,10 @@ import { ConversationId } from '../../../contract/conversation.ts'
 import { AuthorizeMcpServer, OAUTH_CALLBACK } from '../../../contract/mcp/mcp-oauth.ts'
 import { McpServerView } from '../../../contract/mcp/mcp-status.ts'
 import { Problem } from '../../../contract/problem.ts'
-import type { ConversationManager } from '../../../conversations/registry/manager.ts'
+import type { ConversationManager } from '../../../conversations/manager.ts'
 import type { PendingAuthorization, PendingAuthorizations } from '../../../mcp/oauth/pending-authorizations.ts'
-import { describeRoute } from '../../describe-route.ts'
-import { CONVERSATION } from '../conversation-params.ts'
+import { describeRoute } from '../../openapi/describe-route.ts'
+import { CONVERSATION } from '../../openapi/conversation-params.ts'
 
 export type McpOauthDeps = {
   readonly manager: ConversationManager

@@ -2,13 +2,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ResumeHeaders, StreamEvents } from '../../../contract/events/events-api.ts'
 import { StreamEvent } from '../../../contract/events/stream-frames.ts'
-import type { ConversationManager } from '../../../conversations/registry/manager.ts'
+import type { ConversationManager } from '../../../conversations/manager.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
-import { describeRoute } from '../../describe-route.ts'
+import { describeRoute } from '../../openapi/describe-route.ts'
 import { requireEventStream, seqAfter, streamEvents } from '../../streams/sse-reply.ts'
 import type { StreamSlots } from '../../streams/stream-slots.ts'
-import { ById, CONVERSATION } from '../conversation-params.ts'
+import { ById, CONVERSATION } from '../../openapi/conversation-params.ts'
 
 type EventStreamDeps = {
   manager: ConversationManager

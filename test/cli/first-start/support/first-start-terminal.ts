@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { KnownPlaces } from '../../../../src/cli/first-start/first-start.ts'
-import type { Vendor } from '../../../../src/llm/vendors.ts'
+import type { Vendor } from '../../../../src/llm/endpoints/vendors.ts'
 import { PATIENCE_MS } from '../../../support/patience.ts'
 import { Terminal } from '../../chat/support/terminal.ts'
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEditorFiles } from '../../../../src/files/editor-files.ts'
-import { UnfinishedFiles } from '../../../../src/files/unfinished-files.ts'
+import { UnfinishedFiles } from '../../../../src/files/jail/unfinished-files.ts'
 import { AgentFiles } from '../../../../src/tools/files/agent-files.ts'
 import { createRead } from '../../../../src/tools/files/read.ts'
 import { PdfReader } from '../../../../src/tools/pdf/pdf-reader.ts'

@@ -1,0 +1,79 @@
+/** Opens what the chat and a run without it work with: settings, host and conversation. */
+import { HomeGrants } from '../../access/home-access.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
+import type { Info } from '../../contract/server.ts'
+import { UsageError } from '../command-line/usage-error.ts'
+import type { BeforeOpening, OpenedConversation } from './open-conversation.ts'
+import { openConversation } from './open-conversation.ts'
+import type { AgentHost } from './open-host.ts'
+import { infoOf, openHost } from './open-host.ts'
+import { endPreparation } from '../../process-settings.ts'
+import { newConversation } from '../settings/conversation-settings.ts'
+import type { HomeSettings } from '../settings/home-settings.ts'
+import type { RunSettings } from '../settings/run-settings.ts'
+
+type RunRequest = {
+  /** URL of a remote server. */
+  readonly server: string | undefined
+  readonly settings: RunSettings
+  readonly check?: (info: Info) => void
+  readonly before?: BeforeOpening
+}
+
+export type Opened = OpenedConversation & {
+  readonly host: AgentHost
+  readonly info: Info
+  /** Creates another conversation with the same settings. */
+  readonly createConversation: () => Promise<ConversationView>
+}
+
+/**
+ * `check` and `before` can throw before a conversation is created or changed. Closes everything it has opened if a later step fails.
+ * The caller closes `host`.
+ */
+export async function openRun({ server, settings, check, before }: RunRequest, signal: AbortSignal): Promise<Opened> {
+  const { dataDir, serverKey, secretFiles, serverSettings } = settings
+  await using stack = new AsyncDisposableStack()
+  const host = stack.use(
+    await openHost({ server, apiKey: serverKey, dataDir, secretFiles, settings: serverSettings, signal }),
+  )
+  const info = await infoOf(host, signal)
+  check?.(info)
+  const home = homeFor(host, settings)
+  const grants = server === undefined ? stack.use(new HomeGrants(dataDir, home.access)) : undefined
+  const opened = await openConversation(host.client, settings.conversation, settings.names, { ...before, signal })
+  // Before the first run: its shells see what is granted when they start.
+  if (opened.isResumed || home.access) await grants?.open(opened.view.id)
+  endPreparation()
+  const held = stack.move()
+  return {
+    ...opened,
+    host: { ...host, [Symbol.asyncDispose]: () => held.disposeAsync() },
+    info,
+    notices: [...settings.notices, ...home.notices, ...cacheNotice(home, info), ...opened.notices],
+    async createConversation() {
+      const view = await host.client.conversations.create(newConversation(settings.conversation))
+      if (home.access) await grants?.open(view.id)
+      return view
+    },
+  }
+}
+
+/** A server for others shows nobody the home of its user. Throws a `UsageError` if it was asked for. */
+function homeFor({ isPublic }: AgentHost, { home, dataDir }: RunSettings): Pick<HomeSettings, 'access' | 'notices'> {
+  if (!isPublic || !home.access) return home
+  const why = `agent-server serve runs the agents of ${dataDir}, and shows no agent your home`
+  if (home.isAsked) throw new UsageError(`${why}; stop it, or set OPENHANDS_DATA_DIR to another directory.`)
+  return { access: undefined, notices: [`${why}: sandbox of the settings file has no effect.`] }
+}
+
+/** Commands have the caches of the person then. */
+const cacheNotice = ({ access }: Pick<HomeSettings, 'access'>, { isolation }: Info): string[] =>
+  access?.packageCache && isolation === 'none' ? ['the package cache has no effect without a sandbox.'] : []
+
+export function describeSandbox({ isolation }: Info, server: string | undefined): string {
+  const where = server === undefined ? 'on this machine' : `at ${server}`
+  return isolation === 'none'
+    ? `warning: commands run ${where} without a sandbox, with the rights of the user that runs them.`
+    : `commands run ${where} in a sandbox (${isolation}).`
+}

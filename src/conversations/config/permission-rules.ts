@@ -1,0 +1,55 @@
+/** The permission rules of one conversation: shown, and replaced as a whole. */
+import type { PermissionRules, PermissionRulesView } from '../../contract/permission.ts'
+import { Problem } from '../../contract/problem.ts'
+import { faultsOf } from '../../policy/rules/rule-set.ts'
+import { canonicalName } from '../../tools/registry.ts'
+import type { ConversationActor } from '../actor.ts'
+import { unknownToolsWarning } from './rule-warning.ts'
+import type { LiveState } from '../live-state.ts'
+
+export const NO_RULES: PermissionRules = { allow: [], ask: [], deny: [] }
+
+export class ConversationRules {
+  readonly #state: LiveState
+  readonly #actor: Pick<ConversationActor, 'configure'>
+  readonly #redact: (text: string) => string
+
+  constructor(parts: {
+    readonly state: LiveState
+    readonly actor: Pick<ConversationActor, 'configure'>
+    readonly redact: (text: string) => string
+  }) {
+    this.#state = parts.state
+    this.#actor = parts.actor
+    this.#redact = parts.redact
+  }
+
+  get current(): PermissionRulesView {
+    const { permission_rules: rules = NO_RULES, project_settings: project } = this.#state.current.settings
+    return project ? { ...rules, project: project.permission_rules } : rules
+  }
+
+  /** Holds for every call that has not begun, except that a call that waits still needs its decision. */
+  async replace(given: PermissionRules): Promise<PermissionRulesView> {
+    const rules = checkRules(given, this.#redact)
+    await this.#actor.configure(async () => ({ changes: { permission_rules: rules } }))
+    const warnings = unknownToolsWarning(rules, this.#state.current.settings.client_tools)
+    return { ...this.current, ...(warnings.length > 0 && { warnings }) }
+  }
+}
+
+/** The rules under the names that tools have here. Throws a `Problem` for a text that is not a rule. */
+export function checkRules(given: PermissionRules, redact: (text: string) => string): PermissionRules {
+  const written = (texts: readonly string[]) => [...new Set(texts.map((text) => canonicalRule(redact(text.trim()))))]
+  const rules = { allow: written(given.allow), ask: written(given.ask), deny: written(given.deny) }
+  const faults = faultsOf(rules)
+  if (faults.length > 0) throw new Problem('invalid_request', `permission_rules: ${faults.slice(0, 5).join(' ')}`)
+  return rules
+}
+
+/** `execute_bash(rm:*)` is the rule `Bash(rm:*)`. */
+export function canonicalRule(text: string): string {
+  const end = text.indexOf('(')
+  const name = end < 0 ? text : text.slice(0, end)
+  return `${canonicalName(name)}${end < 0 ? '' : text.slice(end)}`
+}

@@ -1,0 +1,300 @@
+/**
+ * ConversationManager: creates, forks, finds, lists, deletes and closes conversations. `Conversation` handles what
+ * happens inside one.
+ */
+import type {
+  ConversationView,
+  CountConversations,
+  CreateConversation,
+  ForkConversation,
+  ListConversations,
+} from '../contract/conversation.ts'
+import type { ListAllRequests, WaitingRequests } from '../contract/request.ts'
+import { settlesWithin } from '../lib/bounded-wait.ts'
+import { uuid7 } from '../lib/uuid7.ts'
+import { mapBounded } from '../lib/map-bounded.ts'
+import type { Conversation } from './conversation.ts'
+import type { Created, CreateOptions } from './create.ts'
+import { createConversation } from './create.ts'
+import { forkConversation } from './fork.ts'
+import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
+import type { State } from '../state/state.ts'
+import { withContextSize } from './context-size.ts'
+import { viewOf } from '../state/view.ts'
+import type { Idempotency } from '../state/idempotency.ts'
+import { CreatedKeys } from '../idempotency/created-keys.ts'
+import { answerOnce } from '../state/idempotency.ts'
+import { createInFlight } from '../idempotency/in-flight.ts'
+import { Attendance } from './registry/attendance.ts'
+import { keyOf } from './registry/known-conversations.ts'
+import type { Summary } from '../storage/storage.ts'
+import type { IsVisible } from './registry/listing.ts'
+import { summarize } from './registry/listing.ts'
+import type { OpenConversationsDeps } from './open-conversations.ts'
+import { OpenConversations } from './open-conversations.ts'
+import { deletedProblem } from './registry/phases.ts'
+import { removeData, stateOnDisk } from './registry/removal.ts'
+import { damaged } from './registry/resting-views.ts'
+import { readSnapshot } from '../state/snapshot.ts'
+import type { StartUpDeps } from './registry/start-up.ts'
+import { WaitingRequestPages } from './registry/waiting-requests.ts'
+import { reportLeftProcesses, reportUnclosed } from './registry/stop-report.ts'
+
+/** Conversations viewed concurrently. */
+const VIEW_CONCURRENCY = 64
+
+/**
+ * How long a delete waits for running work to end and data to be removed, in milliseconds. It then returns and
+ * continues in the background: a hanging process or file system blocks no client.
+ */
+const DELETE_TIMEOUT_MS = 4500
+
+/**
+ * How long a server shutdown waits for its conversations, in milliseconds. Processes that are still running are killed
+ * after that.
+ */
+const CLOSE_TIMEOUT_MS = 6000
+
+export type ManagerDeps = OpenConversationsDeps &
+  Pick<StartUpDeps, 'endOrphans'> & {
+    /** Called when a conversation is permanently deleted. */
+    readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId'>) => void
+    /** Ends the remaining processes of all conversations; returns the pids of those that could not be ended. */
+    readonly endProcesses: () => Promise<readonly number[]>
+    /** Instead of `CLOSE_TIMEOUT_MS`. */
+    readonly closeTimeoutMs?: number
+  }
+
+export class ConversationManager {
+  readonly attendance = new Attendance()
+  readonly #deps: ManagerDeps
+  readonly #open: OpenConversations
+  readonly #waiting: WaitingRequestPages
+  readonly #created = new CreatedKeys()
+  readonly #inFlight = createInFlight()
+  #starting: Promise<void> | undefined
+
+  constructor(deps: ManagerDeps) {
+    this.#deps = deps
+    this.#open = new OpenConversations(deps)
+    this.#waiting = new WaitingRequestPages({ known: deps.known, open: this.#open })
+  }
+
+  /**
+   * Reads the existing conversations and recovers those that a server stop interrupted. Call it first. Throws if the
+   * manager is closed meanwhile.
+   */
+  start(): Promise<void> {
+    this.#starting = this.#start()
+    return this.#starting
+  }
+
+  async #start(): Promise<void> {
+    const { signal } = this.#open
+    const keys = await this.#deps.known.load(signal)
+    this.#created.remember(keys)
+    signal.throwIfAborted()
+    await this.#open.recoverActive()
+    signal.throwIfAborted()
+    this.#open.watchDeadlines()
+  }
+
+  /** Opens conversations with pending webhook deliveries; open ones deliver by themselves. */
+  async resumeDeliveries(): Promise<void> {
+    const { storage, logger } = this.#deps.conversations
+    await resumeDeliveries({ storage, logger, open: (id) => this.open(id) })
+  }
+
+  /** Throws a `Problem` if it does not exist, was deleted, or its log is damaged. */
+  async open(id: string): Promise<Conversation> {
+    return await this.#open.open(id)
+  }
+
+  /** The number of conversations in memory: open, or being opened, closed or deleted. */
+  get openCount(): number {
+    return this.#open.size
+  }
+
+  /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */
+  hold(id: string): () => void {
+    return this.#open.hold(id)
+  }
+
+  /**
+   * Idempotent: the same key and body within a day returns the same conversation and creates no second one. `mayUse`
+   * throws a `Problem` if the client may not use the hooks of settings files.
+   */
+  async create(
+    request: CreateConversation,
+    idempotency?: Idempotency,
+    { mayUse = () => {}, mayConnect = () => {} }: Partial<Pick<CreateOptions, 'mayUse' | 'mayConnect'>> = {},
+  ): Promise<ConversationView> {
+    const { conversations, known } = this.#deps
+    const { signal } = this.#open
+    const options = { request, idempotency, mayUse, mayConnect, signal, onChange: known.update }
+    const make = (id: string) => createConversation(conversations, { id, ...options })
+    // Its log is short: `meta.json` is written when the conversation first changes or is closed.
+    return await this.#once(idempotency, () => this.#make(request.id, make, known.refresh))
+  }
+
+  /** Creates a conversation from the current state of another one. Accepts an idempotency key, as `create` does. */
+  async fork(sourceId: string, request: ForkConversation, idempotency?: Idempotency): Promise<ConversationView> {
+    const { conversations, known } = this.#deps
+    const { signal } = this.#open
+    return await this.#once(idempotency, async () => {
+      const source = await this.open(sourceId)
+      const options = { request, idempotency, signal, onChange: known.update }
+      try {
+        const make = (id: string) => forkConversation(conversations, source, { id, ...options })
+        return await this.#make(request.id, make, known.update)
+      } catch (error) {
+        throw known.has(sourceId) ? error : deletedProblem(sourceId)
+      }
+    })
+  }
+
+  /** Returns one page, newest first by default. Opens no log. */
+  async list(
+    query: ListConversations,
+    isVisible?: IsVisible,
+  ): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
+    const { ids, nextPageId } = this.#deps.known.page(query, isVisible)
+    const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.#viewWithoutOpening(id))
+    const { catalog } = this.#deps.conversations.models
+    const items = views.flatMap((view) => (view ? [withContextSize(view, catalog)] : []))
+    return { items, next_page_id: nextPageId }
+  }
+
+  /** Returns one page of what waits in all conversations, the oldest first. */
+  async requests(query: ListAllRequests, isVisible?: IsVisible): Promise<WaitingRequests> {
+    return await this.#waiting.page(query, isVisible)
+  }
+
+  count(filter: CountConversations, isVisible?: IsVisible): number {
+    return this.#deps.known.count(filter, isVisible)
+  }
+
+  /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. */
+  ownerOf(id: string): Pick<Summary, 'id' | 'userId' | 'preview'> | undefined {
+    return this.#deps.known.get(id)
+  }
+
+  /**
+   * Returns a redactor for messages about a conversation. It returns text unchanged if the conversation is not open:
+   * its secrets are not known then.
+   */
+  async redactFor(id: string): Promise<(text: string) => string> {
+    const conversation = await this.#open.ifOpen(id)
+    return conversation?.redact ?? ((text) => text)
+  }
+
+  /**
+   * Deletes the conversation; it cannot be found from now on. When this resolves, its processes are dead and its data
+   * is removed, unless that takes longer than `DELETE_TIMEOUT_MS`; then it continues in the background. Removes the
+   * workdir only if the server created it.
+   */
+  async delete(id: string): Promise<void> {
+    const { known, conversations } = this.#deps
+    const { logger, storage } = conversations
+    this.#open.refuseWhenClosing()
+    const summary = known.get(id)
+    if (!summary) throw await this.#open.missingProblem(id)
+    const keys = keyOf(summary)
+    const { removed } = await this.#open.delete(
+      id,
+      () => storage.deletions.mark(id, keys[0]),
+      (opened) => this.#remove(summary, opened),
+    )
+    this.#created.remember(keys)
+    if (await settlesWithin(DELETE_TIMEOUT_MS, removed)) return
+    logger.warn({ conversation_id: id }, 'deleting a conversation takes long; it continues in the background')
+    removed.catch((error: unknown) => logger.error({ err: error, conversation_id: id }, 'a delete failed'))
+  }
+
+  /** Ends every run, stream and process within a time limit; call it last. Returns true if all have ended. */
+  async close(): Promise<boolean> {
+    const { conversations, endProcesses } = this.#deps
+    const { logger, storage } = conversations
+    this.#open.stop()
+    await this.#starting?.catch(() => {}) // reported to the caller that started it
+    await settlesWithin(this.#deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS, this.#open.closeAll())
+    const areClosed = reportUnclosed(logger, this.#open.unclosed())
+    await storage.settled()
+    return reportLeftProcesses(logger, await endProcesses()) && areClosed
+  }
+
+  async #once(idempotency: Idempotency | undefined, make: () => Promise<ConversationView>): Promise<ConversationView> {
+    this.#open.refuseWhenClosing()
+    if (!idempotency) return await make()
+    return await answerOnce(idempotency, {
+      remembered: this.#created.of(idempotency.key),
+      make: () => this.#inFlight(idempotency.key, make),
+      again: ({ id }) => this.#earlierAnswer(id),
+    })
+  }
+
+  async #earlierAnswer(id: string): Promise<ConversationView> {
+    const conversation = await this.open(id)
+    const warnings = conversation.state.settings.idempotency?.warnings
+    return { ...conversation.view(), ...(warnings && { warnings }) }
+  }
+
+  async #make(
+    wantedId: string | undefined,
+    make: (id: string) => Promise<Created>,
+    note: (state: State) => void,
+  ): Promise<ConversationView> {
+    const { conversations } = this.#deps
+    const id = wantedId ?? uuid7()
+    let warnings: readonly string[] = []
+    const conversation = await this.#open.create(id, async () => {
+      if (wantedId !== undefined && (await conversations.storage.deletions.has(id))) throw deletedProblem(id)
+      // A concurrent shutdown closes what was added before it, and nothing that is added later.
+      this.#open.refuseWhenClosing()
+      const made = await make(id)
+      warnings = made.warnings
+      return made.conversation
+    })
+    this.#created.remember(keyOf(summarize(conversation.state)))
+    note(conversation.state)
+    return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
+  }
+
+  /** Removes everything of a conversation that nobody can find any more. `opened`: it was open or being opened. */
+  async #remove({ id, userId }: Summary, opened: Promise<Conversation> | undefined): Promise<void> {
+    const { conversations, known, endOrphans, onDeleted } = this.#deps
+    const { logger, storage, workspace } = conversations
+    const conversation = await opened?.catch((error: unknown) => {
+      logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
+      return undefined
+    })
+    const state = conversation?.state ?? (await stateOnDisk(storage, id))
+    await conversation?.dispose('deleted').catch((error: unknown) => {
+      logger.error({ err: error, conversation_id: id }, 'a deleted conversation could not be closed')
+    })
+    onDeleted({ id, userId })
+    // An opened conversation ends its own processes; those of the others were ended when the server started.
+    if (opened && !conversation) await endOrphans((each) => each === id)
+    await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)
+    this.#open.forget(id)
+    await known.forget(id)
+  }
+
+  async #viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
+    const { known, conversations } = this.#deps
+    const conversation = await this.#open.ifOpen(id)
+    if (conversation && known.has(id)) return conversation.view()
+    const view = await known.viewAtRest(id)
+    if (!known.has(id)) return undefined
+    if (view) return view
+    // `meta.json` was removed, or could not be written.
+    const reopened = await this.open(id).catch(() => undefined)
+    if (reopened) {
+      known.update(reopened.state)
+      return reopened.view()
+    }
+    const state = await readSnapshot(conversations.storage, id)
+    const now = known.get(id)
+    return now && viewOf(damaged(state, now))
+  }
+}

@@ -1,0 +1,273 @@
+/** The open conversations: each at most once, opened on demand, closed when idle or when the server stops. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Problem } from '../contract/problem.ts'
+import { mapBounded } from '../lib/map-bounded.ts'
+import type { Conversation } from './conversation.ts'
+import type { ConversationDeps } from './dependencies.ts'
+import type { IdleOptions } from './idle/idle-watch.ts'
+import { IdleWatch } from './idle/idle-watch.ts'
+import { Uses } from './idle/uses.ts'
+import { openConversation } from './open.ts'
+import type { KnownConversations } from './registry/known-conversations.ts'
+import { Phases, deletedProblem } from './registry/phases.ts'
+import { Recovery } from './registry/recovery.ts'
+
+export type OpenConversationsDeps = {
+  readonly conversations: ConversationDeps
+  readonly known: KnownConversations
+  /** When idle conversations are closed; without it they stay open. */
+  readonly idle?: IdleOptions
+}
+
+type Deletion = Parameters<Phases['delete']> extends [string, ...infer Rest] ? Rest : never
+
+/** Conversations recovered concurrently. */
+const RECOVERY_CONCURRENCY = 64
+
+/** Conversations that a stop of the server begins to close in one turn of the event loop. */
+const CLOSED_AT_ONCE = 16
+
+export class OpenConversations {
+  readonly #deps: OpenConversationsDeps
+  readonly #phases: Phases
+  /** While the server stops. */
+  readonly #unclosed = new Set<string>()
+  readonly #stopping = new AbortController()
+  readonly #recovery: Recovery
+  readonly #uses = new Uses((id) => this.#phases.openOf(id) !== undefined)
+  readonly #idleWatch: IdleWatch | undefined
+
+  constructor(deps: OpenConversationsDeps) {
+    this.#deps = deps
+    this.#phases = new Phases(deps.known)
+    this.#recovery = new Recovery({
+      storage: deps.conversations.storage,
+      logger: deps.conversations.logger,
+      signal: this.#stopping.signal,
+      isKnown: (id) => deps.known.has(id),
+      open: (id) => this.open(id),
+    })
+    this.#idleWatch =
+      deps.idle &&
+      new IdleWatch({
+        ...deps.idle,
+        uses: this.#uses,
+        openIds: () => this.#phases.openIds(),
+        close: (id) => this.#closeAtRest(id),
+        closeShells: (id, ms) => this.#closeIdleShells(id, ms),
+      })
+  }
+
+  /** Aborted when the server stops. */
+  get signal(): AbortSignal {
+    return this.#stopping.signal
+  }
+
+  /** The number of those in memory: open, or being opened, closed or deleted. */
+  get size(): number {
+    return this.#phases.size
+  }
+
+  /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */
+  hold(id: string): () => void {
+    const release = this.#uses.hold(id)
+    return () => {
+      release()
+      this.#idleWatch?.noteUse()
+    }
+  }
+
+  /** Throws a `Problem` if it does not exist, was deleted, or its log is damaged. */
+  async open(id: string): Promise<Conversation> {
+    this.#uses.note(id)
+    for (;;) {
+      this.refuseWhenClosing()
+      if (!this.#deps.known.has(id)) throw await this.missingProblem(id)
+      // There is no `await` between the check of the known conversations and a new phase: a delete finds everything
+      // that it must close.
+      const phase = this.#phases.of(id)
+      if (phase && 'ended' in phase) {
+        // It is being closed as idle: two objects must not write to one log.
+        await Promise.allSettled([phase.ended])
+        continue
+      }
+      const found = phase && (await phase.conversation)
+      // The first caller reopens it; the others wait for the same promise.
+      if (found?.log.failed && this.#phases.of(id) !== phase) continue
+      const conversation = found && !found.log.failed ? found : await this.#reopen(id, found)
+      // It may have been deleted while it was being opened.
+      if (this.#deps.known.has(id)) return conversation
+    }
+  }
+
+  /** Returns undefined if it is not open or cannot be opened. */
+  async ifOpen(id: string): Promise<Conversation | undefined> {
+    return await this.#phases.openOf(id)?.conversation.catch(() => undefined)
+  }
+
+  openIds(): Iterable<string> {
+    return this.#phases.openIds()
+  }
+
+  /** A shutdown waits for it and closes it. Throws a `Problem` if the id is in use. */
+  async create(id: string, make: () => Promise<Conversation>): Promise<Conversation> {
+    const conversation = await this.#phases.create(id, make)
+    this.#watch(conversation)
+    return conversation
+  }
+
+  /** As `Phases.delete`. */
+  async delete(id: string, ...deletion: Deletion): ReturnType<Phases['delete']> {
+    return await this.#phases.delete(id, ...deletion)
+  }
+
+  /** Forgets its recovery state. */
+  forget(id: string): void {
+    this.#recovery.forget(id)
+  }
+
+  /** Opens the conversations that a server stop interrupted. */
+  async recoverActive(): Promise<void> {
+    const { active } = this.#deps.conversations.storage
+    await mapBounded(await active.ids(), RECOVERY_CONCURRENCY, (id) => this.#recovery.recover(id))
+  }
+
+  /** Closes requests whose deadline passes, or has passed while the server was stopped. */
+  watchDeadlines(): void {
+    this.#deps.known.deadlines.watch(async (id) => {
+      // As a request does it: it must not be closed as idle meanwhile.
+      const release = this.hold(id)
+      await this.#recovery.expire(id).finally(release)
+    })
+  }
+
+  async missingProblem(id: string): Promise<Problem> {
+    if (await this.#deps.conversations.storage.deletions.has(id)) return deletedProblem(id)
+    return new Problem('conversation_not_found', `Conversation ${id} does not exist.`)
+  }
+
+  refuseWhenClosing(): void {
+    if (this.#stopping.signal.aborted) throw stoppingProblem()
+  }
+
+  /** Opens and creates nothing from now on. */
+  stop(): void {
+    this.#stopping.abort(stoppingProblem())
+    this.#idleWatch?.stop()
+    this.#deps.known.deadlines.stop()
+  }
+
+  /** Closes all, after `stop`. Never rejects. */
+  async closeAll(): Promise<void> {
+    const isRunning = (id: string) => this.#deps.known.get(id)?.status === 'running'
+    // Those that take longest begin first.
+    const phases = (await this.#phases.settled()).sort(([a], [b]) => Number(isRunning(b)) - Number(isRunning(a)))
+    const ending: Promise<unknown>[] = []
+    for (const [id, phase] of phases) if ('conversation' in phase) this.#unclosed.add(id)
+    for (const [at, [id, phase]] of phases.entries()) {
+      ending.push('ended' in phase ? phase.ended : this.#closeAtStop(id, phase.conversation))
+      // All at once, none would be closed before all have begun, and no timer could end the wait for them.
+      if (at % CLOSED_AT_ONCE === CLOSED_AT_ONCE - 1) await nextTurn()
+    }
+    await Promise.allSettled(ending)
+  }
+
+  /** The ids of those that `closeAll` has not closed yet, or could not close. */
+  unclosed(): readonly string[] {
+    const ending = this.#phases.current().flatMap(([id, phase]) => ('ended' in phase ? [id] : []))
+    return [...new Set([...this.#unclosed, ...ending])]
+  }
+
+  /** Never rejects. */
+  async #closeAtStop(id: string, opening: Promise<Conversation>): Promise<void> {
+    const conversation = await opening.catch(() => undefined) // reported to the caller that opened it
+    try {
+      await conversation?.dispose('closing')
+      this.#unclosed.delete(id)
+    } catch (error) {
+      this.#deps.conversations.logger.error({ err: error, conversation_id: id }, 'a conversation could not be closed')
+    }
+  }
+
+  async #rest(conversation: Conversation): Promise<void> {
+    await conversation.dispose('closing')
+    this.#recovery.rest(conversation.state)
+  }
+
+  #reopen(id: string, failed: Conversation | undefined): Promise<Conversation> {
+    return this.#phases.open(id, () => this.#openFromDisk(id, failed))
+  }
+
+  /** `failed` is the object whose log cannot be trusted any more; it is closed first. */
+  async #openFromDisk(id: string, failed: Conversation | undefined): Promise<Conversation> {
+    const { conversations, known } = this.#deps
+    try {
+      await failed?.dispose('closing')
+      const conversation = await openConversation(conversations, id, known.update)
+      try {
+        // A request that has deleted it meanwhile disposes of it.
+        if (known.has(id)) await conversation.start(this.#recovery.reasonFor(id))
+      } catch (error) {
+        await conversation.dispose('closing')
+        throw error
+      }
+      known.refresh(conversation.state)
+      this.#watch(conversation)
+      return conversation
+    } catch (error) {
+      const isKnown = known.has(id)
+      const reported = isKnown && isNotFound(error) ? logIsGone(error) : error
+      if (isKnown && reported instanceof Problem && reported.code === 'conversation_damaged') known.setDamaged(id)
+      throw reported
+    }
+  }
+
+  #watch(conversation: Conversation): void {
+    // One that is created is not held by the request that creates it.
+    this.#uses.note(conversation.id)
+    this.#idleWatch?.noteUse()
+    this.#recovery.opened(conversation.id)
+    this.#recovery.watch(conversation)
+  }
+
+  /** Never rejects. */
+  async #closeIdleShells(id: string, ms: number): Promise<void> {
+    try {
+      await (await this.ifOpen(id))?.closeIdleShells(ms)
+    } catch (error) {
+      this.#deps.conversations.logger.error({ err: error, conversation_id: id }, 'idle shells could not be closed')
+    }
+  }
+
+  /** Closes it if it is idle, to free memory; the next request reopens it. Never rejects. */
+  async #closeAtRest(id: string): Promise<void> {
+    const { logger } = this.#deps.conversations
+    const phase = this.#phases.openOf(id)
+    const isUnused = this.#uses.watch(id)
+    try {
+      const conversation = await phase?.conversation
+      if (!phase || !conversation || !(await conversation.isAtRest())) return
+      const { state } = conversation
+      // It may have been deleted: no snapshot may follow then.
+      if (this.#phases.of(id) !== phase) return
+      // Lists read this file while it is closed.
+      await this.#deps.known.store(state)
+      if (!isUnused() || conversation.state !== state || this.#stopping.signal.aborted) return
+      await this.#phases.close(id, phase, () => this.#rest(conversation))
+    } catch (error) {
+      logger.error({ err: error, conversation_id: id }, 'an idle conversation could not be closed')
+    }
+  }
+}
+
+const stoppingProblem = () => new Problem('unavailable', 'The server is stopping; try again when it is running.')
+
+const isNotFound = (error: unknown) => error instanceof Problem && error.code === 'conversation_not_found'
+
+/** The conversation is known, but its file was removed. */
+const logIsGone = (cause: unknown) =>
+  new Problem(
+    'conversation_damaged',
+    'The event log of this conversation is missing. Restore events.jsonl from a backup, or delete the conversation.',
+    { cause },
+  )

@@ -1,0 +1,38 @@
+/** Reads the `Idempotency-Key` header of a request and hashes its body. */
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { IdempotencyKey } from '../../contract/conversation.ts'
+import type { Idempotency, Keyed } from '../../state/idempotency.ts'
+import type { HashBody } from '../../security/body-hash.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    hashBody: HashBody
+  }
+}
+
+/** For the schema of a route that accepts a key. */
+export const KeyHeader = z.object({ 'idempotency-key': IdempotencyKey.optional() })
+
+/** Returns undefined without the header. `asked` is everything that identifies the request, except its route. */
+export function idempotencyOf(request: FastifyRequest, asked: unknown = request.body): Idempotency | undefined {
+  return keyOf(request)?.with(asked)
+}
+
+/** For a body that is known only after it has arrived. Returns undefined without the header. */
+export function keyOf(request: FastifyRequest): Keyed | undefined {
+  const header = request.headers['idempotency-key']
+  if (header === undefined) return undefined
+  const key = IdempotencyKey.parse(header)
+  return { key, with: (body) => ({ key, ...request.server.hashBody(routeOf(request), body) }) }
+}
+
+const routeOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url}`
+
+/**
+ * For requests over a WebSocket: the same key identifies the same request on both transports. `route` is the equivalent
+ * route.
+ */
+export function idempotencyIn(request: FastifyRequest, key: string | undefined, route: string, body: unknown) {
+  return key === undefined ? undefined : { key, ...request.server.hashBody(route, body) }
+}
