@@ -4,7 +4,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
 import { Event } from '../src/contract/events/event.ts'
 import { TransientEvent } from '../src/contract/events/transient-event.ts'
-import { StreamEvents, StreamFirehose, StreamNewConversation } from '../src/contract/events/events-api.ts'
+import { StreamEvents, StreamFirehose, StreamNewConversation } from '../src/contract/events-api.ts'
 import { ErrorBody } from '../src/contract/problem.ts'
 import {
   AuthFrame,

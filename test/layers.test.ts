@@ -132,6 +132,18 @@ describe('the rules find', () => {
       "import { x } from '../storage/files/file-storage.ts'",
       'only wiring/services.ts chooses',
     ],
+    [
+      'a subfolder loading a value of the folder around it',
+      'llm/chat/a.ts',
+      "import { x } from '../llm.ts'",
+      'of which it may import types only',
+    ],
+    [
+      'a subfolder loading a value of the folder around that one',
+      'llm/chat/a/b.ts',
+      "const x = await import('../../llm.ts')",
+      'of which it may import types only',
+    ],
     ['an import of what is not there', 'http/a.ts', "import { x } from './gone.ts'", 'which is not in src'],
     ['process.env', 'http/a.ts', 'const x = process.env.X', 'reads the environment'],
     ['process.env in other spellings', 'http/a.ts', "const x = process?.['env']", 'reads the environment'],
@@ -165,7 +177,7 @@ describe('the rules find', () => {
       'http/a/one.ts': "import '../b/two.ts'",
       'http/b/two.ts': '',
       'http/b/three.ts': "import type { X } from '../a/four.ts'",
-      'http/a/four.ts': "import '../server.ts'",
+      'http/a/four.ts': "import type { Y } from '../server.ts'",
     }
     expect(breachesWith(files)).toEqual([expect.stringContaining('http/a and http/b import each other')])
   })
@@ -175,7 +187,9 @@ describe('the rules find', () => {
       ...OK,
       'config/config.ts': 'const x = process.env.X',
       'http/a.ts':
-        "import Fastify from 'fastify'\nimport { z } from 'zod'\nimport { join } from 'node:path'\nimport { x } from './server.ts'",
+        "import './a/b.ts'\nimport Fastify from 'fastify'\nimport { z } from 'zod'\nimport { join } from 'node:path'\nimport { x } from './server.ts'",
+      'http/a/b.ts': "import type { Y } from '../server.ts'\nexport type { Z } from '../server.ts'\nimport './c.ts'",
+      'http/a/c.ts': '',
       'app.ts':
         "import { x } from './http/server.ts'\nimport type { Config } from './config/config.ts'\nimport manifest from '../package.json' with { type: 'json' }",
       'index.ts': "export { x } from './app.ts'",

@@ -1,5 +1,5 @@
 /** What the agent loop asks hooks, for a conversation that has some. */
-import type { AskedToolUse } from '../contract/permission.ts'
+import type { AskedToolUse } from '../contract/values/permission.ts'
 import type { LlmAnswer, LlmRequest, ModelMessage } from '../llm/llm.ts'
 import type { LlmError } from '../llm/errors/llm-error.ts'
 import type { HookDecisions } from '../state/hook-decisions.ts'

@@ -1,7 +1,7 @@
 /**
  * The agent loop: call the model, run its tool calls, and repeat until the model has finished or a limit is reached.
  */
-import type { AskedToolUse } from '../contract/permission.ts'
+import type { AskedToolUse } from '../contract/values/permission.ts'
 import { endIfValid, endWithOutput, requestOutput } from './output/final-output.ts'
 import { cutReasonOf } from '../contract/finish-reason.ts'
 import { LlmError } from '../llm/errors/llm-error.ts'

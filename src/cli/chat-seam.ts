@@ -8,7 +8,7 @@ import type { Info } from '../contract/server.ts'
 import type { ConversationView } from '../contract/conversation.ts'
 import type { ChatSettings } from './settings/chat-settings.ts'
 import type { GivenNames } from './settings/setting-names.ts'
-import type { PermissionMode } from '../contract/permission.ts'
+import type { PermissionMode } from '../contract/values/permission.ts'
 
 export type ChatOptions = {
   readonly client: AgentServerClient

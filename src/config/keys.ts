@@ -1,6 +1,6 @@
 /** Reads the keys of the server, and where and with which key other services are asked. */
 import { z } from 'zod'
-import { faultOfHeaderValue, hasUserInfo } from '../contract/http-header.ts'
+import { faultOfHeaderValue, hasUserInfo } from '../contract/values/http-header.ts'
 
 import type { Read } from './environment.ts'
 import { checked, ConfigError } from './environment.ts'

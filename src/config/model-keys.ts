@@ -1,7 +1,7 @@
 /** The key of the default model: given, printed by a command, or that of the vendor. And the environment without any key. */
 import { isAbsolute } from 'node:path'
 import { z } from 'zod'
-import type { LlmConfig } from '../contract/llm-config.ts'
+import type { LlmConfig } from '../contract/values/llm-config.ts'
 import { HostEnvironment } from '../lib/start-process.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { KeyCommand } from '../llm/key-command.ts'

@@ -1,8 +1,8 @@
 /** Reads the settings for hosts: of browsers, proxies, callbacks, commands and model requests. */
 import { isIP } from 'node:net'
 import type { Name } from './variables.ts'
-import { hasUserInfo } from '../contract/http-header.ts'
-import type { NetworkPolicy } from '../contract/network.ts'
+import { hasUserInfo } from '../contract/values/http-header.ts'
+import type { NetworkPolicy } from '../contract/values/network.ts'
 import { findExcess } from '../network/policy.ts'
 import type { PrivateRule } from '../network/private-hosts.ts'
 import { parsePrivateRule } from '../network/private-hosts.ts'

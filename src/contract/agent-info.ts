@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { HookPoint } from './hooks/hook-point.ts'
 import { ResourceLimits } from './limits/resource-limits.ts'
 import { ProjectSettings } from './project/project-settings.ts'
-import { NetworkPolicy } from './network.ts'
+import { NetworkPolicy } from './values/network.ts'
 import { AgentEntry } from './agents/definition.ts'
 import { McpServerView } from './mcp/mcp-status.ts'
 

@@ -1,6 +1,6 @@
 /** Files of a workdir on the wire: requests and responses. */
 import { z } from 'zod'
-import { Flag, PageLimit } from './page.ts'
+import { Flag, PageLimit } from './values/page.ts'
 
 /** The limit of Linux. */
 const MAX_PATH_BYTES = 4096

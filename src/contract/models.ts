@@ -1,7 +1,7 @@
 /** What the server knows about models, on the wire. */
 import { z } from 'zod'
-import { ReasoningEffort } from './llm-config.ts'
-import { PageLimit } from './page.ts'
+import { ReasoningEffort } from './values/llm-config.ts'
+import { PageLimit } from './values/page.ts'
 
 const CatalogSource = z
   .enum(['config', 'file', 'endpoint', 'bundle'])

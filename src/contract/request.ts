@@ -5,9 +5,9 @@ import { InSubagent } from './events/envelope.ts'
 import { Status } from './events/status.ts'
 import { HookClientName, PostHookAnswer } from './hooks/client-hooks.ts'
 import { HookPoint } from './hooks/hook-point.ts'
-import { DecideNetworkRequest } from './network.ts'
-import { listOf, PageLimit } from './page.ts'
-import { AskedToolUse, Behavior, DecidePermission } from './permission.ts'
+import { DecideNetworkRequest } from './values/network.ts'
+import { listOf, PageLimit } from './values/page.ts'
+import { AskedToolUse, Behavior, DecidePermission } from './values/permission.ts'
 import type { RequestKind } from './request-kinds.ts'
 import { REQUEST_KINDS, RequestKindName } from './request-kinds.ts'
 import {
@@ -17,8 +17,8 @@ import {
   NetworkPayload,
   OfRequest,
   QuestionPayload,
-} from './request-payloads.ts'
-import { AnswerQuestion } from './question.ts'
+} from './values/request-payloads.ts'
+import { AnswerQuestion } from './values/question.ts'
 
 /** What each kind shows. */
 const PAYLOADS = {

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { Result } from './events/agent-events.ts'
 import { ErrorType, Status } from './events/status.ts'
-import { ToolChoice } from './llm-config.ts'
-import { MessageInput } from './message.ts'
-import { PermissionModeInput, RuleTexts } from './permission.ts'
+import { ToolChoice } from './values/llm-config.ts'
+import { MessageInput } from './values/message.ts'
+import { PermissionModeInput, RuleTexts } from './values/permission.ts'
 
 export const PostMessage = z
   .strictObject({

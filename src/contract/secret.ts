@@ -3,8 +3,8 @@
  * value.
  */
 import { z } from 'zod'
-import { faultOfName, MAX_NAME_LENGTH, VARIABLE_NAME } from './environment-variables.ts'
-import { OnlyPage } from './page.ts'
+import { faultOfName, MAX_NAME_LENGTH, VARIABLE_NAME } from './values/environment-variables.ts'
+import { OnlyPage } from './values/page.ts'
 
 /**
  * In characters. A shorter value would be found in innocent text, and could be guessed from the places where it was

@@ -1,8 +1,8 @@
 /** The server on the wire: health, version and limits. */
 import { z } from 'zod'
 import { ResourceLimits } from './limits/resource-limits.ts'
-import { ServerNetwork } from './network.ts'
-import { Sandbox } from './sandbox.ts'
+import { ServerNetwork } from './values/network.ts'
+import { Sandbox } from './values/sandbox.ts'
 
 export const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive', examples: [{ status: 'ok' }] })
 

@@ -12,7 +12,7 @@ import { Status } from './events/status.ts'
 import { TransientEvent } from './events/transient-event.ts'
 import { ErrorBody } from './problem.ts'
 import { AnswerRequest, RequestAccepted } from './request.ts'
-import { PostTask, Task } from './task.ts'
+import { PostTask, Task } from './values/task.ts'
 
 /** How long a client without an `Authorization` header has for its first frame, in milliseconds. */
 export const AUTH_TIMEOUT_MS = 5000

@@ -3,8 +3,8 @@
  * the model.
  */
 import type { Event } from '../contract/events/event.ts'
-import type { PostClientEvent, PostedClientEvent } from '../contract/events/events-api.ts'
-import { MAX_CLIENT_EVENT_BYTES } from '../contract/events/events-api.ts'
+import type { PostClientEvent, PostedClientEvent } from '../contract/events-api.ts'
+import { MAX_CLIENT_EVENT_BYTES } from '../contract/events-api.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { mapStrings } from '../lib/json/map-strings.ts'

@@ -1,7 +1,7 @@
 /** Changes the configuration of an open conversation: checks and stores it in turn, with the work before and after. */
 import type { UpdateConfig } from '../contract/conversation.ts'
 import { eachHook } from '../contract/hooks/hooks.ts'
-import type { DroppedField } from '../contract/llm-config.ts'
+import type { DroppedField } from '../contract/values/llm-config.ts'
 import type { ReadMcp } from '../mcp/read-config.ts'
 import { readMcp } from '../mcp/read-config.ts'
 import type { ConversationActor } from './actor.ts'

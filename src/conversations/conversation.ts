@@ -4,7 +4,7 @@
 import type { AgentInfo } from '../contract/agent-info.ts'
 import type { ConversationView, UpdateConfig } from '../contract/conversation.ts'
 import type { Status } from '../contract/events/status.ts'
-import type { MessageInput } from '../contract/message.ts'
+import type { MessageInput } from '../contract/values/message.ts'
 import type { PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/run.ts'
 import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'

@@ -1,6 +1,6 @@
 /** The dependencies that all conversations of a server share, in groups: the composition root creates them once. */
-import type { Sandbox } from '../contract/sandbox.ts'
-import type { LlmConfig } from '../contract/llm-config.ts'
+import type { Sandbox } from '../contract/values/sandbox.ts'
+import type { LlmConfig } from '../contract/values/llm-config.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { FileRules } from '../files/jail/file-gate.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'

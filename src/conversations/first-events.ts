@@ -1,7 +1,7 @@
 /** The first events of a log: how the conversation was created, and the message it was created with. */
 import type { CreateConversation } from '../contract/conversation.ts'
 import type { EventDraft } from '../contract/events/event.ts'
-import { messageOf, partsOf } from '../contract/message.ts'
+import { messageOf, partsOf } from '../contract/values/message.ts'
 import type { PromptHooks } from '../state/hook-decisions.ts'
 import { buildSystemPrompt } from '../agent/prompt.ts'
 import type { LoadedProject } from '../project/load-project.ts'

@@ -1,7 +1,7 @@
 /** How a client's message gets into the conversation: past its hooks, with its slash command, redacted, and once. */
 import type { EventOf } from '../contract/events/event.ts'
-import type { MessageInput, UserInput } from '../contract/message.ts'
-import { messageOf, partsOf } from '../contract/message.ts'
+import type { MessageInput, UserInput } from '../contract/values/message.ts'
+import { messageOf, partsOf } from '../contract/values/message.ts'
 import type { PostedMessage, PostMessage } from '../contract/run.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { PromptHooks } from '../state/hook-decisions.ts'

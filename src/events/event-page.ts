@@ -1,5 +1,5 @@
 /** Reads pages of a log for lists: takes an opaque cursor, returns the events and the next cursor. */
-import type { ListEvents } from '../contract/events/events-api.ts'
+import type { ListEvents } from '../contract/events-api.ts'
 import { Problem } from '../contract/problem.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'

@@ -3,7 +3,7 @@
  * that does the same, so that existing hooks also see what they do.
  */
 import { isAbsolute, join } from 'node:path'
-import { earlierNames } from '../contract/earlier-tools.ts'
+import { earlierNames } from '../contract/values/earlier-tools.ts'
 
 export type Input = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 /** A language model behind an HTTP endpoint: one request yields one answer, or an `LlmError`. */
-import type { LlmConfig } from '../contract/llm-config.ts'
-import type { Usage } from '../contract/message.ts'
+import type { LlmConfig } from '../contract/values/llm-config.ts'
+import type { Usage } from '../contract/values/message.ts'
 import { AnswerAssembly } from './answer/answer-assembly.ts'
 import { readAnswer } from './answer/answer-stream.ts'
 import { Attempts } from './attempts.ts'

@@ -1,6 +1,6 @@
 /** A program of the operator that prints the key of the model endpoint, for keys that expire. */
 import { z } from 'zod'
-import { faultOfHeaderValue } from '../contract/http-header.ts'
+import { faultOfHeaderValue } from '../contract/values/http-header.ts'
 import { MIN_SECRET_LENGTH } from '../contract/secret.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
 import type { HostEnvironment } from '../lib/start-process.ts'

@@ -1,5 +1,5 @@
 /** Converts every failure of a model request to an `LlmError`: classified, with advice, and safe to show. */
-import { MASK } from '../contract/llm-config.ts'
+import { MASK } from '../contract/values/llm-config.ts'
 import { EventTooLarge } from '../lib/sse-decoder.ts'
 import { CutShort, NotAnAnswer, UpstreamFailure } from './answer/answer-assembly.ts'
 import { AnswerTooLarge } from './answer/answer-limits.ts'

@@ -1,6 +1,6 @@
 /** The interface to a language model: the agent's request and the answer. */
 import type { ErrorType } from '../contract/events/status.ts'
-import type { AssistantPart, ImagePart, Usage, UserPart } from '../contract/message.ts'
+import type { AssistantPart, ImagePart, Usage, UserPart } from '../contract/values/message.ts'
 
 /** One message of the request, vendor-neutral. Every tool call is followed by exactly one `tool` message. */
 export type ModelMessage =

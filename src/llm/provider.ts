@@ -2,7 +2,7 @@
  * The seam between the loop that makes requests and the API of a provider: how a request is written, where it is sent,
  * how the stream of its answer is read, and what is tried when an endpoint refuses it.
  */
-import type { LlmConfig } from '../contract/llm-config.ts'
+import type { LlmConfig } from '../contract/values/llm-config.ts'
 import type { ChunkReader } from './answer/chunk.ts'
 import type { Endpoint } from './endpoints/endpoint.ts'
 import type { LlmRequest } from './llm.ts'

@@ -1,5 +1,5 @@
 /** The providers by name. Which one a configuration means, `endpointOf` decides. */
-import type { LlmConfig } from '../contract/llm-config.ts'
+import type { LlmConfig } from '../contract/values/llm-config.ts'
 import { ANTHROPIC_MESSAGES } from './anthropic/messages-provider.ts'
 import { CHAT_COMPLETIONS } from './chat/chat-provider.ts'
 import type { Endpoint } from './endpoints/endpoint.ts'

@@ -1,5 +1,5 @@
 /** Finds where the requests of a configuration go: its model first, and then its fallback models, at the same endpoint. */
-import type { LlmConfig } from '../contract/llm-config.ts'
+import type { LlmConfig } from '../contract/values/llm-config.ts'
 import type { ModelCatalog } from './catalog/model-catalog.ts'
 import type { Endpoint } from './endpoints/endpoint.ts'
 import { endpointOf } from './endpoints/endpoint.ts'

@@ -1,6 +1,6 @@
 /** Replaces the names of secrets in the configuration of a server by their values, just before they are used. */
 import { createHash } from 'node:crypto'
-import { MASK } from '../contract/llm-config.ts'
+import { MASK } from '../contract/values/llm-config.ts'
 import type { McpOauth } from '../contract/mcp/mcp-oauth.ts'
 import type { McpServer, McpServers } from '../contract/mcp/mcp-server.ts'
 import { canonicalJson } from '../lib/json/canonical-json.ts'

@@ -1,7 +1,7 @@
 /** Turns the forms in which clients configure MCP servers into the stored one, and splits off the credentials in it. */
 import type { McpInput, McpServer, McpServerInput, McpServers, RemoteInput } from '../contract/mcp/mcp-server.ts'
 import { isServerName, MAX_MCP_SERVERS } from '../contract/mcp/mcp-server.ts'
-import { MASK } from '../contract/llm-config.ts'
+import { MASK } from '../contract/values/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { CredentialField } from './named-secrets.ts'

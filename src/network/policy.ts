@@ -1,5 +1,5 @@
 /** Network policies: pure decisions about one host and port, and about one policy under another. */
-import type { NetworkMode, NetworkPolicy } from '../contract/network.ts'
+import type { NetworkMode, NetworkPolicy } from '../contract/values/network.ts'
 import type { AllowEntry } from './allow-entry.ts'
 import { includes, matches, parseEntry } from './allow-entry.ts'
 import type { Host } from './host.ts'

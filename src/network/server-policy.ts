@@ -1,6 +1,6 @@
 /** The operator's network policies: parses settings, and checks conversations' policies against them. */
-import type { NetworkMode, NetworkPolicy, ServerNetwork } from '../contract/network.ts'
-import { NetworkMode as Mode } from '../contract/network.ts'
+import type { NetworkMode, NetworkPolicy, ServerNetwork } from '../contract/values/network.ts'
+import { NetworkMode as Mode } from '../contract/values/network.ts'
 import { Problem } from '../contract/problem.ts'
 import { parseEntry } from './allow-entry.ts'
 import type { Rules } from './policy.ts'

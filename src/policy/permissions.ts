@@ -1,5 +1,5 @@
 /** The permission gate: the one place that decides whether a tool call runs, is asked about first, or is denied. */
-import type { AskedToolUse } from '../contract/permission.ts'
+import type { AskedToolUse } from '../contract/values/permission.ts'
 import type { GateDecision } from './decide.ts'
 import { decide } from './decide.ts'
 import type { GatedAction, Question } from './gated-call.ts'

@@ -3,7 +3,7 @@
  * about to begin itself. The only file that says for how long a decision holds.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { AskedToolUse } from '../contract/permission.ts'
+import type { AskedToolUse } from '../contract/values/permission.ts'
 import { createSlices } from '../lib/time-slices.ts'
 import type { GateRules, GatedCall } from './rules/gate-rules.ts'
 import type { CallVerdict, PermissionGate } from './permissions.ts'

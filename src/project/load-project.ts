@@ -3,7 +3,7 @@
  * the request, also hold for the files that are read next.
  */
 import type { Hooks } from '../contract/hooks/hooks.ts'
-import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
+import type { PermissionMode, PermissionRules } from '../contract/values/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ProjectEntry, ProjectSettings, ProjectSource } from '../contract/project/project-settings.ts'
 import { PermissionGate } from '../policy/permissions.ts'

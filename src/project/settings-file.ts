@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { Hooks } from '../contract/hooks/hooks.ts'
-import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
+import type { PermissionMode, PermissionRules } from '../contract/values/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import { ComplexJson, refuseComplexJson } from '../lib/json/untrusted-json.ts'
 import { coarseRules, parseAllowRule, parseRule } from '../policy/rules/rule.ts'

@@ -1,7 +1,7 @@
 /** The interface of shell launchers: how a shell's process is started, and in which sandbox. */
 import type { Server } from 'node:net'
-import type { NetworkMode } from '../contract/network.ts'
-import type { Sandbox } from '../contract/sandbox.ts'
+import type { NetworkMode } from '../contract/values/network.ts'
+import type { Sandbox } from '../contract/values/sandbox.ts'
 import type { ChildProcess } from '../lib/start-process.ts'
 import type { ShownPlace } from './mounts.ts'
 

@@ -1,6 +1,6 @@
 /** `run()`: a query until its end, as one outcome. */
-import { addCost, addUsage } from '../contract/message.ts'
-import type { UsageByModel } from '../contract/message.ts'
+import { addCost, addUsage } from '../contract/values/message.ts'
+import type { UsageByModel } from '../contract/values/message.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import type { ErrorType, Status, StopReason } from '../contract/events/status.ts'
 import type { RequestKind } from '../contract/request-kinds.ts'

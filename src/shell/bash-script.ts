@@ -1,5 +1,5 @@
 /** The scripts that are sent to bash: set-up, running a command, and the report after each. */
-import { isVariableName } from '../contract/environment-variables.ts'
+import { isVariableName } from '../contract/values/environment-variables.ts'
 import { REPORT, STATE, STATE_END } from './bash-report.ts'
 
 /**

@@ -3,7 +3,7 @@
  * the program. So no process that starts it has its variables, and none of these texts is among the arguments of a
  * process outside of the sandbox, which every user of the host can read.
  */
-import { isVariableName } from '../contract/environment-variables.ts'
+import { isVariableName } from '../contract/values/environment-variables.ts'
 import { quote } from './bash-script.ts'
 
 /** The number of the descriptor, in the place of the one for a shell's reports. */

@@ -1,7 +1,7 @@
 /** Decides the events of intents about permissions. Pure. No intent grants a call that was not approved as shown. */
 import type { HookDecision, HookDecisions } from './hook-decisions.ts'
 import type { EventDraft } from '../contract/events/event.ts'
-import type { AskedToolUse, ToolDecision } from '../contract/permission.ts'
+import type { AskedToolUse, ToolDecision } from '../contract/values/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import type { StoredDecision } from './open-permission.ts'
 import { newDecisions, undecidedCalls } from './open-permission.ts'

@@ -1,7 +1,7 @@
 /** Event drafts that several intents share: a run's start and end, and calls that are answered or denied. */
 import type { ToolCall } from './tool-call.ts'
 import type { EventDraft } from '../contract/events/event.ts'
-import type { ToolChoice } from '../contract/llm-config.ts'
+import type { ToolChoice } from '../contract/values/llm-config.ts'
 import type { Status, StopReason, ToolErrorType } from '../contract/events/status.ts'
 import { isHandedOver, resultFromClient } from './client-result.ts'
 import { isAsking } from './open-requests.ts'
@@ -11,7 +11,7 @@ import type { Subagent } from './state-shape.ts'
 import { findSubagent, stateOf } from './subagents.ts'
 import type { Idempotency } from './idempotency.ts'
 import { DEQUEUED, QUEUED } from '../contract/events/status.ts'
-import type { PermissionMode } from '../contract/permission.ts'
+import type { PermissionMode } from '../contract/values/permission.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { State } from './state.ts'
 

@@ -3,7 +3,7 @@
  * is a request of a client, the agent or a restart to change a conversation.
  */
 import type { EventDraft } from '../contract/events/event.ts'
-import type { UserPart } from '../contract/message.ts'
+import type { UserPart } from '../contract/values/message.ts'
 import { Problem } from '../contract/problem.ts'
 import type { AnswerHeldIntent, ExpireIntent } from './held-intents.ts'
 import { decideAnswerHeld, decideExpire } from './held-intents.ts'

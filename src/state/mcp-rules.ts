@@ -1,6 +1,6 @@
 /** `require_approval` of MCP servers as permission rules that ask, which hold in each mode. */
 import type { McpServers } from '../contract/mcp/mcp-server.ts'
-import type { PermissionRules } from '../contract/permission.ts'
+import type { PermissionRules } from '../contract/values/permission.ts'
 import { toolNameOf } from './mcp-tool-names.ts'
 
 /** Computed once for each configuration: they are needed for each step of the agent. */

@@ -3,7 +3,7 @@
  * itself.
  */
 import type { EventOf } from '../contract/events/event.ts'
-import type { Decision, ToolDecision } from '../contract/permission.ts'
+import type { Decision, ToolDecision } from '../contract/values/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
 import { hashInput } from '../policy/rules/input-hash.ts'

@@ -4,7 +4,7 @@
  */
 import type { ToolCall } from './tool-call.ts'
 import type { EventDraft } from '../contract/events/event.ts'
-import type { Answers, AskedQuestion } from '../contract/question.ts'
+import type { Answers, AskedQuestion } from '../contract/values/question.ts'
 import { Problem } from '../contract/problem.ts'
 import { inRun, toStatus } from './drafts.ts'
 import type { State } from './state.ts'

@@ -1,7 +1,7 @@
 /** What `remember` adds to the permission rules. It holds for later calls: those that wait still need their decision. */
 import type { EventDraft } from '../contract/events/event.ts'
-import type { ToolDecision } from '../contract/permission.ts'
-import { MAX_RULES } from '../contract/permission.ts'
+import type { ToolDecision } from '../contract/values/permission.ts'
+import { MAX_RULES } from '../contract/values/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import type { State } from './state.ts'
 import type { OpenPermission, StoredDecision } from './open-permission.ts'

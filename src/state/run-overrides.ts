@@ -1,6 +1,6 @@
 /** What one run has instead of the settings of the conversation. */
 import type { EventOf } from '../contract/events/event.ts'
-import type { PermissionMode } from '../contract/permission.ts'
+import type { PermissionMode } from '../contract/values/permission.ts'
 import type { RunOverrides, State, Subagent } from './state-shape.ts'
 import { detachedOf } from './subagents.ts'
 

@@ -1,10 +1,10 @@
 /** The run of a conversation as a pure fold: when it works, what it costs, and which status its end leads to. */
 import type { EventOf } from '../contract/events/event.ts'
-import type { ToolChoice } from '../contract/llm-config.ts'
+import type { ToolChoice } from '../contract/values/llm-config.ts'
 import type { Status, StopReason } from '../contract/events/status.ts'
 import { DEQUEUED } from '../contract/events/status.ts'
-import type { Usage, UsageByModel } from '../contract/message.ts'
-import { NO_USAGE, addCost, addUsage } from '../contract/message.ts'
+import type { Usage, UsageByModel } from '../contract/values/message.ts'
+import { NO_USAGE, addCost, addUsage } from '../contract/values/message.ts'
 
 export type OutputSchema = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,7 @@
 /** Decides the events of intents about subagents. Pure. */
 import type { EventDraft } from '../contract/events/event.ts'
 import { inRun, isAwake, mayFollow, startToRead } from './drafts.ts'
-import type { PermissionMode } from '../contract/permission.ts'
+import type { PermissionMode } from '../contract/values/permission.ts'
 import type { State } from './state.ts'
 import { afterMessage, overridesOf, stricterOf } from './run-overrides.ts'
 import { findSubagent } from './subagents.ts'

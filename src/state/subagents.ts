@@ -3,7 +3,7 @@
  * events are folded into that part as those of the main agent are into the state.
  */
 import type { Event, EventOf } from '../contract/events/event.ts'
-import { currentTools } from '../contract/earlier-tools.ts'
+import { currentTools } from '../contract/values/earlier-tools.ts'
 import type { OpenPermission } from './open-permission.ts'
 import { releasedRequest, undecidedCalls } from './open-permission.ts'
 import { isHandedOver, waitsForClient } from './client-result.ts'

@@ -5,8 +5,8 @@
 import type { EventDraft } from '../contract/events/event.ts'
 import type { PromptHooks } from './hook-decisions.ts'
 import type { StopReason } from '../contract/events/status.ts'
-import type { Runnable, TaskProgress, TaskResult } from '../contract/task.ts'
-import { partsOf } from '../contract/message.ts'
+import type { Runnable, TaskProgress, TaskResult } from '../contract/values/task.ts'
+import { partsOf } from '../contract/values/message.ts'
 import { Problem } from '../contract/problem.ts'
 import {
   BEFORE_MESSAGE,

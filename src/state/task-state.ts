@@ -9,7 +9,7 @@
 import type { EventOf } from '../contract/events/event.ts'
 import type { Status, StopReason } from '../contract/events/status.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
-import type { Runnable, TaskProgress, TaskStatus } from '../contract/task.ts'
+import type { Runnable, TaskProgress, TaskStatus } from '../contract/values/task.ts'
 
 export type OpenTask = {
   readonly id: string

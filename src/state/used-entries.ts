@@ -3,7 +3,7 @@
  * user writes. A part of the state, and so folded from the log.
  */
 import type { EventOf } from '../contract/events/event.ts'
-import type { PermissionRules } from '../contract/permission.ts'
+import type { PermissionRules } from '../contract/values/permission.ts'
 import type { ProjectEntry, ProjectSettings } from '../contract/project/project-settings.ts'
 import { parseCommandCall } from './command-text.ts'
 

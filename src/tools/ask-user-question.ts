@@ -3,8 +3,8 @@
  * asked; the conversation shows the questions, waits, and stores the answer.
  */
 import { z } from 'zod'
-import type { AskedQuestion } from '../contract/question.ts'
-import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../contract/question.ts'
+import type { AskedQuestion } from '../contract/values/question.ts'
+import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../contract/values/question.ts'
 import type { Tool } from './tool.ts'
 
 const MAX_HEADER_CHARS = 100

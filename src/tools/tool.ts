@@ -1,7 +1,7 @@
 /** The interface of a tool (MCP form): its description, its input, and its outcomes. */
 import type { z } from 'zod'
 import type { EventDraft } from '../contract/events/event.ts'
-import type { Answers, AskedQuestion } from '../contract/question.ts'
+import type { Answers, AskedQuestion } from '../contract/values/question.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 

@@ -1,6 +1,6 @@
 /** Applies a change to a callback. Credentials belong to one receiver: another origin gets none of them. */
 import type { UpdateCallback, UpdatedCallback } from '../contract/callback.ts'
-import { MASK } from '../contract/llm-config.ts'
+import { MASK } from '../contract/values/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { createWebhookSecret } from '../security/webhook-signature.ts'

@@ -7,15 +7,15 @@ type Part = () => Promise<unknown>
 
 /** What checks the settings. */
 const CONFIG: readonly Part[] = [
-  () => import('../contract/llm-config.ts'),
-  () => import('../contract/network.ts'),
+  () => import('../contract/values/llm-config.ts'),
+  () => import('../contract/values/network.ts'),
   () => import('../security/public-address.ts'),
 ]
 
 /** What the services need, from the bottom up. */
 const SERVICES: readonly Part[] = [
-  () => import('../contract/permission.ts'),
-  () => import('../contract/message.ts'),
+  () => import('../contract/values/permission.ts'),
+  () => import('../contract/values/message.ts'),
   () => import('../contract/project/project-settings.ts'),
   () => import('../contract/mcp/mcp-server.ts'),
   () => import('../contract/events/conversation-events.ts'),
@@ -29,7 +29,7 @@ const SERVICES: readonly Part[] = [
 /** What takes longest of the rest. */
 const SERVER: readonly Part[] = [
   () => import('node:http'),
-  () => import('../contract/events/events-api.ts'),
+  () => import('../contract/events-api.ts'),
   () => import('../tools/tool.ts'),
   () => import('../http/server.ts'),
   () => import('../conversations/manager.ts'),

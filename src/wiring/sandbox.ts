@@ -2,7 +2,7 @@
 import { homeDirectory } from '../config/paths.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/environment.ts'
-import type { ServerNetwork } from '../contract/network.ts'
+import type { ServerNetwork } from '../contract/values/network.ts'
 import { HostEnvironment } from '../lib/start-process.ts'
 import { findBubblewrap } from '../sandbox/find-launcher.ts'
 import { hostLauncher } from '../sandbox/host-launcher.ts'

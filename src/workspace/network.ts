@@ -1,7 +1,7 @@
 /** The network of one conversation: its current policy, its proxy, its pending requests, and its events in the log. */
 import type { Server } from 'node:net'
 import type { EventDraft } from '../contract/events/event.ts'
-import type { DecideNetworkRequest, NetworkMode, NetworkPolicy, ServerNetwork } from '../contract/network.ts'
+import type { DecideNetworkRequest, NetworkMode, NetworkPolicy, ServerNetwork } from '../contract/values/network.ts'
 import type { OpenRequestOf } from '../contract/request.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
 import { AccessLog } from '../network/access-log.ts'

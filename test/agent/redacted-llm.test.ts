@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createRedactedLlm } from '../../src/agent/model/redacted-llm.ts'
-import { NO_USAGE } from '../../src/contract/message.ts'
+import { NO_USAGE } from '../../src/contract/values/message.ts'
 import type { Llm, LlmAnswer, LlmDelta } from '../../src/llm/llm.ts'
 import { LlmError } from '../../src/llm/errors/llm-error.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ConfigError } from '../../src/config/environment.ts'
 import { readModelCatalog } from '../../src/config/model-catalog.ts'
-import type { LlmConfig } from '../../src/contract/llm-config.ts'
+import type { LlmConfig } from '../../src/contract/values/llm-config.ts'
 import { allBlocks } from '../docs/blocks.ts'
 import { bundledCatalog } from '../llm/catalog/bundled.ts'
 

@@ -2,7 +2,7 @@
 import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import type { Status } from '../../src/contract/events/status.ts'
 import { versionOf } from '../../src/contract/events/event.ts'
-import { NO_USAGE } from '../../src/contract/message.ts'
+import { NO_USAGE } from '../../src/contract/values/message.ts'
 import type { Settings } from '../../src/state/settings.ts'
 import type { State } from '../../src/state/state.ts'
 import { EMPTY_STATE, fold } from '../../src/state/state.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { RunCommand } from '../../src/contract/command.ts'
+import { RunCommand } from '../../src/contract/values/command.ts'
 import type { EventOf } from '../../src/contract/events/event.ts'
 import type { ClientCommands } from '../../src/workspace/exec/client-commands.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'

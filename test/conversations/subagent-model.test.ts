@@ -1,6 +1,6 @@
 /** Which model a subagent has. */
 import { expect, test } from 'vitest'
-import type { LlmConfig } from '../../src/contract/llm-config.ts'
+import type { LlmConfig } from '../../src/contract/values/llm-config.ts'
 import type { Subagent } from '../../src/state/state-shape.ts'
 import { EMPTY_STATE, NO_AGENT } from '../../src/state/state-shape.ts'
 import { stateWithModel } from '../../src/conversations/subagents/state-with-model.ts'

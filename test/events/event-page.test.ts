@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ListEvents } from '../../src/contract/events/events-api.ts'
+import { ListEvents } from '../../src/contract/events-api.ts'
 import { readEventPage } from '../../src/events/event-page.ts'
 import { message, seqsOf, sharedLog, toolResult } from './fixtures.ts'
 

@@ -1,5 +1,5 @@
 /** Who may import whom, and how files are named: what docs and review would else have to repeat. */
-import { basename } from 'node:path/posix'
+import { basename, dirname } from 'node:path/posix'
 import { arrowsBetween, mutualPairs } from './folder-arrows.ts'
 import type { SourceFile } from './imports.ts'
 
@@ -79,6 +79,7 @@ export function findBreaches(files: readonly SourceFile[]): string[] {
     ...files.flatMap((file) => [
       ...breachesOf(file),
       ...file.imports.flatMap((to) => breachOfImport(file.path, to, known)),
+      ...file.loads.flatMap((to) => breachOfLoad(file.path, to, known)),
     ]),
     ...cyclesIn(files),
     ...mutualPairs(arrowsBetween(files)).map(
@@ -113,6 +114,16 @@ function breachOfImport(from: string, to: string, known: ReadonlySet<string>): s
     return [`${from} imports ${to}; the core imports contract, lib and the rules of the policy only`]
   if (levelOf(to) < levelOf(from)) return []
   return [`${from} imports ${to}, which is ${levelOf(to) === levelOf(from) ? 'beside' : 'above'} it`]
+}
+
+/** A folder is made of its subfolders: these take types of it, and know nothing of what it makes of them. */
+function breachOfLoad(from: string, to: string, known: ReadonlySet<string>): string[] {
+  const isAround = known.has(to) && dirname(to) !== '.' && dirname(from).startsWith(`${dirname(to)}/`)
+  return isAround
+    ? [
+        `${from} loads ${to}, of a folder around its own, of which it may import types only; move that file, or the value, into a subfolder`,
+      ]
+    : []
 }
 
 function breachOfPackage(from: string, name: string): string[] {

@@ -1,5 +1,5 @@
 /** A recorded answer, given whole and cut at any byte: what a client may make of half of it. */
-import type { LlmConfig } from '../../src/contract/llm-config.ts'
+import type { LlmConfig } from '../../src/contract/values/llm-config.ts'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, chatWith, QUESTION } from './asking.ts'

@@ -1,6 +1,6 @@
 /** Tool calls that one endpoint made and another one, or the same, reads again: ids, and what comes with a call. */
 import { describe, expect, test } from 'vitest'
-import type { AssistantPart } from '../../src/contract/message.ts'
+import type { AssistantPart } from '../../src/contract/values/message.ts'
 import type { ModelMessage } from '../../src/llm/llm.ts'
 import type { ScriptedMessage, ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'

@@ -1,6 +1,6 @@
 /** Forms of servers as questions to the user, and the answers as the content of the form. */
 import { describe, expect, test } from 'vitest'
-import type { AskedQuestion } from '../../src/contract/question.ts'
+import type { AskedQuestion } from '../../src/contract/values/question.ts'
 import { answerElicitation } from '../../src/mcp/calls/elicitation.ts'
 import { tidy } from '../../src/mcp/tools/shown-text.ts'
 

@@ -6,7 +6,7 @@ import { describeIssue } from '../../src/contract/problem.ts'
 import { MissingSecret, placeOf, withSecrets } from '../../src/mcp/named-secrets.ts'
 import { readMcp } from '../../src/mcp/read-config.ts'
 
-import { MASK } from '../../src/contract/llm-config.ts'
+import { MASK } from '../../src/contract/values/llm-config.ts'
 
 const read = (input: unknown) => readMcp(McpInput.parse(input))
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { NetworkPolicy, ServerNetwork } from '../../src/contract/network.ts'
+import type { NetworkPolicy, ServerNetwork } from '../../src/contract/values/network.ts'
 import { Problem } from '../../src/contract/problem.ts'
 import { parseHost } from '../../src/network/host.ts'
 import { decide, findExcess, parseRules } from '../../src/network/policy.ts'

@@ -1,6 +1,6 @@
 /** Every mode, each kind of rule and each kind of action, compared with the table of docs/permissions.md. */
 import { describe, expect, test } from 'vitest'
-import type { PermissionMode } from '../../src/contract/permission.ts'
+import type { PermissionMode } from '../../src/contract/values/permission.ts'
 import type { ToolAccess } from '../../src/policy/tool-access.ts'
 import { decideAccess } from './decisions.ts'
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import type { PermissionMode } from '../../src/contract/permission.ts'
+import type { PermissionMode } from '../../src/contract/values/permission.ts'
 import { PermissionGate } from '../../src/policy/permissions.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 import type { ToolAccess } from '../../src/policy/tool-access.ts'

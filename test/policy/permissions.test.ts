@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { PermissionRules } from '../../src/contract/permission.ts'
+import type { PermissionRules } from '../../src/contract/values/permission.ts'
 import type { GatedCall, GateRules } from '../../src/policy/rules/gate-rules.ts'
 import { PermissionGate } from '../../src/policy/permissions.ts'
 import { hashInput } from '../../src/policy/rules/input-hash.ts'

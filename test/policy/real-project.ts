@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll } from 'vitest'
-import type { PermissionMode } from '../../src/contract/permission.ts'
+import type { PermissionMode } from '../../src/contract/values/permission.ts'
 import type { GateDecision } from '../../src/policy/decide.ts'
 import { PermissionGate } from '../../src/policy/permissions.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'

@@ -4,7 +4,7 @@ import type { Event, EventOf } from '../../src/contract/events/event.ts'
 import type { StoredKind } from '../../src/contract/events/request-events.ts'
 import type { RequestKind } from '../../src/contract/request-kinds.ts'
 import type { AnswerOf, OpenRequestOf } from '../../src/contract/request.ts'
-import type { ToolDecision } from '../../src/contract/permission.ts'
+import type { ToolDecision } from '../../src/contract/values/permission.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 
 type Answering = Pick<Conversation, 'requests' | 'permissions'>

@@ -7,7 +7,7 @@
  */
 import type { EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { CompactionTrigger } from '../../contract/events/condensation.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { CompactionSettings } from '../../contract/compaction/settings.ts'
 import { DEFAULT_THRESHOLD } from '../../contract/compaction/settings.ts'
 import { uuid7 } from '../../lib/uuid7.ts'

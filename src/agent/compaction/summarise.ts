@@ -2,8 +2,8 @@
  * Asks a model for a summary. An answer without one leads to another attempt, and finally to no summary; failures of the
  * provider that are not about the content are thrown.
  */
-import type { Usage } from '../../contract/message.ts'
-import { addCost, addUsage, NO_USAGE } from '../../contract/message.ts'
+import type { Usage } from '../../contract/values/message.ts'
+import { addCost, addUsage, NO_USAGE } from '../../contract/values/message.ts'
 import { cutReasonOf } from '../../contract/finish-reason.ts'
 import type { Llm, LlmAnswer, LlmRequest, LlmRetry } from '../../llm/llm.ts'
 import { leaveAnswer } from '../../llm/llm.ts'

@@ -2,7 +2,7 @@
  * Estimates the tokens of a request: what the model reported with its last answer, and an estimate for everything that
  * was added since.
  */
-import type { Usage } from '../../contract/message.ts'
+import type { Usage } from '../../contract/values/message.ts'
 import type { ModelMessage, ModelTool } from '../../llm/llm.ts'
 
 /** Bytes of UTF-8 per token. English text has about 4.5, code 3, Chinese 3 to 4. */

@@ -1,7 +1,7 @@
 /** The words that the model reads of the events of its history. */
 import type { EventOf } from '../../contract/events/event.ts'
-import type { ImagePart, UserPart } from '../../contract/message.ts'
-import { isToReturn } from '../../contract/message.ts'
+import type { ImagePart, UserPart } from '../../contract/values/message.ts'
+import { isToReturn } from '../../contract/values/message.ts'
 import type { ModelMessage } from '../../llm/llm.ts'
 import { boundMessage } from './subagent-message.ts'
 

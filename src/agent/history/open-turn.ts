@@ -1,6 +1,6 @@
 /** An answer with calls that do not all have a result: the model reads none of it before they have. */
 import type { EventOf } from '../../contract/events/event.ts'
-import type { ImagePart } from '../../contract/message.ts'
+import type { ImagePart } from '../../contract/values/message.ts'
 import type { ModelMessage, ModelToolCall } from '../../llm/llm.ts'
 import type { ResultPlace } from './shorten.ts'
 

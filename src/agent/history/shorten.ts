@@ -1,5 +1,5 @@
 /** Shortens messages that a compaction keeps: tool results and messages of the user. */
-import type { UserPart } from '../../contract/message.ts'
+import type { UserPart } from '../../contract/values/message.ts'
 import type { ModelMessage } from '../../llm/llm.ts'
 
 /** The event that has all of a tool result, and the file with the complete output, if there is one. */

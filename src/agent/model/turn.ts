@@ -1,6 +1,6 @@
 /** One model answer: streamed as transient deltas, then stored as a whole, together with its tool calls. */
 import type { EventDraft } from '../../contract/events/event.ts'
-import type { AssistantPart } from '../../contract/message.ts'
+import type { AssistantPart } from '../../contract/values/message.ts'
 import type { TransientDraft } from '../../contract/events/transient-event.ts'
 import type { AnswerStream, LlmAnswer, LlmPiece, LlmRetry, ModelToolCall } from '../../llm/llm.ts'
 import { CutAnswer, leaveAnswer } from '../../llm/llm.ts'

@@ -1,6 +1,6 @@
 /** The options of `chat` and `connect`, read and checked against each other. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
-import type { PermissionMode } from '../../contract/permission.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
+import type { PermissionMode } from '../../contract/values/permission.ts'
 import type { OptionSetting } from '../../contract/setting-options.ts'
 import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options.ts'
 import type { Values } from './parse-options.ts'

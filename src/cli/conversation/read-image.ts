@@ -1,7 +1,7 @@
 /** Reads an image of this machine as a part of a message. */
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import type { ImagePart } from '../../contract/message.ts'
+import type { ImagePart } from '../../contract/values/message.ts'
 
 /** Larger images are refused by the providers. */
 const MAX_IMAGE_BYTES = 5 * 1024 * 1024

@@ -1,7 +1,7 @@
 /** Why a command does not continue a conversation: somebody works with it, or it would get a weaker mode unasked. */
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { Status } from '../../contract/events/status.ts'
-import type { PermissionMode } from '../../contract/permission.ts'
+import type { PermissionMode } from '../../contract/values/permission.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
 const WAITING: ReadonlySet<Status> = new Set<Status>([

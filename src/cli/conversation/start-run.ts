@@ -1,7 +1,7 @@
 /** Sends a message with the options of the command line for its run. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { CallOptions } from '../../client/request/api.ts'
-import type { UserInput } from '../../contract/message.ts'
+import type { UserInput } from '../../contract/values/message.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { OverrideOptions } from '../settings/conversation-settings.ts'
 

@@ -1,7 +1,7 @@
 /** Checks the endpoint of a model, its key, and whether it has the model. */
-import { hasUserInfo } from '../../contract/http-header.ts'
+import { hasUserInfo } from '../../contract/values/http-header.ts'
 import { nearestName } from '../../contract/nearest-name.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { endpointOf } from '../../llm/endpoints/endpoint.ts'
 import { vendorAt } from '../../llm/endpoints/vendors.ts'
 import { askForModels } from '../endpoints/ask-for-models.ts'

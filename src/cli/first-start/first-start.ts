@@ -3,7 +3,7 @@
  * kept. Nothing is written before the person agrees, and no request costs anything.
  */
 import { wantsColor } from '../../config/config.ts'
-import { faultOfHeaderValue } from '../../contract/http-header.ts'
+import { faultOfHeaderValue } from '../../contract/values/http-header.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { ListedModel } from '../../llm/catalog/model-list.ts'
 import { endpointOf } from '../../llm/endpoints/endpoint.ts'

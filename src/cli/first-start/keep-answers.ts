@@ -1,6 +1,6 @@
 /** Asks whether the answers are kept in the settings file, and says whether they were. */
 import { withTilde } from '../../config/paths.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { isPipe } from '../../files/small-file.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { AskedModel } from '../settings/asked-model.ts'

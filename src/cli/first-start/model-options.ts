@@ -1,5 +1,5 @@
 /** The models of a list as a person chooses among them: those that are likely to be meant first, with window and price. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { MODEL_CATALOG, readAsset } from '../../http/assets.ts'
 import { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { ListedModel } from '../../llm/catalog/model-list.ts'

@@ -1,7 +1,7 @@
 /** Where a model can be served, as the first question offers it. */
 import { personalVariable } from '../../config/environment.ts'
-import { faultOfHeaderValue, hasUserInfo } from '../../contract/http-header.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import { faultOfHeaderValue, hasUserInfo } from '../../contract/values/http-header.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { ListedModel } from '../../llm/catalog/model-list.ts'
 import type { Vendor } from '../../llm/endpoints/vendors.ts'
 import type { LocalEndpoint } from '../endpoints/local-endpoints.ts'

@@ -1,7 +1,7 @@
 /** Reads the lines of `--input-format stream-json`: messages, lines that only start a run, and the answers of `--ask stdin`. */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
-import { UserInput } from '../../contract/message.ts'
+import { UserInput } from '../../contract/values/message.ts'
 import { describeIssue } from '../../contract/problem.ts'
 import { AnswerFrame, PauseFrame } from '../../contract/socket.ts'
 import { UsageError } from '../command-line/usage-error.ts'

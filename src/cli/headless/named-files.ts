@@ -2,7 +2,7 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { ImagePart } from '../../contract/message.ts'
+import type { ImagePart } from '../../contract/values/message.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'

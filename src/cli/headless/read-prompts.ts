@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs'
 import { fstatSync } from 'node:fs'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import type { ImagePart } from '../../contract/message.ts'
+import type { ImagePart } from '../../contract/values/message.ts'
 import type { InputLine } from './input-lines.ts'
 import { readText } from './read-stdin.ts'
 

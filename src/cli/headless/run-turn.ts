@@ -6,7 +6,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { Status } from '../../contract/events/status.ts'
-import type { UserInput } from '../../contract/message.ts'
+import type { UserInput } from '../../contract/values/message.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Stopped } from '../../sdk/session/stopped-session.ts'
 import { BackgroundWork } from '../../sdk/session/background-work.ts'

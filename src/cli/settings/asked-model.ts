@@ -1,5 +1,5 @@
 /** How the settings ask a person for a model that is not set, without knowing how the questions look. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { SettingsFile } from './settings-file.ts'
 
 export type MissingModel = {

@@ -1,6 +1,6 @@
 /** What a conversation gets from the command line: the body of its creation, and what changes in a resumed one. */
 import type { BodyOf } from '../../client/operations/operations.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import type { PersonalSettings } from './settings-file.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'

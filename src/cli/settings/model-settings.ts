@@ -1,6 +1,6 @@
 /** Combines the settings of the model: options take precedence over the environment, and that over the settings file. */
 import { z } from 'zod'
-import { DROPPED_CREDENTIALS, LlmConfig, LLM_PROVIDERS } from '../../contract/llm-config.ts'
+import { DROPPED_CREDENTIALS, LlmConfig, LLM_PROVIDERS } from '../../contract/values/llm-config.ts'
 import { checked, createReader, modelVariables, sourceOf } from '../../config/environment.ts'
 import { readLlmKey, readLlmUrl } from '../../config/keys.ts'
 import { readKeyCommand, withOwnVendorKey } from '../../config/model-keys.ts'

@@ -1,8 +1,8 @@
 /** Collects what a conversation gets: options, environment, settings file, and what a person is asked for. */
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { LlmConfig } from '../../contract/llm-config.ts'
-import { faultOfHeaderValue } from '../../contract/http-header.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
+import { faultOfHeaderValue } from '../../contract/values/http-header.ts'
 import { ownVendorKeys } from '../../config/model-keys.ts'
 import type { ServerSettings } from '../../config/variables.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'

@@ -1,6 +1,6 @@
 /** The commands that a client runs in a conversation. */
 import type { z } from 'zod'
-import type { CommandOutcome, CommandStarted } from '../../contract/command.ts'
+import type { CommandOutcome, CommandStarted } from '../../contract/values/command.ts'
 import type { BodyOf, QueryFor, ReplyOf } from '../operations/operations.ts'
 import type { Api, CallOptions } from '../request/api.ts'
 import { listOf } from '../request/list.ts'

@@ -1,7 +1,7 @@
 /** One conversation as a client sees it: its messages, runs and events. The folder has one file for each other part. */
 import type { EventOf, EventType } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
-import type { UserInput } from '../../contract/message.ts'
+import type { UserInput } from '../../contract/values/message.ts'
 import type { RunOutcome, RunStarted } from '../../contract/run.ts'
 import type { z } from 'zod'
 import { AgentServerError } from '../request/agent-server-error.ts'

@@ -1,7 +1,7 @@
 /** What a conversation waits for from a user or a program: permissions, questions, client tools, hosts and hooks. */
 import { AgentServerError } from '../request/agent-server-error.ts'
 import type { EventOf } from '../../contract/events/event.ts'
-import type { ToolDecision } from '../../contract/permission.ts'
+import type { ToolDecision } from '../../contract/values/permission.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
 import type { BodyOf, QueryFor, ReplyOf } from '../operations/operations.ts'
 import type { Api, CallOptions } from '../request/api.ts'

@@ -10,12 +10,12 @@ import type {
   PostClientEvent,
   PostedClientEvent,
   StreamEvents,
-} from '../../contract/events/events-api.ts'
+} from '../../contract/events-api.ts'
 import type { ClientHooksList, ClientHooksView, PutClientHooks } from '../../contract/hooks/client-hooks.ts'
 import type { AuthorizeMcpServer } from '../../contract/mcp/mcp-oauth.ts'
 import type { McpServerList, McpServerView } from '../../contract/mcp/mcp-status.ts'
-import type { Count } from '../../contract/page.ts'
-import type { PermissionRulesView, RejectRequest, SetConfirmation } from '../../contract/permission.ts'
+import type { Count } from '../../contract/values/page.ts'
+import type { PermissionRulesView, RejectRequest, SetConfirmation } from '../../contract/values/permission.ts'
 import type {
   AnswerRequest,
   ListOpenRequests,

@@ -16,9 +16,9 @@ import type {
   StreamTicket,
 } from '../../contract/key.ts'
 import type { ListModels, ModelPage } from '../../contract/models.ts'
-import type { Count } from '../../contract/page.ts'
+import type { Count } from '../../contract/values/page.ts'
 import type { Alive, Info, Readiness } from '../../contract/server.ts'
-import type { StreamFirehose } from '../../contract/events/events-api.ts'
+import type { StreamFirehose } from '../../contract/events-api.ts'
 import type { ListAllRequests, WaitingRequests } from '../../contract/request.ts'
 import { get, post, postOnce, remove } from './operation.ts'
 

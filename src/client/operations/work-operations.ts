@@ -25,7 +25,7 @@ import type {
   ReadOutput,
   RunCommand,
   ShellSessions,
-} from '../../contract/command.ts'
+} from '../../contract/values/command.ts'
 import type {
   CountFiles,
   DeleteFile,
@@ -42,7 +42,7 @@ import type {
   WrittenFile,
 } from '../../contract/files.ts'
 import type { PutSecrets, SecretNames } from '../../contract/secret.ts'
-import type { ListTasks, PostTask, Task, TaskPage } from '../../contract/task.ts'
+import type { ListTasks, PostTask, Task, TaskPage } from '../../contract/values/task.ts'
 import { get, Operation, post, postOnce, put, remove } from './operation.ts'
 
 const COMMANDS = {

@@ -2,7 +2,7 @@
  * Sends requests and repeats those that may be repeated: when the server starts or stops, when a connection is lost,
  * and when a limit is reached for a moment. The only file that calls `fetch`.
  */
-import { faultOfHeaderValue } from '../../contract/http-header.ts'
+import { faultOfHeaderValue } from '../../contract/values/http-header.ts'
 import { AgentServerError } from './agent-server-error.ts'
 import { delayAfter, MAX_DELAY_MS, sleep } from './backoff.ts'
 import { connectionError, errorOf, redirected } from './response-error.ts'

@@ -1,7 +1,7 @@
 /** The agents that a conversation's agent can give tasks to: their definitions in requests, and in the settings. */
 import { z } from 'zod'
-import { currentTools } from '../earlier-tools.ts'
-import { PermissionModeInput, RuleTexts } from '../permission.ts'
+import { currentTools } from '../values/earlier-tools.ts'
+import { PermissionModeInput, RuleTexts } from '../values/permission.ts'
 
 const MAX_AGENTS = 50
 const MAX_DESCRIPTION_CHARS = 2000

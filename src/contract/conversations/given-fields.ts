@@ -1,6 +1,6 @@
 /** Fields that a client writes about a conversation: its title, labels, metadata, workdir and variables. */
 import { z } from 'zod'
-import { EnvironmentVariables } from '../environment-variables.ts'
+import { EnvironmentVariables } from '../values/environment-variables.ts'
 
 export const Title = z.string().min(1).max(200).describe('The title of the conversation.')
 export const UserId = z

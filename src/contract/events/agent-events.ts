@@ -1,6 +1,6 @@
 /** The events of the agent: its answers, its tool calls, and the end of its runs. */
 import { z } from 'zod'
-import { AssistantPart, Usage, UsageByModel } from '../message.ts'
+import { AssistantPart, Usage, UsageByModel } from '../values/message.ts'
 import { byAgent, byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 import { ErrorType, StopReason, ToolErrorType } from './status.ts'
 

@@ -1,6 +1,6 @@
 /** The event of a compaction: what the model no longer reads, and what it reads instead. */
 import { z } from 'zod'
-import { Usage } from '../message.ts'
+import { Usage } from '../values/message.ts'
 import { byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 
 export const CompactionTrigger = z

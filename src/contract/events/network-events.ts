@@ -1,6 +1,6 @@
 /** The events of the network policy. */
 import { z } from 'zod'
-import { NetworkTarget } from '../network.ts'
+import { NetworkTarget } from '../values/network.ts'
 import { byEnvironment, Envelope } from './envelope.ts'
 
 export const NetworkAccess = Envelope.extend({

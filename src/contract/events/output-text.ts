@@ -1,5 +1,5 @@
 /** The output of a tool as a person reads it: text, the two outputs of a command, or the list of tasks. */
-import { partsOfOutput, textOfParts } from '../message.ts'
+import { partsOfOutput, textOfParts } from '../values/message.ts'
 
 /** Returns an empty text for an output without text. */
 export function outputText(output: unknown): string {

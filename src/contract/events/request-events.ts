@@ -1,6 +1,6 @@
 /** The events of requests to the outside: what waits for a user or a program, the answer, or the end without one. */
 import { z } from 'zod'
-import { Decision, Hash } from '../permission.ts'
+import { Decision, Hash } from '../values/permission.ts'
 import type { RequestKind } from '../request-kinds.ts'
 import {
   ClientToolPayload,
@@ -9,8 +9,8 @@ import {
   OfRequest,
   PermissionPayload,
   QuestionPayload,
-} from '../request-payloads.ts'
-import { Answers } from '../question.ts'
+} from '../values/request-payloads.ts'
+import { Answers } from '../values/question.ts'
 import { byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 
 /** The kinds that the log has. Hooks of clients are only in memory. */

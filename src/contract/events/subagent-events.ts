@@ -1,6 +1,6 @@
 /** The event that begins the work of a subagent. All events of the subagent name the same call in `parent_tool_use_id`. */
 import { z } from 'zod'
-import { PermissionMode } from '../permission.ts'
+import { PermissionMode } from '../values/permission.ts'
 import { byEnvironment, Envelope, InRun } from './envelope.ts'
 
 export const SubagentStart = Envelope.extend({

@@ -3,9 +3,9 @@
  * of Claude Code.
  */
 import { z } from 'zod'
-import { CallbackHeaders, CallbackUrl } from '../callback.ts'
+import { CallbackHeaders, CallbackUrl } from '../values/callback-address.ts'
 import { MAX_MATCHER_CHARS, readMatcher } from './matcher.ts'
-import { MASK } from '../llm-config.ts'
+import { MASK } from '../values/llm-config.ts'
 import type { HookPoint } from './hook-point.ts'
 import { HOOK_POINTS } from './hook-point.ts'
 

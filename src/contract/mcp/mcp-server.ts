@@ -1,7 +1,7 @@
 /** The configuration of MCP servers on the wire: the forms that clients send, and the one that is stored and shown. */
 import { z } from 'zod'
-import { hasUserInfo } from '../http-header.ts'
-import { isVariableName } from '../environment-variables.ts'
+import { hasUserInfo } from '../values/http-header.ts'
+import { isVariableName } from '../values/environment-variables.ts'
 import { McpOauth } from './mcp-oauth.ts'
 
 export const MAX_MCP_SERVERS = 32

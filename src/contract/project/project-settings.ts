@@ -1,7 +1,7 @@
 /** Project settings on the wire: what a conversation has loaded from the files of its project and of the operator. */
 import { z } from 'zod'
 import { AgentDefinition } from '../agents/definition.ts'
-import { PermissionRules } from '../permission.ts'
+import { PermissionRules } from '../values/permission.ts'
 
 export const ProjectSource = z
   .enum(['user', 'project', 'local'])

@@ -1,5 +1,5 @@
 /** The configuration of another model of the same endpoint: that of a run, or of a subagent. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { withOtherModel } from '../../llm/other-model.ts'
 import type { State } from '../../state/state-shape.ts'
 import { overridesOf } from '../../state/run-overrides.ts'

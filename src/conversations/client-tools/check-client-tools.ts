@@ -1,6 +1,6 @@
 /** Checks the client tools of a request, and redacts what they tell the model. */
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import { currentTool } from '../../contract/earlier-tools.ts'
+import { currentTool } from '../../contract/values/earlier-tools.ts'
 import { Problem } from '../../contract/problem.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { canonicalName, TOOL_NAMES } from '../../tools/registry.ts'

@@ -2,7 +2,7 @@
  * Checks whether the operator allows the endpoint of a configuration, before the configuration is stored. The endpoint
  * is checked again for each connection.
  */
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import { endpointOf } from '../../llm/endpoints/endpoint.ts'
 import { LlmError } from '../../llm/errors/llm-error.ts'

@@ -3,8 +3,8 @@
  * The origin that the model credentials of a conversation belong to, and those of the server. When a new configuration
  * points to another origin, the credentials are dropped and never sent there. What is known of one model is dropped with it.
  */
-import type { DroppedField, LlmConfig } from '../../contract/llm-config.ts'
-import { DROPPED_CREDENTIALS, FIELDS_OF_MODEL, MASK } from '../../contract/llm-config.ts'
+import type { DroppedField, LlmConfig } from '../../contract/values/llm-config.ts'
+import { DROPPED_CREDENTIALS, FIELDS_OF_MODEL, MASK } from '../../contract/values/llm-config.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { endpointOf } from '../../llm/endpoints/endpoint.ts'
 import type { KeyCommand } from '../../llm/key-command.ts'

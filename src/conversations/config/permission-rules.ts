@@ -1,5 +1,5 @@
 /** The permission rules of one conversation: shown, and replaced as a whole. */
-import type { PermissionRules, PermissionRulesView } from '../../contract/permission.ts'
+import type { PermissionRules, PermissionRulesView } from '../../contract/values/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import { faultsOf } from '../../policy/rules/rule-set.ts'
 import { canonicalName } from '../../tools/registry.ts'

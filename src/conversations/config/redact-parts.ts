@@ -1,5 +1,5 @@
 /** Redacts secret values in user input; images are left unchanged. */
-import type { UserPart } from '../../contract/message.ts'
+import type { UserPart } from '../../contract/values/message.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 
 export function redactParts(parts: readonly UserPart[], redact: (text: string) => string): UserPart[] {

@@ -1,6 +1,6 @@
 /** Warns of rules that have no effect: they allow what the mode `bypass` allows, or deny a tool that does not exist. */
 import type { CreateConversation } from '../../contract/conversation.ts'
-import type { PermissionRules } from '../../contract/permission.ts'
+import type { PermissionRules } from '../../contract/values/permission.ts'
 import { isServerTool } from '../client-tools/check-client-tools.ts'
 
 export const ruleWarning = (request: CreateConversation): string[] => [...ofAllowed(request), ...ofUnknown(request)]

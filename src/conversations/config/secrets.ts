@@ -2,7 +2,7 @@
  * The secrets of one conversation while it is open: stored encrypted, redacted in all text, passed to commands and to
  * the model client.
  */
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { MAX_SECRETS } from '../../contract/secret.ts'
 import type { Secrets } from '../../contract/secret.ts'
 import { Problem } from '../../contract/problem.ts'

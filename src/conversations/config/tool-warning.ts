@@ -1,5 +1,5 @@
 /** Warns about a model that does not seem to support tool calls. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { seemsToLackTools } from '../../llm/endpoints/models.ts'
 
 /** Returns at most one warning. */

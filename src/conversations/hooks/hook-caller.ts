@@ -2,7 +2,7 @@
  * Calls the hooks of one conversation: selects them by its configuration, builds their payload, and redacts what they
  * answer. It stores nothing.
  */
-import type { PermissionMode } from '../../contract/permission.ts'
+import type { PermissionMode } from '../../contract/values/permission.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
 import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
 import type { HookAnswer } from '../../hooks/hook-answer.ts'

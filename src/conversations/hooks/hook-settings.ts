@@ -1,7 +1,7 @@
 /** Checks the hooks that a client configures, and separates their secrets from what is stored in the log. */
 import type { Hook, Hooks, HttpHook, PlacedHook } from '../../contract/hooks/hooks.ts'
 import { eachHook } from '../../contract/hooks/hooks.ts'
-import { MASK } from '../../contract/llm-config.ts'
+import { MASK } from '../../contract/values/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'

@@ -1,7 +1,7 @@
 /** Messages as hooks see and rewrite them, and as the model client gets them. */
 import { z } from 'zod'
 import { findFaults } from '../../agent/find-faults.ts'
-import { UserPart } from '../../contract/message.ts'
+import { UserPart } from '../../contract/values/message.ts'
 import type { LlmAnswer, ModelMessage } from '../../llm/llm.ts'
 
 const Call = z.object({ id: z.string().min(1), name: z.string().min(1), arguments: z.string() })

@@ -1,7 +1,7 @@
 /** Loads the project settings that a request for a new conversation asks for. */
 import { realpath } from 'node:fs/promises'
 import type { CreateConversation } from '../../contract/conversation.ts'
-import { modeNamed } from '../../contract/permission.ts'
+import { modeNamed } from '../../contract/values/permission.ts'
 import type { LoadedProject } from '../../project/load-project.ts'
 import { loadProject } from '../../project/load-project.ts'
 import { canonicalRule } from '../config/permission-rules.ts'

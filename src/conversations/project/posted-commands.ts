@@ -1,5 +1,5 @@
 /** Slash commands at the beginning of a user's message: filled in before the message is stored, with what they print. */
-import type { UserPart } from '../../contract/message.ts'
+import type { UserPart } from '../../contract/values/message.ts'
 import { parseCommandCall } from '../../state/command-text.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import type { Idempotency } from '../../state/idempotency.ts'

@@ -1,5 +1,5 @@
 /** What MCP servers ask the user while a call of their tools runs. */
-import type { AskedQuestion } from '../../contract/question.ts'
+import type { AskedQuestion } from '../../contract/values/question.ts'
 import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'

@@ -1,5 +1,5 @@
 /** Finds the questions that given answers belong to. Pure. */
-import type { AnswerQuestion, Answers, AskedQuestion } from '../../contract/question.ts'
+import type { AnswerQuestion, Answers, AskedQuestion } from '../../contract/values/question.ts'
 import { Problem } from '../../contract/problem.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 

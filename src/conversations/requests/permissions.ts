@@ -1,5 +1,5 @@
 /** Permission requests: which tool calls wait for a user, and how the user decides them. */
-import type { ToolDecision } from '../../contract/permission.ts'
+import type { ToolDecision } from '../../contract/values/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { AnswerOf, RequestAccepted } from '../../contract/request.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'

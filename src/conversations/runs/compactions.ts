@@ -3,7 +3,7 @@ import { CompactionBlocked, Compactor } from '../../agent/compaction/compactor.t
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { CompactRequest } from '../../contract/compaction/request.ts'
 import type { EventOf } from '../../contract/events/event.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import { NO_REASON } from '../../hooks/hook-answer.ts'
 import type { EventLog } from '../../events/event-log.ts'

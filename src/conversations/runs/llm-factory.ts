@@ -1,6 +1,6 @@
 /** Creates the model client of a conversation with the credentials valid at that time; its answers are redacted and timed. */
 import { createRedactedLlm } from '../../agent/model/redacted-llm.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { createKeyedLlm } from '../../llm/keyed-llm.ts'
 import type { Llm } from '../../llm/llm.ts'
 import type { Dialects } from '../../llm/provider.ts'

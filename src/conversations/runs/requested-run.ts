@@ -1,6 +1,6 @@
 /** The options of one run, as a request has them: checked, and stored in its first event. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
-import { modeNamed } from '../../contract/permission.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
+import { modeNamed } from '../../contract/values/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'

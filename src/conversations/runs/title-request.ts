@@ -1,6 +1,6 @@
 /** The request for a title, and the title in its answer. */
 import type { EventOf } from '../../contract/events/event.ts'
-import type { UserPart } from '../../contract/message.ts'
+import type { UserPart } from '../../contract/values/message.ts'
 import type { LlmRequest } from '../../llm/llm.ts'
 
 /** Text and reasoning of the answer. */

@@ -3,7 +3,7 @@
  * is only in the log of the server. A title that a client has set meanwhile stays.
  */
 import type { EventDraft, EventOf } from '../../contract/events/event.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
 import type { Llm, LlmAnswer } from '../../llm/llm.ts'

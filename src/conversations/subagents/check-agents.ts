@@ -1,6 +1,6 @@
 /** Checks the agents of a request, and returns them as they are stored: with the names that tools have here. */
 import type { AgentDefinition, Agents } from '../../contract/agents/definition.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import { parseRule } from '../../policy/rules/rule.ts'
 import { canonicalName, TOOL_NAMES } from '../../tools/registry.ts'

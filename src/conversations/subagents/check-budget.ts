@@ -1,6 +1,6 @@
 /** Checks that a budget limits something: the cost of every model that may be asked must be known. */
 import type { CompactionSettings } from '../../contract/compaction/settings.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import { LlmError } from '../../llm/errors/llm-error.ts'

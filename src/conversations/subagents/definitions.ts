@@ -1,7 +1,7 @@
 /** The agents that a conversation's `Task` tool knows, and what a new subagent gets of its definition. */
 import type { AgentDefinition, AgentEntry } from '../../contract/agents/definition.ts'
 import { GENERAL_PURPOSE } from '../../contract/agents/definition.ts'
-import { modeNamed } from '../../contract/permission.ts'
+import { modeNamed } from '../../contract/values/permission.ts'
 import { buildSystemPrompt, tellDirectories } from '../../agent/prompt.ts'
 import { originOf } from '../config/llm-origin.ts'
 import type { Settings } from '../../state/settings.ts'

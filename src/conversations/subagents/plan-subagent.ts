@@ -1,5 +1,5 @@
 /** Plans the subagent of a `Task` call: a new one, or one that is continued. */
-import { currentTools } from '../../contract/earlier-tools.ts'
+import { currentTools } from '../../contract/values/earlier-tools.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { TaskInput } from '../../tools/task/task-access.ts'
 import type { State } from '../../state/state-shape.ts'

@@ -1,6 +1,6 @@
 /** Runs tasks as background jobs outside the agent: commands and tickers. `tasks.ts` handles their log. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CommandTaskResult, Runnable, TaskProgress, TaskResult } from '../../contract/task.ts'
+import type { CommandTaskResult, Runnable, TaskProgress, TaskResult } from '../../contract/values/task.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 
 export type Job = Exclude<Runnable, { type: 'AgentRun' }>

@@ -1,5 +1,5 @@
 /** Runs the command of a task like a client's background command, so that clients can list, follow and end it. */
-import { RunCommand } from '../../contract/command.ts'
+import { RunCommand } from '../../contract/values/command.ts'
 import type { ClientCommands } from '../../workspace/exec/client-commands.ts'
 import type { RunTaskCommand } from './background-jobs.ts'
 

@@ -1,7 +1,7 @@
 /** Reads tasks from the log: one by its id, or page by page. A task is its first update merged with its latest. */
 import type { EventOf } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { Runnable, Task, ListTasks } from '../../contract/task.ts'
+import type { Runnable, Task, ListTasks } from '../../contract/values/task.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'

@@ -1,8 +1,8 @@
 /** The tasks of one conversation: clients post, cancel and read them; they start one by one in turn. */
 import type { Event } from '../../contract/events/event.ts'
-import { messageOf, partsOf } from '../../contract/message.ts'
+import { messageOf, partsOf } from '../../contract/values/message.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { PostTask, Runnable, Task, ListTasks } from '../../contract/task.ts'
+import type { PostTask, Runnable, Task, ListTasks } from '../../contract/values/task.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { Idempotency, PostedKey } from '../../state/idempotency.ts'

@@ -8,9 +8,9 @@ import type { CreateConversation, UpdateConfig } from '../../contract/conversati
 import { Problem } from '../../contract/problem.ts'
 import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { eachHook } from '../../contract/hooks/hooks.ts'
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { RunRequest } from '../../contract/run.ts'
-import type { PostTask, Task } from '../../contract/task.ts'
+import type { PostTask, Task } from '../../contract/values/task.ts'
 import type { Access } from '../../access/access.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 

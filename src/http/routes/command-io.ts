@@ -1,7 +1,7 @@
 /** Routes for the output and the standard input of a command. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { CommandInput, CommandOutput, ReadOutput } from '../../contract/command.ts'
+import { CommandInput, CommandOutput, ReadOutput } from '../../contract/values/command.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { accessOf } from '../guards/authorize.ts'
 import { closeSignal } from '../request/close-signal.ts'

@@ -8,7 +8,7 @@ import {
   CommandStarted,
   ListCommands,
   RunCommand,
-} from '../../contract/command.ts'
+} from '../../contract/values/command.ts'
 import { ConversationId } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { accessOf } from '../guards/authorize.ts'

@@ -1,7 +1,7 @@
 /** The route that turns the confirmation of tool calls on and off. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ConversationView } from '../../contract/conversation.ts'
-import { SetConfirmation } from '../../contract/permission.ts'
+import { SetConfirmation } from '../../contract/values/permission.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'

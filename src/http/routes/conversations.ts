@@ -9,7 +9,7 @@ import {
   CreateConversation,
   ListConversations,
 } from '../../contract/conversation.ts'
-import { Count } from '../../contract/page.ts'
+import { Count } from '../../contract/values/page.ts'
 import { DEFAULT_WAIT_S } from '../../contract/run.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { startFirstRun } from '../../conversations/runs/first-run.ts'

@@ -3,15 +3,9 @@ import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
-import { Count } from '../../contract/page.ts'
+import { Count } from '../../contract/values/page.ts'
 import { Event } from '../../contract/events/event.ts'
-import {
-  CountEvents,
-  EventPage,
-  ListEvents,
-  PostClientEvent,
-  PostedClientEvent,
-} from '../../contract/events/events-api.ts'
+import { CountEvents, EventPage, ListEvents, PostClientEvent, PostedClientEvent } from '../../contract/events-api.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { readEventPage } from '../../events/event-page.ts'

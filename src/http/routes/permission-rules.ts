@@ -1,6 +1,6 @@
 /** Routes that show and replace the permission rules of a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { PermissionRulesView } from '../../contract/permission.ts'
+import { PermissionRulesView } from '../../contract/values/permission.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'

@@ -1,6 +1,6 @@
 /** The route that refuses all that waits for a user. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { RejectRequest } from '../../contract/permission.ts'
+import { RejectRequest } from '../../contract/values/permission.ts'
 import { RequestAccepted } from '../../contract/request.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { describeRoute } from '../openapi/describe-route.ts'

@@ -1,7 +1,7 @@
 /** Routes for the processes of a conversation, including background processes. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { EndedProcesses, EndProcesses, Processes } from '../../contract/command.ts'
+import { EndedProcesses, EndProcesses, Processes } from '../../contract/values/command.ts'
 import { ConversationId } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { describeRoute } from '../openapi/describe-route.ts'

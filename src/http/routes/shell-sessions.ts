@@ -1,7 +1,7 @@
 /** Routes for the shell sessions of a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { ShellSessions } from '../../contract/command.ts'
+import { ShellSessions } from '../../contract/values/command.ts'
 import { ConversationId } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { describeRoute } from '../openapi/describe-route.ts'

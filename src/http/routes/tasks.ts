@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
-import { PostTask, Task, TaskPage, ListTasks } from '../../contract/task.ts'
+import { PostTask, Task, TaskPage, ListTasks } from '../../contract/values/task.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
 import { describeRoute } from '../openapi/describe-route.ts'

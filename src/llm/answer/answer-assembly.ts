@@ -1,6 +1,6 @@
 /** Assembles one answer from a model's chunks, and determines whether it is complete. */
-import { NO_USAGE } from '../../contract/message.ts'
-import type { Usage } from '../../contract/message.ts'
+import { NO_USAGE } from '../../contract/values/message.ts'
+import type { Usage } from '../../contract/values/message.ts'
 import { AnswerTooLarge, MAX_ANSWER_CHARS } from './answer-limits.ts'
 import { AnswerParts, partsWithExtras } from './answer-parts.ts'
 import type { Chunk } from './chunk.ts'

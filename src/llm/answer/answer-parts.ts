@@ -2,8 +2,8 @@
  * The text and the reasoning of an answer as a list of parts, in the order of the model: an API that wants its
  * reasoning back unchanged also wants it in its place.
  */
-import type { AssistantPart, Phase, ProviderData } from '../../contract/message.ts'
-import { isToReturn } from '../../contract/message.ts'
+import type { AssistantPart, Phase, ProviderData } from '../../contract/values/message.ts'
+import { isToReturn } from '../../contract/values/message.ts'
 import { AnswerTooLarge } from './answer-limits.ts'
 
 /** An empty block costs an endless stream nothing, and the server memory. */

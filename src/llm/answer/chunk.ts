@@ -1,5 +1,5 @@
 /** What one message of a model's stream adds to the answer, whatever the API it came through. */
-import type { Phase, ProviderData, Usage } from '../../contract/message.ts'
+import type { Phase, ProviderData, Usage } from '../../contract/values/message.ts'
 import type { Fields } from './fields.ts'
 import type { CallFragment } from './tool-call-assembly.ts'
 

@@ -1,5 +1,5 @@
 /** Reads fields of JSON from a foreign server: each has the expected type, or is empty. Nothing here throws. */
-import { MAX_COST_USD, MAX_TOKENS } from '../../contract/message.ts'
+import { MAX_COST_USD, MAX_TOKENS } from '../../contract/values/message.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 

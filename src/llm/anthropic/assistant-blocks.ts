@@ -2,7 +2,7 @@
  * An answer of the model as blocks of a request. Thinking is sent back exactly as it came and in its place, because the
  * API verifies its signature, and requires it with the tool calls that it led to.
  */
-import type { AssistantPart } from '../../contract/message.ts'
+import type { AssistantPart } from '../../contract/values/message.ts'
 import type { ModelMessage, ModelToolCall } from '../llm.ts'
 import { argumentsJson, callIdFor, jsonOf, toolNameFor } from '../request/request-parts.ts'
 

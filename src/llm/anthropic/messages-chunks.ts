@@ -1,5 +1,5 @@
 /** Parses the events of an answer of Anthropic's Messages API. Nothing here throws, whatever a server sends. */
-import type { Usage } from '../../contract/message.ts'
+import type { Usage } from '../../contract/values/message.ts'
 import { MAX_WORD_CHARS } from '../answer/answer-limits.ts'
 import type { Chunk, ChunkReader } from '../answer/chunk.ts'
 import { NOTHING } from '../answer/chunk.ts'

@@ -8,8 +8,8 @@
  * At most three places are marked for the prompt cache, of the four that are allowed: the tools, which many
  * conversations share, the system prompt, and the end of the messages.
  */
-import type { LlmConfig } from '../../contract/llm-config.ts'
-import type { UserPart } from '../../contract/message.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
+import type { UserPart } from '../../contract/values/message.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import type { GrowingBytes } from '../request/growing-bytes.ts'
 import { createGrowingBytes } from '../request/growing-bytes.ts'

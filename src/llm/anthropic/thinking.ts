@@ -1,5 +1,5 @@
 /** How a configured reasoning effort is requested from a Claude model. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { LlmRequest, ModelMessage } from '../llm.ts'
 import { isOwnThinking } from './assistant-blocks.ts'
 import { indexAfter } from '../request/refused-reasoning.ts'

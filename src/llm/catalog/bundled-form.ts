@@ -3,7 +3,7 @@
  * `[window, maximum of output, input, output, cache read, cache write, efforts, tiers]`. Prices are USD for a million
  * tokens, efforts are digits that count `REASONING_EFFORTS`, and `null` is unknown.
  */
-import { REASONING_EFFORTS } from '../../contract/llm-config.ts'
+import { REASONING_EFFORTS } from '../../contract/values/llm-config.ts'
 import type { ModelEntries, ModelFacts, Price } from './model-facts.ts'
 import { perToken } from './model-facts.ts'
 import { keyOf } from './model-names.ts'

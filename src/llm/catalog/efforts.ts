@@ -1,6 +1,6 @@
 /** How much reasoning is requested of a model that does not have all levels. */
-import type { ReasoningEffort } from '../../contract/llm-config.ts'
-import { REASONING_EFFORTS } from '../../contract/llm-config.ts'
+import type { ReasoningEffort } from '../../contract/values/llm-config.ts'
+import { REASONING_EFFORTS } from '../../contract/values/llm-config.ts'
 
 /** Levels that only some models have. */
 const HIGHEST: ReadonlySet<ReasoningEffort> = new Set(['xhigh', 'max'])

@@ -1,5 +1,5 @@
 /** What is known about models, as clients read it. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { ModelInfo } from '../../contract/models.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { endpointOf } from '../endpoints/endpoint.ts'

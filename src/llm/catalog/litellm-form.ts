@@ -1,7 +1,7 @@
 /** Reads models in the form of LiteLLM's price list: `{"NAME": {"litellm_provider": …, "input_cost_per_token": …}}`. */
 import { z } from 'zod'
-import type { ReasoningEffort } from '../../contract/llm-config.ts'
-import { REASONING_EFFORTS } from '../../contract/llm-config.ts'
+import type { ReasoningEffort } from '../../contract/values/llm-config.ts'
+import { REASONING_EFFORTS } from '../../contract/values/llm-config.ts'
 import { EntryBuilder, parseEntry, TokenCount, TokenPrice } from './entry-builder.ts'
 import type { ModelEntries, ModelFacts, PriceTier } from './model-facts.ts'
 import { ANY_PROVIDER, wholePrice } from './model-facts.ts'

@@ -2,10 +2,10 @@
  * What the server knows about models: windows, limits of output, prices and levels of reasoning. A configuration takes
  * precedence over the file of the operator, that over the list of the endpoint, and that over the bundled catalogue.
  */
-import type { LlmConfig, ReasoningEffort } from '../../contract/llm-config.ts'
+import type { LlmConfig, ReasoningEffort } from '../../contract/values/llm-config.ts'
 import type { CatalogSource } from '../../contract/models.ts'
-import { MAX_COST_USD } from '../../contract/message.ts'
-import type { Usage } from '../../contract/message.ts'
+import { MAX_COST_USD } from '../../contract/values/message.ts'
+import type { Usage } from '../../contract/values/message.ts'
 import { lazily } from '../../lib/lazily.ts'
 import { endpointOf } from '../endpoints/endpoint.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'

@@ -1,6 +1,6 @@
 /** What a catalogue says of a model, and what an answer costs by it. */
-import type { ReasoningEffort } from '../../contract/llm-config.ts'
-import type { Usage } from '../../contract/message.ts'
+import type { ReasoningEffort } from '../../contract/values/llm-config.ts'
+import type { Usage } from '../../contract/values/message.ts'
 
 /** USD for one token. */
 export type Price = {

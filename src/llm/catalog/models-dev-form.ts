@@ -1,7 +1,7 @@
 /** Reads models in the form of models.dev: `{"PROVIDER": {"api": …, "models": {"NAME": {"limit": …, "cost": …}}}}`. */
 import { z } from 'zod'
-import type { ReasoningEffort } from '../../contract/llm-config.ts'
-import { REASONING_EFFORTS } from '../../contract/llm-config.ts'
+import type { ReasoningEffort } from '../../contract/values/llm-config.ts'
+import { REASONING_EFFORTS } from '../../contract/values/llm-config.ts'
 import { EntryBuilder, MillionPrice, parseEntry, TokenCount } from './entry-builder.ts'
 import type { ModelEntries, ModelFacts } from './model-facts.ts'
 import { wholePrice } from './model-facts.ts'

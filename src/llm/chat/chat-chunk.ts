@@ -1,5 +1,5 @@
 /** Parses one chunk of a Chat Completions stream, whichever vendor's fields it uses. Nothing here throws. */
-import type { Usage } from '../../contract/message.ts'
+import type { Usage } from '../../contract/values/message.ts'
 import { MAX_WORD_CHARS } from '../answer/answer-limits.ts'
 import type { Chunk } from '../answer/chunk.ts'
 import type { Fields } from '../answer/fields.ts'

@@ -5,8 +5,8 @@
  * first, and each request extends the previous one byte for byte: model, tools, then the messages. Each message is
  * serialised once, so a step of a long conversation does not process the whole history.
  */
-import type { LlmConfig } from '../../contract/llm-config.ts'
-import type { UserPart } from '../../contract/message.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
+import type { UserPart } from '../../contract/values/message.ts'
 import { withoutImage } from '../request/images.ts'
 import { createIncrementalFold } from '../request/incremental-fold.ts'
 import type { GrowingBytes } from '../request/growing-bytes.ts'

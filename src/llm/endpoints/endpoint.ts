@@ -8,8 +8,8 @@
  * own
  * prefix is removed. A first part that is not a known provider (`Qwen/Qwen3-32B`) belongs to the name.
  */
-import type { LlmConfig } from '../../contract/llm-config.ts'
-import { faultOfHeaderName, faultOfHeaderValue } from '../../contract/http-header.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
+import { faultOfHeaderName, faultOfHeaderValue } from '../../contract/values/http-header.ts'
 import { LlmError } from '../errors/llm-error.ts'
 import { isOpenAiReasoningModel } from './models.ts'
 import type { ProviderName, Vendor } from './vendors.ts'

@@ -1,5 +1,5 @@
 /** The keys of vendors in an environment. The only file that decides which of them an endpoint may get. */
-import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { endpointOf } from './endpoint.ts'
 import { LlmError } from '../errors/llm-error.ts'
 import type { Vendor } from './vendors.ts'

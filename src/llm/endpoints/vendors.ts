@@ -2,7 +2,7 @@
  * The vendors of models and the servers of one's own that are known by name: how their models are named, where they are,
  * and which variables hold their keys. It holds no key, and nothing else lists vendors.
  */
-import type { LLM_PROVIDERS } from '../../contract/llm-config.ts'
+import type { LLM_PROVIDERS } from '../../contract/values/llm-config.ts'
 
 export type ProviderName = (typeof LLM_PROVIDERS)[number]
 

@@ -1,5 +1,5 @@
 /** Replaces images by a note, for models that do not support them. */
-import type { ImagePart, UserPart } from '../../contract/message.ts'
+import type { ImagePart, UserPart } from '../../contract/values/message.ts'
 
 export function withoutImage(part: UserPart): Exclude<UserPart, ImagePart> {
   if (part.type === 'text') return part

@@ -1,6 +1,6 @@
 /** Parses the events of an answer of OpenAI's Responses API. Nothing here throws, whatever a server sends. */
-import type { Phase, Usage } from '../../contract/message.ts'
-import { Phase as PhaseSchema } from '../../contract/message.ts'
+import type { Phase, Usage } from '../../contract/values/message.ts'
+import { Phase as PhaseSchema } from '../../contract/values/message.ts'
 import { MAX_WORD_CHARS } from '../answer/answer-limits.ts'
 import type { Chunk, ChunkReader } from '../answer/chunk.ts'
 import { NOTHING } from '../answer/chunk.ts'

@@ -4,8 +4,8 @@
  *
  * The provider stores nothing: the reasoning of earlier answers is sent back encrypted.
  */
-import type { LlmConfig } from '../../contract/llm-config.ts'
-import type { AssistantPart, ImagePart, UserPart } from '../../contract/message.ts'
+import type { LlmConfig } from '../../contract/values/llm-config.ts'
+import type { AssistantPart, ImagePart, UserPart } from '../../contract/values/message.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import type { GrowingBytes } from '../request/growing-bytes.ts'
 import { createGrowingBytes } from '../request/growing-bytes.ts'

@@ -1,6 +1,6 @@
 /** A server asks the user while a call runs (elicitation): its form becomes questions, and the answers its content. */
-import type { AskedQuestion } from '../../contract/question.ts'
-import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../../contract/question.ts'
+import type { AskedQuestion } from '../../contract/values/question.ts'
+import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../../contract/values/question.ts'
 import type { ShowText } from '../tools/shown-text.ts'
 import type { LiveCall } from './live-call.ts'
 

@@ -1,7 +1,7 @@
 /** Turns the result of an MCP server into the outcome of a call: text and images, bounded and marked as untrusted. */
 import type { CallToolResult } from '@modelcontextprotocol/client'
-import type { ImagePart } from '../../contract/message.ts'
-import { ImagePart as Image } from '../../contract/message.ts'
+import type { ImagePart } from '../../contract/values/message.ts'
+import { ImagePart as Image } from '../../contract/values/message.ts'
 import { HeadTail } from '../../shell/output/head-tail.ts'
 import { imageType } from '../../tools/editor/image-type.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'

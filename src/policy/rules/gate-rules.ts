@@ -1,5 +1,5 @@
 /** What the permission gate decides with. */
-import type { PermissionMode } from '../../contract/permission.ts'
+import type { PermissionMode } from '../../contract/values/permission.ts'
 import type { RuleSet } from './rule-set.ts'
 
 /** What `PreToolUse` hooks said about a call with its present input. */

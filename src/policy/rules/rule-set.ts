@@ -1,5 +1,5 @@
 /** The rules of a conversation, parsed once. */
-import type { PermissionRules } from '../../contract/permission.ts'
+import type { PermissionRules } from '../../contract/values/permission.ts'
 import type { PolicyRule } from './rule.ts'
 import { coarseRules, parseAllowRule, parseRule } from './rule.ts'
 

@@ -1,5 +1,5 @@
 /** A permission rule: how it is written, and the only file that reads it. */
-import { currentTool } from '../../contract/earlier-tools.ts'
+import { currentTool } from '../../contract/values/earlier-tools.ts'
 import type { CommandPattern } from './command-pattern.ts'
 import { parseCommandPattern } from './command-pattern.ts'
 import type { DomainPattern } from './domain-pattern.ts'

@@ -1,6 +1,6 @@
 /** Has the program decide about the tool calls that wait for a permission. */
 import { AgentServerError } from '../../client/request/agent-server-error.ts'
-import type { ToolDecision } from '../../contract/permission.ts'
+import type { ToolDecision } from '../../contract/values/permission.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import { z } from 'zod'

@@ -4,7 +4,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { Event } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { Status } from '../../contract/events/status.ts'
-import type { UserInput } from '../../contract/message.ts'
+import type { UserInput } from '../../contract/values/message.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { repeatLost } from '../errors/repeat-lost.ts'

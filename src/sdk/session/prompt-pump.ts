@@ -1,5 +1,5 @@
 /** Posts the messages of a prompt, one after the other, each when the program yields it. */
-import type { UserInput } from '../../contract/message.ts'
+import type { UserInput } from '../../contract/values/message.ts'
 import { invalid } from '../errors/invalid.ts'
 import type { Prompt, PromptMessage } from '../options/query-options.ts'
 

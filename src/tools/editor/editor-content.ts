@@ -1,7 +1,7 @@
 /**
  * Interprets the content of a file for the editor: text or an image, within limits, or the reason why it is neither.
  */
-import type { UserPart } from '../../contract/message.ts'
+import type { UserPart } from '../../contract/values/message.ts'
 import { imageType } from './image-type.ts'
 import type { ImageType } from './image-type.ts'
 import { decodeText, encodeText } from './text-encoding.ts'

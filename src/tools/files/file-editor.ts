@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
-import { UserPart } from '../../contract/message.ts'
+import { UserPart } from '../../contract/values/message.ts'
 import { imageType } from '../editor/image-type.ts'
 import { EditorError, alreadyExists, doesNotExist, isDirectory, isRequired } from '../editor/editor-faults.ts'
 import { showDirectory, showEdit, showText, viewOutcome } from '../editor/file-view.ts'

@@ -1,7 +1,7 @@
 /** The `Read` tool: shows a text file with line numbers, an image as an image, a notebook and a PDF as text. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
-import { UserPart } from '../../contract/message.ts'
+import { UserPart } from '../../contract/values/message.ts'
 import { asFile, decode, MAX_FILE_BYTES, showImage } from '../editor/editor-content.ts'
 import { EditorError, isTooLarge } from '../editor/editor-faults.ts'
 import type { View } from '../editor/file-view.ts'

@@ -9,7 +9,7 @@ import type {
   ListCommands,
   ReadOutput,
   RunCommand,
-} from '../../contract/command.ts'
+} from '../../contract/values/command.ts'
 import { Problem } from '../../contract/problem.ts'
 import { Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'

@@ -1,7 +1,7 @@
 /** The stored record of a client's command, and the views of it in responses. Pure. */
 import { z } from 'zod'
-import type { CommandOutcome, CommandStarted, KilledBy } from '../../contract/command.ts'
-import { Command } from '../../contract/command.ts'
+import type { CommandOutcome, CommandStarted, KilledBy } from '../../contract/values/command.ts'
+import { Command } from '../../contract/values/command.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { ShellResult } from '../../shell/shell.ts'
 

@@ -3,7 +3,7 @@
  * started by its own shells, looked up again for each request and identified by pid and start time. A pid alone
  * identifies nothing, because pids are reused.
  */
-import type { EndedProcesses, Process } from '../../contract/command.ts'
+import type { EndedProcesses, Process } from '../../contract/values/command.ts'
 import { Problem } from '../../contract/problem.ts'
 import { endTrees } from '../../shell/processes/marked-processes.ts'
 import { commandLineOf, startedAt, type ProcessEntry } from '../../shell/processes/process-table.ts'

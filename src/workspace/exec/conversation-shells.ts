@@ -2,7 +2,7 @@
  * The shells of one conversation, shared by its agent and its clients: creates them on demand and tracks which calls
  * use which session.
  */
-import type { ShellSession } from '../../contract/command.ts'
+import type { ShellSession } from '../../contract/values/command.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Shell, Shells, ShellsState } from '../../shell/shell.ts'
 

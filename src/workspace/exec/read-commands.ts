@@ -1,7 +1,7 @@
 /**
  * Reads the status and output of a conversation's commands, in the same way for running, finished and interrupted ones.
  */
-import type { Command, CommandOutput, CommandPage, ListCommands, ReadOutput } from '../../contract/command.ts'
+import type { Command, CommandOutput, CommandPage, ListCommands, ReadOutput } from '../../contract/values/command.ts'
 import { Problem } from '../../contract/problem.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { CommandRecord } from './command-record.ts'

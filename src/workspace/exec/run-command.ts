@@ -1,6 +1,6 @@
 /** Runs one command of a client, in the shell of its session or in a new one, with its files, record and event. */
-import type { RunCommand } from '../../contract/command.ts'
-import { timeoutOf } from '../../contract/command.ts'
+import type { RunCommand } from '../../contract/values/command.ts'
+import { timeoutOf } from '../../contract/values/command.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { TransientDraft } from '../../contract/events/transient-event.ts'
 import type { Logger } from '../../telemetry/logger.ts'

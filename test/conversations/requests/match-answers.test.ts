@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { AnswerQuestion } from '../../../src/contract/question.ts'
+import type { AnswerQuestion } from '../../../src/contract/values/question.ts'
 import { Problem } from '../../../src/contract/problem.ts'
 import { matchAnswers } from '../../../src/conversations/requests/match-answers.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CommandTaskResult } from '../../../src/contract/task.ts'
+import type { CommandTaskResult } from '../../../src/contract/values/task.ts'
 import type { JobEnd, RunTaskCommand } from '../../../src/conversations/tasks/background-jobs.ts'
 import { BackgroundJobs } from '../../../src/conversations/tasks/background-jobs.ts'
 

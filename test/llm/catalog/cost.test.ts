@@ -1,6 +1,6 @@
 /** What answers cost: by the configuration, by the provider, and by list prices. */
 import { describe, expect, test } from 'vitest'
-import type { LlmConfig } from '../../../src/contract/llm-config.ts'
+import type { LlmConfig } from '../../../src/contract/values/llm-config.ts'
 import { askScript } from '../asking.ts'
 import { bundledCatalog } from './bundled.ts'
 

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import type { LlmConfig } from '../../../src/contract/llm-config.ts'
+import type { LlmConfig } from '../../../src/contract/values/llm-config.ts'
 import { EndpointLimits } from '../../../src/llm/catalog/endpoint-limits.ts'
 import { HttpLlm } from '../../../src/llm/http-llm.ts'
 import { createPooledFetch } from '../../../src/llm/connection/pooled-fetch.ts'

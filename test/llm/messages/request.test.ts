@@ -1,6 +1,6 @@
 /** What is sent to Anthropic's Messages API. */
 import { describe, expect, test } from 'vitest'
-import type { LlmConfig } from '../../../src/contract/llm-config.ts'
+import type { LlmConfig } from '../../../src/contract/values/llm-config.ts'
 import { createRequestWriter } from '../../../src/llm/anthropic/messages-request.ts'
 import { firstDialect } from '../../../src/llm/anthropic/messages-dialect.ts'
 import { endpointOf } from '../../../src/llm/endpoints/endpoint.ts'

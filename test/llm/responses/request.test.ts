@@ -1,7 +1,7 @@
 /** What is sent to OpenAI's Responses API. */
 import { describe, expect, test } from 'vitest'
-import type { LlmConfig } from '../../../src/contract/llm-config.ts'
-import type { AssistantPart } from '../../../src/contract/message.ts'
+import type { LlmConfig } from '../../../src/contract/values/llm-config.ts'
+import type { AssistantPart } from '../../../src/contract/values/message.ts'
 import { endpointOf } from '../../../src/llm/endpoints/endpoint.ts'
 import type { ModelMessage } from '../../../src/llm/llm.ts'
 import { firstDialect } from '../../../src/llm/responses/responses-dialect.ts'

@@ -1,7 +1,7 @@
 /** What the gate lets run is run by a real bash: it must do nothing that the rules do not allow. */
 import { relative } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { PermissionRules } from '../../../src/contract/permission.ts'
+import { PermissionRules } from '../../../src/contract/values/permission.ts'
 import type { GateRules } from '../../../src/policy/rules/gate-rules.ts'
 import { PermissionGate } from '../../../src/policy/permissions.ts'
 import { ruleSetOf } from '../../../src/policy/rules/rule-set.ts'

@@ -1,6 +1,6 @@
 /** Commands of clients inside the server: small limits, shells that cannot start, and the way other parts run one. */
 import { expect, test } from 'vitest'
-import { RunCommand } from '../../../src/contract/command.ts'
+import { RunCommand } from '../../../src/contract/values/command.ts'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
 import type { ClientExec } from '../../../src/workspace/exec/client-exec.ts'
 import type { Execution } from '../../../src/conversations/dependencies.ts'

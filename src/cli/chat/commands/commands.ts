@@ -9,7 +9,7 @@ import { addDirectory } from './add-directory.ts'
 import { changeTheme, compact, showCost, showMcp, showModel, showPermissions, showStatus, showTools } from './facts.ts'
 import { THEMES } from '../render/theme.ts'
 import { fork, newConversation, rename, resume } from './switching.ts'
-import { PermissionMode } from '../../../contract/permission.ts'
+import { PermissionMode } from '../../../contract/values/permission.ts'
 
 export const COMMANDS: readonly ChatCommand[] = [
   { name: 'help', description: 'Shows the commands and the keys.', run: ({ session }) => session.say(helpText()) },

@@ -1,5 +1,5 @@
 /** Commands that show facts of the conversation, and those that change its configuration. */
-import { PermissionMode } from '../../../contract/permission.ts'
+import { PermissionMode } from '../../../contract/values/permission.ts'
 import { THEMES } from '../render/theme.ts'
 import { cleanLine, cleanText } from '../state/clean-text.ts'
 import { costOf, countOf } from '../render/status-line.ts'

@@ -1,6 +1,6 @@
 /** Makes the panel for what waits for the user, and sends the answer. The first answer counts, from whichever client it comes. */
 import { AgentServerError } from '../../../client/request/agent-server-error.ts'
-import type { ToolDecision } from '../../../contract/permission.ts'
+import type { ToolDecision } from '../../../contract/values/permission.ts'
 import type { OpenRequestOf } from '../../../contract/request.ts'
 import type { Approval, ChatState } from '../state/chat-state.ts'
 import { startsOf } from '../state/chat-state.ts'

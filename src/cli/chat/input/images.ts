@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { ImagePart, UserPart } from '../../../contract/message.ts'
+import type { ImagePart, UserPart } from '../../../contract/values/message.ts'
 import { readImage } from '../../conversation/read-image.ts'
 
 export type MessageWithImages = {

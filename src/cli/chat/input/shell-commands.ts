@@ -1,7 +1,7 @@
 /** Runs what is typed after `!` in the shell of the agent, and tells the model about it. */
 import { randomUUID } from 'node:crypto'
 import { AgentServerError } from '../../../client/request/agent-server-error.ts'
-import type { CommandOutcome } from '../../../contract/command.ts'
+import type { CommandOutcome } from '../../../contract/values/command.ts'
 import type { ChatSession } from '../chat-session.ts'
 import { messageOfCommand, shownOf } from '../state/shell-command.ts'
 

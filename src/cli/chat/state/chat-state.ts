@@ -1,6 +1,6 @@
 /** What the chat shows, as plain data: `reduce.ts` makes it from events, and `render/` draws it. */
 import type { Status } from '../../../contract/events/status.ts'
-import type { UsageByModel } from '../../../contract/message.ts'
+import type { UsageByModel } from '../../../contract/values/message.ts'
 import type { OpenRequestOf } from '../../../contract/request.ts'
 import type { Starts } from './diff-numbers.ts'
 

@@ -1,5 +1,5 @@
 /** Commands that the person runs with `!`: shown like calls. The model reads a message in the form of Claude Code. */
-import type { CommandOutcome } from '../../../contract/command.ts'
+import type { CommandOutcome } from '../../../contract/values/command.ts'
 import type { EventOf } from '../../../contract/events/event.ts'
 import type { CallItem, ChatState, Item, LocalEvent } from './chat-state.ts'
 import { boundedInput } from './bounded.ts'

@@ -1,6 +1,6 @@
 /** Tokens and cost of the conversation. */
-import type { Usage } from '../../../contract/message.ts'
-import { addCost, addUsage, NO_USAGE } from '../../../contract/message.ts'
+import type { Usage } from '../../../contract/values/message.ts'
+import { addCost, addUsage, NO_USAGE } from '../../../contract/values/message.ts'
 import type { ChatState } from './chat-state.ts'
 
 export function withUsage(

@@ -1,7 +1,7 @@
 /** The live stream of the events of a conversation (SSE). */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { ResumeHeaders, StreamEvents } from '../../../contract/events/events-api.ts'
-import { StreamEvent } from '../../../contract/events/stream-frames.ts'
+import { ResumeHeaders, StreamEvents } from '../../../contract/events-api.ts'
+import { StreamEvent } from '../../../contract/stream-frames.ts'
 import type { ConversationManager } from '../../../conversations/manager.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'

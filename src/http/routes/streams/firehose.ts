@@ -1,7 +1,7 @@
 /** The firehose: the events of all conversations, as an event stream and as a WebSocket. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { ResumeHeaders, StreamFirehose } from '../../../contract/events/events-api.ts'
-import { FirehoseStreamEvent } from '../../../contract/events/stream-frames.ts'
+import { ResumeHeaders, StreamFirehose } from '../../../contract/events-api.ts'
+import { FirehoseStreamEvent } from '../../../contract/stream-frames.ts'
 import { Problem } from '../../../contract/problem.ts'
 import type { FirehoseReader } from '../../../events/firehose/firehose-reader.ts'
 import type { Firehose } from '../../../events/firehose.ts'

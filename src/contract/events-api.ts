@@ -1,11 +1,11 @@
 /** Requests for events: the queries of the list, the count and the stream, and their responses. */
 import { z } from 'zod'
-import { ConversationId } from '../conversation.ts'
-import { HookClientName } from '../hooks/client-hooks.ts'
-import { Ticket } from '../key.ts'
-import { Flag, PageLimit, listOf } from '../page.ts'
-import { Event, EVENT_TYPES, EventTypeName } from './event.ts'
-import { TRANSIENT_TYPES } from './transient-event.ts'
+import { ConversationId } from './conversation.ts'
+import { HookClientName } from './hooks/client-hooks.ts'
+import { Ticket } from './key.ts'
+import { Flag, PageLimit, listOf } from './values/page.ts'
+import { Event, EVENT_TYPES, EventTypeName } from './events/event.ts'
+import { TRANSIENT_TYPES } from './events/transient-event.ts'
 
 export const MAX_CLIENT_EVENT_BYTES = 256 * 1024
 

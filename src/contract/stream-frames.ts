@@ -1,9 +1,9 @@
 /** The `data` of an event stream's (SSE) frames, one union discriminated by `type`. */
 import { z } from 'zod'
-import { Event } from './event.ts'
-import { TransientEvent } from './transient-event.ts'
-import { HookRequest, HookRequestEnded } from '../hooks/client-hooks.ts'
-import { ConversationDeletedFrame, DeletedFrame, ErrorFrame, LaggedFrame, ServerClosingFrame } from '../socket.ts'
+import { Event } from './events/event.ts'
+import { TransientEvent } from './events/transient-event.ts'
+import { HookRequest, HookRequestEnded } from './hooks/client-hooks.ts'
+import { ConversationDeletedFrame, DeletedFrame, ErrorFrame, LaggedFrame, ServerClosingFrame } from './socket.ts'
 
 const EVENTS = [...Event.options, ...TransientEvent.options] as const
 const ENDS = [ServerClosingFrame, LaggedFrame, ErrorFrame] as const
