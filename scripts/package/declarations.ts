@@ -25,6 +25,8 @@ function compile(outDir: string): void {
   const project = join(outDir, 'tsconfig.json')
   const compilerOptions = {
     noEmit: false,
+    incremental: false,
+    tsBuildInfoFile: null,
     declaration: true,
     emitDeclarationOnly: true,
     rootDir: join(ROOT, 'src'),
