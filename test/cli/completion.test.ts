@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { COMMAND_NAMES } from '../../src/cli/command-line/commands.ts'
 import { helpOf } from '../../src/cli/command-line/help.ts'
 import { completionScript } from '../../src/cli/completion/completion.ts'
@@ -11,25 +11,30 @@ import { completionScript } from '../../src/cli/completion/completion.ts'
 const home = mkdtempSync(join(tmpdir(), 'agent-server-completion-'))
 afterAll(() => rmSync(home, { recursive: true }))
 
-/** Each completes the last word of a command line in a real shell, and returns what that offers. */
+type Lines = readonly (readonly string[])[]
+
+/** Each completes the last words of command lines in a real shell, and returns what that offers for each. */
 const SHELLS = {
-  bash(words: readonly string[]) {
-    const script = `${completionScript('bash')}
+  bash: (lines: Lines) =>
+    lines.map((words) => {
+      const script = `${completionScript('bash')}
       COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
       _agent_server
       printf '%s\\n' "\${COMPREPLY[@]}"`
-    return run('bash', ['-c', script, 'bash', ...words])
-  },
-  /** An interactive shell in a terminal of its own: completion functions work in no other. */
-  zsh(words: readonly string[]) {
+      return run('bash', ['-c', script, 'bash', ...words])
+    }),
+  /** An interactive shell in a terminal of its own, because completion functions work in no other: one for all lines. */
+  zsh(lines: Lines) {
     const capture = join(import.meta.dirname, 'support/complete.zsh')
-    const offered = run('zsh', ['-f', capture, completionScript('zsh'), words.join(' ')])
-    return offered.flatMap((line) => /<(.*)>/.exec(line)?.[1] ?? [])
+    const said = run('zsh', ['-f', capture, completionScript('zsh'), ...lines.map((words) => words.join(' '))])
+    const offered = said.join('\n').split('@END@').slice(0, -1)
+    return offered.map((text) => text.split('\n').flatMap((line) => /<(.*)>/.exec(line)?.[1] ?? []))
   },
-  fish(words: readonly string[]) {
-    const script = `${completionScript('fish')}\ncomplete -C '${words.join(' ')}'`
-    return run('fish', ['--no-config', '-c', script]).map((line) => line.split('\t')[0]!)
-  },
+  fish: (lines: Lines) =>
+    lines.map((words) => {
+      const script = `${completionScript('fish')}\ncomplete -C '${words.join(' ')}'`
+      return run('fish', ['--no-config', '-c', script]).map((line) => line.split('\t')[0]!)
+    }),
 }
 
 const run = (shell: string, args: readonly string[]) =>
@@ -56,17 +61,25 @@ const CASES: readonly [string, readonly string[], readonly string[]][] = [
   ['nothing for a value that only the user knows', ['--model', ''], []],
 ]
 
+/** Files and directories. */
+const PATHS: Lines = [
+  ['-p', '--settings', '/etc/hostn'],
+  ['--cwd', '/us'],
+]
+
 describe.each(['bash', 'zsh', 'fish'] as const)('%s completes', (shell) => {
-  test.for(CASES)('%s', ([, words, expected]) => {
-    const offered = SHELLS[shell](['agent-server', ...words])
-    expect(new Set(offered)).toEqual(new Set(expected))
+  const lines = [...CASES.map(([, words]) => words), ...PATHS].map((words) => ['agent-server', ...words])
+  let offered: readonly (readonly string[])[]
+  beforeAll(() => void (offered = SHELLS[shell](lines)))
+
+  test.for(CASES.map((each, at) => [each[0], at, each[2]] as const))('%s', ([, at, expected]) => {
+    expect(new Set(offered[at])).toEqual(new Set(expected))
   })
 
   test('files and directories', () => {
-    const [file] = SHELLS[shell](['agent-server', '-p', '--settings', '/etc/hostn'])
-    expect(file).toMatch(/^(\/etc\/)?hostname$/)
-    const [directory] = SHELLS[shell](['agent-server', '--cwd', '/us'])
-    expect(directory).toMatch(/^\/?usr\/?$/)
+    const [files, directories] = offered.slice(CASES.length)
+    expect(files?.[0]).toMatch(/^(\/etc\/)?hostname$/)
+    expect(directories?.[0]).toMatch(/^\/?usr\/?$/)
   })
 })
 

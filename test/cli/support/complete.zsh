@@ -1,5 +1,5 @@
-# zsh -f complete.zsh SCRIPT LINE: completes the line in an interactive zsh with the completion script, and prints each
-# word that it offers as <word>.
+# zsh -f complete.zsh SCRIPT LINE…: completes each line in the same interactive zsh with the completion script, prints each
+# word that it offers as <word>, and @END@ after each line.
 zmodload zsh/zpty
 zpty z zsh -f -i
 
@@ -11,11 +11,17 @@ compadd() {
   if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return; fi
   local -a hits; builtin compadd -A hits "$@"; print -rl -- "<"${^hits}">"
 }
-comppostfuncs=(exit)
-bindkey "^I" complete-word'
+complete-and-clear() { zle complete-word; BUFFER=; print -r -- @END@ }
+zle -N complete-and-clear
+bindkey "^I" complete-and-clear'
 file=$(mktemp); print -r -- $setup > $file
 zpty -w z "source $file; print -r -- READ''Y"
 while zpty -r z piece; do [[ $piece == READY* ]] && break; done
 rm $file
-zpty -w -n z $2$'\t'
-while zpty -r z piece; do print -rn -- $piece; done
+for line in ${@:2}; do
+  zpty -w -n z $line$'\t'
+  while zpty -r z piece; do
+    print -rn -- $piece
+    [[ $piece == *@END@* ]] && break
+  done
+done
