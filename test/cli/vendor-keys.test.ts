@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VENDORS } from '../../src/llm/endpoints/vendors.ts'
 import { runCommand } from '../support/command.ts'
-import { SOURCES, startServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import type { VendorHosts } from '../support/vendor-hosts.ts'
 import { startVendorHosts } from '../support/vendor-hosts.ts'
 
@@ -39,7 +39,7 @@ async function ask(args: readonly string[], own: Record<string, string> = KEYS, 
     OPENHANDS_ISOLATION: 'none',
     ...hosts.env,
   }
-  const options = { cwd: cwd ?? directory, env: { ...env, ...own }, program: SOURCES }
+  const options = { cwd: cwd ?? directory, env: { ...env, ...own } }
   const finished = await runCommand(['-p', ...args], options)
   return { ...finished, asked: hosts.asked().slice(before) }
 }
@@ -135,7 +135,7 @@ test('the SDK uses the keys of its environment, also for another model of the sa
 describe('with serve', () => {
   test('the key of a vendor is for LLM_MODEL alone, and no client chooses another', async () => {
     const env = { ...hosts.env, ...KEYS, LLM_MODEL: 'claude-opus-5', OPENHANDS_ISOLATION: 'none' }
-    await using server = await startServer({ env, program: SOURCES })
+    await using server = await startServer({ env })
     const run = async (llm_config?: object) => {
       const before = hosts.asked().length
       const { body } = await server.call('POST', '/conversations', { llm_config, initial_message: 'hello' })

@@ -32,7 +32,7 @@ export async function startVendorHosts(script: Script): Promise<VendorHosts> {
   const { port: bound } = server.address() as AddressInfo
   return {
     model,
-    env: { NODE_OPTIONS: `--import=${PRELOADED}`, TEST_VENDOR_PORT: String(bound) },
+    env: { NODE_OPTIONS: `--require=${PRELOADED}`, TEST_VENDOR_PORT: String(bound) },
     asked: () =>
       model.requests.map(({ headers }) => {
         const key = headers['x-api-key']?.toString() ?? headers.authorization?.replace(/^Bearer /, '') ?? 'no key'
