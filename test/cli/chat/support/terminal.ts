@@ -51,6 +51,8 @@ export class Terminal implements AsyncDisposable {
         TERM: 'xterm-256color',
         SHELL: '/bin/bash',
         TMPDIR: process.env['TMPDIR'],
+        // A program that runs from the sources starts in less than two thirds of the processor time.
+        ...(program[0] === process.execPath && { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }),
         ...env,
       },
       stdio: ['pipe', 'pipe', 'inherit'],
