@@ -1,19 +1,17 @@
 /**
- * API keys: creates, finds, rotates and revokes them. Stores them in `keys.json`, as hashes. All keys are in memory;
- * the file is written, durably, before a change takes effect.
+ * API keys: creates, finds, rotates and revokes them. Stores their hashes. All keys are in memory; a change is stored,
+ * durably, before it takes effect.
  */
-import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { ApiKey, CreatedKey, CreateKey, RotateKey } from '../contract/key.ts'
 import { Scope } from '../contract/key.ts'
 import { Problem } from '../contract/problem.ts'
-import { replaceFile } from '../lib/durable-file.ts'
 import { Queue } from '../lib/queue.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
-import { codeOf } from '../lib/error-code.ts'
 import { timerMs } from '../lib/bounded-wait.ts'
+import type { ApiKeyTable, StoredApiKey } from '../storage/storage.ts'
 
 const MAX_KEYS = 10_000
 /** The valid one, and those of rotations whose overlap is not over. */
@@ -37,58 +35,45 @@ const StoredKey = z.object({
   user_id: z.string().optional(),
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime().optional(),
-  last_used_at: z.iso.datetime().optional(),
   /** The current credential, and during a rotation the previous one. */
   credentials: z.array(Credential).min(1),
 })
 type StoredKey = z.infer<typeof StoredKey>
 
-const KeyFile = z.object({ version: z.literal(1), keys: z.array(StoredKey) })
-
 type Known = { readonly keyId: string; readonly access: Access; readonly end: AbortController; readonly until: number }
 
 export class ApiKeys implements AsyncDisposable {
-  readonly #path: string
+  readonly #table: ApiKeyTable
   readonly #now: () => number
   readonly #changes = new Queue({ limit: 1 })
-  #keys: ReadonlyMap<string, StoredKey>
+  #version = 0
+  #keys: ReadonlyMap<string, StoredKey> = new Map()
   /** By hash of the credential: those that are valid until revoked or expired. */
   #known = new Map<string, Known>()
-  readonly #lastUsed = new Map<string, number>()
-  #areUsesUnwritten = false
+  readonly #used = new Map<string, string>()
+  #unwrittenUses = new Map<string, string>()
   #expiry: NodeJS.Timeout | undefined
   #useTimer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  private constructor(path: string, keys: readonly StoredKey[], now: () => number) {
-    this.#path = path
+  private constructor(table: ApiKeyTable, now: () => number) {
+    this.#table = table
     this.#now = now
-    this.#keys = new Map(keys.map((key) => [key.id, key]))
-    this.#learn()
   }
 
-  /**
-   * Throws if the file exists and cannot be read: revoked keys must not become valid again, and other keys must not be
-   * lost.
-   */
-  static async open(path: string, now: () => number = Date.now): Promise<ApiKeys> {
-    let text: string
-    try {
-      text = await readFile(path, 'utf8')
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return new ApiKeys(path, [], now)
-      throw error
-    }
-    try {
-      return new ApiKeys(path, KeyFile.parse(JSON.parse(text)).keys, now)
-    } catch (cause) {
-      throw new Error(`${path} is damaged. Restore it from a backup, or remove it to revoke all API keys.`, { cause })
-    }
+  /** Throws if the keys cannot be read: revoked keys must not become valid again, and other keys must not be lost. */
+  static async open(table: ApiKeyTable, now: () => number = Date.now): Promise<ApiKeys> {
+    const keys = new ApiKeys(table, now)
+    await keys.#read()
+    return keys
   }
 
-  /** Returns undefined for an invalid key. */
-  find(credential: string): Access | undefined {
-    const known = this.#known.get(hashCredential(credential))
+  /** Returns undefined for an invalid key. Asks the storage for unknown ones only: another process may have made them. */
+  async find(credential: string): Promise<Access | undefined> {
+    const hash = hashCredential(credential)
+    if (!this.#known.has(hash) && (await this.#table.version()) !== this.#version)
+      await this.#changes.run(() => this.#read())
+    const known = this.#known.get(hash)
     if (!known || known.until <= this.#now()) return undefined
     this.#noteUse(known.keyId)
     return known.access
@@ -119,7 +104,7 @@ export class ApiKeys implements AsyncDisposable {
         ...(expiresAt !== undefined && { expires_at: this.#future(expiresAt) }),
         credentials: [{ hash: hashCredential(key) }],
       }
-      await this.#write(new Map([...this.#keys, [stored.id, stored]]))
+      await this.#store(stored.id, () => stored)
       return { ...this.#shown(stored), key }
     })
   }
@@ -131,30 +116,17 @@ export class ApiKeys implements AsyncDisposable {
    */
   async rotate(id: string, { overlap_seconds }: RotateKey): Promise<CreatedKey> {
     return await this.#changes.run(async () => {
-      const stored = this.#stored(id)
       const key = makeCredential('ask_')
-      const [current, ...older] = stored.credentials
-      const until = new Date(this.#now() + overlap_seconds * 1000).toISOString()
-      const overlapping = older.filter(({ expires_at }) => timeOf(expires_at) > this.#now())
-      const previous = current && overlap_seconds > 0 ? [{ ...current, expires_at: until }, ...overlapping] : []
-      const rotated: StoredKey = {
-        ...stored,
-        prefix: key.slice(0, PREFIX_CHARS),
-        credentials: [{ hash: hashCredential(key) }, ...previous].slice(0, MAX_CREDENTIALS),
-      }
-      await this.#write(new Map([...this.#keys, [id, rotated]]))
-      return { ...this.#shown(rotated), key }
+      await this.#store(id, () => this.#rotated(this.#stored(id), key, overlap_seconds))
+      return { ...this.get(id), key }
     })
   }
 
   /** Ends its streams immediately. Throws `key_not_found`. */
   async revoke(id: string): Promise<void> {
     await this.#changes.run(async () => {
-      this.#stored(id)
-      const keys = new Map(this.#keys)
-      keys.delete(id)
-      await this.#write(keys)
-      this.#lastUsed.delete(id)
+      await this.#store(id, () => void this.#stored(id))
+      this.#used.delete(id)
     })
   }
 
@@ -162,18 +134,45 @@ export class ApiKeys implements AsyncDisposable {
     this.#isClosed = true
     clearTimeout(this.#expiry)
     clearTimeout(this.#useTimer)
-    // This must not make a shutdown fail.
-    if (this.#areUsesUnwritten) await this.#changes.run(() => this.#write(this.#keys)).catch(() => {})
+    await this.#writeUses()
   }
 
-  async #write(keys: ReadonlyMap<string, StoredKey>): Promise<void> {
-    const stored = [...keys.values()].map((key) => ({ ...key, ...this.#useOf(key) }))
-    await replaceFile(this.#path, `${JSON.stringify({ version: 1, keys: stored }, undefined, 2)}\n`, {
-      draft: `${this.#path}.new`,
-    })
-    this.#keys = keys
-    this.#areUsesUnwritten = false
+  #rotated(stored: StoredKey, key: string, overlapSeconds: number): StoredKey {
+    const [current, ...older] = stored.credentials
+    const until = new Date(this.#now() + overlapSeconds * 1000).toISOString()
+    const overlapping = older.filter(({ expires_at }) => timeOf(expires_at) > this.#now())
+    const previous = current && overlapSeconds > 0 ? [{ ...current, expires_at: until }, ...overlapping] : []
+    return {
+      ...stored,
+      prefix: key.slice(0, PREFIX_CHARS),
+      credentials: [{ hash: hashCredential(key) }, ...previous].slice(0, MAX_CREDENTIALS),
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { version, keys } = await this.#table.read()
+    for (const { id, usedAt } of keys) if (usedAt !== undefined && !this.#used.has(id)) this.#used.set(id, usedAt)
+    this.#keys = new Map(keys.map((key) => [key.id, parseKey(key)]))
+    this.#version = version
     this.#learn()
+  }
+
+  /** `changed` returns the new value, from the present keys; undefined removes the key. */
+  async #store(id: string, changed: () => StoredKey | undefined): Promise<void> {
+    for (;;) {
+      const value = changed()
+      const version = await this.#table.change(this.#version, id, value)
+      if (version === undefined) {
+        await this.#read()
+        continue
+      }
+      const keys = new Map(this.#keys)
+      if (value) keys.set(id, value)
+      else keys.delete(id)
+      this.#keys = keys
+      this.#version = version
+      return this.#learn()
+    }
   }
 
   /** Updates `#known` from `#keys`; ends what is no longer valid. */
@@ -207,22 +206,22 @@ export class ApiKeys implements AsyncDisposable {
 
   #noteUse(id: string): void {
     const now = this.#now()
-    if (now - (this.#lastUsed.get(id) ?? 0) < USE_RESOLUTION_MS) return
-    this.#lastUsed.set(id, now)
-    this.#areUsesUnwritten = true
-    this.#useTimer ??= setTimeout(() => this.#writeUses(), USE_RESOLUTION_MS).unref()
+    if (now - Date.parse(this.#used.get(id) ?? '1970-01-01') < USE_RESOLUTION_MS) return
+    const time = new Date(now).toISOString()
+    this.#used.set(id, time)
+    this.#unwrittenUses.set(id, time)
+    this.#useTimer ??= setTimeout(() => void this.#writeUses(), USE_RESOLUTION_MS).unref()
   }
 
-  /** Not worth an error: the time is written with the next change. */
-  #writeUses(): void {
+  /** Not worth an error: the time is written with the next ones. */
+  async #writeUses(): Promise<void> {
     this.#useTimer = undefined
-    if (this.#areUsesUnwritten) this.#changes.run(() => this.#write(this.#keys)).catch(() => {})
-  }
-
-  #useOf({ id, last_used_at }: StoredKey): Pick<StoredKey, 'last_used_at'> {
-    const used = this.#lastUsed.get(id)
-    const time = used === undefined ? last_used_at : new Date(used).toISOString()
-    return time === undefined ? {} : { last_used_at: time }
+    const uses = this.#unwrittenUses
+    if (uses.size === 0) return
+    this.#unwrittenUses = new Map()
+    await this.#table.noteUses(uses).catch(() => {
+      this.#unwrittenUses = new Map([...uses, ...this.#unwrittenUses])
+    })
   }
 
   #stored(id: string): StoredKey {
@@ -234,9 +233,10 @@ export class ApiKeys implements AsyncDisposable {
   #shown({ credentials, ...stored }: StoredKey): ApiKey {
     const [, ...previous] = credentials
     const until = Math.max(...previous.map(({ expires_at }) => timeOf(expires_at)))
+    const usedAt = this.#used.get(stored.id)
     return {
       ...stored,
-      ...this.#useOf({ ...stored, credentials }),
+      ...(usedAt !== undefined && { last_used_at: usedAt }),
       ...(until > this.#now() && { previous_valid_until: new Date(until).toISOString() }),
     }
   }
@@ -247,6 +247,14 @@ export class ApiKeys implements AsyncDisposable {
       throw new Problem('invalid_request', 'expires_at is after the year 9999 in UTC. Leave it out for no expiry.')
     if (timeOf(time) > this.#now()) return new Date(time).toISOString()
     throw new Problem('invalid_request', 'expires_at is in the past. Use a time in the future.')
+  }
+}
+
+function parseKey({ id, value }: StoredApiKey): StoredKey {
+  try {
+    return StoredKey.parse(value)
+  } catch (cause) {
+    throw new Error(`The stored API key ${id} is damaged. Restore the data directory from a backup.`, { cause })
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The interface to all durable data of conversations: the guarantees of every storage. The layers above decide what the
- * stored values mean: here they are JSON values, parsed by their reader.
+ * The interface to all durable data of the server: the guarantees of every storage. The layers above decide what the stored
+ * values mean: here they are JSON values, parsed by their reader.
  *
  * Terms. *Durable*: survives a power failure once the promise resolves. *Written*: survives the end of the process, but
  * maybe not a power failure. *Cache*: losing it only costs time.
@@ -10,6 +10,9 @@
  * `storage_full`. A method that rejects has kept the former value.
  *
  * One process at a time uses a storage. Every method works for a conversation that does not exist, as if it were empty.
+ *
+ * What belongs to one process or machine is not here: the lock, `local.json`, stream tickets, the notes of unfinished files
+ * in workdirs, and the files that agents may not read.
  */
 import type { Event, EventDraft } from '../contract/events/event.ts'
 import type { Status } from '../contract/events/status.ts'
@@ -34,6 +37,7 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly due: Marks
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
+  readonly apiKeys: ApiKeyTable
   readonly summaries: SummaryCache
   readonly snapshots: Snapshots
   /** Resolves when no write is in progress, provided that no new one begins. Call it before the process ends. */
@@ -209,6 +213,24 @@ export interface SharedWorkdirs {
    * if none is recorded. Not durable: after a crash it may be recorded again, and is then removed the same way.
    */
   leave(workdir: string, id: string): Promise<boolean>
+}
+
+/** `value` is a JSON value; `usedAt`: RFC 3339, undefined if it was never noted. */
+export type StoredApiKey = { readonly id: string; readonly value: unknown; readonly usedAt: string | undefined }
+
+/** The API keys of the server. There are at most some ten thousand: readers keep them in memory, with their version. */
+export interface ApiKeyTable {
+  /** Returns all keys, oldest first. */
+  read(): Promise<{ readonly version: number; readonly keys: readonly StoredApiKey[] }>
+  /** Returns the current version, which each change increases. Cheap: it is called for each unknown key of a request. */
+  version(): Promise<number>
+  /**
+   * Stores the value of a key, or removes the key if there is none; durable. Returns the new version. Changes nothing and
+   * returns undefined if `version` is not the current one: a revoked key must not come back with a rotation.
+   */
+  change(version: number, id: string, value: unknown): Promise<number | undefined>
+  /** Stores when these keys were used, RFC 3339, and ignores those that do not exist. Written; no change of the version. */
+  noteUses(uses: ReadonlyMap<string, string>): Promise<void>
 }
 
 /**

@@ -1,5 +1,4 @@
 /** What the server stands on, opened while its other code is loaded: the data directory, the sandbox, the resource limits. */
-import { join } from 'node:path'
 import { ApiKeys } from '../access/api-keys.ts'
 import type { Config } from '../config/config.ts'
 import { wantsColor } from '../config/config.ts'
@@ -59,7 +58,7 @@ export async function startServices(
   })
   limiting.catch(() => {}) // reported where it is awaited
   warnOfGuessableKeys(config, logger)
-  const apiKeys = started.use(await ApiKeys.open(join(config.dataDir, 'keys.json')))
+  const apiKeys = started.use(await ApiKeys.open(storage.apiKeys))
   const { launcher, missing: missingSandbox } = await sandbox
   const resources = await limiting
   const catalog = await openCatalog(config)

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { ApiKeys } from '../../src/access/api-keys.ts'
+import { ApiKeyFile } from '../../src/storage/files/api-key-file.ts'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 
@@ -17,7 +18,7 @@ async function bench() {
   return {
     path,
     async open(): Promise<ApiKeys> {
-      const keys = await ApiKeys.open(path, clock)
+      const keys = await ApiKeys.open(new ApiKeyFile(path), clock)
       opened.push(keys)
       return keys
     },
@@ -38,8 +39,8 @@ describe('an API key', () => {
     expect(key).toMatch(/^ask_[\w-]{43}$/)
     expect(key.startsWith(shown.prefix)).toBe(true)
     for (const each of [keys, await here.open()]) {
-      expect(each.find(key)?.limits.userId).toBe('user-17')
-      expect(each.find(`${key}x`)).toBeUndefined()
+      expect((await each.find(key))?.limits.userId).toBe('user-17')
+      expect(await each.find(`${key}x`)).toBeUndefined()
       expect(each.list()).toEqual([expect.objectContaining(shown)])
     }
   })
@@ -57,10 +58,10 @@ describe('an API key', () => {
     await using here = await bench()
     const keys = await here.open()
     const { key, id } = await keys.create(READER)
-    const { ended } = keys.find(key)!
+    const { ended } = (await keys.find(key))!
     await keys.revoke(id)
     expect(ended.aborted).toBe(true)
-    for (const each of [keys, await here.open()]) expect(each.find(key)).toBeUndefined()
+    for (const each of [keys, await here.open()]) expect(await each.find(key)).toBeUndefined()
     await expect(keys.revoke(id)).rejects.toMatchObject({ code: 'key_not_found' })
   })
 
@@ -69,10 +70,10 @@ describe('an API key', () => {
     const keys = await here.open()
     const { key } = await keys.create({ ...READER, expires_at: '2026-01-31T13:00:30.000+01:00' })
     here.pass(29)
-    expect(keys.find(key)).toBeDefined()
+    expect(await keys.find(key)).toBeDefined()
     here.pass(1)
-    expect(keys.find(key)).toBeUndefined()
-    expect((await here.open()).find(key)).toBeUndefined()
+    expect(await keys.find(key)).toBeUndefined()
+    expect(await (await here.open()).find(key)).toBeUndefined()
     for (const expires_at of ['2026-01-31T12:00:00Z', '9999-12-31T23:59:59-12:00'])
       await expect(keys.create({ ...READER, expires_at })).rejects.toMatchObject({ code: 'invalid_request' })
   })
@@ -83,14 +84,14 @@ describe('an API key', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     using _ = { [Symbol.dispose]: () => void vi.useRealTimers() }
     const { key } = await keys.create({ ...READER, expires_at: '2026-01-31T12:00:30Z' })
-    const { ended } = keys.find(key)!
+    const { ended } = (await keys.find(key))!
     here.pass(29)
     vi.advanceTimersByTime(29_000)
     expect(ended.aborted).toBe(false)
     here.pass(1)
     vi.advanceTimersByTime(1000)
     expect(ended.aborted).toBe(true)
-    expect(keys.find(key)).toBeUndefined()
+    expect(await keys.find(key)).toBeUndefined()
   })
 
   test('ends its streams within a minute after the clock was set past expires_at, or the machine was suspended', async () => {
@@ -99,7 +100,7 @@ describe('an API key', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     using _ = { [Symbol.dispose]: () => void vi.useRealTimers() }
     const { key } = await keys.create({ ...READER, expires_at: '2026-02-28T12:00:00Z' })
-    const { ended } = keys.find(key)!
+    const { ended } = (await keys.find(key))!
     vi.advanceTimersByTime(120_000)
     expect(ended.aborted).toBe(false)
     here.pass(28 * 24 * 3600)
@@ -113,19 +114,19 @@ describe('an API key', () => {
     const first = await keys.create({ ...READER, user_id: 'user-17' })
     const second = await keys.rotate(first.id, { overlap_seconds: 60 })
     expect(second.previous_valid_until).toBe('2026-01-31T12:01:00.000Z')
-    const stillOpen = keys.find(first.key)!.ended
+    const stillOpen = (await keys.find(first.key))!.ended
     expect(stillOpen.aborted).toBe(false)
     const third = await keys.rotate(first.id, { overlap_seconds: 60 })
-    expect([first, second, third].map(({ key }) => keys.find(key) !== undefined)).toEqual([true, true, true])
+    for (const { key } of [first, second, third]) expect(await keys.find(key)).toBeDefined()
     expect(stillOpen.aborted).toBe(false)
     here.pass(60)
     for (const each of [keys, await here.open()]) {
-      expect([each.find(first.key), each.find(second.key)]).toEqual([undefined, undefined])
-      expect(each.find(third.key)?.limits.userId).toBe('user-17')
+      for (const { key } of [first, second]) expect(await each.find(key)).toBeUndefined()
+      expect((await each.find(third.key))?.limits.userId).toBe('user-17')
       expect(each.get(first.id).previous_valid_until).toBeUndefined()
     }
     const last = await keys.rotate(first.id, { overlap_seconds: 0 })
-    expect([keys.find(third.key), keys.find(last.key)]).toEqual([undefined, expect.anything()])
+    expect([await keys.find(third.key), await keys.find(last.key)]).toEqual([undefined, expect.anything()])
   })
 
   test('reports when it was last used, also after a restart', async () => {
@@ -135,7 +136,7 @@ describe('an API key', () => {
       const { key, id } = await keys.create(READER)
       expect(keys.get(id).last_used_at).toBeUndefined()
       here.pass(5)
-      keys.find(key)
+      await keys.find(key)
     }
     expect((await here.open()).list()[0]?.last_used_at).toBe('2026-01-31T12:00:05.000Z')
   })
@@ -151,7 +152,7 @@ describe('an API key', () => {
   test('change that cannot be stored does not hold', async () => {
     const directory = await mkdtempDisposable(join(tmpdir(), 'keys-'))
     await using _ = directory
-    const keys = await ApiKeys.open(join(directory.path, 'missing', 'keys.json'))
+    const keys = await ApiKeys.open(new ApiKeyFile(join(directory.path, 'missing', 'keys.json')))
     await expect(keys.create(READER)).rejects.toThrow('ENOENT')
     expect(keys.list()).toEqual([])
   })

@@ -76,6 +76,8 @@ export type Bench = AsyncDisposable & {
   /** The one that runs now: `restart` brings another. */
   readonly manager: ConversationManager
   readonly firehose: Firehose
+  /** That of the present server. */
+  readonly storage: Storage
   /** Of the manager that runs now. */
   readonly dispatcher: CallbackDispatcher
   readonly model: ScriptedModel
@@ -214,10 +216,10 @@ export async function setBench({
     lives.set(manager, life)
     await manager.start()
     await manager.resumeDeliveries()
-    return { manager, firehose }
+    return { manager, firehose, storage }
   }
 
-  let { manager, firehose } = await start(secretKeys)
+  let { manager, firehose, storage } = await start(secretKeys)
   const create: Bench['create'] = async (fields = {}) => {
     const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: MODEL_KEY, num_retries: 0 }
     return (await manager.create(CreateConversation.parse({ llm_config, ...fields }))).id
@@ -228,6 +230,9 @@ export async function setBench({
     },
     get firehose() {
       return firehose
+    },
+    get storage() {
+      return storage
     },
     get dispatcher() {
       return dispatchers.at(-1)!
@@ -252,7 +257,7 @@ export async function setBench({
         await firehose.close()
       }
       await between?.()
-      ;({ manager, firehose } = await start(keys))
+      ;({ manager, firehose, storage } = await start(keys))
     },
     async [Symbol.asyncDispose]() {
       await model.close()

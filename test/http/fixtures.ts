@@ -1,6 +1,5 @@
 /** The HTTP server in this process, in front of real conversations. */
 import { PendingAuthorizations } from '../../src/mcp/oauth/pending-authorizations.ts'
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { expect } from 'vitest'
 import { ErrorBody } from '../../src/contract/problem.ts'
@@ -78,7 +77,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const readiness = { isReady: true, isStarting: false }
   const { pino } = await import('pino')
   const logger = pino({ level: 'debug' }, { write: (line: string) => void bench.logged.push(line) })
-  const apiKeys = await ApiKeys.open(join(bench.dataDir, 'keys.json'))
+  const apiKeys = await ApiKeys.open(bench.storage.apiKeys)
   const app = await createHttpServer({
     manager: bench.manager,
     models: new KnownModels({ catalog: bench.catalog, defaults: {}, manager: bench.manager }),

@@ -7,8 +7,8 @@ import type { SourceFile } from './imports.ts'
 export const LEVELS = [
   ['contract', 'lib'],
   ['telemetry', 'security', 'files', 'events', 'llm', 'client'],
-  ['sandbox', 'access', 'storage', 'policy'],
-  ['state'],
+  ['sandbox', 'storage', 'policy'],
+  ['access', 'state'],
   ['idempotency', 'shell', 'project'],
   ['limits', 'webhooks'],
   ['tools', 'network', 'hooks'],

@@ -10,8 +10,8 @@ import { Problem } from '../../contract/problem.ts'
 /** The fingerprint of the key and its permissions. */
 export type Authenticated = { readonly fingerprint: string; readonly access: Access }
 
-/** Throws a `Problem` unless the header contains a key that is valid on this connection. */
-export type Authenticate = (header: string | undefined, connection: object) => Authenticated
+/** Rejects with a `Problem` unless the header contains a key that is valid on this connection. */
+export type Authenticate = (header: string | undefined, connection: object) => Promise<Authenticated>
 
 /** A credential that is accepted as a master key, and only on these connections. */
 export type LocalCredential = {
@@ -32,7 +32,7 @@ export function createAuthenticator(
   const masters = keys.map(knownBy)
   const ofLocal = local && knownBy(local.credential)
 
-  return (header, connection) => {
+  return async (header, connection) => {
     const token = tokenIn(header)
     if (token === undefined) throw !header ? noKey() : notBearer()
     const given = digest(token)
@@ -41,7 +41,7 @@ export function createAuthenticator(
     if (match) return { fingerprint: match.fingerprint, access }
     if (ofLocal && timingSafeEqual(ofLocal.digest, given) && local.connections.has(connection))
       return { fingerprint: ofLocal.fingerprint, access }
-    const found = apiKeys?.find(token)
+    const found = await apiKeys?.find(token)
     if (found) return { fingerprint: fingerprintOf(token), access: found }
     throw new Problem(
       'unauthorized',

@@ -24,7 +24,7 @@ export function createKeyCheck({ authenticate, tickets, metrics }: KeyCheckDeps)
     try {
       const ticket = ticketIn(request)
       if (ticket === undefined) {
-        const { fingerprint, access } = authenticate(authorization, request.raw.socket)
+        const { fingerprint, access } = await authenticate(authorization, request.raw.socket)
         request.keyFingerprint = fingerprint
         request.access = access
       } else {

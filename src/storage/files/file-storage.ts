@@ -9,7 +9,16 @@ import type { EventStore, LogView, LogViews } from '../../events/event-store.ts'
 import { createJsonlStore } from './log/jsonl-store.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
-import type { ConversationStorage, DataKeys, Deletions, Marks, SharedWorkdirs, Storage } from '../storage.ts'
+import type {
+  ApiKeyTable,
+  ConversationStorage,
+  DataKeys,
+  Deletions,
+  Marks,
+  SharedWorkdirs,
+  Storage,
+} from '../storage.ts'
+import { ApiKeyFile } from './api-key-file.ts'
 import { openDataKeys } from './data-keys.ts'
 import type { DataLock } from './data-lock.ts'
 import { lockDataDirectory } from './data-lock.ts'
@@ -57,6 +66,7 @@ export class FileStorage implements Storage {
   readonly due: Marks
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
+  readonly apiKeys: ApiKeyTable
   readonly summaries: FileSummaries
   readonly snapshots: SnapshotFiles
   readonly #parts: FileParts
@@ -87,6 +97,7 @@ export class FileStorage implements Storage {
     this.due = new MarkFiles(join(root, 'due'))
     this.deletions = new DeletionFiles(join(root, 'deleted'))
     this.sharedWorkdirs = new GuestFiles(join(root, 'shared-workdirs'), (id) => exists(join(directory, id)))
+    this.apiKeys = new ApiKeyFile(join(root, 'keys.json'))
     this.summaries = new FileSummaries({ path: join(root, 'summaries.db'), logs: directory, onFault })
     this.snapshots = new SnapshotFiles(directory)
     this.#parts = {

@@ -107,13 +107,11 @@ test('while keys change, each of them is accepted', async () => {
   expect((await http.call('GET', '/info', undefined, { authorization: `Bearer ${OLD_KEY}` })).status).toBe(200)
 })
 
-test('keys of any length can be compared', () => {
+test('keys of any length can be compared', async () => {
   const authenticate = createAuthenticator(['k'.repeat(16), 'l'.repeat(5000)])
-  expect(() => authenticate(`Bearer ${'l'.repeat(5000)}`, {})).not.toThrow()
-  expect(() => authenticate(`Bearer ${'l'.repeat(4999)}`, {})).toThrow(
-    expect.objectContaining({ code: 'unauthorized' }),
-  )
-  expect(() => authenticate(undefined, {})).toThrow(expect.objectContaining({ code: 'unauthorized' }))
+  await expect(authenticate(`Bearer ${'l'.repeat(5000)}`, {})).resolves.toBeDefined()
+  for (const refused of [`Bearer ${'l'.repeat(4999)}`, undefined])
+    await expect(authenticate(refused, {})).rejects.toMatchObject({ code: 'unauthorized' })
 })
 
 test('the server’s log has a line for each request, and in none of them a key', async () => {

@@ -13,7 +13,7 @@ type Line = Record<string, unknown>
 const linesOf = (http: HttpBench, msg: string): Line[] =>
   http.bench.logged.map((line) => JSON.parse(line) as Line).filter((line) => line['msg'] === msg)
 
-const { fingerprint } = createAuthenticator([KEY])(`Bearer ${KEY}`, {})
+const { fingerprint } = await createAuthenticator([KEY])(`Bearer ${KEY}`, {})
 
 test('a request that changes something leaves one line with key, action and conversation, and no body', async () => {
   await using http = await setHttp()
