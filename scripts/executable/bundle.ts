@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { OutputOptions, Plugin } from 'rolldown'
 import { rolldown } from 'rolldown'
 import { SCHEMA_ASSET } from '../../src/agent/output/schema-thread.ts'
+import { TABLE_ASSET } from '../../src/storage/files/tables/table-thread.ts'
 import { asFunction } from './load-chunks.ts'
 import { leanPackages } from './lean-packages.ts'
 
@@ -35,6 +36,7 @@ export async function bundle(plugins: readonly Plugin[] = []): Promise<string> {
 const PROGRAMS = {
   [PDF_ASSET]: 'src/tools/pdf/pdf-program.mjs',
   [SCHEMA_ASSET]: 'src/agent/output/schema-program.mjs',
+  [TABLE_ASSET]: 'src/storage/files/tables/table-program.mjs',
 }
 
 /** Each program is a bundle and an asset for itself, which the server never loads. Returns their files by asset. */

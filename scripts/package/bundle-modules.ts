@@ -13,7 +13,11 @@ const TARGET = 'es2022'
 /** Two folders deep, as `src/http` is: the code finds its assets in `../../openapi`, `../../catalog` and `../../swagger-ui`. */
 const CHUNKS = 'lib/server'
 /** Each is a module for itself: another process or thread loads it by its path. */
-const PROGRAMS = { 'pdf-program': 'src/tools/pdf', 'schema-program': 'src/agent/output' }
+const PROGRAMS = {
+  'pdf-program': 'src/tools/pdf',
+  'schema-program': 'src/agent/output',
+  'table-program': 'src/storage/files/tables',
+}
 
 const NEWER = join(import.meta.dirname, 'node-22.ts')
 const PONYFILLS = {

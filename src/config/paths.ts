@@ -10,13 +10,12 @@ import { ConfigError, createReader } from './environment.ts'
 /** The directories that the server makes in the data directory for itself. */
 export const OWN_DIRECTORIES = [
   'active',
-  'deleted',
+  'before-format-3',
   'due',
   'home-access',
   'local',
   'package-cache',
   'sessions',
-  'shared-workdirs',
   'unfinished',
 ]
 

@@ -3,11 +3,13 @@ import { constants } from 'node:os'
 
 /**
  * Returns undefined for an error without a code, and for anything that is not an error. Also names the errors that Node
- * calls unknown: an exceeded quota (EDQUOT), and a file that its network file system has lost (ESTALE).
+ * calls unknown: an exceeded quota (EDQUOT), and a file that its network file system has lost (ESTALE). For a thread that
+ * cannot be started for lack of descriptors, returns the code in the message.
  */
 export function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error)) return undefined
   const code = String(error.code)
+  if (code === 'ERR_WORKER_INIT_FAILED') return /\b(?:EMFILE|ENFILE)\b/.exec(error.message)?.[0] ?? code
   if (!code.startsWith('Unknown system error') || !('errno' in error)) return code
   const number = -Number(error.errno)
   return Object.entries(constants.errno).find(([, each]) => each === number)?.[0] ?? code

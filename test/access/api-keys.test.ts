@@ -1,9 +1,10 @@
-/** API keys: made, found, rotated, revoked, and kept over a restart, in a real file. */
-import { readFile, writeFile } from 'node:fs/promises'
+/** API keys: made, found, rotated, revoked, and kept over a restart, in a real database. */
+import { readFile, rm } from 'node:fs/promises'
+import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { ApiKeys } from '../../src/access/api-keys.ts'
-import { ApiKeyFile } from '../../src/storage/files/api-key-file.ts'
+import { FileStorage } from '../../src/storage/files/file-storage.ts'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 
@@ -11,25 +12,36 @@ const READER = { name: 'dashboard', scopes: ['read' as const] }
 
 async function bench() {
   const directory = await mkdtempDisposable(join(tmpdir(), 'keys-'))
-  const path = join(directory.path, 'keys.json')
   let now = Date.parse('2026-01-31T12:00:00.000Z')
   const clock = () => now
-  const opened: ApiKeys[] = []
+  const opened: AsyncDisposable[] = []
   return {
-    path,
+    path: join(directory.path, 'tables.db'),
+    /** As a server does, after an earlier one has stopped, or next to it. */
     async open(): Promise<ApiKeys> {
-      const keys = await ApiKeys.open(new ApiKeyFile(path), clock)
-      opened.push(keys)
+      const storage = await openStorage(directory.path)
+      const keys = await ApiKeys.open(storage.apiKeys, clock)
+      opened.push(keys, storage)
       return keys
+    },
+    /** Two servers that share one storage. */
+    async openTwo(): Promise<[ApiKeys, ApiKeys]> {
+      const storage = await openStorage(directory.path)
+      const both = [await ApiKeys.open(storage.apiKeys, clock), await ApiKeys.open(storage.apiKeys, clock)] as const
+      opened.push(...both, storage)
+      return [...both]
     },
     pass: (seconds: number) => (now += seconds * 1000),
     async [Symbol.asyncDispose](): Promise<void> {
       // They may still write when a key was last used.
-      for (const keys of opened) await keys[Symbol.asyncDispose]()
+      for (const each of opened) await each[Symbol.asyncDispose]()
       await directory[Symbol.asyncDispose]()
     },
   }
 }
+
+const openStorage = (directory: string) =>
+  FileStorage.openUnlocked({ directory, keys: { material: ['a key'], locked: 0 }, onFault: () => {} })
 
 describe('an API key', () => {
   test('is found by the secret that was returned once, also after a restart, and by nothing else', async () => {
@@ -50,7 +62,7 @@ describe('an API key', () => {
     const keys = await here.open()
     const { key } = await keys.create(READER)
     const secret = key.slice('ask_'.length + 4)
-    expect(await readFile(here.path, 'utf8')).not.toContain(secret)
+    expect(await readFile(here.path, 'latin1')).not.toContain(secret)
     expect(JSON.stringify(keys.list())).not.toContain(secret)
   })
 
@@ -150,16 +162,29 @@ describe('an API key', () => {
   })
 
   test('change that cannot be stored does not hold', async () => {
-    const directory = await mkdtempDisposable(join(tmpdir(), 'keys-'))
-    await using _ = directory
-    const keys = await ApiKeys.open(new ApiKeyFile(join(directory.path, 'missing', 'keys.json')))
-    await expect(keys.create(READER)).rejects.toThrow('ENOENT')
+    await using here = await bench()
+    const keys = await here.open()
+    await rm(here.path)
+    await expect(keys.create(READER)).rejects.toMatchObject({ code: 'EIO' })
     expect(keys.list()).toEqual([])
   })
 
-  test('file that is damaged stops the start and says what to do: revoked keys must not come back', async () => {
+  test('that another server has made is found, and one that it has revoked does not come back with a rotation', async () => {
     await using here = await bench()
-    await writeFile(here.path, '{"version": 1, "keys": [')
-    await expect(here.open()).rejects.toThrow(/is damaged\. Restore it from a backup/)
+    const [one, other] = await here.openTwo()
+    const { key, id } = await one.create(READER)
+    expect(await other.find(key)).toBeDefined()
+    await other.revoke(id)
+    await expect(one.rotate(id, { overlap_seconds: 60 })).rejects.toMatchObject({ code: 'key_not_found' })
+    await one.create(READER)
+    expect([await one.find(key), await other.find(key), one.list().length]).toEqual([undefined, undefined, 1])
+  })
+
+  test('that is damaged stops the start and says what to do: revoked keys must not come back', async () => {
+    await using here = await bench()
+    await (await here.open()).create(READER)
+    using tables = new DatabaseSync(here.path)
+    tables.exec("UPDATE api_keys SET value = '{'")
+    await expect(here.open()).rejects.toThrow(/is damaged\. Restore the data directory from a backup/)
   })
 })

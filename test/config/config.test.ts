@@ -273,10 +273,10 @@ describe('is refused in one sentence that names the variable:', () => {
       { OPENHANDS_DATA_DIR: '/srv/x', OPENHANDS_WORKDIR_BASE: '/srv/x' },
       /^OPENHANDS_WORKDIR_BASE .*OPENHANDS_DATA_DIR/,
     ],
-    ...['sessions', 'deleted/x', 'local'].map((name): [string, Record<string, string>, RegExp] => [
+    ...['sessions', 'before-format-3/x', 'local'].map((name): [string, Record<string, string>, RegExp] => [
       `workdirs made among the server’s own files: ${name}`,
       { OPENHANDS_DATA_DIR: '/srv/x', OPENHANDS_WORKDIR_BASE: `/srv/x/${name}` },
-      /^OPENHANDS_WORKDIR_BASE is in \/srv\/x\/\w+, where the server keeps its own files\.$/,
+      /^OPENHANDS_WORKDIR_BASE is in \/srv\/x\/[\w-]+, where the server keeps its own files\.$/,
     ]),
     ...['~', '~/hunter2', '~hunter2/data'].map((path): [string, Record<string, string>, RegExp] => [
       `a home that nobody expands: ${path}`,

@@ -126,11 +126,13 @@ export async function setBench({
 
   const dispatchers: CallbackDispatcher[] = []
   const dropped: ConversationManager[] = []
+  const storages: Storage[] = []
   const lives = new Map<ConversationManager, Life>()
   const start = async (keyMaterial: readonly [string, ...string[]]) => {
     const life = { isOver: false }
     const onFault = (error: unknown) => logger.error(error)
     const storage = wrapStorage(await openStorage(dataDir, { logs, life, keyMaterial, onFault }))
+    storages.push(storage)
     const unfinished = new UnfinishedFiles(join(dataDir, 'unfinished'))
     await (
       await unfinished.removeLeft(onFault)
@@ -264,6 +266,7 @@ export async function setBench({
       for (const each of [manager, ...dropped]) await each.close()
       for (const each of dispatchers) await each.close()
       await firehose.close()
+      for (const each of storages) await each[Symbol.asyncDispose]()
       try {
         await expectRulesOnDisk(dataDir)
       } finally {

@@ -348,7 +348,7 @@ describe('the workdir', () => {
     expect(await readFile(join(workdir, 'file'), 'utf8')).toBe('x')
     await bench.manager.delete(fork.view.id)
     await expect(stat(workdir)).rejects.toMatchObject({ code: 'ENOENT' })
-    expect(await readdir(join(bench.dataDir, 'shared-workdirs'))).toEqual([])
+    expect(await bench.storage.sharedWorkdirs.isShared(workdir)).toBe(false)
   })
 
   test('that an interrupted fork was to share is deleted with the original', async () => {

@@ -249,10 +249,10 @@ describe('deleting', () => {
   test('that cannot be recorded changes nothing', async () => {
     await using bench = await setBench()
     const id = await bench.create()
-    await rename(join(bench.dataDir, 'deleted'), join(bench.dataDir, 'moved'))
-    await expect(bench.manager.delete(id)).rejects.toThrow('ENOENT')
+    await rename(join(bench.dataDir, 'tables.db'), join(bench.dataDir, 'moved'))
+    await expect(bench.manager.delete(id)).rejects.toMatchObject({ code: 'EIO' })
     expect(await say(await bench.manager.open(id))).toMatchObject({ stop_reason: 'completed' })
-    await rename(join(bench.dataDir, 'moved'), join(bench.dataDir, 'deleted'))
+    await rename(join(bench.dataDir, 'moved'), join(bench.dataDir, 'tables.db'))
     expect(await (await openStorage(bench.dataDir)).deletions.has(id)).toBe(false)
     await bench.manager.delete(id)
   })

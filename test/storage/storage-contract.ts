@@ -268,6 +268,34 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
       expect(await storage.deletions.has(old)).toBe(true)
     })
 
+    test('API keys change only from the version that they were read with, and are listed as they were made', async () => {
+      const { apiKeys } = storage
+      const [one, other] = [uuid7(), uuid7()]
+      const first = await apiKeys.read()
+      expect(first.keys).toEqual([])
+      const second = await apiKeys.change(first.version, other, { name: 'other' })
+      expect(await apiKeys.change(first.version, one, { name: 'from an old version' })).toBeUndefined()
+      const racing = [one, uuid7()].map((id) => apiKeys.change(second!, id, { name: 'raced' }))
+      const [third, lost] = await Promise.all(racing)
+      expect([third! > second!, lost]).toEqual([true, undefined])
+      const fourth = await apiKeys.change(third!, one, { name: 'ü', scopes: ['read'] })
+      await apiKeys.noteUses(
+        new Map([
+          [other, '2026-01-31T12:00:00.000Z'],
+          [uuid7(), '2026-01-31T12:00:00.000Z'],
+        ]),
+      )
+      await reopen()
+      const { version, keys } = await storage.apiKeys.read()
+      expect([version, await storage.apiKeys.version()]).toEqual([fourth, fourth])
+      expect(keys).toEqual([
+        { id: other, value: { name: 'other' }, usedAt: '2026-01-31T12:00:00.000Z' },
+        { id: one, value: { name: 'ü', scopes: ['read'] }, usedAt: undefined },
+      ])
+      await storage.apiKeys.change(version, other, undefined)
+      expect((await storage.apiKeys.read()).keys.map(({ id }) => id)).toEqual([one])
+    })
+
     test('a shared workdir is left by the last of those that are there', async () => {
       const { sharedWorkdirs: shared } = storage
       const [guest, gone] = [storage.conversation(uuid7()), uuid7()]

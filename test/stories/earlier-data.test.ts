@@ -184,6 +184,6 @@ test('callbacks get what they asked for, under its name of today', async () => {
 })
 
 test('an older server refuses the directory from now on', async () => {
-  expect(await readFile(join(server.dataDir, 'version'), 'utf8')).toBe('2\n')
+  expect(await readFile(join(server.dataDir, 'version'), 'utf8')).toBe('3\n')
   expect((await stat(join(server.dataDir, 'sessions', IDS.ended, 'events.jsonl'))).size).toBeGreaterThan(0)
 })

@@ -33,7 +33,7 @@ test('an unwritable data directory is reported; existing data can be read, and a
   // What lists are made of, so that the start has nothing to find out from the log, which cannot be opened then.
   const noted = async () => JSON.parse(await readFile(join(sessionOf(stage, id), 'meta.json'), 'utf8')).lastSeq
   await expect.poll(noted).toBe(seq)
-  const closed = ['sessions', 'active', 'deleted', join('sessions', id)].map((name) => join(server.dataDir, name))
+  const closed = ['sessions', 'active', join('sessions', id)].map((name) => join(server.dataDir, name))
   for (const path of closed) await chmod(path, 0o500)
   await chmod(logOf(stage, id), 0o400)
   await server.restart('SIGKILL')

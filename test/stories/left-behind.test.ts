@@ -51,7 +51,7 @@ test('what a killed server was doing is removed by the next start, without a req
   // It is killed between other steps, too, which take too short a time to wait for them.
   for (const directory of [own, join(own, 'commands')]) await writeFile(join(directory, DRAFT), HALF)
   await writeFile(join(own, 'outputs', 'stdout-0.txt.new'), HALF)
-  for (const name of ['keys.json.new', '.ready']) await writeFile(join(dataDir, name), HALF)
+  for (const name of ['tables.db.new', 'keys.json.new', '.ready']) await writeFile(join(dataDir, name), HALF)
   const ofStarts = ['master-key.0123456789ab.new', `hidden-files.${randomUUID()}.new`, `.seccomp-${randomUUID()}`]
   for (const name of [...ofStarts, ...OF_PEOPLE]) await writeLongAgo(join(dataDir, name))
   await server.stop('SIGKILL')

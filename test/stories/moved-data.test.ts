@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { cp, readFile, readdir, rename, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { startServer } from '../support/server.ts'
 
@@ -47,6 +48,7 @@ test('conversations follow a moved data directory, and deleting them there remov
     expect((await call('DELETE', `/conversations/${id}`)).status).toBe(204)
     expect(existsSync(join(copy, 'work', owner)), id).toBe(!isLast)
   }
-  expect(await readdir(join(copy, 'shared-workdirs'))).toEqual([])
+  using tables = new DatabaseSync(join(copy, 'tables.db'))
+  expect(tables.prepare('SELECT * FROM shared_workdirs').all()).toEqual([])
   expect(await readdir(join(moved, 'work', owner))).toEqual(['deep', 'file', 'sub'])
 })

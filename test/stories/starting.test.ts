@@ -120,7 +120,7 @@ test('a signal while the server is loaded ends it, and what waits', async () => 
 
 test('a second signal, of any kind, ends a start whose disk does not answer', async () => {
   const [port, dataDir] = [await freePort(), await mkdtemp(join(home, 'stuck-'))]
-  const keys = join(dataDir, 'keys.json')
+  const keys = join(dataDir, 'data-keys')
   execFileSync('mkfifo', [keys])
   const { child, exited } = launch(['serve', '--host', '127.0.0.1', '--port', String(port)], {
     env: { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_DATA_DIR: dataDir },

@@ -138,11 +138,9 @@ function startWorker(): Worker {
   return new Worker(`${code}({}, process.getBuiltinModule, { exports: {} })`, { ...options, eval: true })
 }
 
-/** The schema is not to blame for what the machine lacks: for a descriptor, the error has the code of the system. */
+/** The schema is not to blame for what the machine lacks, other than descriptors. */
 function explain(error: Error): Error {
   if (codeOf(error) !== 'ERR_WORKER_INIT_FAILED') return error
-  const code = /\b(EMFILE|ENFILE)\b/.exec(error.message)?.[0]
-  if (code !== undefined) return Object.assign(new Error(error.message, { cause: error }), { code })
   const message = `The thread that checks schemas could not be started: ${error.message}. Try again in a moment.`
   return new Problem('unavailable', message, { cause: error })
 }

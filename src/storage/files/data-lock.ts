@@ -11,7 +11,7 @@ import type { Database } from './sqlite.ts'
 import { isBusy, isDamaged, loadSqlite } from './sqlite.ts'
 
 /** The format version of the data directory. Raised when an older server would misread it. */
-export const DATA_FORMAT = 2
+export const DATA_FORMAT = 3
 
 /** The data directory cannot be used by this server; the message says why and what to do. */
 export class DataDirectoryError extends Error {
@@ -27,6 +27,10 @@ class DataDirectoryInUse extends DataDirectoryError {
 }
 
 export type DataLock = AsyncDisposable & {
+  /** The format that the directory has; undefined if it is new. */
+  readonly format: number | undefined
+  /** Makes it `DATA_FORMAT`, durably: an earlier version does not understand what this one writes from now on. */
+  readonly raiseFormat: () => Promise<void>
   /** Throws a `Problem` if another directory has this name now: nothing keeps another server from using that. */
   readonly requireHeld: () => Promise<void>
 }
@@ -35,9 +39,10 @@ export type DataLock = AsyncDisposable & {
 export async function lockDataDirectory(directory: string): Promise<DataLock> {
   await makeDirectories(directory, 0o700)
   const release = takeLock(directory)
+  let format: number | undefined
   try {
     // Check under the lock: two servers of different versions may start at the same time.
-    await checkFormat(directory)
+    format = await readFormat(directory)
   } catch (error) {
     release()
     throw error
@@ -47,6 +52,10 @@ export async function lockDataDirectory(directory: string): Promise<DataLock> {
     if ((await identityOf(directory)) !== locked) throw movedAway(directory)
   })
   return {
+    format,
+    raiseFormat: async () => {
+      if (format !== DATA_FORMAT) await writeFormat(directory)
+    },
     requireHeld,
     [Symbol.asyncDispose]: () => {
       release()
@@ -110,15 +119,15 @@ function adviceFor(error: unknown, path: string): string {
     : 'Check that its disk has space, that this user may write there, and that files can be opened (ulimit -n).'
 }
 
-async function checkFormat(directory: string): Promise<void> {
-  const path = join(directory, 'version')
+const formatIn = (directory: string): string => join(directory, 'version')
+
+async function readFormat(directory: string): Promise<number | undefined> {
+  const path = formatIn(directory)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
-  // Rename it into place: a half-written number would lock every later start out of the data.
-  const write = () => replaceFile(path, `${DATA_FORMAT}\n`, { draft: `${path}.new` })
-  if (text === undefined) return await write()
+  if (text === undefined) return undefined
   const format = Number(text)
   if (!Number.isSafeInteger(format) || format < 1) {
     throw new DataDirectoryError(`${path} does not hold a version number. Restore it, or use another data directory.`)
@@ -129,6 +138,9 @@ async function checkFormat(directory: string): Promise<void> {
         'Start that version, or use another data directory.',
     )
   }
-  // What this version writes from now on, an earlier one does not understand.
-  if (format < DATA_FORMAT) await write()
+  return format
 }
+
+/** Renamed into place: a half-written number would lock every later start out of the data. */
+const writeFormat = (directory: string): Promise<void> =>
+  replaceFile(formatIn(directory), `${DATA_FORMAT}\n`, { draft: `${formatIn(directory)}.new` })

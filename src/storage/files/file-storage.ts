@@ -18,18 +18,21 @@ import type {
   SharedWorkdirs,
   Storage,
 } from '../storage.ts'
-import { ApiKeyFile } from './api-key-file.ts'
 import { openDataKeys } from './data-keys.ts'
 import type { DataLock } from './data-lock.ts'
 import { lockDataDirectory } from './data-lock.ts'
 import type { FileParts } from './file-conversation.ts'
 import { FileConversation } from './file-conversation.ts'
 import { FileSummaries } from './file-summaries.ts'
-import { GuestFiles } from './guest-files.ts'
 import { removeLeftFiles } from './left-files.ts'
-import { DeletionFiles, MarkFiles, exists, listIds } from './mark-files.ts'
+import { MarkFiles, exists, listIds } from './mark-files.ts'
 import { SecretFiles } from './secret-files.ts'
 import { SnapshotFiles } from './snapshot-files.ts'
+import { ApiKeyRows } from './tables/api-key-rows.ts'
+import { DeletionRows } from './tables/deletion-rows.ts'
+import { openTables } from './tables/open-tables.ts'
+import { SharedWorkdirRows } from './tables/shared-workdir-rows.ts'
+import type { Tables } from './tables/tables.ts'
 
 export type FileStorageOptions = {
   /** The data directory. Created if it does not exist. */
@@ -59,6 +62,9 @@ type Parts = FileStorageOptions & {
   readonly logs?: EventStore & LogViews
 }
 
+/** Its format is not read, so that a test need not write it. */
+const UNLOCKED = { format: undefined, raiseFormat: () => Promise.resolve() }
+
 export class FileStorage implements Storage {
   readonly keys: DataKeys
   readonly directory: string
@@ -72,32 +78,28 @@ export class FileStorage implements Storage {
   readonly #parts: FileParts
   readonly #views: LogViews
   readonly #lock: DataLock | undefined
+  readonly #tables: Tables
 
-  /**
-   * For a directory that is already locked or that nothing else uses. Creates `sessions`, `active`, `due` and
-   * `deleted`.
-   */
+  /** For a directory that is already locked or that nothing else uses. Creates `sessions`, `active` and `due`. */
   static async openUnlocked(parts: Parts): Promise<FileStorage> {
     await makeDirectories(parts.directory, 0o700)
     // Use the real path: shells know it by this name, even if they cannot see a link that points to it.
     const directory = await realpath(parts.directory)
-    await Promise.all(
-      ['sessions', 'active', 'due', 'deleted'].map((name) => makeDirectories(join(directory, name), 0o700)),
-    )
+    await Promise.all(['sessions', 'active', 'due'].map((name) => makeDirectories(join(directory, name), 0o700)))
     await syncDirectory(directory)
-    return new FileStorage(directory, parts)
+    return new FileStorage(directory, await openTables(directory, parts.lock ?? UNLOCKED), parts)
   }
 
-  private constructor(root: string, { keys, lock, onFault, logs }: Parts) {
+  private constructor(root: string, tables: Tables, { keys, lock, onFault, logs }: Parts) {
     const directory = join(root, 'sessions')
     const store = logs ?? createJsonlStore({ directory })
     this.keys = keys
     this.directory = directory
     this.active = new MarkFiles(join(root, 'active'))
     this.due = new MarkFiles(join(root, 'due'))
-    this.deletions = new DeletionFiles(join(root, 'deleted'))
-    this.sharedWorkdirs = new GuestFiles(join(root, 'shared-workdirs'), (id) => exists(join(directory, id)))
-    this.apiKeys = new ApiKeyFile(join(root, 'keys.json'))
+    this.deletions = new DeletionRows(tables)
+    this.sharedWorkdirs = new SharedWorkdirRows(tables, (id) => exists(join(directory, id)))
+    this.apiKeys = new ApiKeyRows(tables)
     this.summaries = new FileSummaries({ path: join(root, 'summaries.db'), logs: directory, onFault })
     this.snapshots = new SnapshotFiles(directory)
     this.#parts = {
@@ -109,6 +111,7 @@ export class FileStorage implements Storage {
     }
     this.#views = store
     this.#lock = lock
+    this.#tables = tables
   }
 
   ids(): Promise<string[]> {
@@ -124,11 +127,12 @@ export class FileStorage implements Storage {
   }
 
   async settled(): Promise<void> {
-    await Promise.all([this.snapshots.settled(), this.summaries.close()])
+    await Promise.all([this.snapshots.settled(), this.summaries.close(), this.#tables.settled()])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.summaries.release()
+    await this.#tables[Symbol.asyncDispose]()
     await this.#lock?.[Symbol.asyncDispose]()
   }
 }

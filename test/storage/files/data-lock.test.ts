@@ -10,11 +10,14 @@ test('a data directory has one server at a time', async () => {
   await using directory = await tempDirectory()
   const data = join(directory.path, 'made', 'on', 'the', 'way')
   {
-    await using _held = await lockDataDirectory(data)
+    await using held = await lockDataDirectory(data)
+    expect(held.format).toBeUndefined()
+    await held.raiseFormat()
     await expect(lockDataDirectory(data)).rejects.toThrow(DataDirectoryError)
     await expect(lockDataDirectory(data)).rejects.toThrow(/in use by another server/)
   }
-  await using _again = await lockDataDirectory(data)
+  await using again = await lockDataDirectory(data)
+  expect(again.format).toBe(DATA_FORMAT)
   expect(await readFile(join(data, 'version'), 'utf8')).toBe(`${DATA_FORMAT}\n`)
 })
 

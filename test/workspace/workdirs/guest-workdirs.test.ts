@@ -1,6 +1,6 @@
 /** A directory that was made for one conversation, and others that work in it: it goes with the last of them. */
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { setBench } from '../../conversations/fixtures.ts'
@@ -25,7 +25,7 @@ test.each([
     expect(existsSync(made), `after ${name}`).toBe(at < order.length - 1)
   }
   expect(existsSync(movers)).toBe(false)
-  expect(await readdir(join(bench.dataDir, 'shared-workdirs'))).toEqual([])
+  expect(await bench.storage.sharedWorkdirs.isShared(made)).toBe(false)
 })
 
 test('a conversation that moves within the directory stays a guest; one that moves out of it does not', async () => {

@@ -1,0 +1,71 @@
+/**
+ * The program of the thread that writes the tables: each commit waits for the disk. All requests that have come by then are
+ * one transaction, so that they wait together. Plain JavaScript, like the program for schemas.
+ */
+// @ts-check
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { failureOf, loadSqlite } from '../sqlite.ts'
+
+/** @import { DatabaseSync } from 'node:sqlite' */
+/** @import { TableAnswer, TableRequest } from './table-thread.ts' */
+
+/** The journal is synced before the tables and truncated after them: what was committed survives a power failure. */
+const SETTINGS = 'PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON'
+/** For tests: two servers of one process may have the same directory. */
+const BUSY_MS = 5000
+
+/** @type {DatabaseSync | undefined} */
+let opened
+
+const port = parentPort
+port?.on('message', (/** @type {TableRequest | 'close'} */ first) => {
+  const requests = [first]
+  for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) requests.push(next.message)
+  const asked = requests.filter((request) => request !== 'close')
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+  if (asked.length > 0) port.postMessage(answersTo(asked))
+  if (asked.length === requests.length) return
+  opened?.close()
+  port.close()
+})
+
+/** If not all are possible, each is tried alone. @param {TableRequest[]} requests @returns {TableAnswer[]} */
+function answersTo(requests) {
+  try {
+    return commit(database(), requests)
+  } catch (error) {
+    if (requests.length > 1) return requests.flatMap((request) => answersTo([request]))
+    return requests.map(({ number }) => ({ number, error: failureOf(error) }))
+  }
+}
+
+/** @param {DatabaseSync} tables @param {TableRequest[]} requests @returns {TableAnswer[]} */
+function commit(tables, requests) {
+  tables.exec('BEGIN')
+  try {
+    const answers = requests.map(({ number, steps }) => ({
+      number,
+      rows: steps.map(({ sql, values }) => tables.prepare(sql).all(...values)),
+    }))
+    tables.exec('COMMIT')
+    return answers
+  } catch (error) {
+    // For some errors, SQLite has done so itself.
+    if (tables.isTransaction) tables.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Never creates it: a directory without its tables is damaged. */
+function database() {
+  if (opened) return opened
+  const { DatabaseSync } = loadSqlite()
+  const tables = new DatabaseSync(new URL(workerData.url), { timeout: BUSY_MS })
+  try {
+    tables.exec(SETTINGS)
+    return (opened = tables)
+  } catch (error) {
+    tables.close()
+    throw error
+  }
+}

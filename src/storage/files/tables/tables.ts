@@ -1,0 +1,57 @@
+/**
+ * The small tables of the server in one SQLite database, `tables.db`. Its rows are the only copy of what they say.
+ *
+ * Writes are made in a thread, which commits all that wait together and syncs them: this thread never waits for the disk.
+ * While that one does not run, reads are made here: nothing is locked then, and a look-up takes microseconds.
+ */
+import { pathToFileURL } from 'node:url'
+import type { Database } from '../sqlite.ts'
+import { errorFor, failureOf, loadSqlite } from '../sqlite.ts'
+import type { Row, TableStep, Value } from './table-thread.ts'
+import { TableThread } from './table-thread.ts'
+
+/** How long a lock is waited for. Another server has it only in tests, where several are in one process. */
+export const BUSY_MS = 5000
+
+/** Without it, a missing database would be made again, empty. */
+export const urlOf = (path: string): string => `${pathToFileURL(path).href}?mode=rw`
+
+export const step = (sql: string, ...values: readonly Value[]): TableStep => ({ sql, values })
+
+export class Tables implements AsyncDisposable {
+  readonly #url: string
+  readonly #thread: TableThread
+  #reader: Database | undefined
+
+  /** The database exists. */
+  constructor(path: string) {
+    this.#url = urlOf(path)
+    this.#thread = new TableThread(this.#url)
+  }
+
+  async read(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
+    if (this.#thread.isRunning) return (await this.#thread.ask([step(sql, ...values)]))[0] ?? []
+    try {
+      this.#reader ??= new (loadSqlite().DatabaseSync)(new URL(this.#url), { timeout: BUSY_MS })
+      return this.#reader.prepare(sql).all(...values)
+    } catch (error) {
+      throw errorFor(failureOf(error))
+    }
+  }
+
+  /** All steps or none, durably. Resolves to the rows of each. */
+  async write(...steps: readonly TableStep[]): Promise<readonly (readonly Row[])[]> {
+    return await this.#thread.ask(steps)
+  }
+
+  /** Resolves when nothing is being written. */
+  settled(): Promise<void> {
+    return this.#thread.settled()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#reader?.close()
+    this.#reader = undefined
+    await this.#thread.end()
+  }
+}
