@@ -29,6 +29,7 @@ const OWN_DISK = [
 const ON_IT = { OPENHANDS_DATA_DIR: `${MOUNT}/data`, OPENHANDS_ISOLATION: 'none' }
 
 const SCRIPT = [{ text: 'Hello.' }]
+const KEY_REQUEST = { name: 'k', scopes: ['read'] }
 const message = (text: string) => ({ message: { role: 'user', content: text } })
 
 /** The server itself: what was started waits for it, outside. */
@@ -64,10 +65,20 @@ test('a disk that is full to the last byte: what is refused leaves nothing behin
   expect(acknowledged.length, 'and at first it was not').toBeGreaterThan(0)
   const made = await server.call('POST', '/conversations', { llm_config: { model: 'm', base_url: 'http://x.invalid' } })
   expect(made).toMatchObject({ status: 507, body: { error: 'storage_full' } })
+  for (const [method, path] of [
+    ['POST', '/keys'],
+    ['DELETE', `/conversations/${id}`],
+  ] as const)
+    expect(await server.call(method, path, method === 'POST' ? KEY_REQUEST : undefined)).toMatchObject({
+      status: 507,
+      body: { error: 'storage_full' },
+    })
   expect((await server.call('GET', '/conversations')).body.items).toHaveLength(1)
+  expect((await server.call('GET', '/keys')).body.items).toEqual([])
 
   await rm(ballast)
   expect(await post(5)).toBe(202)
+  expect((await server.call('POST', '/keys', KEY_REQUEST)).status).toBe(201)
   const events = await stage.events(id)
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1))
   const messages = events.filter(({ type }) => type === 'UserMessage').map((event) => event.id)
@@ -85,6 +96,8 @@ test('a disk that turns read-only: it is reported, existing data can be read, an
     await server.call('POST', '/conversations', { llm_config }),
     await server.call('POST', `/conversations/${id}/messages`, { ...message('x'), run: true }),
     await server.call('POST', `/conversations/${id}/commands`, { command: 'true' }),
+    await server.call('POST', '/keys', KEY_REQUEST),
+    await server.call('DELETE', `/conversations/${id}`),
   ]
   for (const { status, body } of refused) {
     expect({ status, ...body }).toMatchObject({
@@ -95,6 +108,7 @@ test('a disk that turns read-only: it is reported, existing data can be read, an
   }
   expect((await server.call('GET', `/conversations/${id}`)).body).toMatchObject({ id, status: 'idle' })
   await besides(server, `umount ${MOUNT}`)
+  expect((await server.call('POST', '/keys', KEY_REQUEST)).status).toBe(201)
   expect((await stage.say(id, 'hi')).at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'idle' })
 })
 

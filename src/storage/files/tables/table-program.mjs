@@ -34,6 +34,9 @@ function answersTo(requests) {
   try {
     return commit(database(), requests)
   } catch (error) {
+    // Ends the transaction. What was opened while the disk was read-only would stay so.
+    opened?.close()
+    opened = undefined
     if (requests.length > 1) return requests.flatMap((request) => answersTo([request]))
     return requests.map(({ number }) => ({ number, error: failureOf(error) }))
   }
@@ -42,30 +45,19 @@ function answersTo(requests) {
 /** @param {DatabaseSync} tables @param {TableRequest[]} requests @returns {TableAnswer[]} */
 function commit(tables, requests) {
   tables.exec('BEGIN')
-  try {
-    const answers = requests.map(({ number, steps }) => ({
-      number,
-      rows: steps.map(({ sql, values }) => tables.prepare(sql).all(...values)),
-    }))
-    tables.exec('COMMIT')
-    return answers
-  } catch (error) {
-    // For some errors, SQLite has done so itself.
-    if (tables.isTransaction) tables.exec('ROLLBACK')
-    throw error
-  }
+  const answers = requests.map(({ number, steps }) => ({
+    number,
+    rows: steps.map(({ sql, values }) => tables.prepare(sql).all(...values)),
+  }))
+  tables.exec('COMMIT')
+  return answers
 }
 
 /** Never creates it: a directory without its tables is damaged. */
 function database() {
   if (opened) return opened
   const { DatabaseSync } = loadSqlite()
-  const tables = new DatabaseSync(new URL(workerData.url), { timeout: BUSY_MS })
-  try {
-    tables.exec(SETTINGS)
-    return (opened = tables)
-  } catch (error) {
-    tables.close()
-    throw error
-  }
+  opened = new DatabaseSync(new URL(workerData.url), { timeout: BUSY_MS })
+  opened.exec(SETTINGS)
+  return opened
 }

@@ -35,6 +35,8 @@ export class Tables implements AsyncDisposable {
       this.#reader ??= new (loadSqlite().DatabaseSync)(new URL(this.#url), { timeout: BUSY_MS })
       return this.#reader.prepare(sql).all(...values)
     } catch (error) {
+      this.#reader?.close()
+      this.#reader = undefined
       throw errorFor(failureOf(error))
     }
   }
