@@ -17,6 +17,7 @@
 import type { Event, EventDraft } from '../contract/events/event.ts'
 import type { Status } from '../contract/events/status.ts'
 import type { EventStore, LogViews, StoredLog } from '../events/event-store.ts'
+import type { FirehoseOrderStore } from '../events/firehose/firehose-order.ts'
 import type { Sealer } from '../security/sealer.ts'
 
 export interface Storage extends LogViews, AsyncDisposable {
@@ -38,6 +39,8 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
   readonly apiKeys: ApiKeyTable
+  /** The order of the firehose, made when it is opened first. */
+  readonly firehose: FirehoseOrderStore
   readonly summaries: SummaryCache
   readonly snapshots: Snapshots
   /** Resolves when no write is in progress, provided that no new one begins. Call it before the process ends. */

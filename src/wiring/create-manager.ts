@@ -91,7 +91,7 @@ export async function createManager(
     logger,
   })
   const firehose = new Firehose({
-    path: join(dataDir, 'firehose'),
+    orders: storage.firehose,
     store: storage,
     heads: () => known.heads(),
     onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot deliver all events'),

@@ -146,7 +146,7 @@ export async function setBench({
       logger,
     })
     const firehose = new Firehose({
-      path: join(dataDir, 'firehose'),
+      orders: storage.firehose,
       store: storage,
       heads: () => known.heads(),
       onFault: (error) => logger.error({ err: error }, 'the firehose failed'),

@@ -319,6 +319,41 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
       expect(await now.isShared('/work/a')).toBe(false)
     })
 
+    test('the order of the firehose stays, has each event of each log once, and continues after the next open', async () => {
+      const [one, other] = [uuid7(), uuid7()]
+      const of = (conversationId: string, ...seqs: number[]) => seqs.map((seq) => ({ conversationId, seq }))
+      const first = await storage.firehose.open()
+      expect([first.last, await first.read(0, 10)]).toEqual([0, []])
+      await first.add([
+        { conversationId: one, head: 2 },
+        { conversationId: other, head: 1 },
+      ])
+      await first.add([
+        { conversationId: one, head: 1 },
+        { conversationId: one, head: 3, isExact: true },
+      ])
+      await first.sync()
+      const all = await first.read(0, 10)
+      expect(all).toMatchObject([...of(one, 1, 2), ...of(other, 1), ...of(one, 3)])
+      expect(all.map(({ position }) => position)).toEqual(all.map(({ position }) => position).toSorted((a, b) => a - b))
+      await first[Symbol.asyncDispose]()
+      await reopen()
+      await using order = await storage.firehose.open()
+      expect([order.epoch, order.last]).toEqual([first.epoch, all.at(-1)!.position])
+      expect(await order.read(all[0]!.position, 2)).toEqual(all.slice(1, 3))
+      // A log that was restored from an older copy.
+      await order.add([
+        { conversationId: one, head: 1, isExact: true },
+        { conversationId: one, head: 2 },
+      ])
+      await order.keepOnly([other])
+      await order.add([
+        { conversationId: one, head: 1 },
+        { conversationId: other, head: 2 },
+      ])
+      expect(await order.read(all.at(-1)!.position, 10)).toMatchObject([...of(one, 2, 1), ...of(other, 2)])
+    })
+
     describe('a summary', () => {
       const summaryOf = (of: string, fields: Partial<Summary> = {}): Summary => ({
         id: of,

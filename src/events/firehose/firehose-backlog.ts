@@ -1,15 +1,15 @@
-/** Reads the backlog of the firehose: its index has the order, the logs have the events. */
+/** Reads the backlog of the firehose: its order says which events, the logs have them. */
 import { Problem } from '../../contract/problem.ts'
 import type { LogPage, LogViews, ReadOptions, StoredEvent } from '../event-store.ts'
-import type { FirehoseIndex, IndexRecord } from './firehose-index.ts'
+import type { FirehoseOrder, OrderedEvent } from './firehose-order.ts'
 import type { FirehoseEvent } from './firehose-record.ts'
 import { firehoseEvent } from './firehose-record.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 
 export type Backlog = {
-  readonly index: FirehoseIndex
+  readonly order: FirehoseOrder
   readonly store: LogViews
-  /** The last record that may be published. */
+  /** The last position that may be published. */
   readonly head: number
   readonly onFault: (error: unknown, conversationId?: string) => void
 }
@@ -24,16 +24,17 @@ const DEFAULT_BYTES = 16 * 1024 * 1024
 export async function readBacklog(backlog: Backlog, options: ReadOptions): Promise<LogPage> {
   const { afterSeq = 0, beforeSeq = Infinity, limit } = options
   const last = Math.min(beforeSeq - 1, backlog.head)
-  const records = ascending(await backlog.index.read(afterSeq + 1, Math.min(limit, last - afterSeq)))
+  const found = last > afterSeq ? await backlog.order.read(afterSeq, Math.min(limit, last - afterSeq)) : []
+  const records = ascending(found.filter((record) => record.position <= last))
   const parts = await readParts(backlog, records, options)
   const events: FirehoseEvent[] = []
   let position = afterSeq
-  for (const { conversationId, seq } of records) {
-    const part = parts.get(conversationId)
-    if (!part || seq > part.scannedTo) break
-    position += 1
-    const stored = part.events.get(seq)
-    if (stored) events.push(firehoseEvent(position, backlog.index.epoch, stored))
+  for (const record of records) {
+    const part = parts.get(record.conversationId)
+    if (!part || record.seq > part.scannedTo) break
+    position = record.position
+    const stored = part.events.get(record.seq)
+    if (stored) events.push(firehoseEvent(position, backlog.order.epoch, stored))
   }
   // The reader would request the same page forever.
   if (position === afterSeq && afterSeq < last && limit > 0) throw cannotAdvance(afterSeq)
@@ -44,7 +45,7 @@ export async function readBacklog(backlog: Backlog, options: ReadOptions): Promi
  * Returns the records up to the first that goes back within its conversation: after a log was restored from an older
  * copy, some of its seqs occur again. A log is read from a page's first seq on, so they belong on a separate page.
  */
-function ascending(records: readonly IndexRecord[]): readonly IndexRecord[] {
+function ascending(records: readonly OrderedEvent[]): readonly OrderedEvent[] {
   const heads = new Map<string, number>()
   for (const [i, { conversationId, seq }] of records.entries()) {
     if (seq <= (heads.get(conversationId) ?? 0)) return records.slice(0, i)
@@ -56,7 +57,7 @@ function ascending(records: readonly IndexRecord[]): readonly IndexRecord[] {
 /** Reads conversation by conversation, in order of occurrence, as far as the byte limit allows. */
 async function readParts(
   backlog: Backlog,
-  records: readonly IndexRecord[],
+  records: readonly OrderedEvent[],
   { types, maxBytes = DEFAULT_BYTES }: ReadOptions,
 ): Promise<Map<string, Part>> {
   const parts = new Map<string, Part>()

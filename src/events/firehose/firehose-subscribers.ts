@@ -1,19 +1,29 @@
 /** The live readers of the firehose: queues what must be published to them, in order. */
 import type { LogSubscriber } from '../event-log.ts'
 import type { StoredEvent } from '../event-store.ts'
+import type { FirehoseOrder } from './firehose-order.ts'
 import type { TransientRecord } from '../transient-record.ts'
 import type { Notice } from './firehose-record.ts'
 import type { Gap, Waiting } from './firehose-waiting.ts'
-import { runsOf } from './firehose-waiting.ts'
+import { keyOf, runsOf } from './firehose-waiting.ts'
 
 type Subscription = LogSubscriber & {
   /** The subscriber already knows earlier transient records: they came with `messagesSoFar`. */
   readonly from: number
 }
 
+type Shown = {
+  readonly order: FirehoseOrder
+  readonly positions: Gap
+  readonly pagesOf: (gap: Gap) => AsyncIterable<readonly StoredEvent[]>
+}
+
+/** Places read at a time. */
+const PAGE = 10_000
+
 export class FirehoseSubscribers {
   readonly #subscriptions = new Set<Subscription>()
-  /** In order; events wait until they are in the index, and transient records wait for the events before them. */
+  /** In order; events wait for their positions, and transient records wait for the events before them. */
   #waiting: Waiting[] = []
   /** Number of items published so far. */
   #shown = 0
@@ -47,14 +57,12 @@ export class FirehoseSubscribers {
    * Publishes all events of these positions, with the first `count` queued items; later ones arrived while these were
    * being stored. Events that were not queued are read with `pagesOf`.
    */
-  async show(
-    count: number,
-    positions: Gap,
-    pagesOf: (gap: Gap) => AsyncIterable<readonly StoredEvent[]>,
-  ): Promise<void> {
+  async show(count: number, { order, positions, pagesOf }: Shown): Promise<void> {
     const before = this.#shown
     this.#shown += count
-    for (const run of runsOf(this.#waiting.splice(0, count), positions)) {
+    const waiting = this.#waiting.splice(0, count)
+    const places = await placesOf(waiting, order, positions)
+    for (const run of runsOf(waiting, places, order.epoch, positions)) {
       if (run.kind === 'events') this.#tellEvents(run.events)
       else if (run.kind === 'gap') for await (const page of pagesOf(run.gap)) this.#tellEvents(page)
       else this.#tellPassing(run.record, before + run.at)
@@ -83,4 +91,20 @@ export class FirehoseSubscribers {
       else subscription.onTransient?.(record)
     }
   }
+}
+
+/** Returns the positions of what waits by `keyOf`, of those between these positions. */
+async function placesOf(
+  waiting: readonly Waiting[],
+  order: FirehoseOrder,
+  { after, to }: Gap,
+): Promise<Map<string, number>> {
+  const wanted = new Set(waiting.flatMap((one) => (one.kind === 'passing' ? [] : [keyOf(one.of)])))
+  const places = new Map<string, number>()
+  for (let from = after; wanted.size > 0 && from < to;) {
+    const page = await order.read(from, Math.min(PAGE, to - from))
+    for (const ordered of page) if (wanted.delete(keyOf(ordered))) places.set(keyOf(ordered), ordered.position)
+    from = page.at(-1)?.position ?? to
+  }
+  return places
 }

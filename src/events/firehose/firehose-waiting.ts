@@ -1,13 +1,19 @@
 /** Groups queued firehose items for publishing: events in runs, everything else one by one, and no position left out. */
+import type { StoredEvent } from '../event-store.ts'
 import type { FirehoseEvent, Notice } from './firehose-record.ts'
+import { firehoseEvent } from './firehose-record.ts'
 import type { TransientRecord } from '../transient-record.ts'
 
-/** Published in one order. */
-export type Waiting = {
-  readonly one: FirehoseEvent | TransientRecord | Notice
-  /** Its own position if it is an event, otherwise that of the last event before it. */
-  readonly position: number
-}
+/** What is to be published, in one order. */
+export type Waiting =
+  | { readonly kind: 'event'; readonly stored: StoredEvent; readonly of: OfLog }
+  /** A log has events that are not queued: what follows comes after them. */
+  | { readonly kind: 'head'; readonly of: OfLog }
+  | { readonly kind: 'passing'; readonly record: TransientRecord | Notice }
+
+type OfLog = { readonly conversationId: string; readonly seq: number }
+
+export const keyOf = ({ conversationId, seq }: OfLog): string => `${conversationId} ${seq}`
 
 /** Positions that are published but have no queued event: their events are read from the logs. */
 export type Gap = { readonly after: number; readonly to: number }
@@ -21,23 +27,33 @@ type Run =
 /**
  * Covers each position after `after`, up to `to`, exactly once and in order. A log may contain events before it reports
  * them, such as those of a fork: what is missing follows from the positions, independent of who reads at the time.
+ * `positions`: of queued events by `keyOf`; one without a position was published before.
  */
-export function runsOf(waiting: readonly Waiting[], { after, to }: Gap): Run[] {
+export function runsOf(
+  waiting: readonly Waiting[],
+  positions: ReadonlyMap<string, number>,
+  epoch: string,
+  { after, to }: Gap,
+): Run[] {
   const runs: Run[] = []
   let reached = after
   const fill = (position: number) => {
     if (position > reached) runs.push({ kind: 'gap', gap: { after: reached, to: position } })
     reached = Math.max(reached, position)
   }
-  for (const [at, { one, position }] of waiting.entries()) {
-    fill(one.seq === undefined ? position : position - 1)
-    if (one.seq === undefined) {
-      runs.push({ kind: 'passing', record: one, at })
+  for (const [at, one] of waiting.entries()) {
+    if (one.kind === 'passing') {
+      runs.push({ kind: 'passing', record: one.record, at })
       continue
     }
+    const position = positions.get(keyOf(one.of)) ?? 0
+    if (one.kind === 'head') fill(position)
+    if (one.kind === 'head' || position <= reached) continue
+    fill(position - 1)
+    const event = firehoseEvent(position, epoch, one.stored)
     const last = runs.at(-1)
-    if (last?.kind === 'events') last.events.push(one)
-    else runs.push({ kind: 'events', events: [one] })
+    if (last?.kind === 'events') last.events.push(event)
+    else runs.push({ kind: 'events', events: [event] })
     reached = position
   }
   fill(to)

@@ -6,6 +6,7 @@ import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'
 import type { EventStore, LogView, LogViews } from '../../events/event-store.ts'
+import type { FirehoseOrderStore } from '../../events/firehose/firehose-order.ts'
 import { createJsonlStore } from './log/jsonl-store.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
@@ -23,6 +24,7 @@ import type { DataLock } from './data-lock.ts'
 import { lockDataDirectory } from './data-lock.ts'
 import type { FileParts } from './file-conversation.ts'
 import { FileConversation } from './file-conversation.ts'
+import { FirehoseFile } from './firehose/firehose-file.ts'
 import { FileSummaries } from './file-summaries.ts'
 import { removeLeftFiles } from './left-files.ts'
 import { MarkFiles, exists, listIds } from './mark-files.ts'
@@ -73,6 +75,7 @@ export class FileStorage implements Storage {
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
   readonly apiKeys: ApiKeyTable
+  readonly firehose: FirehoseOrderStore
   readonly summaries: FileSummaries
   readonly snapshots: SnapshotFiles
   readonly #parts: FileParts
@@ -100,6 +103,7 @@ export class FileStorage implements Storage {
     this.deletions = new DeletionRows(tables)
     this.sharedWorkdirs = new SharedWorkdirRows(tables, (id) => exists(join(directory, id)))
     this.apiKeys = new ApiKeyRows(tables)
+    this.firehose = { open: () => FirehoseFile.open(join(root, 'firehose')) }
     this.summaries = new FileSummaries({ path: join(root, 'summaries.db'), logs: directory, onFault })
     this.snapshots = new SnapshotFiles(directory)
     this.#parts = {

@@ -2,9 +2,9 @@
 import { copyFile, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { FirehoseIndex } from '../../../src/events/firehose/firehose-index.ts'
+import { FirehoseFile } from '../../../src/storage/files/firehose/firehose-file.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
-import { tempDirectory } from '../fixtures.ts'
+import { tempDirectory } from '../../events/fixtures.ts'
 
 /** As many as are worth saving the heads of. */
 const MANY = 60_000
@@ -12,18 +12,13 @@ const MANY = 60_000
 const [first, second] = [uuid7(), uuid7()]
 
 async function addTo(path: string, ...heads: readonly (readonly [id: string, head: number])[]): Promise<void> {
-  const index = await FirehoseIndex.open(path)
-  for (const [id, head] of heads) index.add(id, head)
-  await index.write()
-  await index.saveHeads()
-  await index.close()
+  await using order = await FirehoseFile.open(path)
+  await order.add(heads.map(([conversationId, head]) => ({ conversationId, head })))
 }
 
 async function headsIn(path: string): Promise<{ count: number; heads: number[] }> {
-  const index = await FirehoseIndex.open(path)
-  const found = { count: index.count, heads: [index.headOf(first), index.headOf(second)] }
-  await index.close()
-  return found
+  await using order = await FirehoseFile.open(path)
+  return { count: order.last, heads: [order.headOf(first), order.headOf(second)] }
 }
 
 test('saved heads are those of the records; damaged ones, and those of other records, are not used', async () => {

@@ -5,7 +5,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
-import { replaceFile } from '../../lib/durable-file.ts'
+import { replaceFile } from '../../../lib/durable-file.ts'
 
 export type SavedHeads = {
   /** Number of index records that it covers. */

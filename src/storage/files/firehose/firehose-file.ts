@@ -2,18 +2,9 @@
  * The order in which the firehose publishes the events of all conversations: a file of fixed-size records, each a
  * conversation and a seq. A record's number is its position on the firehose, given by its offset in the file.
  *
- * Invariants:
- * - For each conversation the records hold the seqs 1, 2, 3 … up to its `headOf`, each once and in this order; events
- *   of
- *   different conversations are interleaved in the order they were added.
- * - A record and its number never change: every later start reads what `sync` has made durable. No client learns a
- *   position before that, so a position that a client holds means the same event after any crash.
- * - The logs are authoritative. An event that is in its log but not here has not been published; it can be added at any
- *   time, from no more than the head of its log. So nothing waits for this file except the firehose itself.
- *
- * A record that a crash has torn, or that never reached the disk, ends the file; it and the rest are cut off when the
- * file
- * is opened. A missing or invalid file is recreated with another `epoch`.
+ * No client learns a position before `sync` has made it durable. A record that a crash has torn, or that never reached the
+ * disk, ends the file; it and the rest are cut off when the file is opened. A missing or invalid file is recreated with
+ * another `epoch`.
  */
 import { randomBytes } from 'node:crypto'
 import { constants, open } from 'node:fs/promises'
@@ -22,9 +13,8 @@ import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Origin } from './firehose-heads.ts'
 import { readSavedHeads, writeSavedHeads } from './firehose-heads.ts'
-import { syncDirectory, writeAll } from '../../lib/durable-file.ts'
-
-export type IndexRecord = { readonly conversationId: string; readonly seq: number }
+import type { FirehoseOrder, LogHead, OrderedEvent } from '../../../events/firehose/firehose-order.ts'
+import { syncDirectory, writeAll } from '../../../lib/durable-file.ts'
 
 /** 16 bytes of a UUID, 6 of a seq, 2 of a checksum; the header uses the first 22 differently. */
 const RECORD_BYTES = 24
@@ -38,18 +28,16 @@ const BLOCK_BYTES = RECORD_BYTES * 32 * 1024
 /** Reading this many records takes some hundredths of a second; saving less is not worthwhile. */
 const SAVE_RECORDS = 50_000
 const CHECKSUM_RECORDS = 1024
+/** Records written at a time: a log that is new to the file may contain a million events. */
+const WRITE_RECORDS = 10_000
 
-export class FirehoseIndex {
-  /** Distinguishes this file from one that replaced it; 16 hexadecimal digits. */
+export class FirehoseFile implements FirehoseOrder {
   readonly epoch: string
   readonly #path: string
   readonly #file: FileHandle
   /** Keyed by the 16 bytes of the id, which take less memory than its text. */
   readonly #heads: Map<string, number>
   #count: number
-  #waiting: Buffer[] = []
-  /** Number of records in the file, being written, and waiting. */
-  #added: number
   #isSynced = true
   /** Number of records whose heads are saved. */
   #savedCount: number
@@ -60,12 +48,11 @@ export class FirehoseIndex {
     this.epoch = epoch
     this.#heads = heads
     this.#count = count
-    this.#added = count
     this.#savedCount = savedCount
   }
 
   /** Reads the file from the saved heads on, in constant memory except for one number per conversation. */
-  static async open(path: string): Promise<FirehoseIndex> {
+  static async open(path: string): Promise<FirehoseFile> {
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       const epoch = (await readEpoch(file)) ?? (await begin(file, path))
@@ -74,118 +61,97 @@ export class FirehoseIndex {
       const count = await readHeads(file, heads, saved?.count ?? 0)
       await file.truncate((count + 1) * RECORD_BYTES)
       await file.datasync()
-      return new FirehoseIndex(path, file, { epoch, heads, count, savedCount: saved?.count ?? 0 })
+      return new FirehoseFile(path, file, { epoch, heads, count, savedCount: saved?.count ?? 0 })
     } catch (error) {
       await file.close()
       throw error
     }
   }
 
-  /** Number of records in the file. */
-  get count(): number {
+  get last(): number {
     return this.#count
   }
 
-  /** Number of records in the file and not in the file yet. */
-  get added(): number {
-    return this.#added
-  }
-
-  /** Number of records that are not in the file yet. */
-  get waitingCount(): number {
-    return this.#added - this.#count
-  }
-
-  /** Number of conversations whose head is in memory. */
+  /** For tests. */
   get conversationCount(): number {
     return this.#heads.size
   }
 
-  /** Returns the last added seq of this conversation; 0 if there is none. */
+  /** For tests: the last added seq of this conversation; 0 if there is none. */
   headOf(conversationId: string): number {
     return this.#heads.get(keyOf(conversationId)) ?? 0
   }
 
-  /**
-   * Adds all seqs of this conversation up to this one; returns the number of its record. Nothing is written before
-   * `write`.
-   */
-  add(conversationId: string, upTo: number): number {
-    const key = keyOf(conversationId)
-    const head = this.#heads.get(key) ?? 0
-    const records = recordsOf(key, head + 1, upTo)
-    this.#heads.set(key, upTo)
-    this.#waiting.push(records)
-    this.#added += records.length / RECORD_BYTES
-    return this.#added
+  async add(heads: readonly LogHead[]): Promise<void> {
+    let waiting: Buffer[] = []
+    let count = 0
+    for (const { conversationId, head, isExact = false } of heads) {
+      const key = keyOf(conversationId)
+      const known = this.#heads.get(key) ?? 0
+      for (let from = known; from < head; from += WRITE_RECORDS) {
+        const records = recordsOf(key, from + 1, Math.min(head, from + WRITE_RECORDS))
+        waiting.push(records)
+        count += records.length / RECORD_BYTES
+        if (count < WRITE_RECORDS) continue
+        await this.#write(waiting)
+        waiting = []
+        count = 0
+      }
+      if (head > known || isExact) this.#setHead(key, head)
+    }
+    await this.#write(waiting)
+    // The next open reads more without them.
+    await this.#saveHeads().catch(() => {})
   }
 
-  /**
-   * Lowers the head of a log that has become shorter, such as one restored from a backup: its next events are
-   * published.
-   */
-  shorten(conversationId: string, head: number): void {
-    this.#heads.set(keyOf(conversationId), head)
-  }
-
-  /** Forgets the head of a deleted conversation: nothing may be added to it any more. Its records stay. */
-  forget(conversationId: string): void {
-    this.#heads.delete(keyOf(conversationId))
-  }
-
-  /** Forgets the heads of all conversations that neither exist nor are being created or deleted. */
-  keepOnly(existing: Iterable<readonly [id: string, ...unknown[]]>, open: Iterable<{ conversationId: string }>): void {
-    const kept = new Set<string>()
-    for (const [id] of existing) kept.add(keyOf(id))
-    for (const { conversationId } of open) kept.add(keyOf(conversationId))
-    for (const key of this.#heads.keys()) if (!kept.has(key)) this.#heads.delete(key)
-  }
-
-  /**
-   * Writes everything added so far in one write. Never call it during another `write` or `sync`; if either throws,
-   * reopen the file.
-   */
-  async write(): Promise<void> {
-    const [first, ...others] = this.#waiting
-    if (!first) return
-    const bytes = others.length === 0 ? first : Buffer.concat(this.#waiting)
-    this.#waiting = []
-    await writeAll(this.#file, bytes, (this.#count + 1) * RECORD_BYTES)
-    this.#isSynced = false
-    this.#count += bytes.length / RECORD_BYTES
-  }
-
-  /** Makes written records durable. */
   async sync(): Promise<void> {
     if (this.#isSynced) return
     await this.#file.datasync()
     this.#isSynced = true
   }
 
-  /** Returns the records from this number on, at most `limit`. */
-  async read(from: number, limit: number): Promise<IndexRecord[]> {
-    const count = Math.max(0, Math.min(limit, this.#count - from + 1))
+  async read(after: number, limit: number): Promise<OrderedEvent[]> {
+    const count = Math.max(0, Math.min(limit, this.#count - after))
     const bytes = Buffer.allocUnsafe(count * RECORD_BYTES)
-    await readAll(this.#file, bytes, from * RECORD_BYTES)
+    await readAll(this.#file, bytes, (after + 1) * RECORD_BYTES)
     return Array.from({ length: count }, (_, i) => {
       const at = i * RECORD_BYTES
-      return { conversationId: uuidAt(bytes, at), seq: bytes.readUIntBE(at + 16, 6) }
+      return { position: after + 1 + i, conversationId: uuidAt(bytes, at), seq: bytes.readUIntBE(at + 16, 6) }
     })
   }
 
-  /** Saves the heads for the next `open`, if there are enough new ones. Never call it during `write` or `sync`. */
-  async saveHeads(): Promise<void> {
+  keepOnly(ids: Iterable<string>): Promise<void> {
+    const kept = new Set<string>()
+    for (const id of ids) kept.add(keyOf(id))
+    for (const key of this.#heads.keys()) if (!kept.has(key)) this.#heads.delete(key)
+    return Promise.resolve()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file.close()
+  }
+
+  #setHead(key: string, head: number): void {
+    if (head > 0) this.#heads.set(key, head)
+    else this.#heads.delete(key)
+  }
+
+  async #write(records: readonly Buffer[]): Promise<void> {
+    const [first, ...others] = records
+    if (!first) return
+    const bytes = others.length === 0 ? first : Buffer.concat(records)
+    await writeAll(this.#file, bytes, (this.#count + 1) * RECORD_BYTES)
+    this.#isSynced = false
+    this.#count += bytes.length / RECORD_BYTES
+  }
+
+  /** Saves the heads for the next `open`, if there are enough new ones. */
+  async #saveHeads(): Promise<void> {
     if (this.#count - this.#savedCount < SAVE_RECORDS) return
     await this.sync()
-    // Exclude waiting records: after a crash they would be missing from the file.
-    if (this.waitingCount > 0) return
     const saved = { count: this.#count, heads: new Map(this.#heads) }
     await writeSavedHeads(headsPathOf(this.#path), originOf(this.#file, this.epoch), saved)
     this.#savedCount = saved.count
-  }
-
-  async close(): Promise<void> {
-    await this.#file.close()
   }
 }
 
