@@ -8,7 +8,7 @@ import { append, message, readAll } from '../events/fixtures.ts'
 
 /** Printed once it is durable. */
 type Acknowledged = { readonly id: string; readonly step: Step; readonly n: number }
-type Step = 'made' | 'active' | 'due' | 'secrets' | 'callbacks' | 'command' | 'deleted'
+type Step = 'made' | 'active' | 'due' | 'secrets' | 'callbacks' | 'command' | 'shared' | 'key' | 'deleted'
 
 const ROUNDS = 3
 const HASH = '0123456789abcdef'
@@ -33,6 +33,10 @@ export async function work(storage: Storage): Promise<never> {
       await own.commands.write({ id, keyHash: HASH }, { n, padding: 'x'.repeat(5000) }, { durable: true })
       tell('command', n)
     }
+    await storage.sharedWorkdirs.add(`/work/${id}`, [id])
+    tell('shared')
+    await storeKey(storage, id)
+    tell('key')
     await log.close()
     if (Number.parseInt(id.slice(-1), 16) % 2 === 0) return
     await storage.deletions.mark(id, { key: 'k', bodyHash: 'h', id, at: new Date().toISOString() })
@@ -45,6 +49,11 @@ export async function work(storage: Storage): Promise<never> {
   return await Promise.race([liveOn(), liveOn(), liveOn()])
 }
 
+/** Others change the table at the same time. */
+async function storeKey({ apiKeys }: Storage, id: string): Promise<void> {
+  while ((await apiKeys.change(await apiKeys.version(), id, { id })) === undefined);
+}
+
 /** Everything that was acknowledged is there, or something newer; and what is there is whole. */
 export async function expectAll(storage: Storage, output: string): Promise<Record<Step, number>> {
   const lines = output.split('\n').slice(0, -1)
@@ -52,12 +61,15 @@ export async function expectAll(storage: Storage, output: string): Promise<Recor
   const acknowledged = new Set(all.map(({ id }) => id))
   const deleted = new Set(await storage.deletions.ids())
   const [active, due] = [new Set(await storage.active.ids()), new Set(await storage.due.ids())]
-  const counts = { made: 0, active: 0, due: 0, secrets: 0, callbacks: 0, command: 0, deleted: 0 }
+  const keys = new Set((await storage.apiKeys.read()).keys.map((key) => key.id))
+  const counts = { made: 0, active: 0, due: 0, secrets: 0, callbacks: 0, command: 0, shared: 0, key: 0, deleted: 0 }
   for (const { id, step, n } of all) {
     counts[step]++
     if (step === 'active') expect(active).toContain(id)
     if (step === 'due') expect(due).toContain(id)
     if (step === 'deleted') expect(deleted).toContain(id)
+    if (step === 'shared') expect(await storage.sharedWorkdirs.has(`/work/${id}`, id)).toBe(true)
+    if (step === 'key') expect(keys).toContain(id)
     if (deleted.has(id)) continue
     const own = storage.conversation(id)
     if (step === 'made') expect(await messagesOf(storage, id)).toBe(1)

@@ -1,4 +1,7 @@
-/** Stores the records of a conversation's commands, one file each, with the command's output in two more files. */
+/**
+ * Stores the records of a conversation's commands, one file each, with the command's output in two more files. No rows of
+ * `tables.db`: they go with the directory of their conversation, by one removal, and no command waits for those of others.
+ */
 import { readFile, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'

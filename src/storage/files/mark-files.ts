@@ -1,4 +1,7 @@
-/** Sets of conversations, as directories with an empty file for each. */
+/**
+ * Sets of conversations, as directories with an empty file for each. No rows of `tables.db`: a mark is set at the start of each
+ * run, and a row takes more than twice as long (1.6 ms for 0.7; of 64 at once 6.0 ms for 3.8), and the thread that writes it.
+ */
 import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'

@@ -1,8 +1,10 @@
 /** The tables of a data directory: made from the files of earlier versions, whatever comes between, and never begun again. */
+import { execFile } from 'node:child_process'
 import { cp, mkdir, readFile, readdir, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { openFileStorage } from '../../../src/storage/files/file-storage.ts'
 import { openTables } from '../../../src/storage/files/tables/open-tables.ts'
@@ -132,6 +134,15 @@ describe('tables', () => {
     await Promise.all(ids.map((id) => storage.deletions.mark(id)))
     expect((await storage.deletions.ids()).toSorted()).toEqual(ids.toSorted())
     expect((await commits()) - before).toBeLessThan(10)
+  })
+
+  test('are closed before the process that has written them ends', async () => {
+    await using directory = await tempDirectory()
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      join(import.meta.dirname, 'children/write-and-stop.ts'),
+      directory.path,
+    ])
+    expect(stdout).toBe('disposed')
   })
 
   test('are written while the server works, and one write that is impossible does not stop the others', async () => {

@@ -67,6 +67,8 @@ export class TableThread {
     const worker = this.#worker
     this.#worker = undefined
     if (worker) this.#ending = once(worker, 'exit')
+    // The process must not end before its database is closed.
+    worker?.ref()
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     worker?.postMessage('close')
     await this.#ending
