@@ -60,11 +60,11 @@ export async function traceJourneys(): Promise<Journey[]> {
   return journeys
 }
 
-/** A message alone. */
-export async function traceMessage(): Promise<Journey> {
+/** What runs for each of three messages: not what one needs because the garbage collector has emptied a cache before it. */
+export async function traceMessages(): Promise<Journey> {
   let journey: Journey | undefined
   await withServer(async (stage) => {
-    journey = await messageIn(stage)
+    journey = await messageIn(stage, 3)
   })
   if (!journey) throw new Error('no message was counted')
   return journey
@@ -107,12 +107,14 @@ async function withServer(work: (stage: Stage) => Promise<void>): Promise<void> 
   }
 }
 
-async function messageIn({ server, counter }: Stage): Promise<Journey> {
+async function messageIn({ server, counter }: Stage, times = 1): Promise<Journey> {
   const { converse, post, say } = clientOf(server)
   const talk = await converse()
   const stream = follow(server, talk)
   await say(talk, 'hello')
-  const files = await counter.during(() => post(talk, 'hello again'), CLIENTS)
+  const count = () => counter.during(() => post(talk, 'hello again'), CLIENTS)
+  let files = await count()
+  while (--times > 0) files = inBoth(files, await count())
   stream.abort()
   return { name: 'message', files }
 }
@@ -254,6 +256,9 @@ function selected(called: Called, isWanted: (path: string, each: CalledFunction)
   )
   return new Map(files.filter(([, functions]) => functions.length > 0))
 }
+
+const inBoth = (one: Called, other: Called): Called =>
+  selected(one, (path, { at }) => other.get(path)?.some((each) => each.at === at) === true)
 
 function joined(parts: readonly Called[]): Called {
   const byPath = Map.groupBy(

@@ -20,7 +20,7 @@ const FEATURES: Readonly<Record<string, RegExp>> = {
     /^(conversations\/(requests\/|ending-requests)|state\/(open-requests|open-permission|held-intents|waits))/,
 }
 
-/** Some more than run today, with room for timers of the server that fire meanwhile. */
+/** Some more than run today. */
 const MOST = { files: 135, functions: 520 }
 
 let ran: { readonly files: readonly string[]; readonly functions: number }
