@@ -14,8 +14,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import { closedProblem } from '../events/closed-problem.ts'
 import { Feature } from './agents/feature.ts'
 import type { ConfigChange } from './config/config-change.ts'
-import type { ActiveRun, RunEnd } from './runs/active-run.ts'
-import type { RunDriverDeps } from './runs/run-driver.ts'
+import type { ActiveRun, RunDriverDeps, RunEnd } from './runs/run-driver.ts'
 import { RunDriver } from './runs/run-driver.ts'
 import type { Intent } from '../state/intents.ts'
 import { decide } from '../state/intents.ts'
@@ -274,23 +273,15 @@ export class ConversationActor {
 
   /** Returns true if the run continues. */
   async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
-    if (this.#closed || !this.#isRunning(run)) return false
-    this.#runs.release()
+    if (this.#closed || !this.#runs.isRunning(run)) return false
     try {
-      await this.applyEnd(this.#runs.intentToEnd(run, end))
+      if (await this.#runs.end(run, end, (intent) => this.applyEnd(intent))) return true
     } catch (error) {
       this.reportStorage(error)
       return false
     }
-    const continues = this.#isRunning(run)
-    if (continues) this.#runs.resume(run)
-    else await this.#advanceTasks()
-    return continues
-  }
-
-  #isRunning(run: ActiveRun): boolean {
-    const { status, run: current } = this.#state.current
-    return status === 'running' && current?.id === run.id
+    await this.#advanceTasks()
+    return false
   }
 }
 

@@ -1,28 +1,61 @@
-/** Starts and stops the runs of one conversation, one at a time. The actor decides what follows from a run's end. */
-import type { ToolCalls } from '../../agent/tool-calls.ts'
+/**
+ * The life of a run of the main agent. A conversation has one at a time; `subagents.ts` has the runs below it. The loop
+ * runs outside the conversation's inbox; the run enters the inbox only to end. The actor decides what follows from that.
+ *
+ *                 start              slot given             the loop ends            end stored
+ *     no run ───────────────▶ queued ──────────▶ working ─────────────────▶ ending ──────────────▶ no run
+ *                               │                 │   ▲                        │
+ *                               │                 │   └────────────────────────┘
+ *                               │ stop, abort     │ stop, abort    the state says that it continues
+ *                               ▼                 ▼
+ *                              stopped: its end is stored by the caller that stopped it
+ *
+ * - `queued`: the limit of concurrent runs is reached; the log shows it. With a free slot it works at once.
+ * - `working`: it has a slot, which it lends to its subagents. The time limit counts.
+ * - `ending`: its end is being stored in the turn of the conversation. It cannot be stopped, as a stop would have to wait
+ *   for that turn. It continues if calls may run without an answer, because hooks have decided them, for example.
+ */
+import type { LoopEnd } from '../../agent/loop-end.ts'
+import { timeLimit } from '../../agent/loop-ends.ts'
+import type { AgentContext } from '../../agent/loop-context.ts'
+import type { LoopWait } from '../../agent/loop.ts'
+import { runAgent } from '../../agent/loop.ts'
 import type { Event } from '../../contract/events/event.ts'
-import type { Interrupt } from '../../llm/llm.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
+import type { Queue, SlotRequest } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
+import { Interrupt } from '../../llm/llm.ts'
 import { atRest } from '../../state/cut-off.ts'
+import { dequeued, queued } from '../../state/drafts.ts'
 import type { Intent } from '../../state/intents.ts'
 import { statusOfWait } from '../../state/waits.ts'
-import type { ActiveRunDeps, RunEnd } from './active-run.ts'
-import { ActiveRun } from './active-run.ts'
 import { LiveHistory } from '../agents/live-history.ts'
+import type { UsedSubagents } from '../used-subagents.ts'
+import type { RunContextParts } from './run-context.ts'
+import { createRunContext } from './run-context.ts'
 
-export type RunDriverDeps = Omit<ActiveRunDeps, 'id' | 'history'>
+/** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
+export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
+
+export type RunDriverDeps = RunContextParts & {
+  readonly slots: Queue
+  readonly subagents: UsedSubagents
+  /** Calls `RunDriver.end` in turn, and returns its result. Not called for a run that was stopped. */
+  readonly onEnd: (run: ActiveRun, end: RunEnd) => Promise<boolean>
+  readonly onError: (error: unknown) => void
+}
 
 export class RunDriver {
   readonly #deps: RunDriverDeps
-  readonly #toolCalls: ToolCalls
   readonly #history = new LiveHistory()
+  /** `queued` or `working`. */
   #active: ActiveRun | undefined
-  /** A run whose end is being stored; it may continue with the events of that end. */
   #ending: ActiveRun | undefined
 
   constructor(deps: RunDriverDeps) {
     this.#deps = deps
-    this.#toolCalls = deps.toolCalls
   }
 
   get isActive(): boolean {
@@ -33,21 +66,26 @@ export class RunDriver {
   start(): void {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- only called after an event that began one
     const { id } = this.#deps.state.current.run!
-    this.#active = new ActiveRun({ ...this.#deps, id, history: this.#history })
+    this.#active = new ActiveRun(id, this.#history, this.#deps)
     this.#ending = undefined
-    this.#active.start()
+    this.#active.drive().catch(this.#deps.onError)
   }
 
-  /** Makes a run that has ended unstoppable. */
-  release(): void {
-    this.#ending = this.#active
+  /** True if the state has the run, and it has not ended. */
+  isRunning({ id }: ActiveRun): boolean {
+    const { status, run } = this.#deps.state.current
+    return status === 'running' && run?.id === id
+  }
+
+  /** Stores the end, in turn only. Returns true if the run continues. Rejects as `store` does. */
+  async end(run: ActiveRun, end: RunEnd, store: (intent: Intent) => Promise<void>): Promise<boolean> {
     this.#active = undefined
-  }
-
-  /** Makes a run that continues after all stoppable again. */
-  resume(run: ActiveRun): void {
+    this.#ending = run
+    await store(intentToEnd(run.id, end, this.begunCalls()))
+    if (!this.isRunning(run)) return false
     this.#active = run
     this.#ending = undefined
+    return true
   }
 
   /** Receives each durable event of the conversation. */
@@ -56,13 +94,16 @@ export class RunDriver {
     if (event.type === 'ConfigUpdate') (this.#active ?? this.#ending)?.watchDeadline()
   }
 
-  /** Starts no further call or model request. */
+  /** Starts no further call or model request. `stop` must follow. */
   abort(): void {
     this.#active?.abort()
     this.#deps.subagents.current?.halt()
   }
 
-  /** Resolves when all loops have stopped. The model calls end at once; a running tool continues. See `ActiveRun.abort`. */
+  /**
+   * Resolves when all loops have stopped. The model calls end at once; a running tool continues. An `Interrupt` stores the
+   * text so far.
+   */
   async stop(reason?: Interrupt): Promise<void> {
     await this.#active?.stop(reason)
     // After the run: that it waits for a slot may be stored only now, and lets those in the background work.
@@ -83,13 +124,13 @@ export class RunDriver {
 
   /** Ends the running calls, also those of subagents; see `ToolCalls.interrupt`. */
   async interruptCalls(): Promise<void> {
-    await Promise.all([this.#toolCalls.interrupt(), this.#deps.subagents.current?.interrupt()])
+    await Promise.all([this.#deps.toolCalls.interrupt(), this.#deps.subagents.current?.interrupt()])
   }
 
   /** The open calls that have begun: their tool writes the result. While no run is active, no other call begins. */
   begunCalls(): readonly string[] {
-    const { state, subagents } = this.#deps
-    const own = state.current.openCalls.map((call) => call.toolUseId).filter((id) => this.#toolCalls.hasBegun(id))
+    const { state, toolCalls, subagents } = this.#deps
+    const own = state.current.openCalls.map((call) => call.toolUseId).filter((id) => toolCalls.hasBegun(id))
     return [...own, ...(subagents.current?.begunCalls() ?? [])]
   }
 
@@ -115,13 +156,139 @@ export class RunDriver {
       return { kind: 'recover', why: 'server_restart', newRunId: uuid7(), now: Date.now() }
     return this.intentToPause('server_closing', true)
   }
+}
 
-  intentToEnd(run: ActiveRun, end: RunEnd): Intent {
-    const runId = run.id
-    if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, hooked: end.hooked }
-    if ('waitsOutside' in end) return { kind: 'await_outside', runId }
-    if ('asking' in end)
-      return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
-    return { kind: 'end_run', runId, ...end, begun: this.begunCalls(), newRunId: uuid7(), now: Date.now() }
+function intentToEnd(runId: string, end: RunEnd, begun: readonly string[]): Intent {
+  if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, hooked: end.hooked }
+  if ('waitsOutside' in end) return { kind: 'await_outside', runId }
+  if ('asking' in end)
+    return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
+  return { kind: 'end_run', runId, ...end, begun, newRunId: uuid7(), now: Date.now() }
+}
+
+const TIME_LIMIT = new Interrupt('the time limit')
+
+export class ActiveRun {
+  readonly id: string
+  readonly #history: LiveHistory
+  readonly #deps: RunDriverDeps
+  readonly #abort = new AbortController()
+  /**
+   * From `performance.now()`, because the wall clock may jump. Shifted back by the time the run had worked before it
+   * waited.
+   */
+  #startedAt = 0
+  #context: Promise<AgentContext> | undefined
+  #deadline: NodeJS.Timeout | undefined
+  #looping: Promise<unknown> = Promise.resolve()
+  #requestedAt = 0
+
+  constructor(id: string, history: LiveHistory, deps: RunDriverDeps) {
+    this.id = id
+    this.#history = history
+    this.#deps = deps
+  }
+
+  /** The log's head at the last model request, or 0 if there was none. */
+  get requestedAt(): number {
+    return this.#requestedAt
+  }
+
+  abort(reason?: Interrupt): void {
+    this.#abort.abort(reason)
+  }
+
+  /** Does not wait for the stored end: that would wait for the inbox, whose turn the caller has. */
+  async stop(reason?: Interrupt): Promise<void> {
+    this.abort(reason)
+    await this.#looping
+  }
+
+  /** From the beginning to the end. Rejects as `onEnd` does. */
+  async drive(): Promise<void> {
+    const { signal } = this.#abort
+    const slot = this.#deps.slots.take({ signal })
+    try {
+      const waiting = this.#waitFor(slot)
+      this.#looping = waiting
+      let failed = await waiting
+      this.#deps.subagents.enter(signal)
+      this.#startedAt = performance.now() - (this.#deps.state.current.run?.activeMs ?? 0)
+      this.watchDeadline()
+      for (;;) {
+        const looping = failed ? Promise.resolve(failed) : this.#loopOnce()
+        failed = undefined
+        this.#looping = looping
+        const end = await looping
+        if (signal.aborted && signal.reason !== TIME_LIMIT) return // the caller that stopped the run stores its end
+        if (await this.#deps.onEnd(this, { ...end, requestedAt: this.#requestedAt })) continue
+        if ('asks' in end) this.#deps.hooks.current?.notifyOf(end.asks)
+        return
+      }
+    } finally {
+      clearTimeout(this.#deadline)
+      // It may still be referenced.
+      this.#startedAt = 0
+      this.#context = undefined
+      slot.leave()
+    }
+  }
+
+  /**
+   * While the limit of concurrent runs is reached, the log shows that this run waits. Never throws: a failed append
+   * ends the run.
+   */
+  async #waitFor(slot: SlotRequest): Promise<LoopEnd | undefined> {
+    if (slot.isFree) return undefined
+    const { log, state } = this.#deps
+    try {
+      await log.append([queued(state.current)])
+      if (await slot.given) await log.append([dequeued(state.current)])
+      return undefined
+    } catch (error) {
+      return this.#failure(error)
+    }
+  }
+
+  /** Never throws: an error ends the run as `error`. */
+  async #loopOnce(): Promise<LoopEnd | LoopWait> {
+    const { signal } = this.#abort
+    const { log } = this.#deps
+    try {
+      const { id } = this
+      const onRequest = () => (this.#requestedAt = this.#deps.state.current.lastSeq)
+      this.#context ??= createRunContext(this.#deps, { id, history: this.#history, onRequest }, signal)
+      const context = await this.#context
+      const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
+      const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
+      return signal.reason === TIME_LIMIT ? timeLimit() : end
+    } catch (error) {
+      if (!signal.aborted || error !== signal.reason) return this.#failure(error)
+      return error === TIME_LIMIT ? timeLimit() : { stopReason: 'paused' }
+    }
+  }
+
+  #failure(error: unknown): LoopEnd {
+    this.#deps.onError(error)
+    const message =
+      error instanceof Problem ? error.message : 'The server failed inside the run; its log has the details.'
+    return { stopReason: 'error', failure: { type: 'internal', message, retryable: true } }
+  }
+
+  /** Rearms after each change of the limit, and if the deadline was beyond the longest timer. */
+  watchDeadline(): void {
+    clearTimeout(this.#deadline)
+    // The time limit does not count while the run is queued.
+    if (this.#startedAt === 0) return
+    const seconds = this.#deps.state.current.settings.max_seconds_per_run
+    if (seconds === undefined) return
+    const left = this.#startedAt + seconds * 1000 - performance.now()
+    const next = left > MAX_TIMER_MS ? () => this.watchDeadline() : () => this.#endForTime()
+    this.#deadline = setTimeout(next, timerMs(left))
+  }
+
+  #endForTime(): void {
+    this.#abort.abort(TIME_LIMIT)
+    this.#deps.toolCalls.interrupt().catch(this.#deps.onError)
   }
 }

@@ -1,0 +1,59 @@
+/** What the agent loop knows of a run of the main agent. */
+import type { AgentContext } from '../../agent/loop-context.ts'
+import type { OutputContext } from '../../agent/output/final-output.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { waitsForClient } from '../../state/client-result.ts'
+import { overridesOf } from '../../state/run-overrides.ts'
+import { tokensIn } from '../../state/run-state.ts'
+import { rulesOf } from '../../state/state.ts'
+import { waitsForSubagents } from '../../state/subagents.ts'
+import type { AgentParts } from '../agents/agent-context.ts'
+import { createAgentContext } from '../agents/agent-context.ts'
+import type { LiveHistory } from '../agents/live-history.ts'
+import { inRun } from '../agents/with-model.ts'
+import type { LiveState } from '../live-state.ts'
+
+export type RunContextParts = Pick<AgentParts, 'gate' | 'createLlm' | 'catalog' | 'withoutTools' | 'hooks'> & {
+  readonly log: EventLog
+  readonly toolCalls: ToolCalls
+  readonly state: LiveState
+}
+
+type OfRun = { readonly id: string; readonly history: LiveHistory; readonly onRequest: () => number }
+
+/** Reads the history of the agent, if it is not known. Throws the signal's reason when it is aborted. */
+export async function createRunContext(
+  parts: RunContextParts,
+  { id: runId, history: live, onRequest }: OfRun,
+  signal: AbortSignal,
+): Promise<AgentContext> {
+  const { log, toolCalls, state } = parts
+  if (toolCalls.prepare) await toolCalls.prepare(signal)
+  const render = (name: string, output: unknown) => toolCalls.render(name, output)
+  const history = await live.load(log, render, signal, { forgotten: state.current.forgotten })
+  const ofAgent: AgentParts = {
+    ...parts,
+    state: overridesOf(state.current)?.model === undefined ? state : inRunOf(state),
+    emit: async (drafts) => void (await log.append(drafts)),
+    rules: () => [rulesOf(state.current)],
+    spent: () => {
+      const { run, costUsd } = state.current
+      return { tokens: tokensIn(run?.usage), costUsd, unpriced: run?.unpriced }
+    },
+    waitsOutside: () => waitsForClient(state.current) || waitsForSubagents(state.current),
+  }
+  return createAgentContext(ofAgent, { runId, history, onRequest, output: outputOf(state, runId) })
+}
+
+/** The state with what the run has instead of the settings of the conversation. */
+const inRunOf = (state: LiveState): AgentParts['state'] => ({
+  get current() {
+    return inRun(state.current)
+  },
+})
+
+function outputOf(state: LiveState, runId: string): OutputContext | undefined {
+  const schema = state.current.run?.outputSchema ?? state.current.settings.output_schema
+  return schema && { runId, schema, requests: () => state.current.run?.outputRequests ?? 0 }
+}
