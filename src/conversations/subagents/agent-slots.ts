@@ -1,13 +1,21 @@
 /**
- * The slots in which the subagents of one agent work. Each needs one of its conversation, whose settings limit its
- * subagents, and one of the server, which limits all runs. An agent lends its own to its subagents while it waits for
- * them: so they can always work, whatever the limits.
+ * The slots in which agents work. Each agent that works has one, and lends it to its subagents in the foreground while it
+ * waits for them: so one of them can always work, whatever the limits. Subagents in the background take slots of their own.
+ *
+ *     slots of the server ──┬─▶ run ──────────── lends ──▶ subagent ── lends ──▶ its subagent …
+ *                           └─▶ in background ── lends ──▶ subagent …
+ *
+ * The settings of a conversation also limit its subagents: the slot of a subagent is one of its conversation and one of the
+ * server.
  */
 import type { SlotRequest } from '../../lib/queue.ts'
 import { Queue } from '../../lib/queue.ts'
 import type { Settings } from '../../state/settings.ts'
 import type { DecisionWaits } from './decision-waits.ts'
 import { limitsOf } from './definitions.ts'
+
+/** Gives slots to agents. */
+export type AgentSlots = Pick<Queue, 'take'>
 
 /** What the subagents of one agent share. They work until the signal is aborted. */
 export type WorkOf = {
@@ -17,43 +25,13 @@ export type WorkOf = {
   readonly waiting: DecisionWaits
 }
 
-type Source = Pick<Queue, 'take'>
-
-export class AgentSlots {
-  readonly #ofConversation: Source
-  readonly #ofServer: Source
-
-  constructor(ofConversation: Source, ofServer: Source) {
-    this.#ofConversation = ofConversation
-    this.#ofServer = ofServer
-  }
-
-  /** Resolves to a function that gives the slots back; to undefined if the signal is aborted before both are free. */
-  async take(signal: AbortSignal): Promise<(() => void) | undefined> {
-    const own = this.#ofConversation.take({ signal })
-    const further = (await own.given) ? this.#ofServer.take({ signal }) : undefined
-    const leave = () => {
-      further?.leave()
-      own.leave()
-    }
-    if (await further?.given) return leave
-    leave()
-    return undefined
-  }
-
-  /** For the subagents of an agent that has taken slots of these. */
-  lend(): AgentSlots {
-    return new AgentSlots(new LentSlot(this.#ofConversation), new LentSlot(this.#ofServer))
-  }
-}
-
 /** How many subagents of one conversation work at the same time: those of its runs, and apart from them those in the background. */
 export class SubagentSlots {
   readonly #ofRuns: Queue
   readonly #inBackground: Queue
-  readonly #ofServer: Queue
+  readonly #ofServer: AgentSlots
 
-  constructor(settings: Settings, ofServer: Queue) {
+  constructor(settings: Settings, ofServer: AgentSlots) {
     const limit = limitsOf(settings).maxConcurrent
     this.#ofRuns = new Queue({ limit })
     this.#inBackground = new Queue({ limit })
@@ -69,33 +47,49 @@ export class SubagentSlots {
 
   /** For a run of the main agent, which has a slot of the server. */
   ofRun(): AgentSlots {
-    return new AgentSlots(this.#ofRuns, new LentSlot(this.#ofServer))
+    return bothOf(this.#ofRuns, lent(this.#ofServer))
   }
 
   /** A run would wait for those in the background, which wait for its slot: they take others. */
   inBackground(): AgentSlots {
-    return new AgentSlots(this.#inBackground, this.#ofServer)
+    return bothOf(this.#inBackground, this.#ofServer)
   }
 }
 
-/** The slot of an agent that waits, for one of its subagents; the others take slots of the queue. */
-class LentSlot implements Source {
-  readonly #own = new Queue({ limit: 1 })
-  readonly #queue: Source
-
-  constructor(queue: Source) {
-    this.#queue = queue
-  }
-
-  take({ signal }: { readonly signal: AbortSignal }): SlotRequest {
-    const own = this.#own.take({ signal })
-    if (own.isFree) return own
-    const further = this.#queue.take({ signal })
-    if (further.isFree) {
-      own.leave()
+/** For the subagents of an agent that has a slot of these: one of them gets that slot, and the others take further ones. */
+export function lent(slots: AgentSlots): AgentSlots {
+  const own = new Queue({ limit: 1 })
+  return {
+    take(turn) {
+      const first = own.take(turn)
+      if (first.isFree) return first
+      const further = slots.take(turn)
+      if (!further.isFree) return firstOf(first, further)
+      first.leave()
       return further
-    }
-    return firstOf(own, further)
+    },
+  }
+}
+
+/** A slot of each, as one. The second is requested when the first is given. */
+function bothOf(ones: AgentSlots, others: AgentSlots): AgentSlots {
+  return {
+    take(turn) {
+      const one = ones.take(turn)
+      let other = one.isFree ? others.take(turn) : undefined
+      let isLeft = false
+      const both = async () => {
+        if (!(await one.given) || isLeft) return false
+        other ??= others.take(turn)
+        return await other.given
+      }
+      const leave = () => {
+        isLeft = true
+        other?.leave()
+        one.leave()
+      }
+      return { isFree: other?.isFree === true, given: both(), leave }
+    },
   }
 }
 

@@ -1,6 +1,15 @@
 /**
- * The subagents of one conversation: starts them for `Task` calls, runs the agent loop for each, and ends them. What is
- * true of them is in the state; this class only has what lives in this process.
+ * The runs of subagents: starts them for `Task` calls, runs the agent loop for each, and ends them. What is true of them is
+ * in the state; this class only has what lives in this process. `run-driver.ts` has the run of the main agent.
+ *
+ *     Task call ──▶ begun ──▶ waits for a slot ──▶ works ──▶ ended: its `Result` is stored with that of the call
+ *                     │             ▲                │
+ *                     │             │ answered       │ asks
+ *                     ▼             │                ▼
+ *                   in background   └──────────── blocked ──▶ left: nobody works any more, and the run waits, too
+ *
+ * In the background, the call has its result at once, and the state drives the subagent from `waits for a slot` on
+ * (`background.ts`). A stop leaves it from each of these states: its call stays open for the next run, unless it must end.
  */
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import type { LoopWait } from '../../agent/loop.ts'
@@ -30,7 +39,7 @@ import { SubagentRun } from './subagent-run.ts'
 import type { Worker } from './decision-waits.ts'
 import { DecisionWaits } from './decision-waits.ts'
 import type { WorkOf } from './agent-slots.ts'
-import { SubagentSlots } from './agent-slots.ts'
+import { lent, SubagentSlots } from './agent-slots.ts'
 
 export type SubagentsDeps = {
   readonly starts: SubagentStarts
@@ -243,16 +252,16 @@ export class Subagents {
     const { toolUseId } = run
     const isWaiting = () => this.#isBlocked(toolUseId)
     if (isWaiting() && !(await within.waiting.until(worker, isWaiting, signal))) return undefined
-    const leave = await within.slots.take(signal)
-    if (!leave) return undefined
+    const slot = within.slots.take({ signal })
     try {
+      if (!(await slot.given)) return undefined
       // It may have been rejected while it waited.
       if (!findSubagent(this.#deps.state.current, toolUseId)) return undefined
-      this.#work.set(toolUseId, { signal, slots: within.slots.lend(), waiting: within.waiting })
+      this.#work.set(toolUseId, { signal, slots: lent(within.slots), waiting: within.waiting })
       return await run.loop(signal)
     } finally {
       this.#work.delete(toolUseId)
-      leave()
+      slot.leave()
     }
   }
 
