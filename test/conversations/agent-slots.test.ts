@@ -60,7 +60,7 @@ describe.each(LIMITS)('with $ofServer slots of the server and $ofConversation of
     expect(server.active).toBe(0)
   })
 
-  test('agents in the background take slots of their own, and lend them', async () => {
+  test('agents in the background take slots of the server, and lend them', async () => {
     const server = new Queue({ limit: limits.ofServer })
     const slots = new SubagentSlots(settingsFor(limits.ofConversation), server).inBackground()
     const work = new Work()

@@ -1,6 +1,6 @@
 /**
  * The slots in which agents work. Each agent that works has one, and lends it to its subagents in the foreground while it
- * waits for them: so one of them can always work, whatever the limits. Subagents in the background take slots of their own.
+ * waits for them: so one of them can always work, whatever the limits. Subagents in the background take further slots.
  *
  *     slots of the server ──┬─▶ run ──────────── lends ──▶ subagent ── lends ──▶ its subagent …
  *                           └─▶ in background ── lends ──▶ subagent …
