@@ -75,6 +75,11 @@ export async function settlesWithin(ms: number, promise: Promise<unknown>): Prom
   return Promise.race([inTime, tooLate]).finally(() => timer.abort())
 }
 
+/** Resolves after so many milliseconds, or as soon as the signal is aborted. The process does not stay alive for it. */
+export async function sleepUnlessAborted(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(timerMs(ms), undefined, { signal, ref: false }).catch(() => {}) // it was aborted
+}
+
 /** Resolves when the signal is aborted. */
 export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise<void>((resolve) => {

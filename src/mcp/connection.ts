@@ -2,7 +2,6 @@
  * One configured MCP server: connected in the background, and again with backoff when the connection ends. Nothing that
  * the server does fails the conversation.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { McpServer } from '../contract/mcp/mcp-server.ts'
 import type { McpServerView, McpStatus } from '../contract/mcp/mcp-status.ts'
 import { loadSdk } from './load-sdk.ts'
@@ -19,8 +18,8 @@ import type { OfferedTools } from './tools/offered-tools.ts'
 import { inFormerOrder, offerTools } from './tools/offered-tools.ts'
 import type { TransportDeps } from './transports/open-transport.ts'
 import { openTransport } from './transports/open-transport.ts'
-import { backoffMs } from '../lib/retry-wait.ts'
-import { timerMs } from '../lib/bounded-wait.ts'
+import { backoffMs } from '../lib/backoff.ts'
+import { sleepUnlessAborted } from '../lib/bounded-wait.ts'
 
 /** Doubled with each attempt, in milliseconds. */
 const BACKOFF = { firstMs: 1000, longestMs: 5 * 60_000 }
@@ -175,8 +174,7 @@ export class McpConnection {
       this.#firstTried.resolve()
       await this.#end()
       if (signal.aborted || this.#attempts >= MAX_ATTEMPTS) break
-      const ms = wasConnected && this.#attempts === 1 ? 0 : backoffMs(this.#attempts, BACKOFF)
-      await delay(timerMs(ms), undefined, { signal, ref: false }).catch(() => {}) // the loop sees the signal
+      await sleepUnlessAborted(wasConnected && this.#attempts === 1 ? 0 : backoffMs(this.#attempts, BACKOFF), signal)
     }
     // A later run tries again.
     if (!signal.aborted) {

@@ -1,6 +1,6 @@
 /** Retries writes after a failure, with exponential backoff. */
-import type { Backoff } from '../lib/retry-wait.ts'
-import { backoffMs } from '../lib/retry-wait.ts'
+import type { Backoff } from '../lib/backoff.ts'
+import { backoffMs } from '../lib/backoff.ts'
 import { timerMs } from '../lib/bounded-wait.ts'
 
 /** With jitter: a disk that was full has failed many conversations at the same moment. */

@@ -4,7 +4,7 @@ import { currentTypes } from '../events/earlier-events.ts'
 import type { Callback } from '../contract/callback.ts'
 import { Delivery, maskHeaders } from '../contract/callback.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
-import { Failing } from './backoff.ts'
+import { Failing } from './after-failure.ts'
 
 export const FILE_FORMAT = 1
 

@@ -2,13 +2,13 @@
  * Delivers events to one callback: reads the event feed and continues with the next event when this one is delivered or
  * given up.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { follow } from '../events/event-feed.ts'
 import { headerOf } from '../events/event-header.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { StoredEvent } from '../events/event-store.ts'
-import type { Failing } from './backoff.ts'
-import { afterFailure } from './backoff.ts'
+import { sleepUnlessAborted } from '../lib/bounded-wait.ts'
+import type { Failing } from './after-failure.ts'
+import { afterFailure } from './after-failure.ts'
 import type { Credentials } from './callback-record.ts'
 import type { DeliveryHistory } from './delivery-history.ts'
 import type { Attempt, CallbackDispatcher } from './dispatcher.ts'
@@ -44,11 +44,11 @@ export async function deliverEvents(subject: Delivering, signal: AbortSignal): P
     while (!signal.aborted && !subject.log.ended) {
       const waitMs = await deliverUntilFailure(subject, state, signal).catch((error: unknown) => {
         if (!signal.aborted) subject.onError(error)
-        return subject.dispatcher.timing.longestWaitMs
+        return subject.dispatcher.timing.backoff.longestMs
       })
       if (waitMs === 'over') return
       // Close the feed: while a receiver is down, its callback holds nothing except this timer.
-      await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {})
+      await sleepUnlessAborted(waitMs, signal)
     }
   } finally {
     unwatch()

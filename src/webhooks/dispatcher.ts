@@ -3,13 +3,13 @@
  * counters.
  */
 import { Queue } from '../lib/queue.ts'
-import { retryAfterMs } from '../lib/retry-wait.ts'
+import { retryAfterMs } from '../lib/backoff.ts'
 import { withinTime } from '../lib/bounded-wait.ts'
 import { AddressRefused } from '../security/guarded-connector.ts'
 import type { SafeFetch } from '../security/safe-fetch.ts'
 import { signWebhook } from '../security/webhook-signature.ts'
-import type { BackoffTiming } from './backoff.ts'
-import { BACKOFF } from './backoff.ts'
+import type { FailureTiming } from './after-failure.ts'
+import { FAILURE_TIMING } from './after-failure.ts'
 import type { Credentials } from './callback-record.ts'
 import { signingSecrets } from './callback-record.ts'
 
@@ -34,7 +34,7 @@ export type Message = {
   readonly body: string
 }
 
-export type DispatcherTiming = BackoffTiming & {
+export type DispatcherTiming = FailureTiming & {
   /** For one attempt, from the connection to the end of the response. */
   readonly timeoutMs: number
   /** How long progress may be in memory only. */
@@ -75,7 +75,7 @@ const MAX_REQUESTS = 256
 /** Concurrent requests per receiver, so that a slow one with many callbacks does not block all others. */
 const MAX_REQUESTS_PER_RECEIVER = 16
 
-const TIMING: DispatcherTiming = { ...BACKOFF, timeoutMs: 30_000, storeAfterMs: 1000, silenceMs: 15_000 }
+const TIMING: DispatcherTiming = { ...FAILURE_TIMING, timeoutMs: 30_000, storeAfterMs: 1000, silenceMs: 15_000 }
 
 export function createCallbackDispatcher({ fetch, userAgent, timing: given }: DispatcherOptions): CallbackDispatcher {
   const timing = { ...TIMING, ...given }

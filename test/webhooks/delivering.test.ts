@@ -13,8 +13,7 @@ import { takeTime } from '../support/take-time.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 
 const TIMING = {
-  firstWaitMs: 5,
-  longestWaitMs: 20,
+  backoff: { firstMs: 5, longestMs: 20, jitterFrom: 0.5 },
   longestAskedMs: 40,
   timeoutMs: 60_000,
   storeAfterMs: 10,

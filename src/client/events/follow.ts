@@ -1,7 +1,7 @@
 /** Follows a stream over any number of connections: each one continues at the cursor that the last one reached. */
 import type { ErrorBody } from '../../contract/problem.ts'
 import { AgentServerError } from '../request/agent-server-error.ts'
-import { delayAfter, MAX_DELAY_MS, sleep } from '../request/backoff.ts'
+import { delayAfter, MAX_DELAY_MS, sleep } from '../request/delay.ts'
 import { requireSignal } from '../request/sendable.ts'
 import type { StreamFrame, StreamRequest, StreamSource } from './stream-source.ts'
 

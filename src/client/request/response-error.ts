@@ -1,6 +1,6 @@
 /** Makes errors of responses that are not successful, and of requests without a response. */
 import type { ErrorBody } from '../../contract/problem.ts'
-import { retryAfterMs } from '../../lib/retry-wait.ts'
+import { retryAfterMs } from '../../lib/backoff.ts'
 import { AgentServerError } from './agent-server-error.ts'
 
 /** Characters of a foreign response that the message quotes. */

@@ -4,7 +4,7 @@
  */
 import { faultOfHeaderValue } from '../../contract/values/http-header.ts'
 import { AgentServerError } from './agent-server-error.ts'
-import { delayAfter, MAX_DELAY_MS, sleep } from './backoff.ts'
+import { delayAfter, MAX_DELAY_MS, sleep } from './delay.ts'
 import { connectionError, errorOf, redirected } from './response-error.ts'
 import { mistake, requireSignal, sendableHeaders } from './sendable.ts'
 

@@ -16,7 +16,7 @@
  *   for that turn. It continues if calls may run without an answer, because hooks have decided them, for example.
  */
 import type { LoopEnd } from '../../agent/loop-end.ts'
-import { timeLimit } from '../../agent/loop-ends.ts'
+import { timeLimit } from '../../agent/model/loop-ends.ts'
 import type { AgentContext } from '../../agent/loop-context.ts'
 import type { LoopWait } from '../../agent/loop.ts'
 import { runAgent } from '../../agent/loop.ts'
@@ -136,7 +136,7 @@ export class RunDriver {
 
   /** Stores the results of calls that could not be stored before. Rejects if they still cannot be. */
   async storeResults(): Promise<void> {
-    await Promise.all([this.#toolCalls.storeResults(), this.#deps.subagents.current?.storeResults()])
+    await Promise.all([this.#deps.toolCalls.storeResults(), this.#deps.subagents.current?.storeResults()])
   }
 
   intentToPause(reason: string, interrupt: boolean): Intent {

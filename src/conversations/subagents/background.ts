@@ -2,9 +2,8 @@
  * The subagents of one conversation that work in the background: each takes a slot and works until it has ended, waits
  * for a decision, or is stopped.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { timerMs } from '../../lib/bounded-wait.ts'
-import { backoffMs } from '../../lib/retry-wait.ts'
+import { backoffMs } from '../../lib/backoff.ts'
+import { sleepUnlessAborted } from '../../lib/bounded-wait.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
 import type { LiveState } from '../live-state.ts'
 import type { Subagent } from '../../state/state-shape.ts'
@@ -104,7 +103,7 @@ export class BackgroundSubagents {
       } catch (error) {
         if (signal.aborted) return
         onError(error)
-        await sleep(timerMs(backoffMs(attempt, BACKOFF)), undefined, { signal, ref: false }).catch(() => {}) // it was stopped
+        await sleepUnlessAborted(backoffMs(attempt, BACKOFF), signal)
       }
     }
   }

@@ -1,7 +1,7 @@
 /** Decides when a failed request is retried: exponential backoff with jitter, and the provider's `Retry-After`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorType } from '../../contract/events/status.ts'
-import { backoffMs, isCount, retryAfterMs } from '../../lib/retry-wait.ts'
+import { backoffMs, isCount, retryAfterMs } from '../../lib/backoff.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 
 /** First wait in milliseconds; it doubles each time. */

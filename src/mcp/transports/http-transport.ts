@@ -11,7 +11,7 @@ import type {
   TransportSendOptions,
 } from '@modelcontextprotocol/client'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
-import { backoffMs } from '../../lib/retry-wait.ts'
+import { backoffMs } from '../../lib/backoff.ts'
 import { settlesWithin, timerMs } from '../../lib/bounded-wait.ts'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { Sdk } from '../load-sdk.ts'

@@ -1,6 +1,6 @@
 /** Repeats requests that the client does not repeat by itself, but that do the same or nothing a second time. */
 import { AgentServerError } from '../../client/request/agent-server-error.ts'
-import { delayAfter, sleep } from '../../client/request/backoff.ts'
+import { delayAfter, sleep } from '../../client/request/delay.ts'
 
 const MAX_ATTEMPTS = 6
 

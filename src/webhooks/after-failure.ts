@@ -1,6 +1,7 @@
 /** Decides what follows from a failed attempt: the time of the next attempt, or that there is none. Pure. */
 import { z } from 'zod'
-import { backoffMs } from '../lib/retry-wait.ts'
+import type { Backoff } from '../lib/backoff.ts'
+import { backoffMs } from '../lib/backoff.ts'
 
 /** Kept from the first failure after a success. The backoff belongs to the callback, independent of the event. */
 export const Failing = z.object({
@@ -14,18 +15,16 @@ export const Failing = z.object({
 })
 export type Failing = z.infer<typeof Failing>
 
-export type BackoffTiming = {
-  readonly firstWaitMs: number
-  readonly longestWaitMs: number
+export type FailureTiming = {
+  readonly backoff: Backoff & { readonly longestMs: number }
   /** The longest accepted `Retry-After`. */
   readonly longestAskedMs: number
   /** After failing this long without a success, the callback is disabled. */
   readonly giveUpMs: number
 }
 
-export const BACKOFF: BackoffTiming = {
-  firstWaitMs: 1000,
-  longestWaitMs: 5 * 60_000,
+export const FAILURE_TIMING: FailureTiming = {
+  backoff: { firstMs: 1000, longestMs: 5 * 60_000, jitterFrom: 0.5 },
   longestAskedMs: 60 * 60_000,
   giveUpMs: 24 * 60 * 60_000,
 }
@@ -55,7 +54,7 @@ export type Verdict =
 export function afterFailure(
   before: Failing | undefined,
   { at, sinceLastMs = 0, status, retryAfterMs }: Failure,
-  timing: BackoffTiming,
+  timing: FailureTiming,
   random: () => number = Math.random,
 ): Verdict {
   const { since, for_ms, attempts, refusals } = before ?? {
@@ -86,9 +85,9 @@ export function afterFailure(
 function waitMs(
   attempts: number,
   askedMs: number | undefined,
-  { firstWaitMs, longestWaitMs, longestAskedMs }: BackoffTiming,
+  { backoff, longestAskedMs }: FailureTiming,
   random: () => number,
 ): number {
-  if (askedMs !== undefined) return Math.min(Math.max(askedMs, firstWaitMs), longestAskedMs)
-  return backoffMs(attempts + 1, { firstMs: firstWaitMs, longestMs: longestWaitMs, jitterFrom: 0.5 }, random)
+  if (askedMs !== undefined) return Math.min(Math.max(askedMs, backoff.firstMs), longestAskedMs)
+  return backoffMs(attempts + 1, backoff, random)
 }

@@ -1,12 +1,12 @@
 /** What follows from a failed attempt. */
 import { describe, expect, test } from 'vitest'
-import type { Failing, Failure } from '../../src/webhooks/backoff.ts'
-import { BACKOFF, MAX_REFUSALS, afterFailure } from '../../src/webhooks/backoff.ts'
+import type { Failing, Failure } from '../../src/webhooks/after-failure.ts'
+import { FAILURE_TIMING, MAX_REFUSALS, afterFailure } from '../../src/webhooks/after-failure.ts'
 
 const AT = Date.parse('2030-01-01T00:00:00.000Z')
 const HOUR_MS = 3_600_000
 const fail = (before: Failing | undefined, failure: Partial<Failure> = {}, random = () => 1) =>
-  afterFailure(before, { at: AT, sinceLastMs: undefined, ...failure }, BACKOFF, random)
+  afterFailure(before, { at: AT, sinceLastMs: undefined, ...failure }, FAILURE_TIMING, random)
 
 /** The waits after so many failures in a row. */
 function waits(count: number, failure: Partial<Failure>, random?: () => number): number[] {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { backoffMs, retryAfterMs } from '../../src/lib/retry-wait.ts'
+import { backoffMs, retryAfterMs } from '../../src/lib/backoff.ts'
 
 const waits = (backoff: Parameters<typeof backoffMs>[1], random?: () => number) =>
   [1, 2, 3, 4, 5000].map((failures) => backoffMs(failures, backoff, random))

@@ -1,5 +1,5 @@
 /** How long the client waits before it tries again: never longer than a bound. */
-import { backoffMs } from '../../lib/retry-wait.ts'
+import { backoffMs } from '../../lib/backoff.ts'
 
 /** Also for what the server asks for in `Retry-After`. */
 export const MAX_DELAY_MS = 8000

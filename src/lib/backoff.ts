@@ -1,4 +1,7 @@
-/** When a failed request is repeated: exponential backoff, and what `Retry-After` asks for. Works in browsers, too. */
+/**
+ * How long to wait before what has failed is tried again: exponential backoff, and what `Retry-After` asks for. The only
+ * file that computes such waits; who waits decides how long at first and at most. Works in browsers, too.
+ */
 
 export type Backoff = {
   readonly firstMs: number
