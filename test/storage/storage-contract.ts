@@ -296,6 +296,15 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
       expect((await storage.apiKeys.read()).keys.map(({ id }) => id)).toEqual([one])
     })
 
+    test('API keys of several writers that retry are all stored', async () => {
+      const ids = Array.from({ length: 8 }, () => uuid7())
+      const store = async (id: string) => {
+        while ((await storage.apiKeys.change(await storage.apiKeys.version(), id, {})) === undefined);
+      }
+      await Promise.all(ids.map(store))
+      expect((await storage.apiKeys.read()).keys.map((key) => key.id).toSorted()).toEqual(ids)
+    })
+
     test('a shared workdir is left by the last of those that are there', async () => {
       const { sharedWorkdirs: shared } = storage
       const [guest, gone] = [storage.conversation(uuid7()), uuid7()]

@@ -11,7 +11,7 @@ const COUNT = "UPDATE versions SET number = number + 1 WHERE name = 'api_keys' A
 
 export class ApiKeyRows implements ApiKeyTable {
   readonly #tables: Tables
-  /** That of the table, once it was read: nobody else writes it. */
+  /** That of the table, once it was read: nobody else writes it. Undefined after a refused change, which was from another. */
   #version: number | undefined
 
   constructor(tables: Tables) {
@@ -25,14 +25,18 @@ export class ApiKeyRows implements ApiKeyTable {
   }
 
   async version(): Promise<number> {
-    return (this.#version ??= Number((await this.#tables.read('SELECT number FROM versions'))[0]?.['number']))
+    if (this.#version !== undefined) return this.#version
+    const [row] = await this.#tables.read('SELECT number FROM versions')
+    // A change may have been stored since this was read.
+    return (this.#version = Math.max(this.#version ?? 0, Number(row?.['number'])))
   }
 
   async change(version: number, id: string, value: unknown): Promise<number | undefined> {
     const changed = value === undefined ? step(REMOVE, id, version) : step(PUT, id, JSON.stringify(value), version)
     const [, counted] = await this.#tables.write(changed, step(COUNT, version))
     const next = counted?.[0]
-    return next && (this.#version = Number(next['number']))
+    this.#version = next && Number(next['number'])
+    return this.#version
   }
 
   async noteUses(uses: ReadonlyMap<string, string>): Promise<void> {

@@ -1,4 +1,5 @@
 /** The deleted conversations, and the keys of their creates, as rows. */
+import { createSlices } from '../../../lib/time-slices.ts'
 import type { CreationKey, Deletions } from '../../storage.ts'
 import type { Row } from './table-thread.ts'
 import type { Tables } from './tables.ts'
@@ -27,11 +28,13 @@ export class DeletionRows implements Deletions {
 
   async ids(): Promise<string[]> {
     const pages: string[] = []
+    const slices = createSlices()
     for (let last = ''; ;) {
       const [page] = await this.#tables.read(IDS, last)
       if (typeof page?.['ids'] !== 'string') return pages.flatMap((ids) => ids.split(','))
       last = String(page['last'])
       pages.push(page['ids'])
+      await slices.rest()
     }
   }
 

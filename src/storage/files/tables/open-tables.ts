@@ -27,6 +27,7 @@ const SCHEMA = `
   INSERT INTO versions VALUES ('api_keys', 1);
   CREATE TABLE api_keys (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, value TEXT NOT NULL, used_at TEXT) STRICT;
   CREATE TABLE deletions (id TEXT PRIMARY KEY, key TEXT, body_hash TEXT, at TEXT) STRICT, WITHOUT ROWID;
+  CREATE INDEX deletion_keys ON deletions (at) WHERE at IS NOT NULL;
   CREATE TABLE shared_workdirs (workdir TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (workdir, id)) STRICT, WITHOUT ROWID;`
 
 type Format = Pick<DataLock, 'format' | 'raiseFormat'>

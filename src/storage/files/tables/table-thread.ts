@@ -1,5 +1,4 @@
-/** The thread that writes the tables: started by the first request, ended when it is idle. `table-program.mjs` runs in it. */
-import { once } from 'node:events'
+/** The thread that writes the tables. `table-program.mjs` is what runs in it. */
 import { join } from 'node:path'
 import { getRawAsset, isSea } from 'node:sea'
 import { Worker } from 'node:worker_threads'
@@ -20,76 +19,64 @@ export type TableAnswer = { readonly number: number } & (
 /** The asset of the executable that has the program. */
 export const TABLE_ASSET = 'table-program.js'
 
-/** A thread that nobody needs takes some megabytes. */
-const IDLE_MS = 30_000
 const LIMITS = { maxYoungGenerationSizeMb: 4 }
 
 type Asked = PromiseWithResolvers<readonly (readonly Row[])[]>
 
 export class TableThread {
-  readonly #url: string
+  readonly #worker: Worker
   readonly #asked = new Map<number, Asked>()
-  #worker: Worker | undefined
-  #idle: NodeJS.Timeout | undefined
+  readonly #exited: Promise<unknown>
   #count = 0
-  #ending: Promise<unknown> = Promise.resolve()
+  #hasEnded = false
 
-  /** `url`: that of the database, which exists. */
+  /** Starts it. `url`: that of the database, which exists. */
   constructor(url: string) {
-    this.#url = url
+    this.#worker = startWorker(url)
+    this.#exited = new Promise((resolve) => void this.#worker.on('exit', resolve))
+    this.#worker.on('message', (answers: readonly TableAnswer[]) => {
+      for (const answer of answers) this.#settle(answer)
+      if (this.isIdle) this.#worker.unref()
+    })
+    this.#worker.on('error', (error) => {
+      this.#hasEnded = true
+      for (const { reject } of this.#asked.values()) reject(error)
+      this.#asked.clear()
+    })
   }
 
-  get isRunning(): boolean {
-    return this.#worker !== undefined
+  get isIdle(): boolean {
+    return this.#asked.size === 0
+  }
+
+  /** True after an error of the thread itself: it answers nothing any more. */
+  get hasEnded(): boolean {
+    return this.#hasEnded
   }
 
   /** Resolves to the rows of each step when all are stored, durably; rejects, with a code, when none is. */
   ask(steps: readonly TableStep[]): Promise<readonly (readonly Row[])[]> {
-    clearTimeout(this.#idle)
-    const worker = (this.#worker ??= this.#start())
     const asked: Asked = Promise.withResolvers()
     const number = ++this.#count
     this.#asked.set(number, asked)
-    worker.ref()
+    this.#worker.ref()
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    worker.postMessage({ number, steps } satisfies TableRequest)
+    this.#worker.postMessage({ number, steps } satisfies TableRequest)
     return asked.promise
   }
 
   /** Resolves when nothing is asked. */
   async settled(): Promise<void> {
-    while (this.#asked.size > 0) await Promise.allSettled(this.#asked.values().map(({ promise }) => promise))
+    while (!this.isIdle) await Promise.allSettled(this.#asked.values().map(({ promise }) => promise))
   }
 
   /** Resolves when what was asked is answered, and the database is closed. */
-  async end(): Promise<void> {
-    clearTimeout(this.#idle)
-    const worker = this.#worker
-    this.#worker = undefined
-    if (worker) this.#ending = once(worker, 'exit')
-    // The process must not end before its database is closed.
-    worker?.ref()
+  async close(): Promise<void> {
+    // The process must not end before.
+    this.#worker.ref()
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    worker?.postMessage('close')
-    await this.#ending
-  }
-
-  #start(): Worker {
-    const worker = startWorker(this.#url)
-    worker.on('message', (answers: readonly TableAnswer[]) => {
-      for (const answer of answers) this.#settle(answer)
-      if (this.#asked.size > 0 || this.#worker !== worker) return
-      worker.unref()
-      this.#idle = setTimeout(() => void this.end(), IDLE_MS).unref()
-    })
-    worker.on('error', (error) => {
-      if (this.#worker === worker) this.#worker = undefined
-      for (const [number, { reject }] of this.#asked) {
-        this.#asked.delete(number)
-        reject(error)
-      }
-    })
-    return worker
+    this.#worker.postMessage('close')
+    await this.#exited
   }
 
   #settle(answer: TableAnswer): void {

@@ -18,19 +18,23 @@ export const urlOf = (path: string): string => `${pathToFileURL(path).href}?mode
 
 export const step = (sql: string, ...values: readonly Value[]): TableStep => ({ sql, values })
 
+/** A thread that nobody needs takes 11 MB. */
+const IDLE_MS = 30_000
+
 export class Tables implements AsyncDisposable {
   readonly #url: string
-  readonly #thread: TableThread
   #reader: Database | undefined
+  #thread: TableThread | undefined
+  #idle: NodeJS.Timeout | undefined
+  #closed: Promise<void> | undefined
 
   /** The database exists. */
   constructor(path: string) {
     this.#url = urlOf(path)
-    this.#thread = new TableThread(this.#url)
   }
 
   async read(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
-    if (this.#thread.isRunning) return (await this.#thread.ask([step(sql, ...values)]))[0] ?? []
+    if (this.#thread) return (await this.write(step(sql, ...values)))[0] ?? []
     try {
       this.#reader ??= new (loadSqlite().DatabaseSync)(new URL(this.#url), { timeout: BUSY_MS })
       return this.#reader.prepare(sql).all(...values)
@@ -43,17 +47,37 @@ export class Tables implements AsyncDisposable {
 
   /** All steps or none, durably. Resolves to the rows of each. */
   async write(...steps: readonly TableStep[]): Promise<readonly (readonly Row[])[]> {
-    return await this.#thread.ask(steps)
+    clearTimeout(this.#idle)
+    if (this.#thread?.hasEnded) this.#thread = undefined
+    const thread = (this.#thread ??= new TableThread(this.#url))
+    try {
+      return await thread.ask(steps)
+    } finally {
+      if (thread.isIdle && this.#thread === thread) this.#endThreadLater()
+    }
   }
 
   /** Resolves when nothing is being written. */
-  settled(): Promise<void> {
-    return this.#thread.settled()
+  async settled(): Promise<void> {
+    await this.#thread?.settled()
+    await this.#closed
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#reader?.close()
     this.#reader = undefined
-    await this.#thread.end()
+    await this.#endThread()
+  }
+
+  #endThreadLater(): void {
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => void this.#endThread(), IDLE_MS).unref()
+  }
+
+  async #endThread(): Promise<void> {
+    clearTimeout(this.#idle)
+    if (this.#thread) this.#closed = this.#thread.close()
+    this.#thread = undefined
+    await this.#closed
   }
 }
