@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { getEventListeners, once } from 'node:events'
 import { expect, test } from 'vitest'
-import { MAX_TIMER_MS, orAborted, timerMs, withinTime } from '../../src/lib/bounded-wait.ts'
+import { MAX_TIMER_MS, orAborted, sleepUnlessAborted, timerMs, withinTime } from '../../src/lib/bounded-wait.ts'
 
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
@@ -24,6 +24,16 @@ test('work whose result came while the whole process was stopped is not late', a
   // As SIGSTOP and SIGCONT do, and timers are next.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300))
   expect(String(await result)).toBe('here\n')
+})
+
+test('a sleep ends in time, or at once when its signal is aborted, and neither fails nor leaves a listener', async () => {
+  const controller = new AbortController()
+  await sleepUnlessAborted(1, controller.signal)
+  expect(getEventListeners(controller.signal, 'abort')).toEqual([])
+  const long = sleepUnlessAborted(Infinity, controller.signal)
+  controller.abort(new Error('no longer'))
+  await long
+  await sleepUnlessAborted(Infinity, controller.signal)
 })
 
 test('the duration of a timer is one that Node can wait, whatever was computed', () => {
