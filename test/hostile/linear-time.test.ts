@@ -2,7 +2,7 @@
  * What runs on the event loop over text that somebody else wrote takes time linear to it. Each row is an input that some
  * usual way to do the same multiplies with itself: ten times the size would then take a hundred times as long.
  */
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { CreateConversation } from '../../src/contract/conversation.ts'
 import { PostMessage } from '../../src/contract/run.ts'
 import { describeEvent } from '../../src/contract/events/describe-event.ts'
@@ -233,8 +233,12 @@ function thrown(work: () => void): void {
 }
 
 describe.each(Object.entries(SIZES))('of %s', (_name, size) => {
+  let plain: number
+  beforeAll(async () => {
+    plain = await readingMsOf(size)
+  })
+
   test.each(WORK)('%s', async (_what, work) => {
-    const plain = await readingMsOf(size)
     expect(await processorMsOf(() => work(size))).toBeLessThan(MOST_TIMES * plain + LOADING_MS)
   })
 })
