@@ -1,12 +1,14 @@
 /** Small PDFs for tests, written by hand. */
-import { deflateSync } from 'node:zlib'
+import { constants, deflateSync } from 'node:zlib'
 
-/** A page is its text, or the bytes of its content. `trailer` is added to the last dictionary; `count` is what it claims. */
+/** A page is its text, or the bytes of its content, `times` over. `trailer` is added to the last dictionary; `count` is what it claims. */
 export type PdfParts = {
-  readonly pages: readonly (string | Buffer)[]
+  readonly pages: readonly (string | Buffer | Repeated)[]
   readonly trailer?: string
   readonly count?: number
 }
+
+type Repeated = { readonly part: Buffer; readonly times: number }
 
 /** Pages with these lines of text, in compressed streams, and a table of references. */
 export function makePdf({ pages, trailer = '', count = pages.length }: PdfParts): Buffer {
@@ -16,7 +18,7 @@ export function makePdf({ pages, trailer = '', count = pages.length }: PdfParts)
       '<< /Type /Catalog /Pages 2 0 R >>',
       `<< /Type /Pages /Kids [${kids}] /Count ${count} >>`,
       '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
-      ...pages.flatMap((page, at) => [pageObject(5 + 2 * at), streamObject(contentOf(page))]),
+      ...pages.flatMap((page, at) => [pageObject(5 + 2 * at), streamObject(packed(page))]),
     ].map((object) => Buffer.from(object)),
     trailer,
   )
@@ -25,16 +27,23 @@ export function makePdf({ pages, trailer = '', count = pages.length }: PdfParts)
 const pageObject = (content: number) =>
   `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents ${content} 0 R >>`
 
-function contentOf(page: string | Buffer): Buffer {
-  if (typeof page !== 'string') return page
+function packed(page: string | Buffer | Repeated): Buffer {
+  if (typeof page === 'object' && 'part' in page) return packedTimes(page)
+  if (typeof page !== 'string') return deflateSync(page)
   const lines = page.split('\n').map((line) => `(${line}) Tj T*`)
-  return Buffer.from(page === '' ? '0 0 100 100 re f' : `BT /F1 12 Tf 72 720 Td 14 TL ${lines.join(' ')} ET`)
+  return deflateSync(page === '' ? '0 0 100 100 re f' : `BT /F1 12 Tf 72 720 Td 14 TL ${lines.join(' ')} ET`)
+}
+
+/** Packs the part once: its blocks refer to nothing before them. Only the checksum at the end is that of nothing. */
+function packedTimes({ part, times }: Repeated): Buffer {
+  const [head, end] = [2, deflateSync('').subarray(2)]
+  const blocks = deflateSync(part, { finishFlush: constants.Z_FULL_FLUSH })
+  return Buffer.concat([blocks.subarray(0, head), ...Array.from({ length: times }, () => blocks.subarray(head)), end])
 }
 
 function streamObject(content: Buffer): Buffer {
-  const packed = deflateSync(content)
-  const head = `<< /Length ${packed.length} /Filter /FlateDecode >>\nstream\n`
-  return Buffer.concat([Buffer.from(head), packed, Buffer.from('\nendstream')])
+  const head = `<< /Length ${content.length} /Filter /FlateDecode >>\nstream\n`
+  return Buffer.concat([Buffer.from(head), content, Buffer.from('\nendstream')])
 }
 
 function assemble(objects: readonly Buffer[], trailer: string): Buffer {
