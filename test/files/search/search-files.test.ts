@@ -36,9 +36,10 @@ async function search(bench: JailBench, query: Record<string, string>, ripgrep?:
 const readBy = async (pid: string | number): Promise<number> =>
   Number(/^rchar: (\d+)/m.exec(await readFile(`/proc/${pid}/io`, 'utf8').catch(() => ''))?.[1] ?? 0)
 
-/** Returns the processes that have the file open. */
+/** Returns the processes that have the file open: of this one and those that it started. */
 async function holdersOf(path: string): Promise<string[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const children = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8')
+  const pids = [String(process.pid), ...children.split(' ').filter(Boolean)]
   const holds = async (pid: string) => {
     const names = await readdir(`/proc/${pid}/fd`).catch(() => [])
     const targets = names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => ''))
