@@ -2,7 +2,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Program } from './server.ts'
 import { commandLine } from './server.ts'
 
 export type CommandOptions = {
@@ -10,7 +9,6 @@ export type CommandOptions = {
   readonly cwd?: string
   /** Stdin. Without it there is none. */
   readonly input?: string
-  readonly program?: Program
 }
 
 export type Finished = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
@@ -24,8 +22,8 @@ export type Running = {
 
 export const runCommand = (args: readonly string[], options?: CommandOptions) => startCommand(args, options).finished
 
-export function startCommand(args: readonly string[], { env = {}, cwd, input, program }: CommandOptions = {}): Running {
-  const [command, ...rest] = commandLine(args, program)
+export function startCommand(args: readonly string[], { env = {}, cwd, input }: CommandOptions = {}): Running {
+  const [command, ...rest] = commandLine(args)
   const child = spawn(command, rest, {
     env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...env },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

@@ -12,13 +12,12 @@ import { until } from './until.ts'
 export const KEY = 'test-master-key-0123456789'
 
 /** A program and its first arguments. */
-export type Program = readonly [string, ...string[]]
-
-/** For tests that load a module of their own into the process, which the executable does not do. */
-export const SOURCES: Program = [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
+type Program = readonly [string, ...string[]]
 
 /** `AGENT_SERVER_BIN` is the executable to test; without it the sources are. */
-const PROGRAM: Program = process.env['AGENT_SERVER_BIN'] ? [process.env['AGENT_SERVER_BIN']] : SOURCES
+const PROGRAM: Program = process.env['AGENT_SERVER_BIN']
+  ? [process.env['AGENT_SERVER_BIN']]
+  : [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
 
 export type Answer<T = any> = { readonly status: number; readonly body: T; readonly headers: Headers } // eslint-disable-line typescript/no-explicit-any
 
@@ -39,7 +38,6 @@ export type TestServer = AsyncDisposable & {
 export type ServerOptions = {
   readonly env?: Record<string, string>
   readonly wrapper?: readonly string[]
-  readonly program?: Program
   /** The directory for its temporary files and its data. */
   readonly place?: string
   /** Puts files into the data directory before the first start. */
@@ -48,7 +46,7 @@ export type ServerOptions = {
 
 /** Resolves when it has started. Its data is removed when it is disposed of. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
-  const { env = {}, wrapper = [], program, place = tmpdir(), prepare } = options
+  const { env = {}, wrapper = [], place = tmpdir(), prepare } = options
   const home = await mkdtemp(join(place, 'agent-server-test-'))
   const dataDir = join(home, 'data')
   await prepare?.(dataDir)
@@ -62,7 +60,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     TMPDIR: place,
     ...env,
   }
-  const how = { wrapper, cwd: home, ...(program && { program }) }
+  const how = { wrapper, cwd: home }
   let running = launch(['serve'], { env: settings, ...how })
   await waitUntilStarted(url, running)
 
@@ -95,7 +93,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 }
 
 /** The command line of the program under test. */
-export const commandLine = (args: readonly string[], program = PROGRAM): [string, ...string[]] => [...program, ...args]
+export const commandLine = (args: readonly string[]): [string, ...string[]] => [...PROGRAM, ...args]
 
 export type Launched = {
   readonly child: ChildProcess
@@ -106,9 +104,9 @@ export type Launched = {
 /** Runs the program under test; its environment is what is given, and nothing else but the path. */
 export function launch(
   args: readonly string[],
-  { env = {}, wrapper = [], program, cwd }: ServerOptions & { cwd?: string } = {},
+  { env = {}, wrapper = [], cwd }: ServerOptions & { cwd?: string } = {},
 ): Launched {
-  const [command, ...rest] = [...wrapper, ...commandLine(args, program)]
+  const [command, ...rest] = [...wrapper, ...commandLine(args)]
   const child = spawn(command!, rest, {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
