@@ -10,25 +10,15 @@ import { listOf, PageLimit } from './values/page.ts'
 import { AskedToolUse, Behavior, DecidePermission } from './values/permission.ts'
 import type { RequestKind } from './request-kinds.ts'
 import { REQUEST_KINDS, RequestKindName } from './request-kinds.ts'
-import {
-  ClientToolPayload,
-  ElicitationPayload,
-  Json,
-  NetworkPayload,
-  OfRequest,
-  QuestionPayload,
-} from './values/request-payloads.ts'
+import { Json, OfRequest, STORED_PAYLOADS } from './values/request-payloads.ts'
 import { AnswerQuestion } from './values/question.ts'
 
 /** What each kind shows. */
 const PAYLOADS = {
+  ...STORED_PAYLOADS,
   permission: z.object({
     tool_uses: z.array(AskedToolUse.extend({ decision: Behavior.optional().describe('Absent while it waits.') })),
   }),
-  question: QuestionPayload,
-  elicitation: ElicitationPayload,
-  client_tool: ClientToolPayload,
-  network: NetworkPayload,
   hook: z.object({
     client: z.string().describe('The client that must answer.'),
     hook_id: z.string(),

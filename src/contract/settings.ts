@@ -1,7 +1,7 @@
 /**
  * The settings of a conversation, each written down once: what a create and an update accept, what the log stores and
- * what the view shows. A setting is added by one entry, and by its check in `conversations/check-settings.ts`. Requests,
- * views, the fold and the options of the SDKs follow the table by `setting-fields.ts`.
+ * what the view shows. A setting is added by one entry: requests, views, the fold and the options of the SDKs
+ * follow the table by `setting-fields.ts`. What a schema cannot check is in `conversations/check-settings.ts`.
  */
 import { z } from 'zod'
 import { Agents, SubagentLimits } from './agents/definition.ts'

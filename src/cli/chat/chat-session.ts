@@ -12,6 +12,7 @@ import { startRun } from '../conversation/start-run.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import type { ShownRequest } from './state/chat-state.ts'
+import { isShown, SHOWN_KINDS } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
 import { reduce } from './state/reduce.ts'
 import { findEdits } from './input/edit-finder.ts'
@@ -159,10 +160,8 @@ export class ChatSession {
 
   /** What waits may have been asked long ago. */
   async #readRequests(): Promise<ShownRequest[]> {
-    const { items } = await this.conversation.requests.list({
-      kinds: ['permission', 'question', 'elicitation', 'network'],
-    })
-    return items.filter((request) => request.kind !== 'client_tool' && request.kind !== 'hook')
+    const { items } = await this.conversation.requests.list({ kinds: [...SHOWN_KINDS] })
+    return items.filter(isShown)
   }
 
   /** Returns why the connection was lost; undefined if the conversation was deleted. */

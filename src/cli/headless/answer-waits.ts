@@ -21,7 +21,7 @@ const NO_ANSWER =
 const NOT_PENDING: ReadonlySet<string> = new Set(['already_answered', 'request_not_found', 'request_closed'])
 
 /** What nobody else answers. */
-export type Wait = EventOf<'RequestOpened'> & { readonly kind: 'permission' | 'question' | 'elicitation' | 'network' }
+export type Wait = Exclude<EventOf<'RequestOpened'>, { kind: 'client_tool' }>
 
 export const isWait = (event: Event): event is Wait => event.type === 'RequestOpened' && event.kind !== 'client_tool'
 

@@ -1,22 +1,12 @@
 /** The events of requests to the outside: what waits for a user or a program, the answer, or the end without one. */
 import { z } from 'zod'
 import { Decision, Hash } from '../values/permission.ts'
-import type { RequestKind } from '../request-kinds.ts'
-import {
-  ClientToolPayload,
-  ElicitationPayload,
-  NetworkPayload,
-  OfRequest,
-  PermissionPayload,
-  QuestionPayload,
-} from '../values/request-payloads.ts'
+import type { StoredKind } from '../values/request-payloads.ts'
+import { OfRequest, STORED_KINDS, STORED_PAYLOADS } from '../values/request-payloads.ts'
 import { Answers } from '../values/question.ts'
 import { byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 
-/** The kinds that the log has. Hooks of clients are only in memory. */
-export type StoredKind = Exclude<RequestKind, 'hook'>
-
-const openedOf = <K extends StoredKind, P extends z.ZodType>(kind: K, payload: P) =>
+const openedOf = <K extends StoredKind>(kind: K) =>
   Envelope.extend({
     ...byEnvironment,
     ...InRun,
@@ -24,16 +14,16 @@ const openedOf = <K extends StoredKind, P extends z.ZodType>(kind: K, payload: P
     type: z.literal('RequestOpened'),
     kind: z.literal(kind),
     ...OfRequest,
-    payload,
+    payload: STORED_PAYLOADS[kind],
   })
 
 export const RequestOpened = z
   .discriminatedUnion('kind', [
-    openedOf('permission', PermissionPayload).meta({ id: 'PermissionOpened' }),
-    openedOf('question', QuestionPayload).meta({ id: 'QuestionOpened' }),
-    openedOf('elicitation', ElicitationPayload).meta({ id: 'ElicitationOpened' }),
-    openedOf('client_tool', ClientToolPayload).meta({ id: 'ClientToolOpened' }),
-    openedOf('network', NetworkPayload).meta({ id: 'NetworkOpened' }),
+    openedOf('permission').meta({ id: 'PermissionOpened' }),
+    openedOf('question').meta({ id: 'QuestionOpened' }),
+    openedOf('elicitation').meta({ id: 'ElicitationOpened' }),
+    openedOf('client_tool').meta({ id: 'ClientToolOpened' }),
+    openedOf('network').meta({ id: 'NetworkOpened' }),
   ])
   .meta({ id: 'RequestOpened' })
   .describe(
@@ -93,7 +83,7 @@ export const RequestClosed = Envelope.extend({
   ...InRun,
   ...InSubagent,
   type: z.literal('RequestClosed'),
-  kind: z.enum(['permission', 'question', 'elicitation', 'client_tool', 'network']),
+  kind: z.enum(STORED_KINDS),
   request_id,
   tool_use_ids,
   reason: CloseReason,

@@ -1,26 +1,32 @@
 /** What a request of each kind asks. */
 import { z } from 'zod'
+import type { RequestKind } from '../request-kinds.ts'
 import { NetworkTarget } from './network.ts'
 import { AskedToolUse } from './permission.ts'
 import { AskedQuestion } from './question.ts'
 
 export const Json = z.record(z.string(), z.unknown().describe('A JSON value.'))
 
-export const PermissionPayload = z.object({ tool_uses: z.array(AskedToolUse) })
+/** By kind. Hooks of clients are not here: they are only in memory. */
+export const STORED_PAYLOADS = {
+  permission: z.object({ tool_uses: z.array(AskedToolUse) }),
+  question: z.object({ questions: z.array(AskedQuestion) }),
+  elicitation: z.object({
+    server: z.string().describe('The name of the MCP server that asks.'),
+    questions: z.array(AskedQuestion),
+  }),
+  client_tool: z.object({
+    name: z.string(),
+    input: Json.describe('The input to execute, as hooks and decisions left it.'),
+  }),
+  network: z.object(NetworkTarget),
+} satisfies Record<Exclude<RequestKind, 'hook'>, z.ZodType>
 
-export const QuestionPayload = z.object({ questions: z.array(AskedQuestion) })
+/** The kinds that the log has. */
+export type StoredKind = keyof typeof STORED_PAYLOADS
 
-export const ElicitationPayload = z.object({
-  server: z.string().describe('The name of the MCP server that asks.'),
-  questions: z.array(AskedQuestion),
-})
-
-export const ClientToolPayload = z.object({
-  name: z.string(),
-  input: Json.describe('The input to execute, as hooks and decisions left it.'),
-})
-
-export const NetworkPayload = z.object(NetworkTarget)
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
+export const STORED_KINDS = Object.keys(STORED_PAYLOADS) as [StoredKind, ...StoredKind[]]
 
 /** Fields of every request, in events and in lists. */
 export const OfRequest = {

@@ -1,7 +1,8 @@
 /** What the chat shows, as plain data: `reduce.ts` makes it from events, and `render/` draws it. */
 import type { Status } from '../../../contract/events/status.ts'
 import type { UsageByModel } from '../../../contract/values/message.ts'
-import type { OpenRequestOf } from '../../../contract/request.ts'
+import type { RequestKind } from '../../../contract/request-kinds.ts'
+import type { OpenRequest, OpenRequestOf } from '../../../contract/request.ts'
 import type { Starts } from './diff-numbers.ts'
 
 export type Tone = 'info' | 'warning' | 'error'
@@ -59,8 +60,13 @@ export type Approval = {
   readonly agent: string | undefined
 }
 
-/** What the person at the terminal can answer. */
-export type ShownRequest = OpenRequestOf<'permission' | 'question' | 'elicitation' | 'network'>
+/** The kinds that the person at the terminal can answer. */
+export const SHOWN_KINDS = ['permission', 'question', 'elicitation', 'network'] as const satisfies RequestKind[]
+
+export type ShownRequest = OpenRequestOf<(typeof SHOWN_KINDS)[number]>
+
+export const isShown = (request: OpenRequest): request is ShownRequest =>
+  SHOWN_KINDS.some((kind) => kind === request.kind)
 
 export type ChatState = {
   readonly items: readonly Item[]

@@ -3,6 +3,7 @@ import type { EventOf } from '../../../contract/events/event.ts'
 import { requestOf } from '../../../contract/events/opened-request.ts'
 import type { OpenRequestOf } from '../../../contract/request.ts'
 import type { Approval, ChatState, ShownRequest } from './chat-state.ts'
+import { isShown } from './chat-state.ts'
 import { addNotice, changeCall, hasCall } from './items.ts'
 
 /** Models use ids of calls again. */
@@ -18,7 +19,7 @@ export const approvalsIn = ({ request_id, agent_name, payload }: OpenRequestOf<'
 export function addRequest(state: ChatState, event: EventOf<'RequestOpened'>): ChatState {
   const request = requestOf(event)
   if (request.kind === 'client_tool') return waitForClient(state, request)
-  if (state.requests.some(({ request_id }) => request_id === request.request_id)) return state
+  if (!isShown(request) || state.requests.some(({ request_id }) => request_id === request.request_id)) return state
   return { ...state, requests: [...state.requests, request] }
 }
 
@@ -39,7 +40,7 @@ export function afterAnswer(state: ChatState, event: EventOf<'RequestAnswered'>)
       const by = event.answered_by === 'user' ? 'in another client' : 'by the server (policy)'
       return closed(state, waited, `${host}:${port} was ${verb} ${by}.`)
     }
-    case 'client_tool': // the result of the call follows
+    default: // nothing of it is shown; the result of a client tool follows
       return state
   }
 }
