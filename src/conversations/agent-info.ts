@@ -5,12 +5,10 @@
 import type { AgentInfo } from '../contract/agent-info.ts'
 import { HOOK_POINTS } from '../contract/hooks/hook-point.ts'
 import type { EventLog } from '../events/event-log.ts'
-import { endpointOf } from '../llm/endpoints/endpoint.ts'
-import type { LlmConfig } from '../contract/values/llm-config.ts'
 import type { ModelTool } from '../llm/llm.ts'
-import { LlmError } from '../llm/errors/llm-error.ts'
 import type { Settings } from '../state/settings.ts'
 import { agentEntries } from './subagents/definitions.ts'
+import { baseUrlOf } from './config/check-endpoint.ts'
 
 export type Agent = {
   readonly settings: Settings
@@ -54,15 +52,6 @@ const hooksOf = ({ hooks, client_hooks = {} }: Settings) => [
   hooks,
   ...Object.values(client_hooks).map((client) => client.hooks),
 ]
-
-function baseUrlOf(config: LlmConfig): string | undefined {
-  try {
-    return endpointOf(config).baseUrl
-  } catch (error) {
-    if (error instanceof LlmError) return undefined // the next run reports what is missing
-    throw error
-  }
-}
 
 async function systemPromptIn(log: Agent['log']): Promise<string> {
   const { events } = await log.read({ limit: 1 })

@@ -26,3 +26,8 @@ export function isOutOfDescriptors(error: unknown): boolean {
   const code = codeOf(error)
   return code === 'EMFILE' || code === 'ENFILE'
 }
+
+/** For a `catch`: returns undefined for a file that does not exist, and throws any other error. */
+export function ignoreMissing(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error
+}

@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import { makeDirectories } from '../files/make-directories.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import { FileRefusal } from '../files/jail/file-refusal.ts'
-import { codeOf, isOutOfDescriptors } from '../lib/error-code.ts'
+import { codeOf, ignoreMissing, isOutOfDescriptors } from '../lib/error-code.ts'
 import { makeDirectory, openAt, openUnmoved, within, type OpenedPath } from '../files/jail/opened-path.ts'
 
 /** Opens the workdir, and creates it if it is missing. Throws if its path contains a link. */
@@ -72,7 +72,7 @@ export const openScratch = (path: string): Promise<OpenedPath> => openOrMake(pat
 
 /** Must not run concurrently: one caller's directory would replace another's that is still empty. */
 async function openOrMake(path: string, mode: number, fill: (place: OpenedPath) => Promise<void>): Promise<OpenedPath> {
-  const existing = await openUnmoved(path).catch(unlessMissing)
+  const existing = await openUnmoved(path).catch(ignoreMissing)
   if (existing) return existing
   await using parent = await makeDirectory(dirname(path))
   const name = `${basename(path)}.new`
@@ -99,8 +99,4 @@ async function checked(place: OpenedPath, path: string): Promise<OpenedPath> {
   if (real === path) return place
   await place.handle.close()
   throw new FileRefusal(`${path} was moved meanwhile.`)
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error
 }

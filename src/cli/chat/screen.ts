@@ -30,6 +30,7 @@ import { editorTheme } from './render/theme.ts'
 import { Transcript } from './render/transcript.ts'
 import { suspendProcess } from './suspend-process.ts'
 import { TerminalSignals } from './terminal-signals.ts'
+import { PASTE } from '../terminal/typed-text.ts'
 
 type ScreenOptions = {
   readonly theme: Theme
@@ -59,7 +60,6 @@ const NOTHING_DRAWN = {
 }
 /** The prompts of earlier chats and of this one. */
 const MAX_PROMPTS = 200
-const PASTE = /^\x1b\[200~([\s\S]*)\x1b\[201~$/ // oxlint-disable-line no-control-regex -- how terminals mark a paste
 
 export class Screen {
   readonly #tui = new TuiMainScreen(new ProcessTerminal(), true)

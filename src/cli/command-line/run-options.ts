@@ -6,6 +6,7 @@ import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options
 import type { Values } from './parse-options.ts'
 import { listedRules } from './rule-lists.ts'
 import { UsageError } from './usage-error.ts'
+import { CONVERSATION_ID } from './conversation-id.ts'
 
 export type OutputFormat = 'text' | 'json' | 'stream-json'
 
@@ -135,15 +136,14 @@ function checkFormats(values: Values, words: readonly string[], isHeadless: bool
     throw new UsageError('--ask stdin needs --input-format stream-json and --output-format stream-json.')
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
 function checkSession({ 'session-id': id, 'fork-session': forks, ephemeral, resume, autoresume }: Values): void {
   const isResumed = resume !== undefined || autoresume === true
   if (ephemeral && isResumed && !forks)
     throw new UsageError('--ephemeral would delete the conversation; add --fork-session to work in a copy.')
   if (forks && !isResumed) throw new UsageError('--fork-session needs --resume or --autoresume.')
   if (id === undefined) return
-  if (!UUID.test(id)) throw new UsageError(`--session-id ${id} is not a UUID, as uuidgen prints one.`)
+  if (!CONVERSATION_ID.test(id))
+    throw new UsageError(`--session-id ${id} is not a CONVERSATION_ID, as uuidgen prints one.`)
   if (isResumed && !forks)
     throw new UsageError('--session-id names a new conversation; give --resume alone, or add --fork-session.')
 }

@@ -3,8 +3,8 @@ import type { AgentServerClient } from '../../client/client.ts'
 import type { QueryFor } from '../../client/operations/operations.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import { UsageError } from '../command-line/usage-error.ts'
+import { CONVERSATION_ID } from '../command-line/conversation-id.ts'
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const MIN_PREFIX = 4
 const DAY_MS = 24 * 60 * 60 * 1000
 /** Most people continue what they did lately, and a server may have many older conversations. */
@@ -23,7 +23,7 @@ export async function findConversation(
   id: string,
   signal: AbortSignal,
 ): Promise<ConversationView> {
-  if (UUID.test(id)) return await client.conversation(id.toLowerCase()).get({ signal })
+  if (CONVERSATION_ID.test(id)) return await client.conversation(id.toLowerCase()).get({ signal })
   if (id.length < MIN_PREFIX || !/^[0-9a-f-]+$/i.test(id))
     throw new UsageError(`${id} is not the ID of a conversation.`)
   const all = await recentConversations(client, {}, signal)

@@ -14,6 +14,7 @@ import { TextEntry } from './text-entry.ts'
 import type { ListQuestion } from './choice-list.ts'
 import { ChoiceList } from './choice-list.ts'
 import type { ShownQuestion } from './shown-question.ts'
+import { PASTE } from '../terminal/typed-text.ts'
 
 /** The person has left: with Esc, or with the exit code of Ctrl+C, of a signal or of a terminal that is gone. */
 export class DialogLeft extends Error {
@@ -28,7 +29,6 @@ export class DialogLeft extends Error {
 
 /** Lines that a question leaves free below what was answered. */
 const MARGIN_ROWS = 2
-const PASTE = /^\x1b\[200~([\s\S]*)\x1b\[201~$/ // oxlint-disable-line no-control-regex -- how terminals mark a paste
 const [NO_LINE_WRAP, LINE_WRAP] = ['\x1b[?7l', '\x1b[?7h']
 
 export class Dialog implements Disposable {

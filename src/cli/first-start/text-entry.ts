@@ -4,6 +4,7 @@ import { oneLine, wrapped } from '../chat/render/lines.ts'
 import type { Theme } from '../chat/render/theme.ts'
 import { cleanLine } from '../chat/state/clean-text.ts'
 import type { ShownQuestion } from './shown-question.ts'
+import { withoutLastCharacter } from '../terminal/typed-text.ts'
 
 export type EntryQuestion = {
   readonly title: string
@@ -20,7 +21,6 @@ export type EntryQuestion = {
 /** The longest keys are some thousand characters. */
 const MAX_CHARS = 10_000
 const MAX_DOTS = 40
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 export class TextEntry implements ShownQuestion {
   readonly #question: EntryQuestion
@@ -40,7 +40,7 @@ export class TextEntry implements ShownQuestion {
     if (matchesKey(key, 'enter')) this.#submit()
     else if (matchesKey(key, 'left')) this.#goBack()
     else if (matchesKey(key, 'ctrl+u')) this.#value = ''
-    else if (matchesKey(key, 'backspace')) this.#value = withoutLast(this.#value)
+    else if (matchesKey(key, 'backspace')) this.#value = withoutLastCharacter(this.#value)
     else if (key !== '' && !/\p{Cc}/u.test(key)) this.handlePaste(key)
   }
 
@@ -74,9 +74,4 @@ export class TextEntry implements ShownQuestion {
   #goBack(): void {
     if (this.#value === '' && this.#question.canGoBack) this.#answer(undefined)
   }
-}
-
-function withoutLast(text: string): string {
-  const last = [...graphemes.segment(text)].at(-1)
-  return last ? text.slice(0, last.index) : ''
 }

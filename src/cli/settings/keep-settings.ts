@@ -7,7 +7,7 @@ import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { makeDirectories } from '../../files/make-directories.ts'
 import { readSmallFile, whyUnreadable } from '../../files/small-file.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
-import { codeOf } from '../../lib/error-code.ts'
+import { ignoreMissing } from '../../lib/error-code.ts'
 
 /**
  * Sets these fields, and leaves the others of the file as they are. Returns a sentence about what else was changed. Throws a
@@ -27,7 +27,7 @@ async function writeSettings(path: string, values: LlmConfig): Promise<string | 
   // A link stays one, for those who keep their settings elsewhere.
   const target = await targetOf(path)
   requireOwnDirectory(dirname(target), await stat(dirname(target)))
-  const before = await stat(target).catch(undefinedIfMissing)
+  const before = await stat(target).catch(ignoreMissing)
   if (before) requireOwnFile(target, before)
   const text = before ? (await readSmallFile(target)).toString('utf8') : ''
   await replaceFile(target, withFields(text, values, target))
@@ -36,9 +36,9 @@ async function writeSettings(path: string, values: LlmConfig): Promise<string | 
 }
 
 async function targetOf(path: string): Promise<string> {
-  const target = await realpath(path).catch(undefinedIfMissing)
+  const target = await realpath(path).catch(ignoreMissing)
   if (target !== undefined) return target
-  const link = await lstat(path).catch(undefinedIfMissing)
+  const link = await lstat(path).catch(ignoreMissing)
   if (link) throw new UsageError(`${path} is a link to a file that does not exist.`)
   return path
 }
@@ -56,10 +56,6 @@ function requireOwnDirectory(path: string, { uid, mode }: Stats): void {
 
 /** `otherwise`: on Windows, where users have no number. */
 const userId = (otherwise: number): number => process.getuid?.() ?? otherwise
-
-function undefinedIfMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error
-}
 
 /** `text` is empty for a new file. Its order, its other fields and its indentation stay. */
 function withFields(text: string, values: LlmConfig, path: string): string {

@@ -80,7 +80,8 @@ export const PostToolResult = z.strictObject({
   is_error: z.boolean().default(false).describe('Whether the call failed. Then `output` says why.'),
 })
 
-function isDeeper(value: unknown, depth: number): boolean {
+/** True if a JSON value has more than `depth` levels of objects and lists. */
+export function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return depth === 0 || Object.values(value).some((each) => isDeeper(each, depth - 1))
 }

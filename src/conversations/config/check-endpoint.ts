@@ -24,7 +24,8 @@ export async function checkEndpoint(
   )
 }
 
-function baseUrlOf(config: LlmConfig): string | undefined {
+/** Undefined if the endpoint cannot be used: the next run reports what is missing. */
+export function baseUrlOf(config: LlmConfig): string | undefined {
   try {
     return endpointOf(config).baseUrl
   } catch (error) {

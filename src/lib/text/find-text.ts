@@ -131,7 +131,8 @@ function bordersOf(wanted: Codes): Uint32Array {
   return borders
 }
 
-function codesOf(text: string): Uint16Array {
+/** Returns the UTF-16 code units of a text. */
+export function codesOf(text: string): Uint16Array {
   const bytes = Buffer.allocUnsafeSlow(text.length * 2)
   bytes.write(text, 'utf16le')
   return new Uint16Array(bytes.buffer, bytes.byteOffset, text.length)

@@ -8,6 +8,7 @@ import { mapStrings } from '../../lib/json/map-strings.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { ShowText } from './shown-text.ts'
 import { toolNameOf } from '../../state/mcp-tool-names.ts'
+import { isDeeper } from '../../contract/client-tools/client-tool.ts'
 
 export const MAX_TOOLS = 1000
 const MAX_DESCRIPTION_CHARS = 2048
@@ -90,11 +91,6 @@ function readSchema(schema: unknown): object | string {
   if (isDeeper(rest, MAX_SCHEMA_DEPTH)) return 'its input schema is nested too deep'
   if (JSON.stringify(rest).length > MAX_SCHEMA_CHARS) return 'its input schema is too large'
   return { ...rest, type: 'object', properties }
-}
-
-function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return depth === 0 || Object.values(value).some((each) => isDeeper(each, depth - 1))
 }
 
 /** The list is at the beginning of each request to the model, which providers cache: tools keep their place in it. */

@@ -10,6 +10,7 @@ import { repeatLost } from '../errors/repeat-lost.ts'
 import type { Answerer, OpenedRequest, Work } from './request-responder.ts'
 import type { ResponderDeps } from './responder.ts'
 import { messageOf } from './responder.ts'
+import { isRefused } from '../errors/refused.ts'
 
 export type ToolAnswererDeps = ResponderDeps & {
   readonly tools: readonly AnySdkTool[]
@@ -62,9 +63,6 @@ export class ToolAnswerer implements Answerer {
     }
   }
 }
-
-/** The server accepts such a result of nobody; the call still waits. */
-const isRefused = ({ status }: AgentServerError) => status === 400 || status === 413 || status === 422
 
 /** Rejects only with the reason of the signal, also if the handler ignores that. */
 async function outputOf(tool: AnySdkTool, call: ToolOpened, signal: AbortSignal): Promise<ToolOutput> {

@@ -15,6 +15,7 @@ import { invalid } from '../errors/invalid.ts'
 import type { FunctionHook } from '../options/hooks-option.ts'
 import { repeatLost } from '../errors/repeat-lost.ts'
 import { QUERY_CLIENT } from './left-hooks.ts'
+import { isRefused } from '../errors/refused.ts'
 
 export type AskedFunctionsOptions = {
   readonly conversation: ConversationHandle
@@ -164,9 +165,6 @@ function outputOf(said: string): Answer {
     return { text: said }
   }
 }
-
-/** The server refuses such an answer from any client. The hook still waits. */
-const isRefused = ({ status }: AgentServerError) => status === 400 || status === 413 || status === 422
 
 const removed = () =>
   new AgentServerError(

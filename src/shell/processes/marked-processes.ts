@@ -7,6 +7,7 @@ import { sep } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ProcessCensus, type Counted } from './process-census.ts'
 import { findDescendants, isAlive, signalProcess, type ProcessEntry } from './process-table.ts'
+import { processKey } from './process-table.ts'
 
 const MARK = 'AGENT_SERVER_SHELL'
 const STATE_MARK = 'AGENT_SERVER_STATE_DIR'
@@ -76,7 +77,7 @@ export async function endTrees(roots: readonly ProcessEntry[]): Promise<ProcessE
     // Descendants may outlive their root, and have new children by now.
     const orphans = [...ended.values()].filter(isAlive).flatMap((one) => [one, ...findDescendants(one.pid)])
     const found = [...alive, ...orphans].filter(({ isZombie }) => !isZombie)
-    for (const process of found) ended.set(keyOf(process), process)
+    for (const process of found) ended.set(processKey(process), process)
     return Promise.resolve(found)
   })
   return [...ended.values()]
@@ -153,8 +154,6 @@ async function endAll(find: () => Promise<ProcessEntry[]>): Promise<void> {
   }
 }
 
-const keyOf = ({ pid, startTime }: ProcessEntry) => `${pid} ${startTime}`
-
 function valueIn(environment: string, name: string): string | undefined {
   const entry = environment.split('\0').find((each) => each.startsWith(`${name}=`))
   return entry?.slice(name.length + 1)
@@ -165,7 +164,7 @@ async function freezeAll(find: () => Promise<ProcessEntry[]>, deadline: number):
   const frozen = new Map<string, ProcessEntry>()
   // Run at least once: processes found late are killed, too.
   for (let round = 0; round === 0 || performance.now() < deadline; round++) {
-    const found = (await find()).map((process) => [keyOf(process), process] as const)
+    const found = (await find()).map((process) => [processKey(process), process] as const)
     const running = found.filter(([key]) => !frozen.has(key))
     if (running.length === 0) break
     for (const [key, process] of running) {

@@ -18,6 +18,9 @@ export type ProcessEntry = {
   readonly startTime: string
 }
 
+/** Identifies a process: its id alone is used again. */
+export const processKey = ({ pid, startTime }: ProcessEntry): string => `${pid} ${startTime}`
+
 /** Returns `undefined` if there is no such process. */
 export function findProcess(pid: number): ProcessEntry | undefined {
   const stat = readProc(`/proc/${pid}/stat`)

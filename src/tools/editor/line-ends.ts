@@ -2,6 +2,7 @@
  * Changes all line ends of a text at once. `replaceAll` takes half a second for five million of them, a loop over
  * numbers a tenth.
  */
+import { codesOf } from '../../lib/text/find-text.ts'
 
 export function withPlainLineEnds(text: string): string {
   if (!text.includes('\r\n')) return text
@@ -28,11 +29,5 @@ export function withReturns(text: string): string {
 }
 
 const [NEWLINE, RETURN] = [0x0a, 0x0d]
-
-function codesOf(text: string): Uint16Array {
-  const bytes = Buffer.allocUnsafeSlow(text.length * 2)
-  bytes.write(text, 'utf16le')
-  return new Uint16Array(bytes.buffer, bytes.byteOffset, text.length)
-}
 
 const textOf = (codes: Uint16Array, length: number) => Buffer.from(codes.buffer, 0, length * 2).toString('utf16le')

@@ -8,6 +8,7 @@ import { Problem } from '../../contract/problem.ts'
 import { endTrees } from '../../shell/processes/marked-processes.ts'
 import { commandLineOf, startedAt, type ProcessEntry } from '../../shell/processes/process-table.ts'
 import type { ShellProcess } from '../../shell/processes/shell-processes.ts'
+import { processKey } from '../../shell/processes/process-table.ts'
 
 export type ConversationProcessesDeps = {
   readonly find: () => Promise<ShellProcess[]>
@@ -51,9 +52,9 @@ export class ConversationProcesses {
 
   async #endAll(meant: readonly ShellProcess[], all: readonly ShellProcess[]): Promise<EndedProcesses> {
     // Read the details first: a dead process has none.
-    const views = new Map(all.map((process) => [keyOf(process.entry), this.#view(process)]))
+    const views = new Map(all.map((process) => [processKey(process.entry), this.#view(process)]))
     const ended = await endTrees(meant.map(({ entry }) => entry))
-    return { ended: ended.flatMap((entry) => views.get(keyOf(entry)) ?? this.#view({ entry, ...NOT_LISTED })) }
+    return { ended: ended.flatMap((entry) => views.get(processKey(entry)) ?? this.#view({ entry, ...NOT_LISTED })) }
   }
 
   #view({ entry, sessionId, commandId = this.#deps.ownerOf(entry) }: ShellProcess): Process {
@@ -76,8 +77,6 @@ export class ConversationProcesses {
 
 /** For processes that started while the others were being ended. */
 const NOT_LISTED = { sessionId: undefined, commandId: undefined }
-
-const keyOf = ({ pid, startTime }: ProcessEntry) => `${pid} ${startTime}`
 
 /** The states of proc(5); any other is an idle state between two of these. */
 const STATES: Readonly<Record<string, Process['state']>> = {

@@ -4,11 +4,11 @@ import { ageOf, nameOf, stateOf } from '../../conversation/describe-conversation
 import { isPartOf } from '../../conversation/find-conversation.ts'
 import { cleanLine } from '../state/clean-text.ts'
 import type { ChatContext } from './command.ts'
+import { CONVERSATION_ID } from '../../command-line/conversation-id.ts'
 
 /** Conversations in the list. */
 const LISTED = 30
 const SHORTEST_ID = 4
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export async function newConversation({ options, switchTo }: ChatContext): Promise<void> {
   switchTo(await options.createConversation(), options.names)
@@ -51,7 +51,7 @@ async function find(
   items: readonly ConversationView[],
   get: (id: string) => Promise<ConversationView>,
 ): Promise<ConversationView> {
-  if (UUID.test(id)) return await get(id.toLowerCase())
+  if (CONVERSATION_ID.test(id)) return await get(id.toLowerCase())
   const [found, ...others] = id.length < SHORTEST_ID ? [] : items.filter((view) => isPartOf(view, id))
   if (found && others.length === 0) return found
   const hint = found ? 'give more of its id' : '/resume lists the latest ones'

@@ -3,6 +3,7 @@ import { matchesKey } from '@earendil-works/pi-tui'
 import { oneLine, wrapped } from '../render/lines.ts'
 import type { Theme } from '../render/theme.ts'
 import { cleanLine } from '../state/clean-text.ts'
+import { withoutLastCharacter } from '../../terminal/typed-text.ts'
 
 /** What a key has done. `take` puts the match into the prompt, and `send` sends it, too; `pass` also uses the key there. */
 export type SearchStep = 'search' | 'leave' | 'take' | 'send' | 'pass'
@@ -10,7 +11,6 @@ export type SearchStep = 'search' | 'leave' | 'take' | 'send' | 'pass'
 /** What is shown of a match; the prompt has all of it when it is taken. */
 const MAX_LINES = 3
 const MAX_CHARS = 1000
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 export class HistorySearch {
   readonly #prompts: readonly string[]
@@ -35,7 +35,7 @@ export class HistorySearch {
     if (matchesKey(key, 'enter')) return this.match === undefined ? 'leave' : 'send'
     if (matchesKey(key, 'escape') || matchesKey(key, 'tab')) return 'take'
     if (matchesKey(key, 'ctrl+r')) return this.#older()
-    if (matchesKey(key, 'backspace')) return this.#search(dropLast(this.#query))
+    if (matchesKey(key, 'backspace')) return this.#search(withoutLastCharacter(this.#query))
     if (key !== '' && !/\p{Cc}/u.test(key)) return this.type(key)
     return 'pass'
   }
@@ -83,9 +83,4 @@ export class HistorySearch {
       (prompt, at) => at <= from && (ignoresCase ? prompt.toLowerCase() : prompt).includes(this.#query),
     )
   }
-}
-
-function dropLast(text: string): string {
-  const last = [...graphemes.segment(text)].at(-1)
-  return last ? text.slice(0, last.index) : ''
 }

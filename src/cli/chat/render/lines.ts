@@ -1,5 +1,6 @@
 /** Lines that fit: every line that goes to the terminal is at most as wide as it is. */
 import { truncateToWidth, visibleWidth, wrapTextWithAnsi } from '@earendil-works/pi-tui'
+import { graphemes } from '../../terminal/typed-text.ts'
 
 /** Wraps the text; each line begins with a prefix, the first one with another. */
 export function wrapped(text: string, width: number, first = '', rest = first): string[] {
@@ -28,7 +29,6 @@ export function exactLines(text: string, width: number, first: string, rest: str
 
 const CONTINUED = '  … '
 const ASCII = /^[ -~]*$/
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 function brokenLine(line: string, width: number): string[] {
   // A unit has at most two columns.
