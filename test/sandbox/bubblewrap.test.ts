@@ -1,4 +1,4 @@
-/** The wall itself: what a shell behind it cannot see, reach or leave behind; and when there is none to be had. */
+/** The sandbox itself: what a shell in it cannot see, reach or leave behind; and when none is available. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -24,7 +24,7 @@ import { HostEnvironment } from '../../src/lib/start-process.ts'
 import type { ShellResult, Shells } from '../../src/shell/shell.ts'
 import { BashShells } from '../../src/shell/shells.ts'
 import { runAsNobody } from '../support/unprivileged.ts'
-import { requireWall } from '../support/wall.ts'
+import { requireSandbox } from '../support/require-sandbox.ts'
 import { eventually, processesOf, runIn } from '../shell/shell-fixture.ts'
 
 const KEY = 'a-key-that-nobody-may-read'
@@ -37,7 +37,7 @@ type Place = Awaited<ReturnType<typeof setPlace>>
 
 /** A server's files as they would be, with a secret in each that is none of the agent's business. */
 async function setPlace({ under = tmpdir() } = {}) {
-  const root = await realpath(await mkdtemp(join(under, 'wall-')))
+  const root = await realpath(await mkdtemp(join(under, 'sandbox-')))
   const opened: Shells[] = []
   onTestFinished(async () => {
     for (const shells of opened) await shells.close()
@@ -67,7 +67,7 @@ async function setPlace({ under = tmpdir() } = {}) {
       outputDir: join(session, 'outputs'),
       privateDir: join(session, 'private'),
       env: HostEnvironment.from({ PATH: path, HOME: home, TMPDIR: '/nowhere', XDG_RUNTIME_DIR: '/run/user/1' }),
-      launcher: await requireWall(whole),
+      launcher: await requireSandbox(whole),
     })
     opened.push(shells)
     const run = (command: string): Promise<ShellResult> => runIn(shells.get('agent'), command)
@@ -276,7 +276,7 @@ describe('of the host a shell', () => {
 
   test('cannot change the kernel’s settings, not even as root', async () => {
     const { run } = await (await setPlace()).open()
-    // Opened only: were the wall to fail, nothing would be changed.
+    // Opened only: if the sandbox failed, nothing would be changed.
     for (const setting of ['sys/kernel/core_pattern', 'sys/kernel/modprobe', 'sys/vm/drop_caches', 'sysrq-trigger'])
       expect((await run(`: >>/proc/${setting} && echo open`)).stdout, setting).toBe('')
   })
@@ -358,7 +358,7 @@ describe('what a shell leaves behind', () => {
         outputDir: join(session, 'outputs'),
         privateDir: join(session, 'private'),
         env: HostEnvironment.from({ PATH: process.env['PATH'] }),
-        launcher: await requireWall(place.whole),
+        launcher: await requireSandbox(place.whole),
         limits: { idleMs: 20 },
       })
       onTestFinished(() => shells.close())

@@ -21,7 +21,7 @@ import { numberOf, type Syscall } from '../../src/sandbox/seccomp-syscalls.ts'
 import { findProgram, HostEnvironment } from '../../src/lib/start-process.ts'
 import type { ShellResult } from '../../src/shell/shell.ts'
 import { BashShells } from '../../src/shell/shells.ts'
-import { requireWall } from '../support/wall.ts'
+import { requireSandbox } from '../support/require-sandbox.ts'
 import { runIn } from '../shell/shell-fixture.ts'
 
 const SECRET = 'what-no-agent-may-read'
@@ -41,7 +41,7 @@ async function setHost() {
 
   const open = async (workdir: string, plan: Partial<SandboxPlan> = {}) => {
     const session = join(dataDir, 'sessions', randomUUID())
-    const launcher = await requireWall({ dataDir, workdirBase, home, ...plan })
+    const launcher = await requireSandbox({ dataDir, workdirBase, home, ...plan })
     const shells = new BashShells({
       conversationId: randomUUID(),
       workdir,

@@ -252,7 +252,7 @@ test('restart kills what runs and forgets the state', async () => {
 
 test('a command whose output pipes cannot be opened again keeps its result, and the next command has new ones', async () => {
   const { run } = await openShells()
-  // As without a free descriptor. Behind the wall the name cannot be removed.
+  // As without a free descriptor. In the sandbox the name cannot be removed.
   const remove = 'out=$(readlink /proc/$$/fd/1); case $out in */stdout-*) rm -f "$out" 2>&-;; esac'
   expect(await run(`${remove}; echo one`)).toMatchObject({ exitCode: 0, stdout: 'one\n' })
   expect(await run('echo two', { timeout: 60 })).toMatchObject({ exitCode: 0, stdout: 'two\n' })

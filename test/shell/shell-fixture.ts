@@ -1,5 +1,5 @@
 /**
- * Real shells in a temporary directory that goes away with the test: on the host, or behind a wall, by the project of
+ * Real shells in a temporary directory that goes away with the test: on the host, or in a sandbox, by the project of
  * `vitest.config.ts` that the test runs in.
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
 import { findProcess } from '../../src/shell/processes/process-table.ts'
 import type { CommandOptions, ShellResult, Shell, Shells } from '../../src/shell/shell.ts'
 import { markedProcesses } from '../support/marked.ts'
-import { requireWall } from '../support/wall.ts'
+import { requireSandbox } from '../support/require-sandbox.ts'
 import { HostEnvironment } from '../../src/lib/start-process.ts'
 import { BashShells, type ShellsOptions } from '../../src/shell/shells.ts'
 import { PATIENCE_S } from '../support/patience.ts'
@@ -64,7 +64,7 @@ export async function openShells(
   const workdir = join(workdirBase, 'workdir')
   const outputDir = join(dataDir, 'outputs')
   const env = HostEnvironment.from({ PATH: process.env['PATH'], HOME: root, LANG: 'C.UTF-8' })
-  const launcher = isWalled ? await requireWall({ dataDir, workdirBase }) : hostLauncher
+  const launcher = isWalled ? await requireSandbox({ dataDir, workdirBase }) : hostLauncher
   const [stateDir, privateDir] = [join(dataDir, 'state'), join(dataDir, 'private')]
   const base = { conversationId, workdir, outputDir, stateDir, privateDir, env, launcher }
   const opened: Shells[] = []

@@ -8,7 +8,7 @@ import type { Script } from '../../src/llm/scripted/script.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
-import { requireWall } from '../support/wall.ts'
+import { requireSandbox } from '../support/require-sandbox.ts'
 
 const random = (prefix: string) => prefix + randomBytes(24).toString('base64url')
 
@@ -67,7 +67,7 @@ const script: Script = ({ body }) => {
 beforeAll(async () => {
   const directory = await mkdtemp(join(tmpdir(), 'agent-server-wall-'))
   try {
-    await requireWall({ dataDir: directory, workdirBase: directory })
+    await requireSandbox({ dataDir: directory, workdirBase: directory })
   } finally {
     await rm(directory, { recursive: true })
   }

@@ -1,4 +1,4 @@
-/** An agent that has turned against its server, behind the wall: whatever it tries, through a real server, fails. */
+/** An agent that has turned against its server, in the sandbox: whatever it tries, through a real server, fails. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -12,7 +12,7 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import type { ServerOptions } from '../support/server.ts'
 import { freePort, KEY, launch } from '../support/server.ts'
-import { requireWall } from '../support/wall.ts'
+import { requireSandbox } from '../support/require-sandbox.ts'
 
 const WALLED = { OPENHANDS_ISOLATION: 'bubblewrap' }
 const SECRET = 'a-secret-of-the-server-0815'
@@ -22,7 +22,7 @@ const PATTERN = `[${KEY[0]}]${KEY.slice(1)}|[${SECRET[0]}]${SECRET.slice(1)}|[O]
 beforeAll(async () => {
   const directory = await mkdtemp(join(tmpdir(), 'agent-server-wall-'))
   try {
-    await requireWall({ dataDir: directory, workdirBase: directory })
+    await requireSandbox({ dataDir: directory, workdirBase: directory })
   } finally {
     await rm(directory, { recursive: true })
   }

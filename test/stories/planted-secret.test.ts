@@ -200,7 +200,7 @@ function witness(stage: Stage) {
   }
 }
 
-/** The workdirs, and its home behind a wall, are the agent's own, and `secrets.enc` is encrypted. Fifos would hold the reader. */
+/** The workdirs, and its home in a sandbox, are the agent's own, and `secrets.enc` is encrypted. Fifos would hold the reader. */
 async function filesBelow(directory: string): Promise<Evidence[]> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true })
   const files = entries.filter(

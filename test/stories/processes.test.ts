@@ -1,5 +1,5 @@
 /**
- * What runs in a conversation, seen and ended by its clients, on the host and behind a wall (see `vitest.config.ts`): all
+ * What runs in a conversation, seen and ended by its clients, on the host and in a sandbox (see `vitest.config.ts`): all
  * that its shells have started and nothing else, whatever a client asks for.
  */
 import { spawn } from 'node:child_process'

@@ -66,7 +66,7 @@ test.for([
     /OPENHANDS_ISOLATION is not valid/,
   ],
   [
-    'a wall that cannot be had',
+    'a sandbox that is not available',
     { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_ISOLATION: 'bubblewrap', PATH: '/nowhere' },
     /OPENHANDS_ISOLATION=bubblewrap is not available: bubblewrap is not installed/,
   ],

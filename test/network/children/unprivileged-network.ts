@@ -11,7 +11,7 @@ import { NetworkProxy } from '../../../src/network/proxy.ts'
 import { createOutboundConnector } from '../../../src/network/outbound-connector.ts'
 import { HostEnvironment } from '../../../src/lib/start-process.ts'
 import { BashShells } from '../../../src/shell/shells.ts'
-import { requireWall } from '../../support/wall.ts'
+import { requireSandbox } from '../../support/require-sandbox.ts'
 
 const root = process.argv[2]!
 const [dataDir, workdirBase, home] = [join(root, 'data'), join(root, 'work'), join(root, 'home')]
@@ -30,7 +30,7 @@ const proxy = new NetworkProxy({
   permits: createConnectionPermits()(),
   onAccess: () => {},
 })
-const launcher = await requireWall({ dataDir, workdirBase, home })
+const launcher = await requireSandbox({ dataDir, workdirBase, home })
 
 async function seenIn(mode: 'open' | 'none' | 'allowlist') {
   const shells = new BashShells({

@@ -1,4 +1,4 @@
-/** Run as a user without rights: a shell behind the wall, and what it can do there, as JSON. */
+/** Run as a user without rights: a shell in the sandbox, and what it can do there, as JSON. */
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { removeTree } from '../../../src/files/trees/remove-tree.ts'
 import { findProcess } from '../../../src/shell/processes/process-table.ts'
 import { HostEnvironment } from '../../../src/lib/start-process.ts'
 import { BashShells } from '../../../src/shell/shells.ts'
-import { requireWall } from '../../support/wall.ts'
+import { requireSandbox } from '../../support/require-sandbox.ts'
 import { PATIENCE_S } from '../../support/patience.ts'
 
 const root = process.argv[2]!
@@ -23,7 +23,7 @@ const shells = new BashShells({
   outputDir: join(dataDir, 'output'),
   privateDir: join(dataDir, 'private'),
   env: HostEnvironment.from({ PATH: process.env['PATH'], HOME: home }),
-  launcher: await requireWall({ dataDir, workdirBase, home, keyFiles: [keyFile] }),
+  launcher: await requireSandbox({ dataDir, workdirBase, home, keyFiles: [keyFile] }),
 })
 const run = async (command: string) => {
   const { stdout } = await shells
