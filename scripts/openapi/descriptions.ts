@@ -28,6 +28,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Creates a conversation with a copy of the events, up to `at_seq`. The body can be empty. The original does not change.',
   postMessage:
     'Stores a message of the user. With `run` it also starts the agent; an agent that runs reads the message in either case.',
+  withdrawMessage:
+    'Takes a message back, which no model request has from then on, and returns it to be edited. The same request again returns the same. 409 `already_read`: a request to the model has it, which is being answered or was.',
   runConversation:
     'Starts the agent. Without `wait` the response is 202 at once; with `wait` it is 200 when the run has ended or needs a client. The body can be empty.',
   compactConversation:
@@ -120,6 +122,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   callback_id: 'Id of the callback.',
   command_id: 'Id of the command.',
   event_id: 'Id of the event.',
+  message_id: 'Id of the `UserMessage` event.',
   request_id: 'Id of the request that waits for a decision.',
   server_name: 'Name of the MCP server in the configuration.',
   question_id: 'Id of the question that waits for an answer.',

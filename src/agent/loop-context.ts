@@ -5,9 +5,11 @@ import type { Llm } from '../llm/llm.ts'
 import type { Gated } from '../policy/turn-gate.ts'
 import type { Compactor } from './compaction/compactor.ts'
 import type { History } from './history/history.ts'
+import type { LoopEnd } from './loop-end.ts'
 import type { Limited } from './model/loop-ends.ts'
 import type { LoopHooks } from './loop-hooks.ts'
 import type { OutputContext } from './output/final-output.ts'
+import type { SentMessages } from './model/sent-messages.ts'
 import type { ToolCalls } from './tool-calls.ts'
 import type { ToolCall } from '../state/tool-call.ts'
 
@@ -44,6 +46,10 @@ export type AgentContext = Limited & {
    * Returns the seq of the last event that is.
    */
   readonly onRequest: () => number
+  /** What a client can no longer withdraw. Undefined for a subagent, which reads no messages of clients. */
+  readonly sent?: SentMessages | undefined
+  /** Returns the end of the run that only a message has put off, if that message was withdrawn. */
+  readonly putOff?: (() => LoopEnd | undefined) | undefined
   /** Undefined if the run has no output schema. */
   readonly output?: OutputContext | undefined
 }

@@ -58,6 +58,9 @@ export async function runAgent(
     if (limit) return limit
 
     try {
+      await context.sent?.settled()
+      const putOff = context.putOff?.()
+      if (putOff) return putOff
       if (context.output) await requestOutput(context.output, output.emit)
       const spent = await makeRoom(context, ahead, signal)
       if (spent) return spent

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Result } from './events/agent-events.ts'
 import { ErrorType, Status } from './events/status.ts'
 import { ToolChoice } from './values/llm-config.ts'
-import { MessageInput } from './values/message.ts'
+import { MessageInput, UserInput } from './values/message.ts'
 import { PermissionModeInput, RuleTexts } from './values/permission.ts'
 
 export const PostMessage = z
@@ -29,6 +29,24 @@ export const PostedMessage = z
     ],
   })
 export type PostedMessage = z.infer<typeof PostedMessage>
+
+export const WithdrawnMessage = z
+  .object({
+    event_id: z.uuid().describe('The message, as `POST …/messages` returned it.'),
+    seq: z.int().positive().describe('Seq of its `MessageWithdrawn` event.'),
+    message: UserInput.optional().describe('To be edited and posted again. A key without `read` does not get it.'),
+  })
+  .meta({
+    id: 'WithdrawnMessage',
+    examples: [
+      {
+        event_id: '0199a1f2-7701-7a10-b0c4-5d2e3f4a5b6c',
+        seq: 9,
+        message: { role: 'user', content: [{ type: 'text', text: 'Do it once more.' }] },
+      },
+    ],
+  })
+export type WithdrawnMessage = z.infer<typeof WithdrawnMessage>
 
 const MAX_OUTPUT_SCHEMA_BYTES = 64 * 1024
 

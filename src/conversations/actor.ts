@@ -14,7 +14,8 @@ import type { Logger } from '../telemetry/logger.ts'
 import { closedProblem } from '../events/closed-problem.ts'
 import { Feature } from './agents/feature.ts'
 import type { ConfigChange } from './config/config-change.ts'
-import type { ActiveRun, RunDriverDeps, RunEnd } from './runs/run-driver.ts'
+import type { ActiveRun, RunDriverDeps } from './runs/run-driver.ts'
+import type { RunEnd } from './runs/run-end.ts'
 import { RunDriver } from './runs/run-driver.ts'
 import type { Intent } from '../state/intents.ts'
 import { decide } from '../state/intents.ts'
@@ -44,7 +45,7 @@ export class ConversationActor {
   readonly #log: EventLog
   readonly #state: LiveState
   readonly #openedWith: State
-  readonly #runs: RunDriver
+  readonly runs: RunDriver
   /** The actor starts them when it is their turn. */
   readonly #tasks: Feature<Tasks>
   // Intents wait in this queue for each other, never for the agent: the loop runs outside it and enters it only to end
@@ -60,7 +61,7 @@ export class ConversationActor {
     this.#log = deps.log
     this.#state = deps.state
     this.#openedWith = deps.state.current
-    this.#runs = new RunDriver({
+    this.runs = new RunDriver({
       ...deps,
       onEnd: (run, end) => this.#inbox.run(() => this.#endRun(run, end)),
       onError: (error) => this.reportStorage(error, 'a run failed'),
@@ -93,7 +94,7 @@ export class ConversationActor {
 
   /** True if nothing is active or pending that only this object knows about. */
   get isAtRest(): boolean {
-    const isBusy = this.isWorking || this.#runs.isActive || this.#unstored.kept !== undefined
+    const isBusy = this.isWorking || this.runs.isActive || this.#unstored.kept !== undefined
     return !isBusy && !this.#log.failed && !canWorkInBackground(this.#state.current) && this.begunCalls().length === 0
   }
 
@@ -127,7 +128,7 @@ export class ConversationActor {
     // Set this before the append is known to have succeeded: a log that fails may still contain the events.
     if (starts) this.#hasRun = true
     const events = (await this.#log.append(drafts)).map((stored) => stored.event)
-    if (starts) this.#runs.start()
+    if (starts) this.runs.start()
     // An unnecessary mark costs one look at the next start; an intent that is in the log must not fail because of it.
     else if (!this.isWorking && !leavesWork(this.#state.current))
       await this.#deps.markActive(false).catch(this.reportStorage)
@@ -135,9 +136,9 @@ export class ConversationActor {
   }
 
   /** Like `apply`, for the end of a stopped run: if it cannot be stored now, it is stored later. In turn only. */
-  async applyEnd(intent: Intent): Promise<void> {
+  async applyEnd(intent: Intent): Promise<readonly Event[]> {
     try {
-      await this.#applyLast(intent)
+      return await this.#applyLast(intent)
     } catch (error) {
       if (this.#state.current.status === 'running') this.#unstored.keep(intent)
       throw error
@@ -145,9 +146,9 @@ export class ConversationActor {
   }
 
   /** The results that could not be stored come before the end of the run: an agent at rest has one for each of its calls. */
-  async #applyLast(intent: Intent | undefined): Promise<void> {
-    await this.#runs.storeResults()
-    if (intent) await this.apply(intent)
+  async #applyLast(intent: Intent | undefined): Promise<readonly Event[]> {
+    await this.runs.storeResults()
+    return intent ? await this.apply(intent) : []
   }
 
   /**
@@ -156,9 +157,9 @@ export class ConversationActor {
    */
   async pause({ interrupt, reason }: { interrupt: boolean; reason: string }): Promise<void> {
     await this.enqueue(async () => {
-      await this.#runs.stop(interrupt ? new Interrupt('a pause') : undefined)
-      if (interrupt) await this.#runs.interruptCalls()
-      const stored = this.applyEnd(this.#runs.intentToPause(reason, interrupt))
+      await this.runs.stop(interrupt ? new Interrupt('a pause') : undefined)
+      if (interrupt) await this.runs.interruptCalls()
+      const stored = this.applyEnd(this.runs.intentToPause(reason, interrupt))
       // Unless it could not be stored, the state holds them back.
       await stored.finally(() => this.#deps.subagents.current?.resume())
     })
@@ -205,7 +206,7 @@ export class ConversationActor {
 
   /** Starts no new agent work from now on. Call it before slow cleanup that must finish before `close`. */
   halt(): void {
-    this.#runs.abort()
+    this.runs.abort()
   }
 
   /** Ends the run, its tools and all readers; nothing of the conversation runs after this resolves. */
@@ -215,9 +216,9 @@ export class ConversationActor {
       this.#closed = closedProblem(outcome)
       this.#unstored.stop()
       await this.#tasks.built?.close()
-      await this.#runs.stopAgent()
+      await this.runs.stopAgent()
       // Pending approvals and questions stay pending and continue after the next start.
-      const end = this.#unstored.kept ?? this.#runs.intentToClose()
+      const end = this.#unstored.kept ?? this.runs.intentToClose()
       if (outcome === 'closing' && !this.#log.failed) await this.#applyLast(end).catch(this.reportStorage)
       await this.#log.close(outcome)
       // Reports the changes since the last `onChange`.
@@ -226,11 +227,11 @@ export class ConversationActor {
   }
 
   /** The open calls that have begun: their tool writes the result. */
-  readonly begunCalls = (): readonly string[] => this.#runs.begunCalls()
+  readonly begunCalls = (): readonly string[] => this.runs.begunCalls()
 
   /** Stops the run and its tools, in turn only. Returns the log's head at the last model request, or 0. */
   async stopAgent(): Promise<number> {
-    return await this.#runs.stopAgent(new Interrupt('a cancellation'))
+    return await this.runs.stopAgent(new Interrupt('a cancellation'))
   }
 
   /** Logs that an event could not be stored. If the conversation is closed, that is expected and not logged. */
@@ -245,7 +246,7 @@ export class ConversationActor {
   #take(events: readonly StoredEvent[]): void {
     let isShown = false
     for (const { event } of events) {
-      this.#runs.take(event)
+      this.runs.take(event)
       this.#deps.subagents.current?.take(event)
       isShown ||= changesLists(event)
     }
@@ -273,9 +274,9 @@ export class ConversationActor {
 
   /** Returns true if the run continues. */
   async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
-    if (this.#closed || !this.#runs.isRunning(run)) return false
+    if (this.#closed || !this.runs.isRunning(run)) return false
     try {
-      if (await this.#runs.end(run, end, (intent) => this.applyEnd(intent))) return true
+      if (await this.runs.end(run, end, (intent) => this.applyEnd(intent))) return true
     } catch (error) {
       this.reportStorage(error)
       return false

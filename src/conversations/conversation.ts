@@ -29,6 +29,7 @@ import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import type { ClientMcp } from './mcp.ts'
 import { MessagePosts } from './message-posts.ts'
+import { MessageWithdrawals } from './message-withdrawals.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
 import type { PostedCommands } from './project/posted-commands.ts'
 import type { Permissions } from './requests/permissions.ts'
@@ -95,6 +96,7 @@ export class Conversation {
   readonly mcp: ClientMcp
   readonly clientEvents: ClientEvents
   readonly compactions: Compactions
+  readonly withdrawals: MessageWithdrawals
   /** Delivers events to webhooks; clients manage webhooks through `webhooks`. */
   readonly deliveries: Pick<CallbackSet, 'settle'>
   readonly redact: (text: string) => string
@@ -124,6 +126,7 @@ export class Conversation {
     this.#actor = inner.actor
     this.#state = inner.state
     this.#messages = new MessagePosts(parts.log, inner)
+    this.withdrawals = new MessageWithdrawals(parts.log, { ...inner, compactions: parts.compactions })
   }
 
   get id(): string {

@@ -35,6 +35,7 @@ import type { EndRunIntent, RecoverIntent } from './run-end.ts'
 import { decideEnd, decideRecover, endAnswered } from './run-end.ts'
 import type { EndBackgroundIntent, StartSubagentIntent } from './subagent-intents.ts'
 import { decideEndBackground, decideStartSubagent } from './subagent-intents.ts'
+import { decideWithdraw, type WithdrawIntent } from './withdraw-intent.ts'
 import { refuseNewer, refuseSecond } from './refusals.ts'
 import { afterMessage, readsMessages } from './run-overrides.ts'
 import type { State } from './state.ts'
@@ -80,6 +81,7 @@ export type Intent =
   | { kind: 'configure'; changes: Record<string, unknown> }
   /** Names only; the values are already stored. */
   | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
+  | WithdrawIntent
   | EndRunIntent
   | AskIntent
   | AwaitOutsideIntent
@@ -104,6 +106,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
   switch (intent.kind) {
     case 'message':
       return refuseNewer(state) ?? decideMessage(state, intent)
+    case 'withdraw':
+      return refuseNewer(state) ?? decideWithdraw(state, intent)
     case 'run':
       return refuseNewer(state) ?? decideRun(state, intent)
     case 'pause':

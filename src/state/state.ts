@@ -67,6 +67,9 @@ function foldOwn(state: State, event: Event): State {
         granted: event.slash_command && grantedByMessage(state.settings.project_settings, event),
         preview: state.preview || previewOf(event),
       }
+    case 'MessageWithdrawn':
+      // What its slash command allows ends with it.
+      return { ...next, runRequestedAt: event.run_requested_at ?? 0, granted: undefined }
     case 'OutputRequest':
       return { ...next, run: state.run && runAfterOutputRequest(state.run, event), answered: undefined }
     case 'AssistantMessage':

@@ -65,6 +65,11 @@ class Client:
     async def delete_session(self, session_id: str) -> None:
         await self.call("DELETE", _path(session_id))
 
+    async def withdraw_message(self, session_id: str, message_id: str) -> types.WithdrawnMessage:
+        """Takes a message back that the agent has not read, and returns it. `message_id` is the id of its `UserMessage` event."""
+        withdrawn: types.WithdrawnMessage = await self.call("DELETE", f"{_path(session_id)}/messages/{quote(message_id, safe='')}")
+        return withdrawn
+
     async def list_events(self, session_id: str, **query: Any) -> AsyncIterator[Any]:
         """The stored `types.Event`s, with the parameters of `GET …/events`: `after_seq`, `types`, `order`."""
         async for each in self._items(f"{_path(session_id)}/events", query):

@@ -99,6 +99,8 @@ def has_work(status: str, waiting: Sequence[object], newest_first: Sequence[Any]
     own = [event for event in newest_first if "parent_tool_use_id" not in event]
     answer = next((event for event in own if event["type"] == "AssistantMessage"), None)
     read_through = answer.get("read_through", answer["seq"]) if answer else 0
-    if any(event["type"] == "UserMessage" and event["seq"] > read_through for event in own):
+    withdrawn = {event["message_seq"] for event in own if event["type"] == "MessageWithdrawn"}
+    messages = [event["seq"] for event in own if event["type"] == "UserMessage"]
+    if any(seq > read_through and seq not in withdrawn for seq in messages):
         return True
     return status == "idle" and bool(own) and own[0]["type"] == "ToolResult"

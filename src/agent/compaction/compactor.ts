@@ -15,6 +15,7 @@ import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { Llm, LlmRequest, ModelTool } from '../../llm/llm.ts'
 import { withOtherModel } from '../../llm/other-model.ts'
 import type { History } from '../history/history.ts'
+import type { SentMessages } from '../model/sent-messages.ts'
 import { toModelRetry } from '../model/turn.ts'
 import { tokensOfText, tokensOfTools } from '../history/context-size.ts'
 import type { Plan, PlanInput } from './plan.ts'
@@ -46,6 +47,8 @@ export type CompactorDeps = {
   readonly tellHooks: (done: CompactionDone, signal: AbortSignal) => Promise<unknown> | undefined
   /** Resolves when the events are durable. */
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  /** Absent if no message can be withdrawn meanwhile. */
+  readonly sent?: SentMessages | undefined
 }
 
 export type CompactionCall = { readonly trigger: CompactionTrigger; readonly instructions: string | undefined }
@@ -169,7 +172,9 @@ export class Compactor {
   }
 
   async #summarise(input: PlanInput, instructions: string | undefined, signal: AbortSignal): Promise<SummaryOutcome> {
-    const { history, tools, catalog, createLlm, emit, runId } = this.#deps
+    const { history, tools, catalog, createLlm, emit, runId, sent } = this.#deps
+    await sent?.settled()
+    sent?.mark()
     const { llm_config: current, compaction } = this.#deps.settings()
     const { tool_choice, ...rest } = withOtherModel(current, compaction?.model ?? current.model ?? '')
     const used: LlmConfig = {
@@ -178,7 +183,8 @@ export class Compactor {
     }
     const wish: SummaryWish = {
       system: history.system,
-      messages: history.messages,
+      // A copy: a message that is posted from here on is not part of it, and can be withdrawn.
+      messages: [...history.messages],
       tools: tools(),
       maxChars: maxSummaryChars(input.limit),
       instructions,

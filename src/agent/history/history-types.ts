@@ -7,6 +7,7 @@ const IS_SENT = {
   SubagentStart: true,
   Condensation: true,
   UserMessage: true,
+  MessageWithdrawn: true,
   AssistantMessage: true,
   ToolUse: true,
   ToolResult: true,

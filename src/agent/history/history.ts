@@ -17,6 +17,7 @@ import {
   wordsOf,
 } from './event-words.ts'
 import { imagesOf, toModelCall, toToolMessage } from './tool-messages.ts'
+import { continueAfter, isContinue, isDue } from './continue-messages.ts'
 import { isSent } from './history-types.ts'
 import { type Forgotten } from '../../state/state-shape.ts'
 import { ContextSize, tokensOfText } from './context-size.ts'
@@ -125,6 +126,8 @@ export class History {
         return this.#tell(tellDirectoryChange(event))
       case 'UserMessage':
         return this.#push({ role: 'user', content: [...sayable(withCommand(event)), ...contextOf(event)] }, 'user')
+      case 'MessageWithdrawn':
+        return this.#withdraw(event)
       case 'HookEvent':
         // What hooks say about a call is part of its result.
         if (event.tool_use_id === undefined && event.context) this.#push({ role: 'user', content: contextOf(event) })
@@ -174,6 +177,15 @@ export class History {
     if (event.background_agent_id === undefined || this.#agentId !== undefined) return
     this.#seq = event.seq
     this.#push({ role: 'user', content: [{ type: 'text', text: tellEnd(event) }] })
+  }
+
+  /** No answer has read it. */
+  #withdraw({ message_seq: seq }: EventOf<'MessageWithdrawn'>): void {
+    const isIt = (entry: ListedMessage) => entry.seq === seq && entry.kind === 'user'
+    const held = this.#held.findIndex(isIt)
+    if (held >= 0) return void this.#held.splice(held, 1)
+    const entry = this.#list.entries.findLast(isIt)
+    if (entry) this.size.removed(entry.message, this.#list.removeLast(entry.message))
   }
 
   #askForOutput(event: EventOf<'OutputRequest'>): void {
@@ -283,16 +295,3 @@ export class History {
     this.#list.condense(event)
   }
 }
-
-/** An answer comes next, and none may follow another one. */
-const isDue = (last: ModelMessage | undefined): boolean => !last || last.role === 'assistant'
-
-const asUser = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
-const CONTINUE = asUser('Continue.')
-const CONTINUE_UNREAD = asUser(
-  'Continue. The message before your last answer came while you were writing it: follow it now.',
-)
-
-const isContinue = (message: ModelMessage | undefined): boolean => message === CONTINUE || message === CONTINUE_UNREAD
-
-const continueAfter = (last: ListedMessage | undefined): ModelMessage => (last?.leftUnread ? CONTINUE_UNREAD : CONTINUE)

@@ -18,15 +18,16 @@ export async function askModel(
 ): Promise<Turn> {
   const llm = context.llm()
   const { runId } = context
-  const ask = (tools: readonly ModelTool[]) => {
+  const ask = async (tools: readonly ModelTool[]) => {
+    await context.sent?.settled()
     const hooks = context.hooks()
     if (hooks) {
       ahead.drop()
-      return askWithHooks({ context, llm, hooks, tools }, output, signal)
+      return await askWithHooks({ context, llm, hooks, tools }, output, signal)
     }
     const deps = { runId, readThrough: context.onRequest(), ...output }
     const request = requestOf(context, tools)
-    return takeTurn(ahead.take(llm, request) ?? llm.stream(request, signal), deps, signal)
+    return await takeTurn(ahead.take(llm, request) ?? llm.stream(request, signal), deps, signal)
   }
   try {
     return await ask(toolsFor(context, llm))
@@ -51,6 +52,7 @@ async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, outpu
   // Rewritten messages do not have what is stored from here on.
   const readBefore = context.onRequest()
   const rewritten = await hooks.beforeModel(llm.model, upcoming, signal)
+  if (!rewritten) await context.sent?.settled()
   const readThrough = rewritten ? readBefore : context.onRequest()
   const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
   const isJudged = () => hooks.judgesAnswers()

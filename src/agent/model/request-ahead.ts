@@ -40,6 +40,7 @@ export class RequestAhead implements Disposable {
     if (this.#signal.aborted || !isFollowedByRequest(context, result) || !context.history.expect(result)) return
     if (context.compactor.isDue()) return
     const llm = context.llm()
+    context.sent?.mark()
     const request = requestOf(context, toolsFor(context, llm))
     const stream = llm.stream(request, this.#abort.signal)
     const first = stream.next()
@@ -89,7 +90,7 @@ export class RequestAhead implements Disposable {
  */
 function isFollowedByRequest(context: AgentContext, result: ResultDraft): boolean {
   const [open, ...others] = context.openCalls()
-  if (open?.toolUseId !== result.tool_use_id || others.length > 0) return false
+  if (open?.toolUseId !== result.tool_use_id || others.length > 0 || context.sent?.isWithdrawing) return false
   return !context.hooks() && !context.output && context.steps() > 0 && !context.isNearlyStuck() && !metLimit(context)
 }
 

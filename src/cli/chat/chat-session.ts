@@ -4,6 +4,7 @@ import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { UserInput } from '../../contract/values/message.ts'
+import { partsOf, textOfParts } from '../../contract/values/message.ts'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { GivenNames } from '../settings/setting-names.ts'
@@ -13,6 +14,7 @@ import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import type { ShownRequest } from './state/chat-state.ts'
 import { isShown, SHOWN_KINDS } from './state/chat-state.ts'
+import type { UnreadMessage } from './state/unread.ts'
 import type { ChatEvent } from './state/reduce.ts'
 import { reduce } from './state/reduce.ts'
 import { findEdits } from './input/edit-finder.ts'
@@ -137,6 +139,18 @@ export class ChatSession {
     const { maxSteps } = this.#options
     await startRun(this.conversation, { content, maxSteps, forcesTool: this.#forcesTool, options })
     this.#forcesTool = false
+  }
+
+  /** Takes back the last message that the agent has not read. Returns its text; undefined if the agent has read it after all. */
+  async takeBack({ event: { id, seq } }: UnreadMessage): Promise<string | undefined> {
+    try {
+      const { message } = await this.conversation.withdrawMessage(id)
+      return message && textOfParts(partsOf(message.content))
+    } catch (error) {
+      if (!(error instanceof AgentServerError) || error.code !== 'already_read') throw error
+      this.dispatch({ type: 'Read', seq })
+      return undefined
+    }
   }
 
   async interrupt(): Promise<void> {

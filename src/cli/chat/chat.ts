@@ -24,6 +24,7 @@ import { Screen } from './screen.ts'
 import { ChatSession } from './chat-session.ts'
 import { farewell, greet } from './greeting.ts'
 import { StatusFacts } from './status-facts.ts'
+import { takeBack } from './input/take-back.ts'
 import { isBusy } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
 
@@ -65,7 +66,7 @@ export class Chat {
       onEscape: () => this.#guard(this.#escape()),
       onEditor: () => this.#guard(this.#openEditor()),
       onQueue: (text: string, typed: string) => this.#queue(text, typed),
-      onUnqueue: () => this.#unqueue(this.#queued.takeLast()),
+      onUnqueue: () => this.#unqueue(this.#queued.takeLast()) || takeBack(this.#session, this.#screen),
       onNextMode: () => this.#guard(nextMode(this.#session)),
       onCancel: () => this.#cancel(),
       onEnd: () => this.leave(0),

@@ -273,7 +273,7 @@ export class Screen {
     const { theme } = this.#options
     const activity = activityLine(this.#state, { width, theme, now: Date.now() })
     const search = this.#search?.lines(width, this.#panels.panel === undefined) ?? []
-    const queued = this.#options.queued.lines(width, theme)
+    const queued = this.#options.queued.lines(width, theme, this.#state)
     const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL - search.length - queued.length
     const lines = this.#panels.render(width, rows, this.#isReady())
     return ['', ...lines, ...(activity === '' ? [] : [activity]), ...queued, ...search]

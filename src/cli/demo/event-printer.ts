@@ -48,6 +48,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(`${indent(style('cyan', `$ ${inputText(event.input)}`))}\n`)
       case 'ToolResult':
         return write(`${indent(style(event.is_error ? 'red' : 'dim', textOf(event)))}\n`)
+      case 'MessageWithdrawn':
       case 'SubagentStart':
       case 'ModelRetry':
       case 'McpServerUpdate':

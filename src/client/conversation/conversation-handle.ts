@@ -89,6 +89,11 @@ export class ConversationHandle {
     return this.#api.call('postMessage', { params: this, body }, options)
   }
 
+  /** Takes a message back that the agent has not read, and returns it. `messageId` is the `event_id` that posting it returned. */
+  withdrawMessage(messageId: string, options?: CallOptions) {
+    return this.#api.call('withdrawMessage', { params: { id: this.id, message_id: messageId } }, options)
+  }
+
   /** Posts a message and starts the agent; an active run reads it. */
   send(content: UserInput['content'], options?: CallOptions) {
     return this.postMessage({ message: { role: 'user', content }, run: true }, options)

@@ -50,6 +50,19 @@ export const UserMessage = Envelope.extend({
   ...KeyFields,
 }).meta({ id: 'UserMessage' })
 
+export const MessageWithdrawn = Envelope.extend({
+  ...byUser,
+  type: z.literal('MessageWithdrawn'),
+  message_seq: z.int().positive().describe('The `UserMessage` that was withdrawn, by seq.'),
+  run_requested_at: z
+    .int()
+    .positive()
+    .optional()
+    .describe('Seq of the newest other message that asks for a run and waits; absent if there is none.'),
+})
+  .meta({ id: 'MessageWithdrawn' })
+  .describe('A client took a message back before the agent had read it. No model request has it from here on.')
+
 export const StatusUpdate = Envelope.extend({
   ...byEnvironment,
   ...InRun,

@@ -14,6 +14,8 @@ export function describeEvent(event: Event): string {
       return `conversation ${event.session_id} in ${event.cwd}`
     case 'UserMessage':
       return `user: ${short(event.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' '))}`
+    case 'MessageWithdrawn':
+      return `message ${event.message_seq} was withdrawn`
     case 'AssistantMessage':
       return `agent: ${short(event.text || `[${event.tool_use_ids.length} tool calls]`)}`
     case 'ToolUse':

@@ -4,6 +4,7 @@ import { AssistantMessage, ToolUse, ToolResult, ModelRetry, OutputRequest, Error
 import {
   SystemInit,
   UserMessage,
+  MessageWithdrawn,
   StatusUpdate,
   ConfigUpdate,
   SecretsUpdate,
@@ -21,13 +22,14 @@ import { SubagentStart } from './subagent-events.ts'
 import { NetworkAccess } from './network-events.ts'
 
 /** The highest schema version that this server understands. A log with a higher one can be read, but not run. */
-export const EVENT_VERSION = 3
+export const EVENT_VERSION = 4
 
 /** Every durable event. */
 export const Event = z
   .discriminatedUnion('type', [
     SystemInit,
     UserMessage,
+    MessageWithdrawn,
     AssistantMessage,
     ToolUse,
     ToolResult,
@@ -70,12 +72,14 @@ export type EventDraft = {
 type DraftOf<E> = E extends Event ? Omit<E, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version'> : never
 
 /**
- * Returns the schema version to write. It is 3 for requests, and 2 for settings with permission rules or modes and for
- * compactions: a server that understands earlier versions only would ignore them, run calls that the rules deny or that
- * wait for an answer, and send what no longer fits the model.
+ * Returns the schema version to write. It is 4 for withdrawn messages, 3 for requests, and 2 for settings with permission
+ * rules or modes and for compactions: a server that understands earlier versions only would ignore them, run calls that the
+ * rules deny or that wait for an answer, and send what was withdrawn or no longer fits the model.
  */
 export function versionOf(draft: EventDraft): number {
   switch (draft.type) {
+    case 'MessageWithdrawn':
+      return 4
     case 'RequestOpened':
     case 'RequestAnswered':
     case 'RequestClosed':

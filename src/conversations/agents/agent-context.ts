@@ -34,7 +34,7 @@ export type AgentParts = Pick<Output, 'emit'> & {
   readonly waitsOutside: () => boolean
 }
 
-export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output'>
+export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output' | 'sent' | 'putOff'>
 
 /**
  * The model of a history: it keeps the messages as they were sent, for as long as the history is kept. Another
@@ -44,7 +44,7 @@ const models = new WeakMap<History, { readonly for: LlmConfig; readonly llm: Llm
 
 export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContext {
   const { state, toolCalls, gate, hooks, createLlm, catalog, withoutTools, emit, spent, waitsOutside } = parts
-  const { runId, history } = ofRun
+  const { runId, history, sent } = ofRun
   const rules = () =>
     hooks.current?.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
   let turn: TurnGate | undefined
@@ -64,6 +64,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
       createLlm,
       catalog,
       emit,
+      sent,
     }),
     withoutTools,
     llm: () => {

@@ -20,15 +20,17 @@ export type RunContextParts = Pick<AgentParts, 'gate' | 'createLlm' | 'catalog' 
   readonly state: LiveState
 }
 
-type OfRun = { readonly id: string; readonly history: LiveHistory; readonly onRequest: () => number }
+type OfAgent = { readonly history: LiveHistory } & Pick<AgentContext, 'sent'>
+
+type OfRun = { readonly id: string } & Pick<AgentContext, 'onRequest'>
 
 /** Reads the history of the agent, if it is not known. Throws the signal's reason when it is aborted. */
 export async function createRunContext(
-  parts: RunContextParts,
-  { id: runId, history: live, onRequest }: OfRun,
+  parts: RunContextParts & OfAgent,
+  { id: runId, onRequest }: OfRun,
   signal: AbortSignal,
 ): Promise<AgentContext> {
-  const { log, toolCalls, state } = parts
+  const { log, toolCalls, state, history: live, sent } = parts
   if (toolCalls.prepare) await toolCalls.prepare(signal)
   const render = (name: string, output: unknown) => toolCalls.render(name, output)
   const history = await live.load(log, render, signal, { forgotten: state.current.forgotten })
@@ -43,7 +45,7 @@ export async function createRunContext(
     },
     waitsOutside: () => waitsForClient(state.current) || waitsForSubagents(state.current),
   }
-  return createAgentContext(ofAgent, { runId, history, onRequest, output: outputOf(state, runId) })
+  return createAgentContext(ofAgent, { runId, history, sent, onRequest, output: outputOf(state, runId) })
 }
 
 /** The state with what the run has instead of the settings of the conversation. */

@@ -20,6 +20,7 @@ import { timeLimit } from '../../agent/model/loop-ends.ts'
 import type { AgentContext } from '../../agent/loop-context.ts'
 import type { LoopWait } from '../../agent/loop.ts'
 import { runAgent } from '../../agent/loop.ts'
+import { SentMessages } from '../../agent/model/sent-messages.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
@@ -35,9 +36,7 @@ import { LiveHistory } from '../agents/live-history.ts'
 import type { UsedSubagents } from '../used-subagents.ts'
 import type { RunContextParts } from './run-context.ts'
 import { createRunContext } from './run-context.ts'
-
-/** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
-export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
+import { intentToEnd, type RunEnd } from './run-end.ts'
 
 export type RunDriverDeps = RunContextParts & {
   readonly slots: Queue
@@ -47,15 +46,20 @@ export type RunDriverDeps = RunContextParts & {
   readonly onError: (error: unknown) => void
 }
 
+type OfAgent = { readonly history: LiveHistory; readonly sent: SentMessages }
+
 export class RunDriver {
   readonly #deps: RunDriverDeps
   readonly #history = new LiveHistory()
+  /** What withdrawals of messages must wait for, and the other way round. */
+  readonly sent: SentMessages
   /** `queued` or `working`. */
   #active: ActiveRun | undefined
   #ending: ActiveRun | undefined
 
   constructor(deps: RunDriverDeps) {
     this.#deps = deps
+    this.sent = new SentMessages(() => deps.state.current.lastSeq)
   }
 
   get isActive(): boolean {
@@ -66,7 +70,8 @@ export class RunDriver {
   start(): void {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- only called after an event that began one
     const { id } = this.#deps.state.current.run!
-    this.#active = new ActiveRun(id, this.#history, this.#deps)
+    this.sent.reset()
+    this.#active = new ActiveRun(id, { ...this.#deps, history: this.#history, sent: this.sent })
     this.#ending = undefined
     this.#active.drive().catch(this.#deps.onError)
   }
@@ -78,7 +83,7 @@ export class RunDriver {
   }
 
   /** Stores the end, in turn only. Returns true if the run continues. Rejects as `store` does. */
-  async end(run: ActiveRun, end: RunEnd, store: (intent: Intent) => Promise<void>): Promise<boolean> {
+  async end(run: ActiveRun, end: RunEnd, store: (intent: Intent) => Promise<unknown>): Promise<boolean> {
     this.#active = undefined
     this.#ending = run
     await store(intentToEnd(run.id, end, this.begunCalls()))
@@ -98,6 +103,17 @@ export class RunDriver {
   abort(): void {
     this.#active?.abort()
     this.#deps.subagents.current?.halt()
+  }
+
+  /** Up to this event, an active run has what is stored in a model request; 0 if there is none. */
+  get sentThrough(): number {
+    return this.#active ? this.sent.through : 0
+  }
+
+  /** Resolves when the loop of the run has stopped; subagents in the background continue. */
+  async stopRun(): Promise<void> {
+    await this.#active?.stop()
+    this.#active = undefined
   }
 
   /**
@@ -158,20 +174,11 @@ export class RunDriver {
   }
 }
 
-function intentToEnd(runId: string, end: RunEnd, begun: readonly string[]): Intent {
-  if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, hooked: end.hooked }
-  if ('waitsOutside' in end) return { kind: 'await_outside', runId }
-  if ('asking' in end)
-    return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
-  return { kind: 'end_run', runId, ...end, begun, newRunId: uuid7(), now: Date.now() }
-}
-
 const TIME_LIMIT = new Interrupt('the time limit')
 
 export class ActiveRun {
   readonly id: string
-  readonly #history: LiveHistory
-  readonly #deps: RunDriverDeps
+  readonly #deps: RunDriverDeps & OfAgent
   readonly #abort = new AbortController()
   /**
    * From `performance.now()`, because the wall clock may jump. Shifted back by the time the run had worked before it
@@ -181,17 +188,12 @@ export class ActiveRun {
   #context: Promise<AgentContext> | undefined
   #deadline: NodeJS.Timeout | undefined
   #looping: Promise<unknown> = Promise.resolve()
-  #requestedAt = 0
-
-  constructor(id: string, history: LiveHistory, deps: RunDriverDeps) {
-    this.id = id
-    this.#history = history
-    this.#deps = deps
-  }
-
   /** The log's head at the last model request, or 0 if there was none. */
-  get requestedAt(): number {
-    return this.#requestedAt
+  requestedAt = 0
+
+  constructor(id: string, deps: RunDriverDeps & OfAgent) {
+    this.id = id
+    this.#deps = deps
   }
 
   abort(reason?: Interrupt): void {
@@ -221,7 +223,7 @@ export class ActiveRun {
         this.#looping = looping
         const end = await looping
         if (signal.aborted && signal.reason !== TIME_LIMIT) return // the caller that stopped the run stores its end
-        if (await this.#deps.onEnd(this, { ...end, requestedAt: this.#requestedAt })) continue
+        if (await this.#deps.onEnd(this, { ...end, requestedAt: this.requestedAt })) continue
         if ('asks' in end) this.#deps.hooks.current?.notifyOf(end.asks)
         return
       }
@@ -255,9 +257,7 @@ export class ActiveRun {
     const { signal } = this.#abort
     const { log } = this.#deps
     try {
-      const { id } = this
-      const onRequest = () => (this.#requestedAt = this.#deps.state.current.lastSeq)
-      this.#context ??= createRunContext(this.#deps, { id, history: this.#history, onRequest }, signal)
+      this.#context ??= createRunContext(this.#deps, this, signal)
       const context = await this.#context
       const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
       const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
@@ -266,6 +266,12 @@ export class ActiveRun {
       if (!signal.aborted || error !== signal.reason) return this.#failure(error)
       return error === TIME_LIMIT ? timeLimit() : { stopReason: 'paused' }
     }
+  }
+
+  /** Call it in the tick in which a model request is built. */
+  readonly onRequest = (): number => {
+    this.#deps.sent.mark()
+    return (this.requestedAt = this.#deps.state.current.lastSeq)
   }
 
   #failure(error: unknown): LoopEnd {

@@ -37,7 +37,7 @@ export type TaskActor = {
   /** Decides and stores the events. */
   apply(intent: TaskIntent): Promise<readonly Event[]>
   /** Like `apply`, for intents that end a run. */
-  applyEnd(intent: CancelTaskIntent): Promise<void>
+  applyEnd(intent: CancelTaskIntent): Promise<unknown>
   /**
    * Stops the agent. Tools that ignore the signal continue. Returns the log's head at the last model request, or 0 if
    * there was none.
@@ -173,7 +173,7 @@ export class Tasks {
     if (currentTask(this.#deps.state.current)?.id === taskId) {
       const requestedAt = await this.#actor.stopAgent()
       const begun = this.#actor.begunCalls()
-      return await this.#actor.applyEnd({ ...intent, requestedAt, begun, now: Date.now() })
+      return void (await this.#actor.applyEnd({ ...intent, requestedAt, begun, now: Date.now() }))
     }
     const job = await this.#jobs.stop(taskId)
     if (!job) return void (await this.#actor.apply(intent))

@@ -41,6 +41,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'POST /conversations/:id/mcp/:server_name/authorize',
     'POST /conversations/:id/fork',
     'POST /conversations/:id/messages',
+    'DELETE /conversations/:id/messages/:message_id',
     'POST /conversations/:id/run',
     'POST /conversations/:id/pause',
     'PUT /conversations/:id/attendance/:client_id',

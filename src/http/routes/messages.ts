@@ -1,5 +1,7 @@
 /** Routes that control the agent: post messages, run, pause. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { ConversationId } from '../../contract/conversation.ts'
 import { Compacted, CompactRequest } from '../../contract/compaction/request.ts'
 import {
   PauseRequest,
@@ -9,6 +11,7 @@ import {
   RunRequest,
   RunStarted,
   StatusAnswer,
+  WithdrawnMessage,
 } from '../../contract/run.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
@@ -17,6 +20,8 @@ import { accessOf } from '../guards/authorize.ts'
 import { mayRun } from '../guards/limited-requests.ts'
 import { closeSignal } from '../request/close-signal.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
+
+const OneMessage = z.strictObject({ id: ConversationId, message_id: z.uuid().toLowerCase() })
 
 export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('messages')
@@ -92,6 +97,33 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     async (request) => {
       const conversation = await manager.open(request.params.id)
       return { status: await conversation.pause(request.body ?? PauseRequest.parse({})) }
+    },
+  )
+}
+
+export const withdrawalRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('messages')
+
+  app.delete(
+    '/conversations/:id/messages/:message_id',
+    {
+      schema: {
+        ...describe('withdrawMessage', 'Take a message back that the agent has not read', [
+          ...CONVERSATION,
+          'message_not_found',
+          'already_read',
+          'conversation_running',
+          'conversation_from_newer_version',
+          'storage_full',
+        ]),
+        params: OneMessage,
+        response: { 200: WithdrawnMessage },
+      },
+    },
+    async (request) => {
+      const conversation = await manager.open(request.params.id)
+      const { message, ...withdrawn } = await conversation.withdrawals.withdraw(request.params.message_id)
+      return { ...withdrawn, ...(accessOf(request).allows('read') && { message }) }
     },
   )
 }

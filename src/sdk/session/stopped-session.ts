@@ -62,12 +62,16 @@ export async function hasWork(
   options: CallOptions = {},
 ): Promise<boolean> {
   if (waiting.length > 0 || !AT_REST.has(status)) return true
-  const filter = { types: ['UserMessage', 'AssistantMessage', 'ToolResult'], order: 'desc', limit: 100 } as const
+  const types = ['UserMessage', 'MessageWithdrawn', 'AssistantMessage', 'ToolResult'] as const
+  const filter = { types: [...types], order: 'desc', limit: 100 } as const
   const { items } = await conversation.listEvents(filter, options)
   const own = items.filter((event) => !('parent_tool_use_id' in event))
   const answer = own.find((event) => event.type === 'AssistantMessage')
   const readThrough = answer?.read_through ?? answer?.seq ?? 0
-  if (own.some((event) => event.type === 'UserMessage' && event.seq > readThrough)) return true
+  const withdrawn = new Set(own.flatMap((event) => (event.type === 'MessageWithdrawn' ? event.message_seq : [])))
+  const isUnread = ({ type, seq }: (typeof own)[number]) =>
+    type === 'UserMessage' && seq > readThrough && !withdrawn.has(seq)
+  if (own.some(isUnread)) return true
   return status === 'idle' && own[0]?.type === 'ToolResult'
 }
 

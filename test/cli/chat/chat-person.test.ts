@@ -134,6 +134,27 @@ describe.concurrent('messages for the end of a run', () => {
     expect(terminal.text).not.toContain('queued:')
   })
 
+  test('that the agent has not read are taken back from the server with Up, and those that it has read are not', async () => {
+    await using terminal = await openChatOn(stage)
+    await terminal.say('slow')
+    await terminal.shows('• Bash while')
+    await terminal.say('a wrong turn')
+    await terminal.shows('1 message waits for the next step of the agent')
+    terminal.press(KEYS.up)
+    await terminal.hides('1 message waits')
+    await terminal.shows(/─\n *a wrong turn/)
+    expect((await stage.events(terminal.id, 'types=MessageWithdrawn')).length).toBe(1)
+    terminal.press(KEYS.ctrlC)
+    await terminal.hides('a wrong turn')
+    await stage.server.call('PUT', `/conversations/${terminal.id}/files/go`, '', {
+      'content-type': 'application/octet-stream',
+    })
+    await terminal.shows('Done.')
+    terminal.press(KEYS.up)
+    await terminal.shows(/─\n *a wrong turn/)
+    expect((await stage.events(terminal.id, 'types=MessageWithdrawn')).length).toBe(1)
+  })
+
   test('are in the prompt again after Esc', async () => {
     await using terminal = await openChatOn(stage)
     await terminal.say('slow')

@@ -1,12 +1,19 @@
-/** Messages that wait in the chat for the end of a run. Until then they can be changed and withdrawn: no server has them. */
+/**
+ * Messages that wait above the prompt. Those in the chat wait for the end of a run, and no server has them; those that the
+ * server has stored wait for the next step of the agent.
+ */
 import type { Status } from '../../../contract/events/status.ts'
 import { oneLine } from '../render/lines.ts'
 import type { Theme } from '../render/theme.ts'
+import type { ChatState } from '../state/chat-state.ts'
+import { waitingMessages } from '../state/unread.ts'
 import { cleanLine } from '../state/clean-text.ts'
 
 /** Shown of a message. */
 const MAX_CHARS = 500
 const MAX_SHOWN = 5
+
+const TAKES_BACK = 'Up in an empty prompt takes the last one back.'
 
 type Queue = {
   readonly send: (text: string) => void
@@ -46,15 +53,19 @@ export class QueuedMessages {
     return last
   }
 
-  lines(width: number, theme: Theme): string[] {
-    if (this.#texts.length === 0) return []
+  /** Stored messages that the agent has not read are only counted: they are in the conversation above. */
+  lines(width: number, theme: Theme, state: ChatState): string[] {
+    const unread = waitingMessages(state)
+    const stored = unread === 1 ? '1 message waits' : `${unread} messages wait`
     const hidden = this.#texts.length - MAX_SHOWN
-    return [
-      ...this.#texts
-        .slice(0, MAX_SHOWN)
-        .map((text) => oneLine(`  queued: ${cleanLine(text.slice(0, MAX_CHARS))}`, width)),
-      ...(hidden > 0 ? [oneLine(`  and ${hidden} more`, width)] : []),
-      oneLine('  Sent when the run ends; Up in an empty prompt takes the last one back.', width),
-    ].map(theme.dim)
+    const lines = [
+      ...(unread > 0
+        ? [`  ${stored} for the next step of the agent${this.#texts.length > 0 ? '.' : `; ${TAKES_BACK}`}`]
+        : []),
+      ...this.#texts.slice(0, MAX_SHOWN).map((text) => `  queued: ${cleanLine(text.slice(0, MAX_CHARS))}`),
+      ...(hidden > 0 ? [`  and ${hidden} more`] : []),
+      ...(this.#texts.length > 0 ? [`  Sent when the run ends; ${TAKES_BACK}`] : []),
+    ]
+    return lines.map((line) => theme.dim(oneLine(line, width)))
   }
 }

@@ -12,6 +12,10 @@ export type UserItem = {
   readonly text: string
   readonly images: number
   readonly sender?: string
+  /** Whether it was stored while the agent worked. */
+  readonly steers?: boolean
+  /** The stored event; absent while it is being sent. */
+  readonly event?: { readonly id: string; readonly seq: number }
   /** The idempotency key of a message of this client, until the server has stored it. */
   readonly key?: string
   readonly delivery?: 'sending' | 'failed' | undefined
@@ -85,6 +89,8 @@ export type ChatState = {
   /** What the model has read and written last, in tokens. */
   readonly contextTokens: number | undefined
   readonly mode: string
+  /** Seq of the last event that the agent had read at its last answer. */
+  readonly readThrough: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
   /** When the current run began, by the clock of this machine. */
@@ -114,6 +120,7 @@ export type LocalEvent =
       readonly type: 'Viewed'
       readonly view: Partial<Pick<ChatState, 'title' | 'status' | 'model' | 'mode' | 'usage' | 'costUsd'>>
     }
+  | { readonly type: 'Read'; readonly seq: number }
   | { readonly type: 'Cleared' }
   /** No more events will arrive, such as after the conversation was deleted. */
   | { readonly type: 'Ended' }
@@ -130,6 +137,7 @@ export const EMPTY_STATE: ChatState = {
   model: '',
   contextTokens: undefined,
   mode: 'bypass',
+  readThrough: 0,
   usage: {},
   costUsd: undefined,
   runningSince: undefined,

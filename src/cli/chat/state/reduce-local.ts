@@ -2,6 +2,7 @@
 import type { ChatState, Item, LocalEvent } from './chat-state.ts'
 import { addSending, changeDelivery } from './delivery.ts'
 import { addNotice, changeCall, hasCall } from './items.ts'
+import { afterReading } from './unread.ts'
 import { endCommand, startCommand } from './shell-command.ts'
 
 export function reduceLocal(state: ChatState, event: LocalEvent, now: number): ChatState {
@@ -31,6 +32,8 @@ export function reduceLocal(state: ChatState, event: LocalEvent, now: number): C
       return { ...state, requests: event.requests, isLive: true }
     case 'Viewed':
       return { ...state, ...event.view, runningSince: event.view.status === 'running' ? now : state.runningSince }
+    case 'Read':
+      return afterReading(state, event.seq)
     case 'Cleared':
       return { ...state, items: [] }
     case 'Ended':

@@ -10,6 +10,7 @@ import { startsInResult } from './diff-numbers.ts'
 import { addLine } from './event-lines.ts'
 import { add, addNotice, changeAnswer, changeCall, dropAnswer, hasAnswer, hasCall } from './items.ts'
 import { addDelta, addToolOutput } from './live.ts'
+import { withoutMessage } from './unread.ts'
 import { addRequest, afterAnswer, afterCallResult, afterClosing } from './pending.ts'
 import { reduceLocal } from './reduce-local.ts'
 import { addCommandMessage } from './shell-command.ts'
@@ -22,6 +23,8 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
   switch (event.type) {
     case 'UserMessage':
       return addUserMessage(state, event)
+    case 'MessageWithdrawn':
+      return withoutMessage(state, event.message_seq)
     case 'AssistantDelta':
       return addDelta(state, event)
     case 'AssistantAborted':
@@ -62,6 +65,7 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
     case 'Connection':
     case 'Pending':
     case 'Viewed':
+    case 'Read':
     case 'Cleared':
     case 'Ended':
       return reduceLocal(state, event, now)
@@ -76,14 +80,17 @@ function addUserMessage(state: ChatState, event: EventOf<'UserMessage'>): ChatSt
   const ofCommand = addCommandMessage(state, text, key)
   if (ofCommand) return ofCommand
   const images = content.filter(({ type }) => type === 'image').length
-  const item = { kind: 'user', text: startOf(text), images, ...(sender !== undefined && { sender }) } as const
+  const steers = state.status === 'running'
+  const stored = { steers, event: { id: event.id, seq: event.seq }, ...(sender !== undefined && { sender }) }
+  const item = { kind: 'user', text: startOf(text), images, ...stored } as const
   return add(withoutSending(state, key), item)
 }
 
 function addAnswer(state: ChatState, event: EventOf<'AssistantMessage'>): ChatState {
   const { input_tokens, output_tokens } = event.usage
   const contextTokens = event.agent_name === undefined ? input_tokens + output_tokens : state.contextTokens
-  const used = { ...state, contextTokens, activity: undefined }
+  const readThrough = event.agent_name === undefined ? (event.read_through ?? event.seq) : state.readThrough
+  const used = { ...state, contextTokens, readThrough, activity: undefined }
   const counted = withUsage(used, event.model, event.usage, event.cost_usd)
   if (event.text.trim() === '' && !hasAnswer(counted, event.message_id)) return counted
   return changeAnswer(counted, event.message_id, false, (answer) => ({
