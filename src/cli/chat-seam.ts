@@ -26,6 +26,8 @@ export type ChatOptions = {
   readonly server: string | undefined
   /** The directory in which the chat was started: images are read there. */
   readonly directory: string
+  /** The words that start this program again in this directory: `agent-server` if a shell finds it. */
+  readonly command: string
   /** The file of earlier prompts; undefined: none are kept. */
   readonly historyPath: string | undefined
   /** The message to send at once, from the command line. */

@@ -45,7 +45,7 @@ function buildServers({ mcp, server }: ConversationDeps, parts: McpParts, server
   const { log, state, workdir, directory, shells, network, secrets, redactor, logger } = parts
   return new ConversationMcp(servers, {
     version: server.version,
-    workdir,
+    directories: () => [workdir(), ...(state.current.settings.additional_directories ?? [])],
     startProgram: (options) => shells.current().startProgram(options),
     fetch: mcp.fetch,
     refusal: (url, signal) => network.refusal(url, signal),

@@ -33,7 +33,8 @@ export type ConnectionDeps = TransportDeps & {
   readonly secrets: SecretSource
   readonly oauth: OauthDeps
   readonly version: string
-  readonly workdir: () => string
+  /** The first one is the workdir. */
+  readonly directories: () => readonly string[]
   /** Its status or its tools have changed. Must not throw. */
   readonly onChange: (connection: McpConnection) => void
 }
@@ -214,7 +215,7 @@ export class McpConnection {
 
   async #connect(signal: AbortSignal): Promise<void> {
     const { name, server } = this
-    const { secrets, version, workdir } = this.#deps
+    const { secrets, version, directories } = this.#deps
     const sdk = await loadSdk()
     signal.throwIfAborted()
     const filled = withSecrets(name, server, secrets)
@@ -225,7 +226,7 @@ export class McpConnection {
         name,
         server: filled,
         version,
-        workdir: workdir(),
+        directories,
         show: this.#deps.show,
         open: (limited) =>
           openTransport(sdk, name, filled, this.#deps, {

@@ -9,6 +9,8 @@ import type {
   ReadResourceResult,
   Resource,
 } from '@modelcontextprotocol/client'
+import { basename } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import type { McpServer } from '../contract/mcp/mcp-server.ts'
 import { orAborted, withinTime, MAX_TIMER_MS } from '../lib/bounded-wait.ts'
@@ -35,7 +37,8 @@ export type SessionOptions = {
   readonly name: string
   readonly server: McpServer
   readonly version: string
-  readonly workdir: string
+  /** The first one is the workdir. Called for each question of the server. */
+  readonly directories: () => readonly string[]
   readonly show: ShowText
   readonly open: (signal: AbortSignal) => Promise<OpenTransport>
   /** The list of tools has changed. May be called at any rate. */
@@ -69,7 +72,7 @@ export class Session {
   #isConnected = false
 
   constructor(options: SessionOptions, opened: OpenTransport) {
-    const { sdk, server, version, workdir } = options
+    const { sdk, server, version, directories } = options
     this.#options = options
     this.#opened = opened
     const isLocal = server.transport === 'stdio'
@@ -83,7 +86,10 @@ export class Session {
     )
     if (isLocal)
       client.setRequestHandler('roots/list', () => ({
-        roots: [{ uri: `file://${encodeURI(workdir)}`, name: 'workdir' }],
+        roots: directories().map((path, at) => ({
+          uri: pathToFileURL(path).href,
+          name: at === 0 ? 'workdir' : basename(path),
+        })),
       }))
     client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
       const [call, ...others] = this.#calls

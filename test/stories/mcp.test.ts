@@ -1,8 +1,9 @@
 /** Servers of the Model Context Protocol: real ones from npm over each transport, and ones that misbehave. */
 import { spawn } from 'node:child_process'
-import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, mkdtempDisposable, mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { setStage } from '../support/agent.ts'
@@ -440,4 +441,17 @@ test.each([
   await expect
     .poll(async () => (await stage.events(id, 'types=McpServerUpdate')).map((event) => event.error ?? ''))
     .toContainEqual(expect.stringMatching(error))
+})
+
+test('the roots of a program are the workdir and the additional directories, as they are when it asks', async () => {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'mcp-roots-'))
+  const library = join(await realpath(directory.path), 'a #1')
+  await mkdir(library)
+  const id = await withServers({ odd: odd() }, { additional_directories: [library] })
+  const { workdir } = (await server.call('GET', `/conversations/${id}`)).body
+  const roots = [{ uri: pathToFileURL(workdir).href, name: 'workdir' }]
+  const more = { uri: pathToFileURL(library).href, name: 'a #1' }
+  expect((await resultOf(id, 'mcp__odd__roots')).output).toContain(JSON.stringify({ roots: [...roots, more] }))
+  await server.call('PUT', `/conversations/${id}/config`, { additional_directories: [] })
+  expect((await resultOf(id, 'mcp__odd__roots')).output).toContain(JSON.stringify({ roots }))
 })

@@ -66,8 +66,9 @@ class Client:
         await self.call("DELETE", _path(session_id))
 
     async def withdraw_message(self, session_id: str, message_id: str) -> types.WithdrawnMessage:
-        """Takes a message back that the agent has not read, and returns it. `message_id` is the id of its `UserMessage` event."""
-        withdrawn: types.WithdrawnMessage = await self.call("DELETE", f"{_path(session_id)}/messages/{quote(message_id, safe='')}")
+        """Takes a message back that the agent has not read, and returns it. `message_id`: that of its `UserMessage` event."""
+        path = f"{_path(session_id)}/messages/{quote(message_id, safe='')}"
+        withdrawn: types.WithdrawnMessage = await self.call("DELETE", path)
         return withdrawn
 
     async def list_events(self, session_id: str, **query: Any) -> AsyncIterator[Any]:

@@ -22,7 +22,7 @@ async def open_session(client: Client, transport: Transport, options: Options) -
     _refuse_unused(options, original)
     if original is None:
         return await _create(transport, options), True, Turns("idle", 0)
-    changes = options.update_body()
+    changes = options.update_body(transport.is_local)
     session_id = original
     if options.fork:
         session_id = await _copy(transport, f"/conversations/{original}", options)

@@ -87,6 +87,8 @@ class Options(SettingOptions):
 
     cwd: str | Path | None = None
     """The directory of the agent. Default: a new one, which is removed with the session."""
+    additional_directories: Sequence[str | Path] | None = None
+    """More directories in which the agent may read and change files."""
     setting_sources: Sequence[Literal["user", "project", "local"]] | None = None
     agents: Mapping[str, types.AgentDefinition] | None = None
     mcp_servers: Mapping[str, types.McpServerInput] | None = None
@@ -133,14 +135,12 @@ class Options(SettingOptions):
 
     def workdir(self, is_local: bool) -> str | None:
         """On a server elsewhere, the directory is one of the server."""
-        if self.cwd is None:
-            return None
-        return str(Path(self.cwd).absolute() if is_local else self.cwd)
+        return None if self.cwd is None else _place(self.cwd, is_local)
 
     def create_body(self, is_local: bool) -> dict[str, Any]:
         return {
             **(self.conversation or {}),
-            **self._common(is_new=True),
+            **self._common(is_local, is_new=True),
             **_given(
                 id=self.session_id,
                 workdir=self.workdir(is_local),
@@ -154,25 +154,27 @@ class Options(SettingOptions):
             ),
         }
 
-    def update_body(self) -> dict[str, Any]:
+    def update_body(self, is_local: bool) -> dict[str, Any]:
         """Raises if an option can only be set for a new session."""
         fixed = ["system_prompt", "append_system_prompt", "setting_sources", "conversation", *FIXED_SETTINGS]
         given = [name for name in fixed if getattr(self, name) is not None] + (["tools"] if self.tool_names else [])
         if given:
             names = ", ".join(given)
             raise invalid(f"{names}: a session keeps what it was created with. Leave it out, or begin a new session.")
-        return self._common(is_new=False)
+        return self._common(is_local, is_new=False)
 
-    def _common(self, is_new: bool) -> dict[str, Any]:
+    def _common(self, is_local: bool, is_new: bool) -> dict[str, Any]:
         llm = {
             **(self.llm or {}),
             **_given(provider=self.provider, model=self.model, api_key=self.api_key, base_url=self.base_url),
         }
         # The approver is this program, which the server asks like a user.
         is_asked = self.can_use_tool is not None
+        directories = self.additional_directories
         mode = "default" if is_asked and self.permission_mode == "callback" else self.permission_mode
         return _given(
             **{field: getattr(self, name) for name, field in SETTING_FIELDS.items()},
+            additional_directories=None if directories is None else [_place(each, is_local) for each in directories],
             llm_config=llm or None,
             permission_mode=mode or ("default" if is_asked and is_new else None),
             tool_config=self.tool_config,
@@ -180,6 +182,10 @@ class Options(SettingOptions):
             agents=self.agents,
             client_tools=[each.declaration for each in self.own_tools.values()] or None,
         )
+
+
+def _place(path: str | Path, is_local: bool) -> str:
+    return str(Path(path).absolute() if is_local else path)
 
 
 def _given(**fields: Any) -> dict[str, Any]:

@@ -88,6 +88,20 @@ async def test_sessions_are_listed_read_copied_and_deleted(own_directory: Path) 
         assert (caught.value.code, caught.value.status) == ("conversation_deleted", 410)
 
 
+async def test_a_session_has_more_directories_and_a_message_can_be_withdrawn(tmp_path: Path) -> None:
+    async with Client() as client:
+        session_id = (await run("Say one.", Options(additional_directories=[tmp_path]), client=client)).session_id
+        assert (await client.get_session(session_id)).get("additional_directories") == [str(tmp_path.resolve())]
+        await run("Say two.", Options(resume=session_id, additional_directories=[]), client=client)
+        assert not (await client.get_session(session_id)).get("additional_directories")
+        path = f"/conversations/{session_id}/messages"
+        posted = await client.call("POST", path, {"message": "Say three."})
+        withdrawn = await client.withdraw_message(session_id, posted["event_id"])
+        assert withdrawn.get("message", {}).get("content") == [{"type": "text", "text": "Say three."}]
+        with pytest.raises(AgentServerError, match="nothing to continue"):
+            await run(None, Options(resume=session_id), client=client)
+
+
 async def test_a_session_is_found_by_its_labels_and_its_metadata_and_copied_up_to_an_event() -> None:
     async with Client() as client:
         session_id = str(uuid4())

@@ -21,7 +21,7 @@ export function greet(session: ChatSession, { info, notices, server }: ChatOptio
 /** A warning says so. */
 const toneOf = (notice: string): Tone => (/^warning|without a sandbox/i.test(notice) ? 'warning' : 'info')
 
-export function farewell(session: ChatSession, { server }: ChatOptions): string {
-  const command = server === undefined ? 'agent-server' : `agent-server connect ${server}`
-  return cleanText(`Continue this conversation:\n${command} --resume ${session.view.id}`)
+export function farewell(session: ChatSession, { server, command }: ChatOptions): string {
+  const connected = server === undefined ? command : `${command} connect ${server}`
+  return cleanText(`Continue this conversation:\n${connected} --resume ${session.view.id}`)
 }

@@ -23,6 +23,7 @@ const exitCode = await startChat({
   info: await client.info(),
   server: undefined,
   directory: process.cwd(),
+  command: 'agent-server',
   historyPath: process.env['CHAT_HISTORY'],
   prompt: CHAT_PROMPT,
   maxSteps: undefined,

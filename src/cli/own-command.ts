@@ -1,0 +1,47 @@
+/** The command with which a person starts this program again in the same directory. */
+import { realpathSync } from 'node:fs'
+import { delimiter, isAbsolute, join, relative } from 'node:path'
+import { quote } from '../shell/bash-script.ts'
+
+/** How this process was started. `script`: the source file; undefined in the executable. */
+export type Started = {
+  readonly argv0: string
+  readonly execPath: string
+  readonly script: string | undefined
+  readonly cwd: string
+  readonly path: string | undefined
+}
+
+const NAME = 'agent-server'
+
+/** Its name if the shell finds this program by it, and otherwise where it is. */
+export function ownCommand({ argv0, execPath, script, cwd, path = '' }: Started): string {
+  const own = script ?? execPath
+  if (realPath(own) !== undefined && firstOnPath(path) === realPath(own)) return NAME
+  const place = word(shortest(own, cwd))
+  return script === undefined ? place : `${word(argv0)} ${place}`
+}
+
+const word = (text: string): string => (/^[\w./-]+$/.test(text) ? text : quote(text))
+
+/** What a shell would run. */
+const firstOnPath = (path: string): string | undefined =>
+  path
+    .split(delimiter)
+    .filter((directory) => isAbsolute(directory))
+    .map((directory) => realPath(join(directory, NAME)))
+    .find((found) => found !== undefined)
+
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path)
+  } catch {
+    return undefined // there is no such file
+  }
+}
+
+function shortest(path: string, cwd: string): string {
+  const short = relative(cwd, path)
+  if (short.startsWith('..')) return path
+  return short.includes('/') ? short : `./${short}`
+}
