@@ -205,6 +205,20 @@ describe('a client that chooses the receiver of what a conversation says needs t
     expect(narrow.body).toEqual(rest)
   })
 
+  test('DELETE of a message: without it, the response has no message', async () => {
+    const own = await http.create(MINE)
+    const key = await keyFor(['write'])
+    const { event_id } = (await http.call('POST', `/conversations/${own}/messages`, { message: 'not this' })).body
+    const path = `/conversations/${own}/messages/${event_id}`
+    expect((await http.call('DELETE', path, undefined, await keyFor(['read']))).status).toBe(403)
+    const [narrow, whole] = [await http.call('DELETE', path, undefined, key), await http.call('DELETE', path)]
+    const message = { role: 'user', content: [{ type: 'text', text: 'not this' }] }
+    expect([narrow.body, whole.body]).toEqual([
+      { event_id, seq: 3 },
+      { event_id, seq: 3, message },
+    ])
+  })
+
   test('but not for how the model is asked', async () => {
     const llm_config = { temperature: 0.5, max_output_tokens: 100, timeout: 60, base_url: null }
     const config = `/conversations/${await http.create(MINE)}/config`
