@@ -5,7 +5,6 @@ import type { Llm } from '../llm/llm.ts'
 import type { Gated } from '../policy/turn-gate.ts'
 import type { Compactor } from './compaction/compactor.ts'
 import type { History } from './history/history.ts'
-import type { LoopEnd } from './loop-end.ts'
 import type { Limited } from './model/loop-ends.ts'
 import type { LoopHooks } from './loop-hooks.ts'
 import type { OutputContext } from './output/final-output.ts'
@@ -48,8 +47,6 @@ export type AgentContext = Limited & {
   readonly onRequest: () => number
   /** What a client can no longer withdraw. Undefined for a subagent, which reads no messages of clients. */
   readonly sent?: SentMessages | undefined
-  /** Returns the end of the run that only a message has put off, if that message was withdrawn. */
-  readonly putOff?: (() => LoopEnd | undefined) | undefined
   /** Undefined if the run has no output schema. */
   readonly output?: OutputContext | undefined
 }

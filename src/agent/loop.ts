@@ -59,8 +59,6 @@ export async function runAgent(
 
     try {
       await context.sent?.settled()
-      const putOff = context.putOff?.()
-      if (putOff) return putOff
       if (context.output) await requestOutput(context.output, output.emit)
       const spent = await makeRoom(context, ahead, signal)
       if (spent) return spent

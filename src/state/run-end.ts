@@ -53,7 +53,8 @@ export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
   const { stopReason, failure, begun, now } = intent
   // The run may have called the model before it waited for a user: then only the log knows.
   const requestedAt = Math.max(intent.requestedAt, state.readThrough)
-  if (isUnread(state, requestedAt) && (stopReason === 'completed' || stopReason === 'finished')) return []
+  const isUnread = Math.max(state.runRequestedAt, state.subagentEndedAt) > requestedAt
+  if (isUnread && (stopReason === 'completed' || stopReason === 'finished')) return []
 
   const error: EventDraft[] = failure
     ? [
@@ -80,10 +81,6 @@ export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
     ...another,
   ]
 }
-
-/** True if there is something that the agent must read before its run may end. `requestedAt`: that of `EndRunIntent`. */
-export const isUnread = (state: State, requestedAt: number): boolean =>
-  Math.max(state.runRequestedAt, state.subagentEndedAt) > Math.max(requestedAt, state.readThrough)
 
 const BEFORE_TIME_LIMIT = 'interrupted: the run reached its time limit before this call began; it did not run'
 

@@ -113,23 +113,17 @@ describe('what waits besides is still answered', () => {
     expect([last.includes('the first'), last.includes('the second')]).toEqual([which === 1, which === 0])
   })
 
-  test('when the run fails before it has read the other message', async () => {
-    const work = gate('Work')
-    const script: Script = ({ messages }) =>
-      JSON.stringify(messages).includes('the first')
-        ? { text: 'I have read it.' }
-        : messages.some(({ role }) => role === 'tool')
-          ? { status: 400, error: { message: 'no' } }
-          : { calls: [call('Work')] }
-    const { conversation } = await setScene({ script, tools: [work.tool] })
-    await conversation.post(userText('go', true))
+  test('when the run ends before it has read the other message', async () => {
+    const { bench, work } = await setScene()
+    const conversation = await bench.converse({ max_iteration_per_run: 1 })
+    const { run_id } = await conversation.post(userText('go', true))
     await work.entered
     await conversation.post(userText('the first', true))
     await withdraw(conversation, await conversation.post(userText(TAKEN_BACK, true)))
     work.open()
-    expect(await until(conversation, 'AssistantMessage', ({ text }) => text !== '')).toMatchObject({
-      text: 'I have read it.',
-    })
+    expect(await endOf(conversation, run_id!)).toMatchObject({ stop_reason: 'iteration_limit' })
+    await until(conversation, 'AssistantMessage', ({ text }) => text === 'done')
+    expect(requestsWith(bench, 'the first')).toHaveLength(1)
   })
 })
 
