@@ -4,6 +4,7 @@
  */
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ToolErrorType } from '../contract/events/status.ts'
+import { Queue } from '../lib/queue.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import type { ToolCall, ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
@@ -42,10 +43,9 @@ export type ToolCallsDeps = LiveOutputDeps & {
 /** How long to wait for a tool that was asked to end, in milliseconds. */
 const INTERRUPT_GRACE_MS = 1500
 
-/** How a call begins: `denial` is the reason why it does not run; its result is stored after `before`. */
+/** How a call begins: `denial` is the reason why it does not run. */
 type Beginning = {
   readonly denial?: string | undefined
-  readonly before?: Promise<unknown> | undefined
   readonly onStoring?: ((result: ResultDraft) => void) | undefined
 }
 
@@ -62,6 +62,7 @@ export class ToolCalls {
   readonly #canAsk: boolean
   readonly #running = new Map<string, RunningCall>()
   readonly #unstored: UnstoredResults<ToolCall, HookedResult>
+  readonly #storing = new Queue({ limit: 1 })
 
   constructor(deps: ToolCallsDeps) {
     this.#deps = deps
@@ -94,21 +95,18 @@ export class ToolCalls {
 
   /**
    * Runs calls in parallel; all of them start before it returns. Of a call in `denials` only the reason is stored, as its
-   * result. Results are stored in the order of the calls. Resolves to the last call that finishes the run, if there is one.
-   * Rejects if a result could not be stored. `onStoring` receives the last result when its storing has begun, unless a
-   * call may finish the run. It must not throw.
+   * result. Each result is stored when its call has ended. Resolves to the last call that finishes the run, if there is one.
+   * Rejects if a result could not be stored. `onStoring` receives each result when its storing has begun, unless a call may
+   * finish the run. It must not throw.
    */
   async runInParallel(
     calls: readonly ToolCall[],
     denials?: ReadonlyMap<string, string>,
     onStoring?: (result: ResultDraft) => void,
   ): Promise<FinishedCall> {
-    const ends: Promise<FinishedCall>[] = []
-    const last = calls.some(({ name }) => this.#toolNamed(name)?.finishes) ? undefined : calls.at(-1)
-    for (const call of calls) {
-      const denial = denials?.get(call.toolUseId)
-      ends.push(this.#begin(call, { denial, before: ends.at(-1), ...(call === last && { onStoring }) }))
-    }
+    const mayFinish = calls.some(({ name }) => this.#toolNamed(name)?.finishes)
+    const beginning = mayFinish ? {} : { onStoring }
+    const ends = calls.map((call) => this.#begin(call, { ...beginning, denial: denials?.get(call.toolUseId) }))
     // Wait for all of them, also after a failure.
     await Promise.allSettled(ends)
     const finished = await Promise.all(ends)
@@ -180,8 +178,7 @@ export class ToolCalls {
     return promise
   }
 
-  /** Stores the result after that of the earlier call `before`. If that one cannot be stored, this one is kept as well. */
-  async #settle(call: ToolCall, signal: AbortSignal, { denial, before, onStoring }: Beginning): Promise<FinishedCall> {
+  async #settle(call: ToolCall, signal: AbortSignal, { denial, onStoring }: Beginning): Promise<FinishedCall> {
     const [deps, unstored] = [this.#deps, this.#unstored]
     const execution = () =>
       denial === undefined ? execute(deps, this.#toolNamed(call.name), call, signal) : refusal('denied', denial)
@@ -192,14 +189,16 @@ export class ToolCalls {
     const said = hooks?.areAny() ? await hooks.after(call, { result: ended.result, denial }, signal) : undefined
     const ran = said ? withEvents(ended.events, said) : ended
     unstored.keep(call.toolUseId, ran)
-    await before
-    // After the earlier results are stored: the advice depends on them.
-    const result = kept?.result ?? advised(deps, ran.result)
-    unstored.keep(call.toolUseId, { ...ran, result })
-    const stored = deps.emit([...ran.events, result])
-    onStoring?.(result)
-    await stored
-    unstored.forget(call.toolUseId)
+    // One after the other: the advice depends on the earlier results.
+    const result = await this.#storing.run(async () => {
+      const shown = kept?.result ?? advised(deps, ran.result)
+      unstored.keep(call.toolUseId, { ...ran, result: shown })
+      const stored = deps.emit([...ran.events, shown])
+      onStoring?.(shown)
+      await stored
+      unstored.forget(call.toolUseId)
+      return shown
+    })
     const tool = this.#toolNamed(call.name)
     return tool?.finishes && !result.is_error
       ? { finishes: true, finalText: renderOutput(tool, result.output) }

@@ -41,7 +41,7 @@ export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended>
     if (this.#retrying) this.#stored(toolUseId)
   }
 
-  /** Call it when the write of this result, or of one before it, has failed. */
+  /** Call it when the write of this result has failed. */
   tryLater(call: Call): void {
     this.#failed.set(call.toolUseId, call)
     this.#retrying ??= this.#begin()

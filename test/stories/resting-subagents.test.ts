@@ -81,6 +81,29 @@ const endsIn = (events: Awaited<ReturnType<Stage['events']>>) =>
   ofSubagents(events, 'Result').map(({ stop_reason, final_text }) => [stop_reason, final_text].join(': '))
 
 describe.each(['SIGKILL', 'SIGTERM'] as const)('%s', (signal) => {
+  test('what has ended next to one that works and one that waits has its result already', async () => {
+    planner.plan = {
+      'three parts': [
+        { calls: [task('the working part'), task('the waiting part'), task('the quick part')] },
+        { text: 'All is told.' },
+      ],
+      'the working part': [works, { text: 'It worked.' }],
+      'the waiting part': [WAITS.client_tool, { text: 'It waited.' }],
+      'the quick part': [{ text: 'It was quick.' }],
+    }
+    const place = await begin('three parts', 'client_tool')
+    const results = async () => ofMain(await stage.events(place.id), 'ToolResult')
+    await until('the result', async () => (await results()).length === 1)
+    await stage.server.restart(signal)
+
+    await continueWith('client_tool', place)
+    expect((await results()).map(({ error_type, output }) => [error_type, JSON.stringify(output)])).toEqual([
+      [undefined, expect.stringContaining('It was quick.')],
+      ['interrupted', expect.stringContaining('call Task with resume')],
+      [undefined, expect.stringContaining('It waited.')],
+    ])
+  })
+
   test('what a subagent waits for waits on, also below another one, and what works next to it is interrupted', async () => {
     const parts = (kind: Kind) => [task(`the waiting part, ${kind}`), task('the working part')]
     planner.plan = {
