@@ -6,7 +6,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Event } from '../../src/contract/events/event.ts'
-import { ANSWER_SCOPES } from '../../src/contract/request-kinds.ts'
+import type { RequestKind } from '../../src/contract/request-kinds.ts'
+import { ANSWER_SCOPES, REQUEST_KINDS } from '../../src/contract/request-kinds.ts'
 import type { AnswerRequest, OpenRequest } from '../../src/contract/request.ts'
 import { canonicalJson } from '../../src/lib/json/canonical-json.ts'
 import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -25,6 +26,8 @@ import { until } from '../support/until.ts'
 const SEED = Number(process.env['SEED'] ?? (IS_SOAK ? Date.now() % 1_000_000 : 600))
 const ROUNDS = effort(1, 100)
 const STEPS = effort(10, 40)
+/** It goes on until requests of all kinds have waited. */
+const MAX_STEPS = 100
 const POPULATION = effort(2, 4)
 /** Of a call of `look_up_soon`, in seconds. */
 const SOON = 0.5
@@ -35,7 +38,8 @@ const clientTool = (name: string, more: object = {}) => ({
   input_schema: { type: 'object' },
   ...more,
 })
-const ODD_SERVER = join(import.meta.dirname, '../mcp/children/odd-server.ts')
+const ROOT = join(import.meta.dirname, '../..')
+const CHILDREN = join(ROOT, 'test/mcp/children')
 const FIELDS = {
   tools: ['Bash', 'AskUserQuestion', 'Task'],
   client_tools: [clientTool('look_up'), clientTool('look_up_soon', { timeout: SOON })],
@@ -48,21 +52,34 @@ const FIELDS = {
 type Call = NonNullable<ScriptedTurn['calls']>[number]
 const call = (name: string, args: object = {}): Call => ({ name, arguments: { ...args } })
 
-/** What each call may do; what a command has written shows that it ran. */
-const KINDS: readonly ((mark: string) => Call)[] = [
-  (mark) => call('Bash', { command: `echo ${mark} >> ran` }),
-  (mark) => call('Bash', { command: `echo ${mark} >> ran; curl -sS -m 20 http://${mark}.example.com/` }),
-  (mark) => call('look_up', { mark }),
+const command = (mark: string): Call => call('Bash', { command: `echo ${mark} >> ran` })
+
+/** A call that leads to a request of each kind; what a command has written shows that it ran. */
+const CALLS: Readonly<Record<RequestKind, (mark: string) => Call>> = {
+  permission: command,
+  question: () => askCall(),
+  client_tool: (mark) => call('look_up', { mark }),
+  network: (mark) => call('Bash', { command: `echo ${mark} >> ran; curl -sS -m 20 http://${mark}.example.com/` }),
+  elicitation: () => call('mcp__odd__ask'),
+  hook: command,
+}
+
+const PARTS: readonly ((mark: string) => Call)[] = [
+  CALLS.permission,
+  CALLS.network,
+  CALLS.client_tool,
   (mark) => call('look_up_soon', { mark }),
-  () => call('mcp__odd__ask'),
+  CALLS.elicitation,
 ]
 
 /** Turns by the number in the newest message of an agent: the same turn again has the same calls. */
 const script: Script = ({ messages }) => {
   const at = messages.findLastIndex(({ role, content }) => role === 'user' && PLAN.test(JSON.stringify(content)))
   if (at < 0) return { text: 'Nothing to do.' }
-  const plan = Number(PLAN.exec(JSON.stringify(messages[at]!.content))![1])
+  const [, number, kind] = PLAN.exec(JSON.stringify(messages[at]!.content))!
+  const plan = Number(number)
   const step = messages.slice(at + 1).filter(({ role }) => role === 'assistant').length
+  if (kind !== undefined && step === 0) return { calls: [CALLS[kind as RequestKind](`m${plan}x0x0`)] }
   const random = createRandom(plan * 10 + step)
   const isMain = plan < 1000
   if (step > random.below(3)) return { text: `Plan ${plan} is done.` }
@@ -71,10 +88,10 @@ const script: Script = ({ messages }) => {
   if (isMain && random.below(3) > 0)
     return { calls: Array.from({ length: 2 + random.below(2) }, () => part(random.below(3) === 0)) }
   const count = 1 + random.below(2)
-  const calls = Array.from({ length: count }, (_, index) => random.pick(KINDS)(`m${plan}x${step}x${index}`))
+  const calls = Array.from({ length: count }, (_, index) => random.pick(PARTS)(`m${plan}x${step}x${index}`))
   return { calls: isMain && random.below(2) === 0 ? [askCall(), ...calls] : calls }
 }
-const PLAN = /Follow plan (\d+)\./
+const PLAN = /Follow plan (\d+)(?: with (\w+))?\./
 
 /** The answer of the first and of the second of two clients; both fit the request. */
 function answerTo(request: OpenRequest, client: 0 | 1): AnswerRequest {
@@ -109,12 +126,17 @@ class World {
   readonly #accepted = new Map<string, Set<string>>()
   /** The latest deadline that was seen, in milliseconds since 1970. */
   #deadline = 0
-  readonly seen = new Set<string>()
+  readonly #seen = new Set<RequestKind>()
 
   constructor(stage: Stage, random: Random, keys: Record<KeyName, string>) {
     this.#stage = stage
     this.#random = random
     this.#keys = keys
+  }
+
+  /** The kinds of requests that have not waited yet. */
+  get missing(): readonly RequestKind[] {
+    return REQUEST_KINDS.filter((kind) => !this.#seen.has(kind))
   }
 
   async begin(): Promise<void> {
@@ -193,11 +215,11 @@ class World {
   }
 
   async #create(): Promise<void> {
-    const own = { ...(this.#random.below(2) === 0 && { mcp: MCP }) }
+    const mayAsk = (kind: RequestKind) => this.#random.below(2) === 0 || this.missing.includes(kind)
+    const own = mayAsk('elicitation') ? { mcp: MCP } : {}
     const id = await this.#stage.create({ ...FIELDS, ...own, initial_message: this.#message(), run: true })
     this.#ids.push(id)
-    if (this.#random.below(2) === 0)
-      await this.#call('PUT', `/conversations/${id}/client-hooks/guard`, { hooks: HOOKS })
+    if (mayAsk('hook')) await this.#call('PUT', `/conversations/${id}/client-hooks/guard`, { hooks: HOOKS })
   }
 
   async #replace(id: string): Promise<void> {
@@ -206,8 +228,11 @@ class World {
     await this.#create()
   }
 
+  /** Asks for what has not been seen yet. */
   #message() {
-    return { role: 'user', content: `Follow plan ${this.#random.below(1000)}.` }
+    const [plan, { missing }] = [this.#random.below(1000), this]
+    const kind = missing.length > 0 ? ` with ${this.#random.pick(missing)}` : ''
+    return { role: 'user', content: `Follow plan ${plan}${kind}.` }
   }
 
   /** Undefined if the server was killed meanwhile. */
@@ -226,7 +251,7 @@ class World {
   async #requests(id: string): Promise<OpenRequest[]> {
     const items: OpenRequest[] = (await this.#call('GET', `/conversations/${id}/requests`))?.body.items ?? []
     for (const request of items) {
-      this.seen.add(request.kind)
+      this.#seen.add(request.kind)
       if (request.deadline !== undefined && request.kind === 'client_tool')
         this.#deadline = Math.max(this.#deadline, Date.parse(request.deadline))
     }
@@ -312,10 +337,12 @@ class World {
       stored.set(request_id, String((answer.output as { by: number }).by))
     for (const { request_id, answer } of answersIn(events, 'question'))
       stored.set(request_id, canonicalJson(answer).includes('Said by 1') ? '1' : '0')
+    for (const { request_id, answer } of answersIn(events, 'elicitation'))
+      stored.set(request_id, canonicalJson(answer).includes('green') ? '1' : '0')
     for (const { request_id, behavior, answered_by } of decisionsIn(events))
       if (answered_by === 'user') stored.set(request_id, behavior === 'allow' ? '0' : '1')
     for (const event of events) {
-      if (event.type !== 'RequestOpened' || event.kind === 'network' || event.kind === 'elicitation') continue
+      if (event.type !== 'RequestOpened' || event.kind === 'network') continue
       const [accepted] = this.#accepted.get(event.request_id) ?? []
       if (accepted !== undefined)
         expect([event.request_id, stored.get(event.request_id)]).toEqual([event.request_id, accepted])
@@ -325,7 +352,7 @@ class World {
 
 const commandOf = (input: unknown) => String((input as { command?: unknown }).command)
 
-const MCP = { mcpServers: { odd: { command: process.execPath, args: [ODD_SERVER] } } }
+const MCP = { mcpServers: { odd: { command: process.execPath, args: [join(CHILDREN, 'odd-server.ts')] } } }
 const HOOKS = { PreToolUse: [{ matcher: 'Bash', hooks: [{ id: 'guard', timeout: 2 }] }] }
 const ANY = { '0': 'x' }
 
@@ -334,16 +361,20 @@ const SCOPES = { reads: ['read'], writes: ['read', 'write'], approves: ['read', 
 test.each(Array.from({ length: ROUNDS }, (_, round) => SEED + round))(
   'seed %i: each request has one end, no answer is lost or counts twice, and nothing runs without its decision',
   async (seed) => {
-    const env = { OPENHANDS_ISOLATION: 'bubblewrap', OPENHANDS_MAX_CONCURRENT_RUNS: '2' }
+    const env = {
+      OPENHANDS_ISOLATION: 'bubblewrap',
+      OPENHANDS_MAX_CONCURRENT_RUNS: '2',
+      OPENHANDS_SANDBOX_READABLE: [join(ROOT, 'node_modules'), CHILDREN].join(':'),
+    }
     await using stage = await setStage(script, { env })
     const keyOf = async (name: KeyName) =>
       (await stage.server.call('POST', '/keys', { name, scopes: SCOPES[name] })).body.key as string
     const keys = { reads: await keyOf('reads'), writes: await keyOf('writes'), approves: await keyOf('approves') }
     const world = new World(stage, createRandom(seed), keys)
     await world.begin()
-    for (let step = 0; step < STEPS; step++) await world.step()
+    for (let step = 0; step < STEPS || (world.missing.length > 0 && step < MAX_STEPS); step++) await world.step()
     await world.end()
-    expect(world.seen.size).toBeGreaterThan(0)
+    expect(world.missing, 'kinds of requests that never waited').toEqual([])
   },
   effort(2, 10) * PATIENCE_MS,
 )
