@@ -29,6 +29,8 @@ const STEPS = effort(10, 40)
 /** It goes on until requests of all kinds have waited. */
 const MAX_STEPS = 100
 const POPULATION = effort(2, 4)
+/** Fewer than there are agents. */
+const SLOTS = 2
 /** Of a call of `look_up_soon`, in seconds. */
 const SOON = 0.5
 
@@ -172,9 +174,15 @@ class World {
   async #waits(id: string): Promise<boolean> {
     const found = await until('a request, or the end of the run', async () => {
       if ((await this.#requests(id)).length > 0) return 'request'
+      await this.#respondIfFull()
       return (await this.#view(id)).status === 'running' ? undefined : 'rest'
     })
     return found === 'request'
+  }
+
+  /** Forms and hosts are asked about while a call runs, so those of another conversation can keep all slots. */
+  async #respondIfFull(): Promise<void> {
+    if ((await this.#activeRuns()) >= SLOTS) for (const id of this.#ids) await this.#respond(id)
   }
 
   /** Answers until nothing waits or runs, and interrupts what is left. */
@@ -182,6 +190,7 @@ class World {
     for (const id of this.#ids) {
       await until(`the end of ${id}`, async () => {
         await this.#respond(id)
+        await this.#respondIfFull()
         return (await this.#view(id)).status !== 'running' || undefined
       })
       // A call that takes its time to end, ends afterwards. A host may be asked about longer than its command runs.
@@ -363,7 +372,7 @@ test.each(Array.from({ length: ROUNDS }, (_, round) => SEED + round))(
   async (seed) => {
     const env = {
       OPENHANDS_ISOLATION: 'bubblewrap',
-      OPENHANDS_MAX_CONCURRENT_RUNS: '2',
+      OPENHANDS_MAX_CONCURRENT_RUNS: String(SLOTS),
       OPENHANDS_SANDBOX_READABLE: [join(ROOT, 'node_modules'), CHILDREN].join(':'),
     }
     await using stage = await setStage(script, { env })
