@@ -1,6 +1,6 @@
 /** What a request of each kind asks. */
 import { z } from 'zod'
-import type { RequestKind } from '../request-kinds.ts'
+import type { RequestKind } from './request-kinds.ts'
 import { NetworkTarget } from './network.ts'
 import { AskedToolUse } from './permission.ts'
 import { AskedQuestion } from './question.ts'

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
-import { ANSWER_SCOPES } from '../../contract/request-kinds.ts'
+import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import {
   AnswerRequest,
   ListAllRequests,

@@ -4,7 +4,7 @@
 import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
 import type { Scope } from '../../contract/key.ts'
-import { ANSWER_SCOPES } from '../../contract/request-kinds.ts'
+import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import { describeIssue, Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
