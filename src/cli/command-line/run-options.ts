@@ -142,8 +142,7 @@ function checkSession({ 'session-id': id, 'fork-session': forks, ephemeral, resu
     throw new UsageError('--ephemeral would delete the conversation; add --fork-session to work in a copy.')
   if (forks && !isResumed) throw new UsageError('--fork-session needs --resume or --autoresume.')
   if (id === undefined) return
-  if (!CONVERSATION_ID.test(id))
-    throw new UsageError(`--session-id ${id} is not a CONVERSATION_ID, as uuidgen prints one.`)
+  if (!CONVERSATION_ID.test(id)) throw new UsageError(`--session-id ${id} is not a UUID, as uuidgen prints one.`)
   if (isResumed && !forks)
     throw new UsageError('--session-id names a new conversation; give --resume alone, or add --fork-session.')
 }
