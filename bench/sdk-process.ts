@@ -3,7 +3,8 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EventDraft } from '../src/contract/events/event.ts'
 import { query, run, sessions } from '../src/index.ts'
-import { serialiseDraft, storedFromDraft, textOfWrite } from '../src/storage/files/log/event-line.ts'
+import { textOfWrite } from '../src/storage/files/log/event-line.ts'
+import { serialiseDraft, storedFromDraft } from '../src/storage/stored-event.ts'
 
 export type SdkMeasured = { readonly grownMb: number; readonly readingMb: number; readonly firstEventMs: number }
 

@@ -11,15 +11,10 @@
  * in one write are valid only together. White space after a JSON value has no meaning in JSON, so each line is still
  * exactly one JSON event to any tool, and no client ever sees a field that only the disk needs.
  */
-import type { Event, EventDraft } from '../../../contract/events/event.ts'
-import { versionOf } from '../../../contract/events/event.ts'
-import { Problem } from '../../../contract/problem.ts'
-import { ComplexJson, parseUntrustedJson } from '../../../lib/json/untrusted-json.ts'
-import { uuid7 } from '../../../lib/uuid7.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
 import { HEADER_CHARS, parseHeader } from '../../../events/event-header.ts'
-import { currentEvent, isEarlier } from '../../../events/earlier-events.ts'
 import type { StoredEvent } from '../../../events/event-store.ts'
+import { storedFromText } from '../../stored-event.ts'
 
 /**
  * The fields that are read from most lines, at a tenth of the cost of `readHeader`; `typeAt` is the offset of the type.
@@ -29,40 +24,6 @@ export type LineGlance = { readonly seq: number; readonly typeAt: number }
 export const LF = 10
 const SPACE = 32
 const CLOSING_BRACE = 125
-
-/**
- * Returns the line without its beginning, which needs the seq: see `writeLine`. Throws if JSON cannot express the
- * draft.
- */
-export function serialiseDraft(draft: EventDraft, at: { ms: number; conversationId: string }): LineWithoutSeq {
-  const { type, source, ...fields } = draft
-  const json = JSON.stringify({
-    type,
-    id: uuid7(at.ms),
-    timestamp: new Date(at.ms).toISOString(),
-    source,
-    version: versionOf(draft),
-    conversation_id: at.conversationId,
-    ...fields,
-  })
-  return { type, json }
-}
-
-/**
- * Returns the line of an event copied from another log: unchanged except for the conversation and the id, which is a
- * new one with the same time.
- */
-export function serialiseCopy(event: Event, conversationId: string): string {
-  const { seq, type, id: _, timestamp, source, version, conversation_id: __, ...fields } = event
-  const id = uuid7(Date.parse(timestamp))
-  return JSON.stringify({ seq, type, id, timestamp, source, version, conversation_id: conversationId, ...fields })
-}
-
-export type LineWithoutSeq = { readonly type: string; readonly json: string }
-
-export function storedFromDraft(seq: number, line: LineWithoutSeq): StoredEvent {
-  return new StoredLine(seq, line.type, `{"seq":${seq},${line.json.slice(1)}`)
-}
 
 /** Returns the text of lines that are written together. */
 export function textOfWrite(lines: readonly string[]): string {
@@ -129,60 +90,5 @@ export function verifyLine(bytes: Buffer, start: number, end: number): EventHead
 }
 
 /** Events of earlier versions are read as those of this one. */
-export function storedFromLine({ seq, type }: EventHeader, bytes: Buffer, start: number, end: number): StoredEvent {
-  const json = bytes.toString('utf8', start, isJoined(bytes, end) ? end - 1 : end)
-  if (!isEarlier(type)) return new StoredLine(seq, type, json)
-  const event = currentOf(seq, parse(seq, json))
-  return new StoredLine(seq, String(event['type']), JSON.stringify(event))
-}
-
-function currentOf(seq: number, event: Event): Readonly<Record<string, unknown>> {
-  try {
-    return currentEvent({ ...event })
-  } catch (cause) {
-    throw damagedAt(seq, 'is not an event of an earlier version', cause)
-  }
-}
-
-class StoredLine implements StoredEvent {
-  readonly seq: number
-  readonly type: string
-  readonly json: string
-  #event: Event | undefined
-
-  constructor(seq: number, type: string, json: string) {
-    this.seq = seq
-    this.type = type
-    this.json = json
-  }
-
-  get event(): Event {
-    this.#event ??= parse(this.seq, this.json)
-    return this.#event
-  }
-}
-
-/**
- * Far more than this version accepts, and less than the stack allows: an event is searched, hashed and written again.
- */
-const STORED_JSON = { depth: 3000, values: Infinity }
-
-function parse(seq: number, json: string): Event {
-  try {
-    // Not validated by the schema: a log also holds types and versions that this server doesn't know yet.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this server writes the log
-    return parseUntrustedJson(json, STORED_JSON) as Event
-  } catch (cause) {
-    if (cause instanceof ComplexJson) throw damagedAt(seq, cause.message, cause)
-    throw damagedAt(seq, 'is not valid JSON', cause)
-  }
-}
-
-/** One event per line, from seq 1 without gaps: the seq is also the line number. */
-export function damagedAt(seq: number, what: string, cause?: unknown): Problem {
-  return new Problem(
-    'conversation_damaged',
-    `The event log of this conversation is damaged: line ${seq} ${what}. Restore events.jsonl from a backup.`,
-    { details: { line: seq }, cause },
-  )
-}
+export const storedFromLine = (header: EventHeader, bytes: Buffer, start: number, end: number): StoredEvent =>
+  storedFromText(header, bytes.toString('utf8', start, isJoined(bytes, end) ? end - 1 : end))

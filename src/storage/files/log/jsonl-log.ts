@@ -2,8 +2,9 @@
 import type { EventDraft } from '../../../contract/events/event.ts'
 import { Problem } from '../../../contract/problem.ts'
 import { isOutOfRoom } from '../../../lib/error-code.ts'
-import { serialiseDraft, storedFromDraft, textOfWrite } from './event-line.ts'
-import type { LineWithoutSeq } from './event-line.ts'
+import { textOfWrite } from './event-line.ts'
+import { serialiseDraft, storedFromDraft } from '../../stored-event.ts'
+import type { LineWithoutSeq } from '../../stored-event.ts'
 import type {
   AppendOptions,
   AppendOutcome,
@@ -13,7 +14,7 @@ import type {
   StoredEvent,
   StoredLog,
 } from '../../../events/event-store.ts'
-import { createGroupCommit } from './group-commit.ts'
+import { createGroupCommit } from '../../group-commit.ts'
 import type { LogFile } from './log-file.ts'
 import { countEvents, findEvent, readPage } from './log-scan.ts'
 import type { Snapshot } from './log-scan.ts'

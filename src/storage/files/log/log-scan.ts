@@ -4,12 +4,13 @@ import { uuid7Time } from '../../../lib/uuid7.ts'
 import { earlierTypes } from '../../../events/earlier-events.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
 import type { LineGlance } from './event-line.ts'
-import { damagedAt, endsWhole, glance, matchTypes, readHeader, storedFromLine } from './event-line.ts'
+import { endsWhole, glance, matchTypes, readHeader, storedFromLine } from './event-line.ts'
+import { damagedAt } from '../../stored-event.ts'
 import type { EventFilter, LogPage, ReadOptions, StoredEvent } from '../../../events/event-store.ts'
 import { blocksBackward, blocksForward } from './line-blocks.ts'
 import type { Block, Source } from './line-blocks.ts'
 import type { SeqIndex } from './seq-index.ts'
-import { indexOfText } from '../../../lib/text/find-text.ts'
+import { createTextSearch } from '../../text-search.ts'
 
 /** A log up to its durable end at one moment: later appends change nothing for its readers. */
 export type Snapshot = {
@@ -200,26 +201,4 @@ function timesOf({ since, until }: EventFilter): { since: number; until: number 
     since: since === undefined ? -Infinity : Date.parse(since),
     until: until === undefined ? Infinity : Date.parse(until),
   }
-}
-
-/** Envelope and similar fields, which contain no words. */
-const ENVELOPE = new Set(['id', 'seq', 'timestamp', 'conversation_id', 'source', 'type', 'version'])
-
-export function createTextSearch(text: string): (stored: StoredEvent) => boolean {
-  const wanted = text.toLowerCase()
-  // The text as JSON encodes it: if not even that is found, the event need not be parsed.
-  const written = JSON.stringify(wanted).slice(1, -1)
-  return (stored) => {
-    if (indexOfText(stored.json.toLowerCase(), written) < 0) return false
-    return Object.entries(stored.event).some(([name, value]) => !ENVELOPE.has(name) && holds(value, wanted))
-  }
-}
-
-function holds(value: unknown, wanted: string): boolean {
-  // Loops instead of callbacks: one stack frame per level, so that everything that could be stored can be searched.
-  if (typeof value === 'string') return indexOfText(value.toLowerCase(), wanted) >= 0
-  if (typeof value !== 'object' || value === null) return false
-  if ('type' in value && value.type === 'image') return false
-  for (const item of Object.values(value)) if (holds(item, wanted)) return true
-  return false
 }
