@@ -8,7 +8,7 @@
  */
 // @ts-check
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -40,6 +40,20 @@ export const BROWSERS = [
 
 /** Where Debian puts it is not in the PATH of every user. */
 export const NGINX = ['nginx', '/usr/sbin/nginx']
+
+/** Debian has the programs of each version outside of the PATH. The newest comes first. */
+const POSTGRES_VERSIONS = existsSync('/usr/lib/postgresql')
+  ? readdirSync('/usr/lib/postgresql').sort((a, b) => Number(b) - Number(a))
+  : []
+
+/**
+ * Where a program of the PostgreSQL server may be.
+ * @param {'initdb' | 'postgres'} name
+ */
+export const ofPostgres = (name) => [
+  ...POSTGRES_VERSIONS.map((version) => `/usr/lib/postgresql/${version}/bin/${name}`),
+  name,
+]
 
 /** @type {Need[]} */
 const SERVER_NEEDS = [
@@ -87,6 +101,11 @@ const TEST_NEEDS = [
     packages: { apt: 'python3-pip', dnf: 'python3-pip' },
   },
   command('mount', { apt: 'mount', dnf: 'util-linux-core' }),
+  {
+    name: 'postgres',
+    isThere: () => findCommand(ofPostgres('initdb')) !== undefined && findCommand(ofPostgres('postgres')) !== undefined,
+    packages: { apt: 'postgresql', dnf: 'postgresql-server', brew: 'postgresql@17' },
+  },
   command('ps', { apt: 'procps', dnf: 'procps-ng' }),
   command('rg', { apt: 'ripgrep', dnf: 'ripgrep', brew: 'ripgrep' }),
   command('script', { apt: 'bsdutils', dnf: 'util-linux-script' }),

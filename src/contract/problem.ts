@@ -85,6 +85,7 @@ export const PROBLEMS = {
   disk_quota_exceeded: 507,
   storage_full: 507,
   unavailable: 503,
+  storage_unavailable: 503,
 } as const
 
 export type ProblemCode = keyof typeof PROBLEMS

@@ -20,7 +20,12 @@ export type RecoveryDeps = {
 }
 
 /** Problems caused by a full disk or missing file descriptors. */
-const TEMPORARY: ReadonlySet<ProblemCode> = new Set(['storage_full', 'storage_failed', 'unavailable'])
+const TEMPORARY: ReadonlySet<ProblemCode> = new Set([
+  'storage_full',
+  'storage_failed',
+  'unavailable',
+  'storage_unavailable',
+])
 
 export class Recovery {
   readonly #deps: RecoveryDeps

@@ -29,6 +29,7 @@ const EVERYWHERE: readonly ProblemCode[] = [
   'headers_too_large',
   'internal',
   'unavailable',
+  'storage_unavailable',
 ]
 const BEHIND_THE_KEY: readonly ProblemCode[] = ['unauthorized', 'forbidden', 'too_many_attempts']
 /** Errors of every route with a body. */

@@ -1,14 +1,16 @@
 /** `meta.json` in the directory of each conversation: written often, by one writer at a time, and always the newest. */
 import { readFile } from 'node:fs/promises'
 import { replaceFile } from '../../lib/durable-file.ts'
+import { LatestWrites } from '../latest-writes.ts'
 import type { Snapshots } from '../storage.ts'
 
 export class SnapshotFiles implements Snapshots {
   /** Contains one directory per conversation. */
   readonly #directory: string
-  // One write at a time per conversation, always of the newest snapshot: an older one must not replace it.
-  readonly #newest = new Map<string, object>()
-  readonly #writing = new Map<string, Promise<void>>()
+  // After a power failure an old or empty file is detected by its `lastSeq`, and the log is folded from the start.
+  readonly #writes = new LatestWrites((id, snapshot) =>
+    replaceFile(this.#pathOf(id), JSON.stringify(snapshot), { durable: false }),
+  )
 
   constructor(directory: string) {
     this.#directory = directory
@@ -25,30 +27,17 @@ export class SnapshotFiles implements Snapshots {
   }
 
   write(id: string, snapshot: object): Promise<void> {
-    const waiting = this.#newest.has(id)
-    this.#newest.set(id, snapshot)
-    // oxlint-disable-next-line typescript/no-non-null-assertion -- set together with #newest
-    if (waiting) return this.#writing.get(id)!
-    const written = this.written(id).then(() => {
-      // oxlint-disable-next-line typescript/no-non-null-assertion -- set above, and removed by this write only
-      const latest = this.#newest.get(id)!
-      this.#newest.delete(id)
-      // After a power failure an old or empty file is detected by its `lastSeq`, and the log is folded from the start.
-      return replaceFile(this.#pathOf(id), JSON.stringify(latest), { durable: false })
-    })
-    const done = written.finally(() => this.#writing.get(id) === done && this.#writing.delete(id))
-    this.#writing.set(id, done)
-    return done
+    return this.#writes.write(id, snapshot)
   }
 
   /** Resolves when the current write of this conversation has succeeded or failed. */
-  async written(id: string): Promise<void> {
-    await this.#writing.get(id)?.catch(() => {}) // reported to the caller that writes
+  written(id: string): Promise<void> {
+    return this.#writes.written(id)
   }
 
   /** Resolves when no write is in progress. */
-  async settled(): Promise<void> {
-    while (this.#writing.size > 0) await Promise.allSettled(this.#writing.values())
+  settled(): Promise<void> {
+    return this.#writes.settled()
   }
 
   #pathOf(id: string): string {

@@ -1,0 +1,26 @@
+/** The keys that encrypt stored data, as rows that are encrypted with the operator's keys. */
+import { openKeys } from '../key-list.ts'
+import type { KeyMaterial } from '../../security/sealer.ts'
+import type { DataKeys } from '../storage.ts'
+import type { Session } from './session.ts'
+
+/** Any number that other programs are unlikely to use. */
+const KEYS_LOCK = 7_236_841_102
+
+/** As `openDataKeys` of files: two instances that start at the same time make one key. */
+export async function openDatabaseKeys(session: Session, operatorKeys: KeyMaterial): Promise<DataKeys> {
+  const run = (text: string, values: readonly unknown[] = []) => session.run(text, values, 60_000)
+  await run('select pg_advisory_lock($1)', [KEYS_LOCK])
+  const rows = await run('select sealed from data_keys order by number')
+  const { sealed, keys, isChanged } = openKeys(
+    rows.map((row) => String(row['sealed'])),
+    operatorKeys,
+  )
+  if (isChanged) await run(REPLACE, [sealed])
+  await run('select pg_advisory_unlock($1)', [KEYS_LOCK])
+  return keys
+}
+
+const REPLACE = `
+  insert into data_keys (number, sealed) select n, s from unnest($1::text[]) with ordinality k(s, n)
+  on conflict (number) do update set sealed = excluded.sealed`

@@ -1,0 +1,58 @@
+/** What an error of PostgreSQL, or of the connection to it, means for the caller. */
+import { Problem } from '../../contract/problem.ts'
+import { codeOf } from '../../lib/error-code.ts'
+
+/** The database cannot be used by this server; the message says why and what to do. */
+export class DatabaseError extends Error {
+  override readonly name = 'DatabaseError'
+}
+
+/** A statement was sent and its connection broke before the answer: it may have been executed, or may still be. */
+export class LostStatement extends Error {
+  override readonly name = 'LostStatement'
+}
+
+/** The statement had no effect, and may succeed later. */
+const REFUSED_FOR_NOW = new Set([
+  '25006', // read-only: a standby
+  '40001', // serialization failure
+  '40P01', // deadlock
+  '53300', // too many connections
+  '55P03', // lock not available
+  '57014', // cancelled, for example by a `statement_timeout`
+  '57P03', // the server is starting or stopping
+])
+
+/** Errors of the server have five digits or capitals; those of the system have names. */
+const isOfServer = (code: string): boolean => /^[\dA-Z]{5}$/.test(code) && /\d/.test(code)
+
+export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
+
+/**
+ * Returns true if the connection is gone. Then the statement may have been executed, also with an error of the server: a
+ * session that is ended while it waits for a standby has committed.
+ */
+export function endsSession(error: unknown): boolean {
+  const code = codeOf(error) ?? ''
+  return !isOfServer(code) || code.startsWith('08') || code === '57P01' || code === '57P02'
+}
+
+/** Returns true if waiting may help: the database or the network to it is away. */
+export const isOutage = (error: unknown): boolean =>
+  error instanceof LostStatement ||
+  REFUSED_FOR_NOW.has(codeOf(error) ?? '') ||
+  (error instanceof Error && !(error instanceof Problem) && !(error instanceof DatabaseError) && endsSession(error))
+
+/** Returns the error for callers: a `Problem`, or the error itself if it shows a defect. */
+export function toProblem(error: unknown): unknown {
+  if (codeOf(error) === '53100')
+    return new Problem('storage_full', 'The database has no room to store this. Free some space there and try again.', {
+      cause: error,
+    })
+  return isOutage(error) ? unavailable(error) : error
+}
+
+export const unavailable = (cause: unknown): Problem =>
+  new Problem('storage_unavailable', 'The database does not answer, and nothing was stored. Try again in a moment.', {
+    cause,
+  })

@@ -1,0 +1,217 @@
+/**
+ * The connections of one instance to its database, and what happens when they break: statements wait for the end of an
+ * outage, and one that may still be executed is never repeated.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { timerMs } from '../../lib/bounded-wait.ts'
+import { Queue } from '../../lib/queue.ts'
+import type { Backoff } from '../../lib/retry-wait.ts'
+import { backoffMs } from '../../lib/retry-wait.ts'
+import { LostStatement, isOutage, toProblem } from './database-errors.ts'
+import type { Row, SessionIdentity, SessionOptions } from './session.ts'
+import { Session } from './session.ts'
+
+export type DatabaseOptions = {
+  /** `postgresql://user:password@host:5432/name?sslmode=verify-full`, with several hosts separated by commas. */
+  readonly url: string
+  /** How long an outage delays statements before they fail, in milliseconds. */
+  readonly outageMs: number
+}
+
+/** A statement without an answer after this time counts as lost: the other side of its connection may be gone. */
+const STATEMENT_MS = 60_000
+
+/** How long the server may take to end a session, in milliseconds. */
+const END_SESSION_MS = 5000
+
+const BACKOFF: Backoff = { firstMs: 50, longestMs: 1000, jitterFrom: 0.75 }
+
+/** By what they are for: a long read must not delay an append, and caches are worth no wait for the disk. */
+const POOLS = {
+  append: { limit: 2 },
+  other: { limit: 4 },
+  cache: { limit: 1, parameters: { synchronous_commit: 'off' } },
+} as const
+export type PoolName = keyof typeof POOLS
+
+export class Database implements AsyncDisposable {
+  readonly #options: DatabaseOptions
+  readonly #pools: Record<PoolName, Pool>
+  readonly #closing = new AbortController()
+  readonly #absence = new Absence()
+
+  constructor(options: DatabaseOptions) {
+    this.#options = options
+    const urls = urlsOf(options.url)
+    const poolOf = (name: PoolName) => new Pool({ urls, ...POOLS[name], absence: this.#absence })
+    this.#pools = { append: poolOf('append'), other: poolOf('other'), cache: poolOf('cache') }
+  }
+
+  /** A new connection that is not shared. */
+  connect(): Promise<Session> {
+    return Session.connect({ urls: urlsOf(this.#options.url) })
+  }
+
+  /** Executes a statement that changes nothing. Rejects with a `Problem` if the outage is too long. */
+  async read(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    const outage = this.outage()
+    for (;;) {
+      try {
+        return await this.#pools.other.run(text, values)
+      } catch (error) {
+        await outage.wait(error)
+      }
+    }
+  }
+
+  /**
+   * Executes a statement that has the same result if it is executed twice in succession. After a broken connection the
+   * first execution is over before the second begins, so that it cannot undo what others have written since. Rejects as
+   * `read` does.
+   */
+  async write(text: string, values: readonly unknown[], pool: PoolName = 'other'): Promise<Row[]> {
+    const outage = this.outage()
+    const lost: SessionIdentity[] = []
+    for (;;) {
+      try {
+        for (const identity of lost.splice(0)) await this.#endSession(identity, lost)
+        return await this.#pools[pool].run(text, values, (identity) => lost.push(identity))
+      } catch (error) {
+        await outage.wait(error)
+      }
+    }
+  }
+
+  /** Executes a statement once. Rejects with a `LostStatement` if its outcome is unknown. */
+  runOnce(text: string, values: readonly unknown[], pool: PoolName): Promise<Row[]> {
+    return this.#pools[pool].run(text, values)
+  }
+
+  /** Begins to count the time of an outage at its first error. */
+  outage(): Outage {
+    return new Outage(this.#options.outageMs, this.#absence, this.#closing.signal)
+  }
+
+  /** Ends all connections; statements that wait for the end of an outage fail. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort()
+    await Promise.all(Object.values(this.#pools).map((pool) => pool.end()))
+  }
+
+  async #endSession(identity: SessionIdentity, lost: SessionIdentity[]): Promise<void> {
+    try {
+      const { pid, startedAt } = identity
+      const [found] = await this.#pools.other.run(END_SESSION, [pid, startedAt, END_SESSION_MS])
+      if (found?.['ended'] === false) throw new LostStatement('The server does not end a session.')
+    } catch (error) {
+      lost.push(identity)
+      throw error
+    }
+  }
+}
+
+const END_SESSION = `
+  select pg_terminate_backend(pid, $3) as ended from pg_stat_get_activity($1) where backend_start = $2::timestamptz`
+
+/** Since when no connection could be made: who comes late in a long outage does not wait as long again. */
+class Absence {
+  since = Infinity
+
+  begin(): void {
+    this.since = Math.min(this.since, performance.now())
+  }
+
+  end(): void {
+    this.since = Infinity
+  }
+}
+
+/** The wait of one caller for the end of an outage. */
+export class Outage {
+  readonly #limitMs: number
+  readonly #absence: Absence
+  readonly #signal: AbortSignal
+  #since: number | undefined
+  #errors = 0
+
+  constructor(limitMs: number, absence: Absence, signal: AbortSignal) {
+    this.#limitMs = limitMs
+    this.#absence = absence
+    this.#signal = signal
+  }
+
+  /** Resolves when the next attempt should be made. Throws the `Problem` of the error if none should. */
+  async wait(error: unknown): Promise<void> {
+    if (!isOutage(error)) throw toProblem(error)
+    this.#since ??= performance.now()
+    const since = Math.min(this.#since, this.#absence.since)
+    if (this.#signal.aborted || performance.now() - since > this.#limitMs) throw toProblem(error)
+    try {
+      await delay(timerMs(backoffMs(++this.#errors, BACKOFF)), undefined, { signal: this.#signal })
+    } catch {
+      throw toProblem(error) // closed meanwhile
+    }
+  }
+}
+
+class Pool {
+  readonly #options: SessionOptions
+  readonly #absence: Absence
+  readonly #turns: Queue
+  readonly #all = new Set<Session>()
+  #free: Session[] = []
+
+  constructor({ limit, absence, ...options }: SessionOptions & { readonly limit: number; readonly absence: Absence }) {
+    this.#options = options
+    this.#absence = absence
+    this.#turns = new Queue({ limit })
+  }
+
+  /** `onLost` is called before it rejects with a `LostStatement`. */
+  async run(text: string, values: readonly unknown[], onLost?: (identity: SessionIdentity) => void): Promise<Row[]> {
+    return await this.#turns.run(async () => {
+      const session = await this.#take()
+      try {
+        return await session.run(text, values, STATEMENT_MS)
+      } catch (error) {
+        if (error instanceof LostStatement && session.identity) onLost?.(session.identity)
+        throw error
+      } finally {
+        if (session.isBroken) this.#all.delete(session)
+        else this.#free.push(session)
+      }
+    })
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(Array.from(this.#all, (session) => session.end()))
+    this.#free = []
+  }
+
+  async #take(): Promise<Session> {
+    for (let free = this.#free.pop(); free; free = this.#free.pop()) {
+      if (!free.isBroken) return free
+      this.#all.delete(free)
+    }
+    try {
+      const session = await Session.connect(this.#options)
+      this.#absence.end()
+      this.#all.add(session)
+      return session
+    } catch (error) {
+      this.#absence.begin()
+      throw error
+    }
+  }
+}
+
+/** Returns a URL for each host; the driver knows one only. A password may contain commas. */
+export function urlsOf(url: string): string[] {
+  const begin = url.indexOf('//') + 2
+  const end = url.indexOf('/', begin)
+  const authority = url.slice(begin, end === -1 ? undefined : end)
+  const hosts = authority.slice(authority.lastIndexOf('@') + 1)
+  const before = url.slice(0, begin) + authority.slice(0, authority.length - hosts.length)
+  const after = end === -1 ? '' : url.slice(end)
+  return hosts.split(',').map((host) => before + host + after)
+}

@@ -1,0 +1,108 @@
+/** Texts of conversations, by name: the callbacks, the sealed secrets, the snapshot. */
+import type { CommandEntry, CommandStorage, StoredDocument } from '../storage.ts'
+import type { Database } from './database.ts'
+import { CommandRecordFiles } from '../files/command-record-files.ts'
+import { makeDirectories } from '../../files/make-directories.ts'
+
+/** Fails if the conversation does not exist. */
+export const WRITE_DOCUMENT = `
+  insert into documents values ($1, $2, $3) on conflict (conversation_id, name) do update set value = excluded.value`
+
+export async function readDocument(database: Database, id: string, name: string): Promise<string | undefined> {
+  const text = 'select value from documents where conversation_id = $1 and name = $2'
+  const [row] = await database.read(text, [id, name])
+  return row && String(row['value'])
+}
+
+/** Gives the document another name, and returns that. Does nothing if there is none. */
+export async function setDocumentAside(database: Database, id: string, name: string, suffix: string): Promise<string> {
+  const kept = `${name}.${suffix}-${Date.now()}`
+  await database.write('update documents set name = $3 where conversation_id = $1 and name = $2', [id, name, kept])
+  return kept
+}
+
+export class JsonRow implements StoredDocument {
+  readonly #database: Database
+  readonly #id: string
+  readonly #name: string
+
+  constructor(database: Database, id: string, name: string) {
+    this.#database = database
+    this.#id = id
+    this.#name = name
+  }
+
+  async read(): Promise<unknown> {
+    const text = await readDocument(this.#database, this.#id, this.#name)
+    if (text === undefined) return undefined
+    try {
+      return JSON.parse(text)
+    } catch {
+      return null
+    }
+  }
+
+  async write(value: unknown): Promise<void> {
+    await this.#database.write(WRITE_DOCUMENT, [this.#id, this.#name, JSON.stringify(value)])
+  }
+
+  async setAside(): Promise<string> {
+    return `the table documents, under ${await setDocumentAside(this.#database, this.#id, this.#name, 'damaged')}`
+  }
+}
+
+/** The records of commands are rows; their output is in files, which the shell writes. */
+export class CommandRows implements CommandStorage {
+  readonly #database: Database
+  readonly #id: string
+  readonly #outputs: CommandRecordFiles
+
+  constructor(database: Database, id: string, directory: string) {
+    this.#database = database
+    this.#id = id
+    this.#outputs = new CommandRecordFiles(directory)
+  }
+
+  get directory(): string {
+    return this.#outputs.directory
+  }
+
+  async entries(): Promise<CommandEntry[]> {
+    const rows = await this.#database.read(
+      'select id, key_hash from commands where conversation_id = $1 order by id collate "C"',
+      [this.#id],
+    )
+    return rows.map(({ id, key_hash: hash }) => ({
+      id: String(id),
+      keyHash: typeof hash === 'string' ? hash : undefined,
+    }))
+  }
+
+  async read({ id }: CommandEntry): Promise<unknown> {
+    const text = 'select record from commands where conversation_id = $1 and id = $2'
+    const [row] = await this.#database.read(text, [this.#id, id])
+    return row && JSON.parse(String(row['record']))
+  }
+
+  async write({ id, keyHash }: CommandEntry, record: unknown): Promise<void> {
+    await makeDirectories(this.directory, 0o700)
+    await this.#database.write(WRITE_COMMAND, [this.#id, id, keyHash, JSON.stringify(record)])
+  }
+
+  async remove(entry: CommandEntry): Promise<void> {
+    await this.#outputs.remove(entry)
+    await this.#database.write('delete from commands where conversation_id = $1 and id = $2', [this.#id, entry.id])
+  }
+
+  outputPath(id: string, stream: 'stdout' | 'stderr'): string {
+    return this.#outputs.outputPath(id, stream)
+  }
+
+  outputBytes(ids: readonly string[]): Promise<number> {
+    return this.#outputs.outputBytes(ids)
+  }
+}
+
+const WRITE_COMMAND = `
+  insert into commands values ($1, $2, $3, $4)
+  on conflict (conversation_id, id) do update set key_hash = excluded.key_hash, record = excluded.record`

@@ -1,0 +1,196 @@
+/** One conversation's log in the database, for its writer: decides what is appended in which order. */
+import type { EventDraft } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import type {
+  AppendOptions,
+  AppendOutcome,
+  EventFilter,
+  LogPage,
+  ReadOptions,
+  StoredEvent,
+  StoredLog,
+} from '../../events/event-store.ts'
+import { createGroupCommit } from '../group-commit.ts'
+import type { LineWithoutSeq } from '../stored-event.ts'
+import { serialiseDraft, storedFromDraft } from '../stored-event.ts'
+import type { AppendLanes, AppendResult, EventRow } from './append-lanes.ts'
+import type { Database } from './database.ts'
+import type { LogExtent } from './read-events.ts'
+import { countEvents, findEvent, readPage } from './read-events.ts'
+
+type Append = {
+  readonly drafts: readonly DraftRow[]
+  readonly options: AppendOptions
+  readonly resolve: (outcome: AppendOutcome) => void
+  readonly reject: (error: unknown) => void
+}
+
+type DraftRow = { readonly line: LineWithoutSeq; readonly source: string; readonly at: number }
+
+export type PostgresLogParts = {
+  readonly database: Database
+  readonly lanes: AppendLanes
+  readonly conversationId: string
+  /** Of its row, as of the head and the time of the last event, in milliseconds. */
+  readonly epoch: number
+  readonly head: number
+  readonly lastAt: number
+  readonly now: () => number
+  readonly onClosed: () => void
+}
+
+export class PostgresLog implements StoredLog {
+  readonly conversationId: string
+  readonly epoch: number
+  readonly #parts: PostgresLogParts
+  readonly #commits = createGroupCommit<Append>((group) => this.#commit(group))
+  /** Higher than the lease `epoch` after a connection broke. */
+  #rowEpoch: number
+  #head: number
+  #lastAt: number
+  /** The reason why the log can no longer be used. */
+  #over: Problem | undefined
+  /** The reason why nothing is written any more. */
+  #failure: Problem | undefined
+  #isFenced = false
+
+  constructor(parts: PostgresLogParts) {
+    this.#parts = parts
+    this.conversationId = parts.conversationId
+    this.epoch = this.#rowEpoch = parts.epoch
+    this.#head = parts.head
+    this.#lastAt = parts.lastAt
+  }
+
+  get head(): number {
+    return this.#head
+  }
+
+  append(drafts: readonly EventDraft[], options: AppendOptions = {}): Promise<AppendOutcome> {
+    if (this.#over) return Promise.reject(this.#over)
+    return new Promise((resolve, reject) => {
+      // Serialise now: the draft may change, and one that JSON cannot express must fail its own append only.
+      const rows = this.#serialise(drafts)
+      const chars = rows.reduce((sum, { line }) => sum + line.json.length, 0)
+      this.#commits.add({ drafts: rows, options, resolve, reject }, chars)
+    })
+  }
+
+  async read(options: ReadOptions): Promise<LogPage> {
+    const page = await readPage(this.#extent(), options)
+    if (this.#over) throw this.#over
+    return page
+  }
+
+  async find(eventId: string): Promise<StoredEvent | undefined> {
+    return await findEvent(this.#extent(), eventId)
+  }
+
+  async count(filter: EventFilter = {}): Promise<number> {
+    const isAll = Object.values(filter).every((value) => value === undefined)
+    return isAll ? this.#extent().head : await countEvents(this.#extent(), filter)
+  }
+
+  /** Resolves to true if it can be read; to false, after its last write, if it was closed. */
+  async isReadable(): Promise<boolean> {
+    if (!this.#over && !this.#isFenced) return true
+    await this.#commits.settled()
+    return false
+  }
+
+  async close(why?: 'deleted'): Promise<void> {
+    this.#over ??= why === 'deleted' ? deleted() : closed()
+    await this.#commits.settled()
+    this.#parts.onClosed()
+  }
+
+  /** Ends the log under its writer: a statement in progress finishes, waiting appends are refused. */
+  async retire(why: 'fenced' | 'deleted'): Promise<void> {
+    if (why === 'deleted') this.#over = this.#failure = deleted()
+    this.#isFenced = true
+    await this.#commits.settled()
+  }
+
+  /** The clock may jump back; the log's order by time, which look-ups rely on, must not. */
+  #serialise(drafts: readonly EventDraft[]): DraftRow[] {
+    const at = Math.max(this.#lastAt, this.#parts.now())
+    const { conversationId } = this
+    const rows = drafts.map((draft) => ({
+      line: serialiseDraft(draft, { ms: at, conversationId }),
+      source: draft.source,
+      at,
+    }))
+    this.#lastAt = at
+    return rows
+  }
+
+  #extent(): LogExtent {
+    if (this.#over) throw this.#over
+    return { database: this.#parts.database, id: this.conversationId, head: this.#head }
+  }
+
+  async #commit(group: readonly Append[]): Promise<void> {
+    const { outcomes, events } = this.#decide(group)
+    try {
+      if (this.#failure) throw this.#failure
+      if (events.length > 0 && !(await this.#store(events))) {
+        for (const { resolve } of group) resolve({ kind: 'fenced' })
+        return
+      }
+    } catch (error) {
+      // Also those refused for what others appended before them: that is not there now.
+      for (const { reject } of group) reject(error)
+      return
+    }
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- one outcome for each append of the group
+    for (const [i, { resolve }] of group.entries()) resolve(outcomes[i]!)
+  }
+
+  /** Returns the outcome of each append, assuming that the statement succeeds. */
+  #decide(group: readonly Append[]): { outcomes: AppendOutcome[]; events: EventRow[] } {
+    const events: EventRow[] = []
+    const outcomes = group.map(({ drafts, options }): AppendOutcome => {
+      const head = this.#head + events.length
+      const { epoch = this.epoch, expectedHead = head } = options
+      if (epoch !== this.epoch || this.#isFenced) return { kind: 'fenced' }
+      if (expectedHead !== head) return { kind: 'head_moved', head }
+      const stored = drafts.map(({ line }, i) => storedFromDraft(head + 1 + i, line))
+      for (const [i, { seq, type, json }] of stored.entries()) {
+        // oxlint-disable-next-line typescript/no-non-null-assertion -- one draft for each event
+        const { source, at } = drafts[i]!
+        events.push({ seq, at, type, source, json })
+      }
+      return { kind: 'appended', events: stored }
+    })
+    return { outcomes, events }
+  }
+
+  /** Resolves to false if another owner has the conversation. Rejects with a `Problem`. */
+  async #store(events: readonly EventRow[]): Promise<boolean> {
+    const { lanes, conversationId: id } = this.#parts
+    const result = await lanes.append({ id, epoch: this.#rowEpoch, head: this.#head, events }).catch(this.#noteFailure)
+    if (result.kind === 'stored') {
+      this.#rowEpoch = result.epoch
+      this.#head += events.length
+      return true
+    }
+    if (result.kind === 'differs') throw (this.#failure = differs(this.#head, result.head))
+    this.#isFenced = true
+    return false
+  }
+
+  readonly #noteFailure = (error: unknown): AppendResult => {
+    if (error instanceof Problem && error.code === 'storage_failed') this.#failure = error
+    throw error
+  }
+}
+
+const differs = (expected: number, found: number | undefined): Problem =>
+  new Problem(
+    'storage_failed',
+    `The database has ${found ?? 'no'} events of this conversation where ${expected} were stored: it has lost some, or was changed. The conversation must be reopened.`,
+  )
+
+const closed = (): Problem => new Problem('unavailable', 'This conversation was closed. Try again in a moment.')
+
+const deleted = (): Problem => new Problem('conversation_deleted', 'This conversation was deleted.')

@@ -1,0 +1,144 @@
+/**
+ * The storage of one server in PostgreSQL. What commands and shells need as files stays in the data directory: outputs,
+ * shell state, homes.
+ */
+import { realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LogView } from '../../events/event-store.ts'
+import { makeDirectories } from '../../files/make-directories.ts'
+import type { KeyMaterial } from '../../security/sealer.ts'
+import type { DataLock } from '../files/data-lock.ts'
+import { lockDataDirectory } from '../files/data-lock.ts'
+import { removeLeftFiles } from '../files/left-files.ts'
+import type { ConversationStorage, DataKeys, Deletions, Marks, SharedWorkdirs, Storage } from '../storage.ts'
+import { SnapshotRows, SummaryRows } from './caches.ts'
+import { Database } from './database.ts'
+import { openDatabaseKeys } from './database-data-keys.ts'
+import { DatabaseError, isOutage } from './database-errors.ts'
+import { beginIncarnation, lockDatabase } from './incarnation.ts'
+import { DeletionsTable, MarksTable, SharedWorkdirsTable } from './marks-tables.ts'
+import type { PostgresParts } from './postgres-conversation.ts'
+import { PostgresConversation } from './postgres-conversation.ts'
+import { PostgresStore } from './postgres-store.ts'
+import { migrate } from './schema.ts'
+import { SecretRows } from './secret-rows.ts'
+import type { Session } from './session.ts'
+
+export type PostgresStorageOptions = {
+  /** `postgresql://user:password@host:5432/name?sslmode=verify-full`, with several hosts separated by commas. */
+  readonly url: string
+  /** The local data directory. Created if it does not exist. */
+  readonly directory: string
+  readonly operatorKeys: KeyMaterial
+  readonly serverVersion: string
+  /** How long an outage of the database delays statements before they fail, in milliseconds. */
+  readonly outageMs?: number
+  /** Called with errors that prevent caches from being written or the lock from being kept. */
+  readonly onFault: (error: unknown) => void
+}
+
+const OUTAGE_MS = 30_000
+
+/** How long the lock of an instance that has just ended may still be held, in milliseconds. */
+const LOCK_WAIT_MS = 2000
+
+/** Locks the data directory and the database until disposed. Throws a `DataDirectoryError` or a `DatabaseError`. */
+export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
+  await using opened = new AsyncDisposableStack()
+  const lock = opened.use(await lockDataDirectory(options.directory))
+  await removeLeftFiles(options.directory)
+  const database = opened.use(new Database({ url: options.url, outageMs: options.outageMs ?? OUTAGE_MS }))
+  const session = await connect(database)
+  opened.defer(() => session.end())
+  await takeLock(session)
+  await migrate(session)
+  const keys = await openDatabaseKeys(session, options.operatorKeys)
+  const owner = await beginIncarnation(session, options.serverVersion)
+  const directory = await realpath(options.directory)
+  await makeDirectories(join(directory, 'sessions'), 0o700)
+  return new PostgresStorage({ ...options, directory, database, keys, lock, owner }, opened.move())
+}
+
+async function connect(database: Database): Promise<Session> {
+  try {
+    return await database.connect()
+  } catch (error) {
+    if (error instanceof DatabaseError) throw error
+    const why = error instanceof Error ? error.message || error.name : String(error)
+    throw new DatabaseError(`The database of OPENHANDS_DATABASE_URL cannot be used: ${why}.`, { cause: error })
+  }
+}
+
+/** The server notices the end of a killed process a moment later. */
+async function takeLock(session: Session): Promise<void> {
+  const until = performance.now() + LOCK_WAIT_MS
+  for (;;) {
+    try {
+      return await lockDatabase(session)
+    } catch (error) {
+      if (performance.now() > until || isOutage(error)) throw error
+      await delay(100)
+    }
+  }
+}
+
+type Parts = Pick<PostgresStorageOptions, 'directory' | 'onFault'> & {
+  readonly database: Database
+  readonly keys: DataKeys
+  readonly lock: DataLock
+  readonly owner: number
+}
+
+class PostgresStorage implements Storage {
+  readonly keys: DataKeys
+  readonly directory: string
+  readonly active: Marks
+  readonly due: Marks
+  readonly deletions: Deletions
+  readonly sharedWorkdirs: SharedWorkdirs
+  readonly summaries: SummaryRows
+  readonly snapshots: SnapshotRows
+  readonly #parts: PostgresParts
+  readonly #opened: AsyncDisposableStack
+
+  constructor({ directory: root, onFault, database, keys, lock, owner }: Parts, opened: AsyncDisposableStack) {
+    this.keys = keys
+    this.directory = join(root, 'sessions')
+    this.active = new MarksTable(database, 'active')
+    this.due = new MarksTable(database, 'due')
+    this.deletions = new DeletionsTable(database)
+    this.sharedWorkdirs = new SharedWorkdirsTable(database)
+    this.summaries = new SummaryRows(database, onFault)
+    this.snapshots = new SnapshotRows(database)
+    this.#parts = {
+      database,
+      directory: this.directory,
+      logs: new PostgresStore({ database, owner }),
+      snapshots: this.snapshots,
+      secrets: new SecretRows(database, keys.material),
+      requireHeld: () => lock.requireHeld(),
+    }
+    this.#opened = opened
+  }
+
+  async ids(): Promise<string[]> {
+    return (await this.#parts.database.read('select id from conversations')).map(({ id }) => String(id))
+  }
+
+  conversation(id: string): ConversationStorage {
+    return new PostgresConversation(this.#parts, id)
+  }
+
+  view(conversationId: string): Promise<LogView> {
+    return this.#parts.logs.view(conversationId)
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all([this.snapshots.settled(), this.summaries.settled()])
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened.disposeAsync()
+  }
+}

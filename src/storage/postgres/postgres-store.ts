@@ -1,0 +1,238 @@
+/** The logs of all conversations in the database. Owns which log object is the current writer in this instance. */
+import { randomUUID } from 'node:crypto'
+import type { Event, EventDraft } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { EventStore, LogView, LogViews, StoredLog } from '../../events/event-store.ts'
+import { Queue } from '../../lib/queue.ts'
+import { serialiseCopy, serialiseDraft, storedFromDraft } from '../stored-event.ts'
+import type { EventRow } from './append-lanes.ts'
+import { AppendLanes } from './append-lanes.ts'
+import type { Database } from './database.ts'
+import { PostgresLog } from './postgres-log.ts'
+import { readPage } from './read-events.ts'
+import type { Row } from './session.ts'
+
+export type PostgresStoreOptions = {
+  readonly database: Database
+  /** The incarnation of this instance. */
+  readonly owner: number
+  /** Unix time in milliseconds. */
+  readonly now?: () => number
+}
+
+/** Characters of events that a copy writes with one statement. */
+const COPY_CHARS = 1024 * 1024
+
+export class PostgresStore implements EventStore, LogViews {
+  readonly #database: Database
+  readonly #owner: number
+  readonly #now: () => number
+  readonly #lanes: AppendLanes
+  readonly #current = new Map<string, PostgresLog>()
+  // Opening a log takes it over from the previous holder, strictly in turn for each conversation.
+  readonly #turns = new Queue({ perKey: 1 })
+
+  constructor({ database, owner, now = Date.now }: PostgresStoreOptions) {
+    this.#database = database
+    this.#owner = owner
+    this.#now = now
+    this.#lanes = new AppendLanes(database, owner)
+  }
+
+  create(conversationId: string): Promise<StoredLog> {
+    return this.createWith(conversationId, undefined)
+  }
+
+  /** Stores a document with this name together with the log. */
+  async createWith(conversationId: string, document: { name: string; value: string } | undefined): Promise<StoredLog> {
+    return await this.#inTurn(conversationId, async () => {
+      const values = [conversationId, this.#owner, randomUUID(), document?.name, document?.value]
+      const [row] = await this.#database.write(CREATE, values)
+      if (!row) throw exists()
+      return this.#take(conversationId, row)
+    })
+  }
+
+  async copy(
+    conversationId: string,
+    events: AsyncIterable<Event>,
+    ending: () => readonly EventDraft[],
+  ): Promise<StoredLog> {
+    return await this.#inTurn(conversationId, async () => {
+      const [row] = await this.#database.write(BEGIN_COPY, [conversationId])
+      if (!row) throw exists()
+      const { head, lastAt } = await this.#writeEvents(conversationId, this.#copies(conversationId, events, ending))
+      const values = [conversationId, this.#owner, randomUUID(), head, lastAt]
+      const [created] = await this.#database.write(END_COPY, values)
+      if (!created) throw exists()
+      return this.#take(conversationId, created)
+    })
+  }
+
+  async open(conversationId: string): Promise<{ log: StoredLog; repaired: undefined }> {
+    return await this.#inTurn(conversationId, async () => {
+      await this.#current.get(conversationId)?.retire('fenced')
+      const [row] = await this.#database.write(OPEN, [conversationId, this.#owner])
+      if (!row) throw await this.#whyNotOpened(conversationId)
+      if (Number(row['last_seq'] ?? 0) !== row['head']) throw damaged(row)
+      return { log: this.#take(conversationId, row), repaired: undefined }
+    })
+  }
+
+  async view(conversationId: string): Promise<LogView> {
+    return await this.#inTurn(conversationId, async () => {
+      const writer = this.#current.get(conversationId)
+      // A log that is being closed is there until its last events are written.
+      return writer && (await writer.isReadable()) ? viewOf(writer) : await this.#viewRow(conversationId)
+    })
+  }
+
+  async delete(conversationId: string): Promise<void> {
+    await this.#inTurn(conversationId, async () => {
+      await this.#current.get(conversationId)?.retire('deleted')
+      this.#current.delete(conversationId)
+      await this.#database.write(DELETE, [conversationId])
+    })
+  }
+
+  async #inTurn<T>(conversationId: string, work: () => Promise<T>): Promise<T> {
+    requireUuid(conversationId)
+    return await this.#turns.run(work, { key: conversationId })
+  }
+
+  #take(conversationId: string, row: Row): PostgresLog {
+    const log: PostgresLog = new PostgresLog({
+      database: this.#database,
+      lanes: this.#lanes,
+      conversationId,
+      epoch: Number(row['epoch']),
+      head: Number(row['head']),
+      lastAt: Number(row['last_at']),
+      now: this.#now,
+      onClosed: () => this.#current.get(conversationId) === log && this.#current.delete(conversationId),
+    })
+    this.#current.set(conversationId, log)
+    return log
+  }
+
+  async #viewRow(id: string): Promise<LogView> {
+    const [row] = await this.#database.read('select head from conversations where id = $1 and has_log', [id])
+    if (!row) throw notFound()
+    const head = Number(row['head'])
+    return {
+      head,
+      read: (options) => readPage({ database: this.#database, id, head }, options),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    }
+  }
+
+  async #whyNotOpened(id: string): Promise<Problem> {
+    const [row] = await this.#database.read('select from conversations where id = $1 and has_log', [id])
+    return row ? taken() : notFound()
+  }
+
+  async *#copies(
+    conversationId: string,
+    events: AsyncIterable<Event>,
+    ending: () => readonly EventDraft[],
+  ): AsyncGenerator<EventRow, void, void> {
+    let [seq, at] = [0, 0]
+    for await (const event of events) {
+      if (event.seq !== seq + 1) throw new Error(`Event ${event.seq} does not follow event ${seq}.`)
+      seq = event.seq
+      at = Date.parse(event.timestamp)
+      yield { seq, at, type: event.type, source: event.source, json: serialiseCopy(event, conversationId) }
+    }
+    at = Math.max(at, this.#now())
+    for (const draft of ending()) {
+      const { type, json } = storedFromDraft(++seq, serialiseDraft(draft, { ms: at, conversationId }))
+      yield { seq, at, type, source: draft.source, json }
+    }
+  }
+
+  /** Writes the events of a conversation that has no log yet. */
+  async #writeEvents(id: string, events: AsyncIterable<EventRow>): Promise<{ head: number; lastAt: number }> {
+    let chunk: EventRow[] = []
+    let chars = 0
+    let last: EventRow | undefined
+    const flush = async () => {
+      if (chunk.length === 0) return
+      const columns = (['seq', 'at', 'type', 'source', 'json'] as const).map((name) => chunk.map((row) => row[name]))
+      await this.#database.write(INSERT, [id, ...columns])
+      chunk = []
+      chars = 0
+    }
+    for await (const event of events) {
+      chunk.push((last = event))
+      chars += event.json.length
+      if (chars >= COPY_CHARS) await flush()
+    }
+    await flush()
+    return { head: last?.seq ?? 0, lastAt: last?.at ?? 0 }
+  }
+}
+
+const CREATED = 'returning id, epoch, head, last_at'
+// A repeated statement finds its own row.
+const CREATE = `
+  with made as (
+    insert into conversations (id, has_log, owner, created_by) values ($1, true, $2, $3)
+    on conflict (id) do update set has_log = true, owner = $2, created_by = $3, epoch = nextval('epochs')
+    where not conversations.has_log or (conversations.created_by = $3 and conversations.head = 0)
+    ${CREATED}
+  ), document as (
+    insert into documents (conversation_id, name, value) select id, $4, $5 from made where $4::text is not null
+    on conflict (conversation_id, name) do update set value = excluded.value
+  )
+  select * from made`
+const BEGIN_COPY = `
+  with made as (
+    insert into conversations (id) values ($1)
+    on conflict (id) do update set epoch = nextval('epochs') where not conversations.has_log
+    returning id
+  ), removed as (
+    delete from events using made where conversation_id = made.id
+  )
+  select id from made`
+const END_COPY = 'select * from finish_copy($1, $2, $3, $4, $5)'
+const INSERT = `
+  insert into events (conversation_id, seq, at, type, source, json)
+  select $1, e.* from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[]) e
+  on conflict do nothing`
+const OPEN = `
+  update conversations c set owner = $2, epoch = nextval('epochs'), is_released = false
+  where id = $1 and has_log and exists (select from incarnations where id = $2 and ended_at is null)
+  ${CREATED}, (select max(seq) from events e where e.conversation_id = c.id) as last_seq`
+const DELETE = `
+  with emptied as (
+    update conversations set has_log = false, head = 0, last_at = 0, epoch = nextval('epochs') where id = $1
+    returning id
+  )
+  delete from events using emptied where conversation_id = emptied.id`
+
+/** Shows what is durable now; its `read` fails when the writer is closed. */
+function viewOf(writer: PostgresLog): LogView {
+  const { head } = writer
+  return {
+    head,
+    read: (options) => writer.read({ ...options, beforeSeq: Math.min(options.beforeSeq ?? Infinity, head + 1) }),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+function requireUuid(conversationId: string): void {
+  if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(conversationId)) throw notFound()
+}
+
+const notFound = (): Problem => new Problem('conversation_not_found', 'No conversation has this id.')
+
+const exists = (): Problem => new Problem('conversation_exists', 'A conversation with this id already exists.')
+
+const taken = (): Problem =>
+  new Problem('storage_failed', 'Another server uses this database now, so this one can write nothing. Restart it.')
+
+const damaged = (row: Row): Problem =>
+  new Problem(
+    'conversation_damaged',
+    `The event log of this conversation is damaged: ${String(row['head'])} events were stored, and the last one in the database is ${String(row['last_seq'])}. Restore a backup of the database.`,
+  )

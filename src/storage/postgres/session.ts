@@ -1,0 +1,136 @@
+/** One connection to PostgreSQL, for one statement at a time. The only file that knows the driver. */
+import { Socket } from 'node:net'
+import { Client, escapeLiteral, types } from 'pg'
+import { DatabaseError, LostStatement, endsSession, isReadOnly } from './database-errors.ts'
+
+export type Row = Readonly<Record<string, unknown>>
+
+export type SessionOptions = {
+  /** One for each host of the settings, in order. */
+  readonly urls: readonly string[]
+  /** Parameters of the session, such as `synchronous_commit`. */
+  readonly parameters?: Readonly<Record<string, string>>
+}
+
+/** Identifies a session of the server: its process ids repeat. */
+export type SessionIdentity = { readonly pid: number; readonly startedAt: string }
+
+/** The oldest version with what is used here: LZ4, and `pg_terminate_backend` that waits. */
+const OLDEST_VERSION = 14
+
+const CONNECT_MS = 5000
+
+/** A machine that was switched off sends nothing: the server notices it after 25 seconds. */
+const PARAMETERS = {
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  timezone: 'UTC',
+}
+
+/** OID of bigint: positions, which are far below 2^53. */
+const INT8 = 20
+const parserOf: typeof types.getTypeParser = (oid: number, format?: unknown) =>
+  // oxlint-disable-next-line typescript/no-unsafe-return, typescript/no-unsafe-type-assertion -- the driver has no types for what parsers return
+  oid === INT8 ? Number : types.getTypeParser(oid, format as 'text')
+
+export class Session {
+  readonly #client: Client
+  readonly #socket: Socket
+  #identity: SessionIdentity | undefined
+  #fault: Error | undefined
+
+  /** Connects to the first host that accepts writes. Rejects with the error of the last host. */
+  static async connect({ urls, parameters }: SessionOptions): Promise<Session> {
+    let fault: unknown
+    for (const url of urls) {
+      const session = new Session(url)
+      try {
+        await session.#begin({ ...PARAMETERS, ...parameters })
+        return session
+      } catch (error) {
+        session.#break(error)
+        if (error instanceof DatabaseError) throw error
+        fault = error
+      }
+    }
+    throw fault
+  }
+
+  private constructor(url: string) {
+    const socket = (this.#socket = new Socket())
+    this.#client = new Client({
+      connectionString: url,
+      application_name: 'agent-server',
+      connectionTimeoutMillis: CONNECT_MS,
+      keepAlive: true,
+      types: { getTypeParser: parserOf },
+      stream: () => socket,
+    })
+    this.#client.on('error', (error) => (this.#fault ??= error))
+    this.#client.on('end', () => (this.#fault ??= new Error('The connection to the database has ended.')))
+  }
+
+  /** Undefined while it connects. */
+  get identity(): SessionIdentity | undefined {
+    return this.#identity
+  }
+
+  /** True if no statement can be sent any more. */
+  get isBroken(): boolean {
+    return this.#fault !== undefined
+  }
+
+  /**
+   * Rejects with the error of the server, which then has changed nothing; or with a `LostStatement` if the connection broke
+   * or there is no answer within `timeoutMs`: the session is broken then.
+   */
+  async run(text: string, values: readonly unknown[], timeoutMs: number): Promise<Row[]> {
+    if (this.#fault) throw this.#fault
+    const timer = setTimeout(() => this.#socket.destroy(), timeoutMs)
+    try {
+      // Without values it may be several statements.
+      const result = await this.#client.query<Row>(values.length > 0 ? { text, values: [...values] } : text)
+      return result.rows
+    } catch (error) {
+      if (isReadOnly(error)) this.#break(error)
+      if (!endsSession(error)) throw error
+      this.#break(error)
+      throw new LostStatement('The connection to the database broke.', { cause: error })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Resolves when the server was told. A statement in progress is lost. */
+  async end(): Promise<void> {
+    if (this.#fault) return
+    this.#fault = new Error('This connection was closed.')
+    const timer = setTimeout(() => this.#socket.destroy(), CONNECT_MS)
+    await this.#client.end().catch(() => {}) // the connection is gone, too
+    clearTimeout(timer)
+  }
+
+  async #begin(parameters: Readonly<Record<string, string>>): Promise<void> {
+    await this.#client.connect()
+    const set = Object.entries(parameters).map(([name, value]) => `set ${name} = ${escapeLiteral(value)}`)
+    await this.run(set.join(';'), [], CONNECT_MS)
+    const [found] = await this.run(IDENTIFY, [OLDEST_VERSION], CONNECT_MS)
+    if (found?.['is_read_only']) throw Object.assign(new Error('This host is read-only.'), { code: '25006' })
+    if (found?.['is_old'])
+      throw new DatabaseError(`PostgreSQL ${String(found['version'])} is too old. Use PostgreSQL 14 or newer.`)
+    this.#identity = { pid: Number(found?.['pid']), startedAt: String(found?.['started_at']) }
+  }
+
+  #break(error: unknown): void {
+    this.#fault ??= error instanceof Error ? error : new Error(String(error))
+    this.#socket.destroy()
+  }
+}
+
+const IDENTIFY = `
+  select pg_backend_pid() as pid, session.backend_start::text as started_at,
+    current_setting('server_version') as version,
+    current_setting('server_version_num')::integer < $1::integer * 10000 as is_old,
+    pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as is_read_only
+  from pg_stat_get_activity(pg_backend_pid()) session`

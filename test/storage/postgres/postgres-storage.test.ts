@@ -1,0 +1,84 @@
+/** The contracts of a storage and of its logs, on a real PostgreSQL; and what is true of the database alone. */
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { uuid7 } from '../../../src/lib/uuid7.ts'
+import { Database } from '../../../src/storage/postgres/database.ts'
+import { beginIncarnation } from '../../../src/storage/postgres/incarnation.ts'
+import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
+import { PostgresStore } from '../../../src/storage/postgres/postgres-store.ts'
+import { append, message, readAll, tempDirectory, textOf } from '../../events/fixtures.ts'
+import { describeStore } from '../../events/store-contract.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { storageContract } from '../storage-contract.ts'
+
+const KEYS = ['key of the operator'] as const
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase()
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+const open = (directory: string, operatorKeys: readonly [string, ...string[]] = KEYS) =>
+  openPostgresStorage({
+    url: database.url,
+    directory,
+    operatorKeys,
+    serverVersion: 'test',
+    onFault(error) {
+      throw error
+    },
+  })
+
+/** Removes all rows and keeps the tables. */
+const empty = async () => {
+  const [tables] = await database.query(
+    "select string_agg(quote_ident(relname), ', ') as names from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace and relname <> 'schema_version'",
+  )
+  if (typeof tables?.['names'] === 'string') await database.query(`truncate ${tables['names']}`)
+}
+
+storageContract('The PostgreSQL storage', async () => {
+  const directory = await tempDirectory()
+  return {
+    open: (keys) => open(join(directory.path, 'data'), keys),
+    async [Symbol.asyncDispose]() {
+      await empty()
+      await directory[Symbol.asyncDispose]()
+    },
+  }
+})
+
+describe('Its logs', () => {
+  let connections: Database
+  let owner: number
+
+  beforeAll(async () => {
+    await using directory = await tempDirectory()
+    await (await open(directory.path))[Symbol.asyncDispose]()
+    connections = new Database({ url: database.url, outageMs: 1000 })
+    const session = await connections.connect()
+    owner = await beginIncarnation(session, 'test')
+    await session.end()
+  })
+  afterAll(() => connections[Symbol.asyncDispose]())
+
+  describeStore('The PostgreSQL store', async (now) => {
+    const make = () => new PostgresStore({ database: connections, owner, now })
+    return { store: make(), restart: make, [Symbol.asyncDispose]: () => Promise.resolve() }
+  })
+})
+
+test('a second instance is refused, on another machine, too, and does not disturb the first', async () => {
+  await using directory = await tempDirectory()
+  await using first = await open(join(directory.path, 'first'))
+  const own = first.conversation(uuid7())
+  await own.reserve()
+  const log = await own.createLog({})
+  await append(log, message('before'))
+  await expect(open(join(directory.path, 'second'))).rejects.toThrow(/in use by another instance.*process \d+/s)
+  await append(log, message('after'))
+  expect((await readAll(log)).map(textOf)).toEqual(['before', 'after'])
+})

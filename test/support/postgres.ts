@@ -1,0 +1,113 @@
+/** A real PostgreSQL for the test run: started by the first file that needs it, with a database for each test. */
+import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chown, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { inject } from 'vitest'
+import { findCommand, ofPostgres } from '../../scripts/provide.mjs'
+import { codeOf } from '../../src/lib/error-code.ts'
+import { until } from './until.ts'
+
+/** The server refuses to run as root. */
+const NOBODY = 65_534
+const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
+
+/** The password is not checked: it shows where the URL is printed. */
+const PASSWORD = 'password-of-the-database'
+
+export type TestDatabase = AsyncDisposable & {
+  readonly url: string
+  readonly port: number
+  /** Executes a statement as another program does. */
+  readonly query: (text: string, values?: readonly unknown[]) => Promise<Record<string, unknown>[]>
+}
+
+/** Resolves to a new database, which is dropped when it is disposed of. */
+export async function createDatabase(): Promise<TestDatabase> {
+  const port = await startedPort()
+  const name = `test_${randomBytes(6).toString('hex')}`
+  const urlOf = (database: string) => `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`
+  await query(urlOf('postgres'), `create database ${name}`)
+  return {
+    url: urlOf(name),
+    port,
+    query: (text, values) => query(urlOf(name), text, values),
+    async [Symbol.asyncDispose]() {
+      await query(urlOf('postgres'), `drop database ${name} with (force)`)
+    },
+  }
+}
+
+async function query(url: string, text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(text, [...values])).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** The files of one worker start it, and those of the others wait. */
+async function startedPort(): Promise<number> {
+  const place = join(inject('temporary'), 'postgres')
+  try {
+    await mkdir(place)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+    return await until('the start of PostgreSQL', () => portIn(place))
+  }
+  return await start(place)
+}
+
+async function portIn(place: string): Promise<number | undefined> {
+  const text = await readFile(join(place, 'port'), 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : Number(text)
+}
+
+async function start(place: string): Promise<number> {
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) await chown(place, NOBODY, NOBODY)
+  const prefix = isRoot ? AS_NOBODY : []
+  const data = join(place, 'data')
+  const env = { PATH: process.env['PATH'], TMPDIR: place, LC_ALL: 'C' }
+  const initialise = [programOf('initdb'), '-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '-E', 'UTF8']
+  const [program = '', ...args] = [...prefix, ...initialise]
+  const made = spawnSync(program, args, { env, encoding: 'utf8' })
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr || String(made.error)}`)
+  const port = await freePort()
+  const settings = {
+    port,
+    unix_socket_directories: '',
+    listen_addresses: '127.0.0.1',
+    dynamic_shared_memory_type: 'mmap',
+  }
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const [server = '', ...rest] = [...prefix, programOf('postgres'), '-D', data, ...options]
+  const child = spawn(server, rest, { env, stdio: 'ignore', detached: true })
+  child.unref()
+  await until('a connection to PostgreSQL', async () => {
+    if (child.exitCode !== null) throw new Error(`PostgreSQL ended with exit code ${child.exitCode}`)
+    return await query(`postgresql://postgres@127.0.0.1:${port}/postgres`, 'select').then(Boolean, () => false)
+  })
+  await writeFile(join(place, 'port.new'), String(port))
+  await rename(join(place, 'port.new'), join(place, 'port'))
+  return port
+}
+
+function programOf(name: 'initdb' | 'postgres'): string {
+  const path = findCommand(ofPostgres(name))
+  if (path === undefined) throw new Error(`${name} was not found`)
+  return path
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
