@@ -113,6 +113,20 @@ create table summaries (
   value text not null
 );
 
+create table api_keys (
+  id text primary key,
+  number bigint not null generated always as identity,
+  value text not null,
+  used_at text
+);
+
+-- One row: the number of changes of api_keys, and the request of the last one.
+create table api_key_version (
+  version bigint not null,
+  changed_by uuid
+);
+insert into api_key_version values (1);
+
 create table data_keys (
   number integer primary key,
   sealed text not null

@@ -4,19 +4,29 @@
  */
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { LogView } from '../../events/event-store.ts'
 import { makeDirectories } from '../../files/make-directories.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
 import type { DataLock } from '../files/data-lock.ts'
 import { lockDataDirectory } from '../files/data-lock.ts'
 import { removeLeftFiles } from '../files/left-files.ts'
-import type { ConversationStorage, DataKeys, Deletions, Marks, SharedWorkdirs, Storage } from '../storage.ts'
+import type { FirehoseOrderStore } from '../../events/firehose/firehose-order.ts'
+import { FirehoseFile } from '../files/firehose/firehose-file.ts'
+import type {
+  ApiKeyTable,
+  ConversationStorage,
+  DataKeys,
+  Deletions,
+  Marks,
+  SharedWorkdirs,
+  Storage,
+} from '../storage.ts'
+import { ApiKeysTable } from './api-keys-table.ts'
 import { SnapshotRows, SummaryRows } from './caches.ts'
 import { Database } from './database.ts'
 import { openDatabaseKeys } from './database-data-keys.ts'
-import { DatabaseError, isOutage } from './database-errors.ts'
-import { beginIncarnation, lockDatabase } from './incarnation.ts'
+import { DatabaseError } from './database-errors.ts'
+import { KeptIncarnation, beginIncarnation, lockDatabase } from './incarnation.ts'
 import { DeletionsTable, MarksTable, SharedWorkdirsTable } from './marks-tables.ts'
 import type { PostgresParts } from './postgres-conversation.ts'
 import { PostgresConversation } from './postgres-conversation.ts'
@@ -40,9 +50,6 @@ export type PostgresStorageOptions = {
 
 const OUTAGE_MS = 30_000
 
-/** How long the lock of an instance that has just ended may still be held, in milliseconds. */
-const LOCK_WAIT_MS = 2000
-
 /** Locks the data directory and the database until disposed. Throws a `DataDirectoryError` or a `DatabaseError`. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack()
@@ -51,10 +58,11 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const database = opened.use(new Database({ url: options.url, outageMs: options.outageMs ?? OUTAGE_MS }))
   const session = await connect(database)
   opened.defer(() => session.end())
-  await takeLock(session)
+  await lockDatabase(session)
   await migrate(session)
   const keys = await openDatabaseKeys(session, options.operatorKeys)
   const owner = await beginIncarnation(session, options.serverVersion)
+  opened.use(new KeptIncarnation(database, session, owner, options.onFault))
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)
   return new PostgresStorage({ ...options, directory, database, keys, lock, owner }, opened.move())
@@ -67,19 +75,6 @@ async function connect(database: Database): Promise<Session> {
     if (error instanceof DatabaseError) throw error
     const why = error instanceof Error ? error.message || error.name : String(error)
     throw new DatabaseError(`The database of OPENHANDS_DATABASE_URL cannot be used: ${why}.`, { cause: error })
-  }
-}
-
-/** The server notices the end of a killed process a moment later. */
-async function takeLock(session: Session): Promise<void> {
-  const until = performance.now() + LOCK_WAIT_MS
-  for (;;) {
-    try {
-      return await lockDatabase(session)
-    } catch (error) {
-      if (performance.now() > until || isOutage(error)) throw error
-      await delay(100)
-    }
   }
 }
 
@@ -97,6 +92,8 @@ class PostgresStorage implements Storage {
   readonly due: Marks
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
+  readonly apiKeys: ApiKeyTable
+  readonly firehose: FirehoseOrderStore
   readonly summaries: SummaryRows
   readonly snapshots: SnapshotRows
   readonly #parts: PostgresParts
@@ -109,6 +106,9 @@ class PostgresStorage implements Storage {
     this.due = new MarksTable(database, 'due')
     this.deletions = new DeletionsTable(database)
     this.sharedWorkdirs = new SharedWorkdirsTable(database)
+    this.apiKeys = new ApiKeysTable(database)
+    // The order of this instance: the logs have the events. Several instances will read the rows of the appends.
+    this.firehose = { open: () => FirehoseFile.open(join(root, 'firehose')) }
     this.summaries = new SummaryRows(database, onFault)
     this.snapshots = new SnapshotRows(database)
     this.#parts = {

@@ -1,0 +1,98 @@
+/** Connections to the database that break at random moments, through a TCP proxy. */
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { uuid7 } from '../../../src/lib/uuid7.ts'
+import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
+import { append, message, readAll, tempDirectory, textOf } from '../../events/fixtures.ts'
+import { startCutProxy } from '../../support/cut-proxy.ts'
+import { effort } from '../../support/patience.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { createRandom } from '../../support/random.ts'
+import { until } from '../../support/until.ts'
+
+const CUTS = effort(60, 1000)
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const WRITERS = 4
+
+test(`${CUTS} cut connections, seed ${SEED}: no acknowledged event is lost, none is stored twice, and there is no gap`, async () => {
+  const random = createRandom(SEED)
+  await using directory = await tempDirectory()
+  await using database = await createDatabase()
+  const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
+  const throughProxy = new URL(database.url)
+  throughProxy.port = new URL(proxy.url).port
+  const open = (url: string) =>
+    openPostgresStorage({
+      url,
+      directory: directory.path,
+      operatorKeys: ['key of the operator'],
+      serverVersion: 'test',
+      onFault: () => {}, // the cuts
+    })
+  const ids = Array.from({ length: WRITERS }, () => uuid7())
+  const acknowledged = new Map<string, string[]>(ids.map((id) => [id, []]))
+  {
+    await using storage = await open(throughProxy.href)
+    let isOver = false
+    let count = 0
+    const writers = ids.map(async (id) => {
+      const own = storage.conversation(id)
+      await own.reserve()
+      const log = await own.createLog({ env: { TOKEN: id } })
+      for (let n = 0; !isOver; n++) {
+        const texts = [`${n}.0`, `${n}.1`].slice(0, 1 + (n % 2))
+        await append(log, ...texts.map(message))
+        acknowledged.get(id)!.push(...texts)
+        await storage.active.set(id)
+        if (n % 2 === 1) await storage.active.clear(id)
+        count += 1
+      }
+      await storage.active.clear(id)
+    })
+    const all = Promise.all(writers)
+    all.catch(() => {}) // awaited below
+    for (let cut = 0; cut < CUTS; cut++) {
+      const enough = count + random.whole(0, 3)
+      await Promise.race([all, until('more appends', () => Promise.resolve(count >= enough))])
+      for (let turns = random.whole(0, 30); turns > 0; turns--) await turn()
+      proxy.cut()
+    }
+    isOver = true
+    await all
+  }
+  await proxy.close()
+  await using storage = await open(database.url)
+  expect(await storage.active.ids(), 'no lost statement is executed later').toEqual([])
+  for (const id of ids) {
+    await using view = await storage.view(id)
+    expect((await readAll(view, 1000)).map(textOf)).toEqual(acknowledged.get(id))
+    expect(await storage.conversation(id).readSecrets()).toEqual({ env: { TOKEN: id } })
+  }
+})
+
+test('what is appended while the database is away waits, or fails after the limit with nothing stored', async () => {
+  await using directory = await tempDirectory()
+  await using database = await createDatabase()
+  const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
+  const throughProxy = new URL(database.url)
+  throughProxy.port = new URL(proxy.url).port
+  await using storage = await openPostgresStorage({
+    url: throughProxy.href,
+    directory: directory.path,
+    operatorKeys: ['key of the operator'],
+    serverVersion: 'test',
+    outageMs: 300,
+    onFault: () => {}, // the outage
+  })
+  const own = storage.conversation(uuid7())
+  await own.reserve()
+  const log = await own.createLog({})
+  await append(log, message('before'))
+  await proxy.close()
+  // The first one finds the outage at a connection that is open, and is uncertain no longer than the second.
+  const failed = await Promise.allSettled([append(log, message('lost')), storage.due.set(own.id)])
+  expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(failed[1]).toMatchObject({ reason: { code: 'storage_unavailable' } })
+  await expect(own.exists()).rejects.toMatchObject({ code: 'storage_unavailable' })
+  expect((await database.query('select json from events')).length).toBe(1)
+})
