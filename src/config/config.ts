@@ -19,7 +19,7 @@ import { readAddress } from './address.ts'
 import type { Read } from './environment.ts'
 import { ConfigError, checked, createReader, DOT_ENV, environmentWithDotEnv, secretFilePaths } from './environment.ts'
 import { createKeyCommand, readKeyCommand, withoutKeys, withVendorKey } from './model-keys.ts'
-import { readLlmKey, readLlmUrl, readMasterKeys, readSecretKeys, readWebSearch } from './keys.ts'
+import { readDatabaseUrl, readLlmKey, readLlmUrl, readMasterKeys, readSecretKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
 import {
@@ -47,6 +47,8 @@ export type Config = Address & {
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
   readonly dataDir: string
+  /** Undefined: conversations are kept in files of the data directory. */
+  readonly databaseUrl: string | undefined
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
   /** Settings for conversations that ask for the source `user`; undefined: there are none. */
@@ -113,6 +115,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
     logFormat: readLogFormat(read),
     dataDir,
+    databaseUrl: readDatabaseUrl(read('OPENHANDS_DATABASE_URL')),
     workdirBase: readWorkdirBase(read, dataDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
     userSettingsDir: readPath('OPENHANDS_USER_SETTINGS_DIR', read),

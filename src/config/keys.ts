@@ -43,6 +43,23 @@ export function readSecretKeys(value: string | undefined, masterKeys: Keys): Key
   return [first, ...others, value, ...masterKeys]
 }
 
+/** The message never quotes it: it contains a password. */
+export function readDatabaseUrl(url: string | undefined): string | undefined {
+  if (url === undefined || (/^postgres(?:ql)?:\/\/[^\s/]+\/[^\s/]+$/.test(url) && isPercentEncoded(url))) return url
+  throw new ConfigError(
+    'OPENHANDS_DATABASE_URL is not valid: give it as postgresql://user:password@host:5432/name, with special characters of the password percent-encoded.',
+  )
+}
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** The key is sent in a header. */
 export const readLlmKey = (key: string | undefined) => readHeaderKey('LLM_API_KEY', key)
 

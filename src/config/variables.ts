@@ -31,6 +31,11 @@ export const VARIABLES = {
   OPENHANDS_DATA_DIR: {
     about: 'Where conversations are kept. Default: the user data directory of the operating system.',
   },
+  OPENHANDS_DATABASE_URL: {
+    about:
+      'PostgreSQL database, version 14 or newer, that keeps conversations, keys and secrets instead of files: `postgresql://user:password@host:5432/name`. Default: none.',
+    secret: true,
+  },
   OPENHANDS_WORKDIR_BASE: { about: 'Where working directories are made. Default: `work` in the data directory.' },
   OPENHANDS_WORKDIR_ROOTS: {
     about:

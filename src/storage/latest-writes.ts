@@ -9,7 +9,7 @@ export class LatestWrites {
     this.#write = write
   }
 
-  /** Of several concurrent calls only the newest value is written, and all of their promises settle with it. */
+  /** Writes only the newest value of several concurrent calls; all of their promises settle with it. */
   write(id: string, value: object): Promise<void> {
     const waiting = this.#newest.has(id)
     this.#newest.set(id, value)

@@ -10,7 +10,7 @@ type ServerSecrets = Config & { readonly localCredential: string }
 
 /** Creates a redactor for each conversation, which adds its own secrets. */
 export function createServerRedactor(
-  { masterKeys, localCredential, secretKeys, defaultLlm, vendorKeys, webSearch }: ServerSecrets,
+  { masterKeys, localCredential, secretKeys, databaseUrl, defaultLlm, vendorKeys, webSearch }: ServerSecrets,
   automataOf: AutomataOf,
   refresh?: (set: Redactor['set']) => void,
 ): Redactor {
@@ -22,11 +22,19 @@ export function createServerRedactor(
   }
   redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys, localCredential)
   redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
+  if (databaseUrl !== undefined) redactor.setServerKey('OPENHANDS_DATABASE_URL', ...secretsOfUrl(databaseUrl))
   for (const { variable, key } of vendorKeys.all) redactor.setServerKey(variable, key)
   if (defaultLlm.api_key !== undefined && !defaultLlm.isVendorKey)
     redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
   if (webSearch) redactor.setServerKey('TAVILY_API_KEY', webSearch.apiKey)
   return redactor
+}
+
+/** The password also appears alone, and as the driver decodes it. */
+function secretsOfUrl(url: string): string[] {
+  const password = /^[^/]*\/\/[^/:]*:([^/]*)@/.exec(url)?.[1]
+  if (!password) return [url]
+  return [...new Set([url, password, decodeURIComponent(password)])]
 }
 
 /** The agent's output is redacted if it contains a server key, which lets an agent test guesses. */

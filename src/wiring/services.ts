@@ -10,6 +10,8 @@ import { createGuardedFetch } from '../security/guarded-fetch.ts'
 import { createSharedAutomata } from '../security/redaction/shared-automata.ts'
 import { createSafeFetch } from '../security/safe-fetch.ts'
 import { openFileStorage } from '../storage/files/file-storage.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { loadPrettyLines } from '../telemetry/pretty-lines.ts'
@@ -17,7 +19,7 @@ import type { ManagerParts } from './create-manager.ts'
 import { openCatalog } from './model-catalog.ts'
 import { findSandbox } from './sandbox.ts'
 import { createServerRedactor, warnOfGuessableKeys } from './server-redactor.ts'
-import { USER_AGENT } from './version.ts'
+import { USER_AGENT, VERSION } from './version.ts'
 
 /** The dependencies of conversations and of the HTTP server. */
 export type Services = ManagerParts & {
@@ -44,12 +46,7 @@ export async function startServices(
     redact: createServerRedactor({ ...config, localCredential }, automataOf).redact,
     render: config.logFormat === 'pretty' ? await loadPrettyLines({ color: wantsColor() }) : undefined,
   })
-  const storage = await openFileStorage({
-    directory: config.dataDir,
-    operatorKeys: config.secretKeys,
-    onFault: (error) =>
-      logger.warn({ err: error }, 'a start has to read more: the summaries could not be read or written'),
-  })
+  const storage = await openStorage(config, logger)
   started.use(storage)
   const limiting = createResourceLimiter({
     limits: config.limits,
@@ -90,4 +87,20 @@ export async function startServices(
     publicUrl: () => config.publicUrl ?? `http://127.0.0.1:${served.port ?? config.port}`,
   }
   return { ...shared, apiKeys, missingSandbox, served }
+}
+
+/** What PostgreSQL needs is loaded only with it. */
+async function openStorage(
+  { dataDir: directory, secretKeys: operatorKeys, databaseUrl: url }: Config,
+  logger: Logger,
+): Promise<Storage> {
+  const warn = (what: string) => (error: unknown) => logger.warn({ err: error }, what)
+  const shared = { directory, operatorKeys }
+  if (url === undefined) {
+    const onFault = warn('a start has to read more: the summaries could not be read or written')
+    return await openFileStorage({ ...shared, onFault })
+  }
+  const { openPostgresStorage } = await import('../storage/postgres/postgres-storage.ts')
+  const onFault = warn('the database could not be used for its lock or for caches')
+  return await openPostgresStorage({ ...shared, url, serverVersion: VERSION, onFault })
 }

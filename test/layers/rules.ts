@@ -45,6 +45,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'ipaddr.js': 'security',
   unbash: 'policy',
   yaml: 'project',
+  pg: 'storage',
   pino: 'telemetry',
   'pino-pretty': 'telemetry',
   '@earendil-works/pi-tui': 'cli',

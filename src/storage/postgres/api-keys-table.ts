@@ -1,4 +1,4 @@
-/** The API keys of the server as rows, with the version of the table in a row of its own. */
+/** The API keys of the server as rows, and the version of the table. */
 import { randomUUID } from 'node:crypto'
 import type { ApiKeyTable, StoredApiKey } from '../storage.ts'
 import type { Database } from './database.ts'

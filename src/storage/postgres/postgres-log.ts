@@ -31,7 +31,7 @@ export type PostgresLogParts = {
   readonly database: Database
   readonly lanes: AppendLanes
   readonly conversationId: string
-  /** Of its row, as of the head and the time of the last event, in milliseconds. */
+  /** The row of the conversation: its epoch, its head, and the time of its last event in milliseconds. */
   readonly epoch: number
   readonly head: number
   readonly lastAt: number

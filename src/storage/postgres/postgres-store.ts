@@ -45,7 +45,7 @@ export class PostgresStore implements EventStore, LogViews {
 
   /** Stores a document with this name together with the log. */
   async createWith(conversationId: string, document: { name: string; value: string } | undefined): Promise<StoredLog> {
-    return await this.#inTurn(conversationId, async () => {
+    return await this.#enqueue(conversationId, async () => {
       const values = [conversationId, this.#owner, randomUUID(), document?.name, document?.value]
       const [row] = await this.#database.write(CREATE, values)
       if (!row) throw exists()
@@ -58,7 +58,7 @@ export class PostgresStore implements EventStore, LogViews {
     events: AsyncIterable<Event>,
     ending: () => readonly EventDraft[],
   ): Promise<StoredLog> {
-    return await this.#inTurn(conversationId, async () => {
+    return await this.#enqueue(conversationId, async () => {
       const [row] = await this.#database.write(BEGIN_COPY, [conversationId])
       if (!row) throw exists()
       const { head, lastAt } = await this.#writeEvents(conversationId, this.#copies(conversationId, events, ending))
@@ -70,7 +70,7 @@ export class PostgresStore implements EventStore, LogViews {
   }
 
   async open(conversationId: string): Promise<{ log: StoredLog; repaired: undefined }> {
-    return await this.#inTurn(conversationId, async () => {
+    return await this.#enqueue(conversationId, async () => {
       await this.#current.get(conversationId)?.retire('fenced')
       const [row] = await this.#database.write(OPEN, [conversationId, this.#owner])
       if (!row) throw await this.#whyNotOpened(conversationId)
@@ -80,7 +80,7 @@ export class PostgresStore implements EventStore, LogViews {
   }
 
   async view(conversationId: string): Promise<LogView> {
-    return await this.#inTurn(conversationId, async () => {
+    return await this.#enqueue(conversationId, async () => {
       const writer = this.#current.get(conversationId)
       // A log that is being closed is there until its last events are written.
       return writer && (await writer.isReadable()) ? viewOf(writer) : await this.#viewRow(conversationId)
@@ -88,14 +88,14 @@ export class PostgresStore implements EventStore, LogViews {
   }
 
   async delete(conversationId: string): Promise<void> {
-    await this.#inTurn(conversationId, async () => {
+    await this.#enqueue(conversationId, async () => {
       await this.#current.get(conversationId)?.retire('deleted')
       this.#current.delete(conversationId)
       await this.#database.write(DELETE, [conversationId])
     })
   }
 
-  async #inTurn<T>(conversationId: string, work: () => Promise<T>): Promise<T> {
+  async #enqueue<T>(conversationId: string, work: () => Promise<T>): Promise<T> {
     requireUuid(conversationId)
     return await this.#turns.run(work, { key: conversationId })
   }

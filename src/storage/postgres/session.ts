@@ -102,7 +102,7 @@ export class Session {
     }
   }
 
-  /** Resolves when the server was told. A statement in progress is lost. */
+  /** Closes the connection. A statement in progress is lost. */
   async end(): Promise<void> {
     if (this.#fault) return
     this.#fault = new Error('This connection was closed.')

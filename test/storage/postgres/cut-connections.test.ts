@@ -33,13 +33,13 @@ test(`${CUTS} cut connections, seed ${SEED}: no acknowledged event is lost, none
   const acknowledged = new Map<string, string[]>(ids.map((id) => [id, []]))
   {
     await using storage = await open(throughProxy.href)
-    let isOver = false
+    const over = new AbortController()
     let count = 0
     const writers = ids.map(async (id) => {
       const own = storage.conversation(id)
       await own.reserve()
       const log = await own.createLog({ env: { TOKEN: id } })
-      for (let n = 0; !isOver; n++) {
+      for (let n = 0; !over.signal.aborted; n++) {
         const texts = [`${n}.0`, `${n}.1`].slice(0, 1 + (n % 2))
         await append(log, ...texts.map(message))
         acknowledged.get(id)!.push(...texts)
@@ -52,12 +52,12 @@ test(`${CUTS} cut connections, seed ${SEED}: no acknowledged event is lost, none
     const all = Promise.all(writers)
     all.catch(() => {}) // awaited below
     for (let cut = 0; cut < CUTS; cut++) {
-      const enough = count + random.whole(0, 3)
+      const enough = count + random.below(4)
       await Promise.race([all, until('more appends', () => Promise.resolve(count >= enough))])
-      for (let turns = random.whole(0, 30); turns > 0; turns--) await turn()
+      for (let turns = random.below(30); turns > 0; turns--) await turn()
       proxy.cut()
     }
-    isOver = true
+    over.abort()
     await all
   }
   await proxy.close()

@@ -1,0 +1,65 @@
+/** One server on PostgreSQL: what it has acknowledged is there after `kill -9`, also with an empty data directory. */
+import { rename } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { bash, setStage } from '../support/agent.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { launch } from '../support/server.ts'
+
+test('a server on PostgreSQL keeps everything there, shows its URL to no agent, and a second one is refused', async () => {
+  const command = 'cat note.txt; echo note > note.txt; env | grep -c DATABASE; echo "$TOKEN" | wc -c'
+  const script = { replies: [{ turns: [bash(command), { text: 'Done.' }] }] }
+  await using database = await createDatabase()
+  const env = { OPENHANDS_DATABASE_URL: database.url }
+  await using stage = await setStage(script, { env })
+  const { server } = stage
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  const created = await server.call('POST', '/conversations', {
+    title: 'kept',
+    llm_config,
+    secrets: { TOKEN: 'a-secret-worth-keeping' },
+  })
+  const { id } = created.body
+  const key = await server.call('POST', '/keys', { name: 'reader', scopes: ['read'] })
+  expect([created.status, key.status]).toEqual([201, 201])
+  const run = async (text: string) => {
+    const message = { role: 'user', content: text }
+    await server.call('POST', `/conversations/${id}/messages`, { message })
+    return (await server.call('POST', `/conversations/${id}/run`, { wait: true })).body.result.stop_reason
+  }
+  const events = async () => (await server.call('GET', `/conversations/${id}/events?limit=100`)).body.items
+  expect(await run('Do it.')).toBe('completed')
+  const before = await events()
+  expect(JSON.stringify(before)).toContain('0\\n23')
+  const [rows] = await database.query('select count(*)::int as count from events where conversation_id = $1', [id])
+  expect(rows!['count']).toBeGreaterThanOrEqual(before.length)
+
+  await server.restart('SIGKILL')
+  expect(await events()).toEqual(before)
+  expect(await run('Again.')).toBe('completed')
+  const last = await server.call('GET', `/conversations/${id}/events?types=ToolResult&order=desc&limit=1`)
+  expect(JSON.stringify(last.body.items)).toContain('note\\n0\\n23')
+
+  const second = launch(['serve'], {
+    env: {
+      ...env,
+      OPENHANDS_MASTER_KEY: 'another-master-key-012345',
+      OPENHANDS_DATA_DIR: `${server.home}/second`,
+      OPENHANDS_SERVER_PORT: '0',
+    },
+    cwd: server.home,
+  })
+  expect(await second.exited).toBe(1)
+  expect(second.output()).toContain('in use by another instance')
+
+  // Another machine: nothing but the database is there.
+  await server.stop('SIGKILL')
+  await rename(server.dataDir, `${server.home}/former`)
+  await server.restart()
+  const list = await server.call('GET', '/conversations')
+  expect(list.body.items).toMatchObject([{ id, title: 'kept' }])
+  expect(await events()).toHaveLength((await events()).length)
+  expect(JSON.stringify(await events())).toContain(JSON.stringify(before[0]).slice(1, 60))
+  const asReader = { authorization: `Bearer ${key.body.key}` }
+  expect((await server.call('GET', `/conversations/${id}`, undefined, asReader)).status).toBe(200)
+  expect(server.output() + second.output()).not.toContain(new URL(database.url).password)
+})
