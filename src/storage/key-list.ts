@@ -19,15 +19,11 @@ export type KeyList = {
 
 /**
  * Creates a key if none can be decrypted, and re-encrypts the readable ones with the first of the operator's keys.
- * Unreadable keys are kept: the operator's key for them may be found again. `added`: keys of another storage, which are
- * kept for decryption.
+ * Unreadable keys are kept: the operator's key for them may be found again.
  */
-export function openKeys(stored: readonly string[], operatorKeys: KeyMaterial, added: readonly string[] = []): KeyList {
+export function openKeys(stored: readonly string[], operatorKeys: KeyMaterial): KeyList {
   const [any, first] = [createSealers(operatorKeys)(OWNER), createSealers([operatorKeys[0]])(OWNER)]
-  const found = stored.map((line) => ({ line, key: any.unseal(Buffer.from(line, 'base64'))?.toString() }))
-  const known = new Set(found.map(({ key }) => key))
-  const others = added.filter((key) => !known.has(key)).map((key) => ({ line: '', key }))
-  const entries: { line: string; key: string | undefined }[] = [...others, ...found]
+  const entries = stored.map((line) => ({ line, key: any.unseal(Buffer.from(line, 'base64'))?.toString() }))
   if (entries.every(({ key }) => key === undefined))
     entries.push({ line: '', key: randomBytes(KEY_BYTES).toString('base64') })
   const sealed = entries.map(({ line, key }) =>

@@ -1,12 +1,12 @@
 /** The API keys of the server as rows, and the version of the table. */
 import { randomUUID } from 'node:crypto'
 import type { ApiKeyTable, StoredApiKey } from '../storage.ts'
-import type { Database } from './database.ts'
+import type { PostgresDatabase } from './database.ts'
 
 export class ApiKeysTable implements ApiKeyTable {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
 
-  constructor(database: Database) {
+  constructor(database: PostgresDatabase) {
     this.#database = database
   }
 

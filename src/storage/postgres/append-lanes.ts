@@ -3,9 +3,9 @@
  * connection of one breaks, its outcome is decided and not looked up: the server may execute the statement later.
  */
 import { Problem } from '../../contract/problem.ts'
-import type { Database, Outage } from './database.ts'
+import type { PostgresDatabase, Outage } from './database.ts'
 import { LostStatement, toProblem } from './database-errors.ts'
-import type { Row } from './session.ts'
+import type { PostgresRow } from './session.ts'
 
 export type EventRow = {
   readonly seq: number
@@ -46,13 +46,13 @@ const LANES = 2
 const MAX_STATEMENT_CHARS = 8 * 1024 * 1024
 
 export class AppendLanes {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   /** The incarnation of this instance. */
   readonly #owner: number
   #waiting: Waiting[] = []
   #busy = 0
 
-  constructor(database: Database, owner: number) {
+  constructor(database: PostgresDatabase, owner: number) {
     this.#database = database
     this.#owner = owner
   }
@@ -128,7 +128,7 @@ export class AppendLanes {
     }
   }
 
-  #isOpen(one: Waiting, row: Row | undefined): boolean {
+  #isOpen(one: Waiting, row: PostgresRow | undefined): boolean {
     const { entry, resolve } = one
     const [epoch, head] = [Number(row?.['epoch_now']), Number(row?.['head_now'])]
     if (!row) resolve({ kind: 'fenced' })
@@ -141,7 +141,7 @@ export class AppendLanes {
     return false
   }
 
-  #resultOf({ epoch, head }: AppendEntry, row: Row | undefined): AppendResult {
+  #resultOf({ epoch, head }: AppendEntry, row: PostgresRow | undefined): AppendResult {
     if (row?.['is_stored'] === true) return { kind: 'stored', epoch }
     if (typeof row?.['head_now'] !== 'number') return { kind: 'differs', head: undefined }
     if (row['owner_now'] !== this.#owner || Number(row['epoch_now']) > epoch) return { kind: 'fenced' }

@@ -1,18 +1,18 @@
 /** What saves time and may be lost: the snapshot and the summary of each conversation. */
 import { LatestWrites } from '../latest-writes.ts'
 import type { NotedSummaries, Snapshots, Summary, SummaryCache } from '../storage.ts'
-import type { Database } from './database.ts'
+import type { PostgresDatabase } from './database.ts'
 import { WRITE_DOCUMENT, readDocument } from './documents.ts'
 
 const SNAPSHOT = 'snapshot'
 
 export class SnapshotRows implements Snapshots {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #writes = new LatestWrites(async (id, snapshot) => {
     await this.#database.write(WRITE_DOCUMENT, [id, SNAPSHOT, JSON.stringify(snapshot)], 'cache')
   })
 
-  constructor(database: Database) {
+  constructor(database: PostgresDatabase) {
     this.#database = database
   }
 
@@ -41,13 +41,13 @@ const FORMAT = 1
 
 /** A summary is valid while its log has the same head. */
 export class SummaryRows implements SummaryCache {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #onFault: (error: unknown) => void
   /** What is to be written, by id; undefined for what is to be forgotten. */
   #changes = new Map<string, Summary | undefined>()
   #writing: Promise<void> | undefined
 
-  constructor(database: Database, onFault: (error: unknown) => void) {
+  constructor(database: PostgresDatabase, onFault: (error: unknown) => void) {
     this.#database = database
     this.#onFault = onFault
   }

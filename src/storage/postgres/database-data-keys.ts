@@ -2,13 +2,13 @@
 import { openKeys } from '../key-list.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
 import type { DataKeys } from '../storage.ts'
-import type { Session } from './session.ts'
+import type { PostgresSession } from './session.ts'
 
 /** Any number that other programs are unlikely to use. */
 const KEYS_LOCK = 7_236_841_102
 
 /** As `openDataKeys` of files: two instances that start at the same time make one key. */
-export async function openDatabaseKeys(session: Session, operatorKeys: KeyMaterial): Promise<DataKeys> {
+export async function openDatabaseKeys(session: PostgresSession, operatorKeys: KeyMaterial): Promise<DataKeys> {
   const run = (text: string, values: readonly unknown[] = []) => session.run(text, values, 60_000)
   await run('select pg_advisory_lock($1)', [KEYS_LOCK])
   const rows = await run('select sealed from data_keys order by number')

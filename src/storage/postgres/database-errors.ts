@@ -52,7 +52,7 @@ export function toProblem(error: unknown): unknown {
   return isOutage(error) ? unavailable(error) : error
 }
 
-export const unavailable = (cause: unknown): Problem =>
+const unavailable = (cause: unknown): Problem =>
   new Problem('storage_unavailable', 'The database does not answer, and nothing was stored. Try again in a moment.', {
     cause,
   })

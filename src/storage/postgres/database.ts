@@ -8,8 +8,8 @@ import { Queue } from '../../lib/queue.ts'
 import type { Backoff } from '../../lib/retry-wait.ts'
 import { backoffMs } from '../../lib/retry-wait.ts'
 import { LostStatement, isOutage, toProblem } from './database-errors.ts'
-import type { Row, SessionIdentity, SessionOptions } from './session.ts'
-import { Session } from './session.ts'
+import type { PostgresRow, SessionIdentity, PostgresSessionOptions } from './session.ts'
+import { PostgresSession } from './session.ts'
 
 export type DatabaseOptions = {
   /** `postgresql://user:password@host:5432/name?sslmode=verify-full`, with several hosts separated by commas. */
@@ -34,7 +34,7 @@ const POOLS = {
 } as const
 export type PoolName = keyof typeof POOLS
 
-export class Database implements AsyncDisposable {
+export class PostgresDatabase implements AsyncDisposable {
   readonly #options: DatabaseOptions
   readonly #pools: Record<PoolName, Pool>
   readonly #closing = new AbortController()
@@ -48,12 +48,12 @@ export class Database implements AsyncDisposable {
   }
 
   /** A new connection that is not shared. */
-  connect(): Promise<Session> {
-    return Session.connect({ urls: urlsOf(this.#options.url) })
+  connect(): Promise<PostgresSession> {
+    return PostgresSession.connect({ urls: urlsOf(this.#options.url) })
   }
 
   /** Executes a statement that changes nothing. Rejects with a `Problem` if the outage is too long. */
-  async read(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+  async read(text: string, values: readonly unknown[] = []): Promise<PostgresRow[]> {
     const outage = this.outage()
     for (;;) {
       try {
@@ -69,7 +69,7 @@ export class Database implements AsyncDisposable {
    * first execution is over before the second begins, so that it cannot undo what others have written since. Rejects as
    * `read` does.
    */
-  async write(text: string, values: readonly unknown[], pool: PoolName = 'other'): Promise<Row[]> {
+  async write(text: string, values: readonly unknown[], pool: PoolName = 'other'): Promise<PostgresRow[]> {
     const outage = this.outage()
     const lost: SessionIdentity[] = []
     for (;;) {
@@ -83,7 +83,7 @@ export class Database implements AsyncDisposable {
   }
 
   /** Executes a statement once. Rejects with a `LostStatement` if its outcome is unknown. */
-  runOnce(text: string, values: readonly unknown[], pool: PoolName): Promise<Row[]> {
+  runOnce(text: string, values: readonly unknown[], pool: PoolName): Promise<PostgresRow[]> {
     return this.#pools[pool].run(text, values)
   }
 
@@ -155,20 +155,28 @@ export class Outage {
 }
 
 class Pool {
-  readonly #options: SessionOptions
+  readonly #options: PostgresSessionOptions
   readonly #absence: Absence
   readonly #turns: Queue
-  readonly #all = new Set<Session>()
-  #free: Session[] = []
+  readonly #all = new Set<PostgresSession>()
+  #free: PostgresSession[] = []
 
-  constructor({ limit, absence, ...options }: SessionOptions & { readonly limit: number; readonly absence: Absence }) {
+  constructor({
+    limit,
+    absence,
+    ...options
+  }: PostgresSessionOptions & { readonly limit: number; readonly absence: Absence }) {
     this.#options = options
     this.#absence = absence
     this.#turns = new Queue({ limit })
   }
 
   /** `onLost` is called before it rejects with a `LostStatement`. */
-  async run(text: string, values: readonly unknown[], onLost?: (identity: SessionIdentity) => void): Promise<Row[]> {
+  async run(
+    text: string,
+    values: readonly unknown[],
+    onLost?: (identity: SessionIdentity) => void,
+  ): Promise<PostgresRow[]> {
     return await this.#turns.run(async () => {
       const session = await this.#take()
       try {
@@ -188,13 +196,13 @@ class Pool {
     this.#free = []
   }
 
-  async #take(): Promise<Session> {
+  async #take(): Promise<PostgresSession> {
     for (let free = this.#free.pop(); free; free = this.#free.pop()) {
       if (!free.isBroken) return free
       this.#all.delete(free)
     }
     try {
-      const session = await Session.connect(this.#options)
+      const session = await PostgresSession.connect(this.#options)
       this.#absence.end()
       this.#all.add(session)
       return session
@@ -206,7 +214,7 @@ class Pool {
 }
 
 /** Returns a URL for each host; the driver knows one only. A password may contain commas. */
-export function urlsOf(url: string): string[] {
+function urlsOf(url: string): string[] {
   const begin = url.indexOf('//') + 2
   const end = url.indexOf('/', begin)
   const authority = url.slice(begin, end === -1 ? undefined : end)

@@ -1,6 +1,6 @@
 /** Texts of conversations, by name: the callbacks, the sealed secrets, the snapshot. */
 import type { CommandEntry, CommandStorage, StoredDocument } from '../storage.ts'
-import type { Database } from './database.ts'
+import type { PostgresDatabase } from './database.ts'
 import { CommandRecordFiles } from '../files/command-record-files.ts'
 import { makeDirectories } from '../../files/make-directories.ts'
 
@@ -8,25 +8,30 @@ import { makeDirectories } from '../../files/make-directories.ts'
 export const WRITE_DOCUMENT = `
   insert into documents values ($1, $2, $3) on conflict (conversation_id, name) do update set value = excluded.value`
 
-export async function readDocument(database: Database, id: string, name: string): Promise<string | undefined> {
+export async function readDocument(database: PostgresDatabase, id: string, name: string): Promise<string | undefined> {
   const text = 'select value from documents where conversation_id = $1 and name = $2'
   const [row] = await database.read(text, [id, name])
   return row && String(row['value'])
 }
 
 /** Gives the document another name, and returns that. Does nothing if there is none. */
-export async function setDocumentAside(database: Database, id: string, name: string, suffix: string): Promise<string> {
+export async function setDocumentAside(
+  database: PostgresDatabase,
+  id: string,
+  name: string,
+  suffix: string,
+): Promise<string> {
   const kept = `${name}.${suffix}-${Date.now()}`
   await database.write('update documents set name = $3 where conversation_id = $1 and name = $2', [id, name, kept])
   return kept
 }
 
 export class JsonRow implements StoredDocument {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #id: string
   readonly #name: string
 
-  constructor(database: Database, id: string, name: string) {
+  constructor(database: PostgresDatabase, id: string, name: string) {
     this.#database = database
     this.#id = id
     this.#name = name
@@ -53,11 +58,11 @@ export class JsonRow implements StoredDocument {
 
 /** The records of commands are rows; their output is in files, which the shell writes. */
 export class CommandRows implements CommandStorage {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #id: string
   readonly #outputs: CommandRecordFiles
 
-  constructor(database: Database, id: string, directory: string) {
+  constructor(database: PostgresDatabase, id: string, directory: string) {
     this.#database = database
     this.#id = id
     this.#outputs = new CommandRecordFiles(directory)

@@ -4,9 +4,9 @@
  */
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Database } from './database.ts'
+import type { PostgresDatabase } from './database.ts'
 import { DatabaseError } from './database-errors.ts'
-import type { Session } from './session.ts'
+import type { PostgresSession } from './session.ts'
 
 /** Any number that other programs are unlikely to use. */
 const INSTANCE_LOCK = 7_236_841_103
@@ -21,7 +21,7 @@ const LOCK_EVERY_MS = 100
 const RENEW_EVERY_MS = 3000
 
 /** Locks the database until the session ends. Throws a `DatabaseError` if another instance uses it. */
-export async function lockDatabase(session: Session): Promise<void> {
+export async function lockDatabase(session: PostgresSession): Promise<void> {
   const until = performance.now() + LOCK_WAIT_MS
   while (!(await tryLock(session))) {
     // The server notices the end of a killed process a moment later.
@@ -31,7 +31,7 @@ export async function lockDatabase(session: Session): Promise<void> {
 }
 
 /** Ends all others, and returns the number of this incarnation. Call it with the lock. */
-export async function beginIncarnation(session: Session, serverVersion: string): Promise<number> {
+export async function beginIncarnation(session: PostgresSession, serverVersion: string): Promise<number> {
   const values = [hostname(), process.pid, serverVersion]
   const [row] = await session.run(BEGIN, values, STATEMENT_MS)
   return Number(row?.['id'])
@@ -42,15 +42,15 @@ export async function beginIncarnation(session: Session, serverVersion: string):
  * that ends this incarnation, which can write nothing any more.
  */
 export class KeptIncarnation implements AsyncDisposable {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #number: number
   readonly #onFault: (error: unknown) => void
   readonly #timer: NodeJS.Timeout
-  #session: Session
+  #session: PostgresSession
   #renewing: Promise<void> | undefined
   #isReported = false
 
-  constructor(database: Database, session: Session, number: number, onFault: (error: unknown) => void) {
+  constructor(database: PostgresDatabase, session: PostgresSession, number: number, onFault: (error: unknown) => void) {
     this.#database = database
     this.#session = session
     this.#number = number
@@ -86,12 +86,12 @@ export class KeptIncarnation implements AsyncDisposable {
 }
 
 /** Resolves to true if this session has the lock, now or already. */
-async function tryLock(session: Session): Promise<boolean> {
+async function tryLock(session: PostgresSession): Promise<boolean> {
   const [held] = await session.run(LOCK, [INSTANCE_LOCK], STATEMENT_MS)
   return held?.['is_locked'] === true
 }
 
-async function inUse(session: Session): Promise<DatabaseError> {
+async function inUse(session: PostgresSession): Promise<DatabaseError> {
   const [user] = await session.run(LAST, [], STATEMENT_MS).catch(() => [])
   const who = user
     ? ` (on ${String(user['host'])}, process ${String(user['pid'])}, since ${String(user['since'])})`

@@ -1,12 +1,12 @@
 /** Sets of conversations: marks, deletions with the keys of their creates, and those that share a workdir. */
 import type { CreationKey, Deletions, Marks, SharedWorkdirs } from '../storage.ts'
-import type { Database } from './database.ts'
+import type { PostgresDatabase } from './database.ts'
 
 export class MarksTable implements Marks {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #kind: string
 
-  constructor(database: Database, kind: string) {
+  constructor(database: PostgresDatabase, kind: string) {
     this.#database = database
     this.#kind = kind
   }
@@ -26,9 +26,9 @@ export class MarksTable implements Marks {
 }
 
 export class DeletionsTable implements Deletions {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
 
-  constructor(database: Database) {
+  constructor(database: PostgresDatabase) {
     this.#database = database
   }
 
@@ -67,9 +67,9 @@ const MARK_WITH_KEY = `
       used_at_ms = excluded.used_at_ms`
 
 export class SharedWorkdirsTable implements SharedWorkdirs {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
 
-  constructor(database: Database) {
+  constructor(database: PostgresDatabase) {
     this.#database = database
   }
 

@@ -11,14 +11,14 @@ import type { Sealer } from '../../security/sealer.ts'
 import { removeDraftsIn } from '../files/left-files.ts'
 import type { CommandStorage, ConversationStorage, LastEvent, SecretValues, StoredDocument } from '../storage.ts'
 import type { SnapshotRows } from './caches.ts'
-import type { Database } from './database.ts'
+import type { PostgresDatabase } from './database.ts'
 import { CommandRows, JsonRow } from './documents.ts'
 import type { PostgresStore } from './postgres-store.ts'
 import type { SecretRows } from './secret-rows.ts'
 
 /** What all conversations share. */
 export type PostgresParts = {
-  readonly database: Database
+  readonly database: PostgresDatabase
   /** Contains one directory per conversation. */
   readonly directory: string
   readonly logs: PostgresStore

@@ -14,7 +14,7 @@ import { createGroupCommit } from '../group-commit.ts'
 import type { LineWithoutSeq } from '../stored-event.ts'
 import { serialiseDraft, storedFromDraft } from '../stored-event.ts'
 import type { AppendLanes, AppendResult, EventRow } from './append-lanes.ts'
-import type { Database } from './database.ts'
+import type { PostgresDatabase } from './database.ts'
 import type { LogExtent } from './read-events.ts'
 import { countEvents, findEvent, readPage } from './read-events.ts'
 
@@ -28,7 +28,7 @@ type Append = {
 type DraftRow = { readonly line: LineWithoutSeq; readonly source: string; readonly at: number }
 
 export type PostgresLogParts = {
-  readonly database: Database
+  readonly database: PostgresDatabase
   readonly lanes: AppendLanes
   readonly conversationId: string
   /** The row of the conversation: its epoch, its head, and the time of its last event in milliseconds. */

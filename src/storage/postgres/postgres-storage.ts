@@ -23,7 +23,7 @@ import type {
 } from '../storage.ts'
 import { ApiKeysTable } from './api-keys-table.ts'
 import { SnapshotRows, SummaryRows } from './caches.ts'
-import { Database } from './database.ts'
+import { PostgresDatabase } from './database.ts'
 import { openDatabaseKeys } from './database-data-keys.ts'
 import { DatabaseError } from './database-errors.ts'
 import { KeptIncarnation, beginIncarnation, lockDatabase } from './incarnation.ts'
@@ -33,7 +33,7 @@ import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
 import { migrate } from './schema.ts'
 import { SecretRows } from './secret-rows.ts'
-import type { Session } from './session.ts'
+import type { PostgresSession } from './session.ts'
 
 export type PostgresStorageOptions = {
   /** `postgresql://user:password@host:5432/name?sslmode=verify-full`, with several hosts separated by commas. */
@@ -55,7 +55,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(await lockDataDirectory(options.directory))
   await removeLeftFiles(options.directory)
-  const database = opened.use(new Database({ url: options.url, outageMs: options.outageMs ?? OUTAGE_MS }))
+  const database = opened.use(new PostgresDatabase({ url: options.url, outageMs: options.outageMs ?? OUTAGE_MS }))
   const session = await connect(database)
   opened.defer(() => session.end())
   await lockDatabase(session)
@@ -68,7 +68,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   return new PostgresStorage({ ...options, directory, database, keys, lock, owner }, opened.move())
 }
 
-async function connect(database: Database): Promise<Session> {
+async function connect(database: PostgresDatabase): Promise<PostgresSession> {
   try {
     return await database.connect()
   } catch (error) {
@@ -79,7 +79,7 @@ async function connect(database: Database): Promise<Session> {
 }
 
 type Parts = Pick<PostgresStorageOptions, 'directory' | 'onFault'> & {
-  readonly database: Database
+  readonly database: PostgresDatabase
   readonly keys: DataKeys
   readonly lock: DataLock
   readonly owner: number

@@ -7,13 +7,13 @@ import { Queue } from '../../lib/queue.ts'
 import { serialiseCopy, serialiseDraft, storedFromDraft } from '../stored-event.ts'
 import type { EventRow } from './append-lanes.ts'
 import { AppendLanes } from './append-lanes.ts'
-import type { Database } from './database.ts'
+import type { PostgresDatabase } from './database.ts'
 import { PostgresLog } from './postgres-log.ts'
 import { readPage } from './read-events.ts'
-import type { Row } from './session.ts'
+import type { PostgresRow } from './session.ts'
 
 export type PostgresStoreOptions = {
-  readonly database: Database
+  readonly database: PostgresDatabase
   /** The incarnation of this instance. */
   readonly owner: number
   /** Unix time in milliseconds. */
@@ -24,7 +24,7 @@ export type PostgresStoreOptions = {
 const COPY_CHARS = 1024 * 1024
 
 export class PostgresStore implements EventStore, LogViews {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #owner: number
   readonly #now: () => number
   readonly #lanes: AppendLanes
@@ -100,7 +100,7 @@ export class PostgresStore implements EventStore, LogViews {
     return await this.#turns.run(work, { key: conversationId })
   }
 
-  #take(conversationId: string, row: Row): PostgresLog {
+  #take(conversationId: string, row: PostgresRow): PostgresLog {
     const log: PostgresLog = new PostgresLog({
       database: this.#database,
       lanes: this.#lanes,
@@ -231,7 +231,7 @@ const exists = (): Problem => new Problem('conversation_exists', 'A conversation
 const taken = (): Problem =>
   new Problem('storage_failed', 'Another server uses this database now, so this one can write nothing. Restart it.')
 
-const damaged = (row: Row): Problem =>
+const damaged = (row: PostgresRow): Problem =>
   new Problem(
     'conversation_damaged',
     `The event log of this conversation is damaged: ${String(row['head'])} events were stored, and the last one in the database is ${String(row['last_seq'])}. Restore a backup of the database.`,

@@ -5,11 +5,11 @@ import type { EventFilter, LogPage, ReadOptions, StoredEvent } from '../../event
 import { uuid7Time } from '../../lib/uuid7.ts'
 import { damagedAt, storedFromText } from '../stored-event.ts'
 import { createTextSearch } from '../text-search.ts'
-import type { Database } from './database.ts'
-import type { Row } from './session.ts'
+import type { PostgresDatabase } from './database.ts'
+import type { PostgresRow } from './session.ts'
 
 /** A log up to its head at one moment. */
-export type LogExtent = { readonly database: Database; readonly id: string; readonly head: number }
+export type LogExtent = { readonly database: PostgresDatabase; readonly id: string; readonly head: number }
 
 /** As for files: bounds memory and time of one call. One event is always returned, whatever its size. */
 const MAX_READ_BYTES = 16 * 1024 * 1024
@@ -81,7 +81,7 @@ export async function findEvent(log: LogExtent, eventId: string): Promise<Stored
   return undefined
 }
 
-type RowsRead = { readonly events: readonly Row[]; readonly hasMore: boolean }
+type RowsRead = { readonly events: readonly PostgresRow[]; readonly hasMore: boolean }
 type RowsOptions = EventFilter & { readonly order: 'asc' | 'desc'; readonly limit: number; readonly maxBytes: number }
 
 /** Reads one event more than it returns, to know whether there is one; its text is not read. */
@@ -167,7 +167,7 @@ function requireDense({ first, last }: Range, { events, hasMore }: RowsRead, ord
   if (!hasMore && expected !== (order === 'asc' ? last + 1 : first - 1)) throw damagedAt(expected, 'is missing')
 }
 
-const storedOf = (row: Row): StoredEvent =>
+const storedOf = (row: PostgresRow): StoredEvent =>
   storedFromText({ seq: Number(row['seq']), type: String(row['type']) }, String(row['json']))
 
 const RANGE = 'conversation_id = $1 and seq between $2 and $3'

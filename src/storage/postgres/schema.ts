@@ -3,7 +3,7 @@
  * new one is added.
  */
 import { DatabaseError } from './database-errors.ts'
-import type { Session } from './session.ts'
+import type { PostgresSession } from './session.ts'
 import { FIRST_MIGRATION } from './first-migration.ts'
 
 const MIGRATIONS: readonly string[] = [FIRST_MIGRATION]
@@ -15,7 +15,7 @@ const MIGRATION_LOCK = 7_236_841_101
 const MIGRATION_MS = 60 * 60_000
 
 /** Brings the database to the version of this server. Throws a `DatabaseError` if a newer server has written it. */
-export async function migrate(session: Session): Promise<void> {
+export async function migrate(session: PostgresSession): Promise<void> {
   const run = (text: string, values: readonly unknown[] = []) => session.run(text, values, MIGRATION_MS)
   await run('select pg_advisory_lock($1)', [MIGRATION_LOCK])
   try {

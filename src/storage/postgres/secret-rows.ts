@@ -4,7 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { KeyMaterial, Sealer } from '../../security/sealer.ts'
 import { createSealers } from '../../security/sealer.ts'
 import type { SecretValues } from '../storage.ts'
-import type { Database } from './database.ts'
+import type { PostgresDatabase } from './database.ts'
 import { WRITE_DOCUMENT, readDocument, setDocumentAside } from './documents.ts'
 
 const Values = z.record(z.string(), z.record(z.string(), z.string()))
@@ -12,11 +12,11 @@ const Values = z.record(z.string(), z.record(z.string(), z.string()))
 const NAME = 'secrets'
 
 export class SecretRows {
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #sealerOf: (owner: string) => Sealer
   readonly #unreadable = new Set<string>()
 
-  constructor(database: Database, keyMaterial: KeyMaterial) {
+  constructor(database: PostgresDatabase, keyMaterial: KeyMaterial) {
     this.#database = database
     this.#sealerOf = createSealers(keyMaterial)
   }

@@ -3,9 +3,9 @@ import { Socket } from 'node:net'
 import { Client, escapeLiteral, types } from 'pg'
 import { DatabaseError, LostStatement, endsSession, isReadOnly } from './database-errors.ts'
 
-export type Row = Readonly<Record<string, unknown>>
+export type PostgresRow = Readonly<Record<string, unknown>>
 
-export type SessionOptions = {
+export type PostgresSessionOptions = {
   /** One for each host of the settings, in order. */
   readonly urls: readonly string[]
   /** Parameters of the session, such as `synchronous_commit`. */
@@ -34,17 +34,17 @@ const parserOf: typeof types.getTypeParser = (oid: number, format?: unknown) =>
   // oxlint-disable-next-line typescript/no-unsafe-return, typescript/no-unsafe-type-assertion -- the driver has no types for what parsers return
   oid === INT8 ? Number : types.getTypeParser(oid, format as 'text')
 
-export class Session {
+export class PostgresSession {
   readonly #client: Client
   readonly #socket: Socket
   #identity: SessionIdentity | undefined
   #fault: Error | undefined
 
   /** Connects to the first host that accepts writes. Rejects with the error of the last host. */
-  static async connect({ urls, parameters }: SessionOptions): Promise<Session> {
+  static async connect({ urls, parameters }: PostgresSessionOptions): Promise<PostgresSession> {
     let fault: unknown
     for (const url of urls) {
-      const session = new Session(url)
+      const session = new PostgresSession(url)
       try {
         await session.#begin({ ...PARAMETERS, ...parameters })
         return session
@@ -85,12 +85,12 @@ export class Session {
    * Rejects with the error of the server, which then has changed nothing; or with a `LostStatement` if the connection broke
    * or there is no answer within `timeoutMs`: the session is broken then.
    */
-  async run(text: string, values: readonly unknown[], timeoutMs: number): Promise<Row[]> {
+  async run(text: string, values: readonly unknown[], timeoutMs: number): Promise<PostgresRow[]> {
     if (this.#fault) throw this.#fault
     const timer = setTimeout(() => this.#socket.destroy(), timeoutMs)
     try {
       // Without values it may be several statements.
-      const result = await this.#client.query<Row>(values.length > 0 ? { text, values: [...values] } : text)
+      const result = await this.#client.query<PostgresRow>(values.length > 0 ? { text, values: [...values] } : text)
       return result.rows
     } catch (error) {
       if (isReadOnly(error)) this.#break(error)

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
-import { Database } from '../../../src/storage/postgres/database.ts'
+import { PostgresDatabase } from '../../../src/storage/postgres/database.ts'
 import { beginIncarnation } from '../../../src/storage/postgres/incarnation.ts'
 import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
 import { PostgresStore } from '../../../src/storage/postgres/postgres-store.ts'
@@ -52,13 +52,13 @@ storageContract('The PostgreSQL storage', async () => {
 })
 
 describe('Its logs', () => {
-  let connections: Database
+  let connections: PostgresDatabase
   let owner: number
 
   beforeAll(async () => {
     await using directory = await tempDirectory()
     await (await open(directory.path))[Symbol.asyncDispose]()
-    connections = new Database({ url: database.url, outageMs: 1000 })
+    connections = new PostgresDatabase({ url: database.url, outageMs: 1000 })
     const session = await connections.connect()
     owner = await beginIncarnation(session, 'test')
     await session.end()
