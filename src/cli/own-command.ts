@@ -4,7 +4,7 @@ import { delimiter, isAbsolute, join, relative } from 'node:path'
 import { quote } from '../shell/bash-script.ts'
 
 /** How this process was started. `script`: the source file; undefined in the executable. */
-export type Started = {
+export type OwnProcess = {
   readonly argv0: string
   readonly execPath: string
   readonly script: string | undefined
@@ -15,7 +15,7 @@ export type Started = {
 const NAME = 'agent-server'
 
 /** Its name if the shell finds this program by it, and otherwise where it is. */
-export function ownCommand({ argv0, execPath, script, cwd, path = '' }: Started): string {
+export function ownCommand({ argv0, execPath, script, cwd, path = '' }: OwnProcess): string {
   const own = script ?? execPath
   if (realPath(own) !== undefined && firstOnPath(path) === realPath(own)) return NAME
   const place = word(shortest(own, cwd))
