@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { EventDraft } from '../src/contract/events/event.ts'
 import { query, run, sessions } from '../src/index.ts'
 import { textOfWrite } from '../src/storage/files/log/event-line.ts'
-import { serialiseDraft, storedFromDraft } from '../src/storage/stored-event.ts'
+import { serialiseDraft, storedFromDraft } from '../src/storage/shared/stored-event.ts'
 
 export type SdkMeasured = { readonly grownMb: number; readonly readingMb: number; readonly firstEventMs: number }
 

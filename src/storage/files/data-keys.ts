@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { replaceFile } from '../../lib/durable-file.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
-import { openKeys } from '../key-list.ts'
+import { openKeys } from '../shared/key-list.ts'
 import type { DataKeys } from '../storage.ts'
 
 const FILE = 'data-keys'

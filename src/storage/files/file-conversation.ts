@@ -14,7 +14,7 @@ import { CommandRecordFiles } from './command-record-files.ts'
 import { JsonDocument } from './json-document.ts'
 import { removeDraftsIn } from './left-files.ts'
 import { endingOf } from './log-stamp.ts'
-import { exists, touchDurably } from './mark-files.ts'
+import { exists, touchDurably } from './directory/mark-files.ts'
 import type { SecretFiles } from './secret-files.ts'
 import type { SnapshotFiles } from './snapshot-files.ts'
 

@@ -1,7 +1,7 @@
 /** `meta.json` in the directory of each conversation: written often, by one writer at a time, and always the newest. */
 import { readFile } from 'node:fs/promises'
 import { replaceFile } from '../../lib/durable-file.ts'
-import { LatestWrites } from '../latest-writes.ts'
+import { LatestWrites } from '../shared/latest-writes.ts'
 import type { Snapshots } from '../storage.ts'
 
 export class SnapshotFiles implements Snapshots {

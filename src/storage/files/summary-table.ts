@@ -11,8 +11,8 @@ import { Status } from '../../contract/events/status.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { Summary } from '../storage.ts'
 import type { LogStamp } from './log-stamp.ts'
-import type { Database, Statement } from './sqlite.ts'
-import { isDamaged, loadSqlite } from './sqlite.ts'
+import type { Database, Statement } from './directory/sqlite.ts'
+import { isDamaged, loadSqlite } from './directory/sqlite.ts'
 
 export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
 

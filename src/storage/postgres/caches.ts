@@ -1,5 +1,5 @@
 /** What saves time and may be lost: the snapshot and the summary of each conversation. */
-import { LatestWrites } from '../latest-writes.ts'
+import { LatestWrites } from '../shared/latest-writes.ts'
 import type { NotedSummaries, Snapshots, Summary, SummaryCache } from '../storage.ts'
 import type { PostgresDatabase } from './database.ts'
 import { WRITE_DOCUMENT, readDocument } from './documents.ts'

@@ -1,5 +1,5 @@
 /** The keys that encrypt stored data, as rows that are encrypted with the operator's keys. */
-import { openKeys } from '../key-list.ts'
+import { openKeys } from '../shared/key-list.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
 import type { DataKeys } from '../storage.ts'
 import type { PostgresSession } from './session.ts'

@@ -10,9 +10,9 @@ import type {
   StoredEvent,
   StoredLog,
 } from '../../events/event-store.ts'
-import { createGroupCommit } from '../group-commit.ts'
-import type { LineWithoutSeq } from '../stored-event.ts'
-import { serialiseDraft, storedFromDraft } from '../stored-event.ts'
+import { createGroupCommit } from '../shared/group-commit.ts'
+import type { LineWithoutSeq } from '../shared/stored-event.ts'
+import { serialiseDraft, storedFromDraft } from '../shared/stored-event.ts'
 import type { AppendLanes, AppendResult, EventRow } from './append-lanes.ts'
 import type { PostgresDatabase } from './database.ts'
 import type { LogExtent } from './read-events.ts'

@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import type { Event, EventDraft } from '../../../contract/events/event.ts'
 import { replaceFile, syncDirectory } from '../../../lib/durable-file.ts'
 import { textOfWrite } from './event-line.ts'
-import { serialiseCopy, serialiseDraft, storedFromDraft } from '../../stored-event.ts'
+import { serialiseCopy, serialiseDraft, storedFromDraft } from '../../shared/stored-event.ts'
 
 export type CopiedLog = {
   readonly conversationId: string

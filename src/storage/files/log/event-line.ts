@@ -14,7 +14,7 @@
 import type { EventHeader } from '../../../events/event-header.ts'
 import { HEADER_CHARS, parseHeader } from '../../../events/event-header.ts'
 import type { StoredEvent } from '../../../events/event-store.ts'
-import { storedFromText } from '../../stored-event.ts'
+import { storedFromText } from '../../shared/stored-event.ts'
 
 /**
  * The fields that are read from most lines, at a tenth of the cost of `readHeader`; `typeAt` is the offset of the type.

@@ -3,8 +3,8 @@ import type { EventDraft } from '../../../contract/events/event.ts'
 import { Problem } from '../../../contract/problem.ts'
 import { isOutOfRoom } from '../../../lib/error-code.ts'
 import { textOfWrite } from './event-line.ts'
-import { serialiseDraft, storedFromDraft } from '../../stored-event.ts'
-import type { LineWithoutSeq } from '../../stored-event.ts'
+import { serialiseDraft, storedFromDraft } from '../../shared/stored-event.ts'
+import type { LineWithoutSeq } from '../../shared/stored-event.ts'
 import type {
   AppendOptions,
   AppendOutcome,
@@ -14,7 +14,7 @@ import type {
   StoredEvent,
   StoredLog,
 } from '../../../events/event-store.ts'
-import { createGroupCommit } from '../../group-commit.ts'
+import { createGroupCommit } from '../../shared/group-commit.ts'
 import type { LogFile } from './log-file.ts'
 import { countEvents, findEvent, readPage } from './log-scan.ts'
 import type { Snapshot } from './log-scan.ts'

@@ -5,12 +5,12 @@ import { earlierTypes } from '../../../events/earlier-events.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
 import type { LineGlance } from './event-line.ts'
 import { endsWhole, glance, matchTypes, readHeader, storedFromLine } from './event-line.ts'
-import { damagedAt } from '../../stored-event.ts'
+import { damagedAt } from '../../shared/stored-event.ts'
 import type { EventFilter, LogPage, ReadOptions, StoredEvent } from '../../../events/event-store.ts'
 import { blocksBackward, blocksForward } from './line-blocks.ts'
 import type { Block, Source } from './line-blocks.ts'
 import type { SeqIndex } from './seq-index.ts'
-import { createTextSearch } from '../../text-search.ts'
+import { createTextSearch } from '../../shared/text-search.ts'
 
 /** A log up to its durable end at one moment: later appends change nothing for its readers. */
 export type Snapshot = {

@@ -5,8 +5,8 @@ import { z } from 'zod'
 import { codeOf } from '../../../lib/error-code.ts'
 import { mapBounded } from '../../../lib/map-bounded.ts'
 import type { CreationKey, StoredApiKey } from '../../storage.ts'
-import { DataDirectoryError } from '../data-lock.ts'
-import { listIds } from '../mark-files.ts'
+import { DataDirectoryError } from '../directory/data-lock.ts'
+import { listIds } from '../directory/mark-files.ts'
 
 const [KEYS, DELETED, SHARED] = ['keys.json', 'deleted', 'shared-workdirs'] as const
 export const EARLIER: readonly string[] = [KEYS, DELETED, SHARED]

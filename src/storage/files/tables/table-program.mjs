@@ -4,7 +4,7 @@
  */
 // @ts-check
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { failureOf, loadSqlite } from '../sqlite.ts'
+import { failureOf, loadSqlite } from '../directory/sqlite.ts'
 
 /** @import { DatabaseSync } from 'node:sqlite' */
 /** @import { TableAnswer, TableRequest } from './table-thread.ts' */

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { getRawAsset, isSea } from 'node:sea'
 import { Worker } from 'node:worker_threads'
-import type { SqliteFailure } from '../sqlite.ts'
-import { errorFor } from '../sqlite.ts'
+import type { SqliteFailure } from '../directory/sqlite.ts'
+import { errorFor } from '../directory/sqlite.ts'
 
 export type Row = Readonly<Record<string, unknown>>
 export type Value = string | number | null

@@ -5,8 +5,8 @@
  * While that one does not run, reads are made here: nothing is locked then, and a look-up takes microseconds.
  */
 import { pathToFileURL } from 'node:url'
-import type { Database } from '../sqlite.ts'
-import { errorFor, failureOf, loadSqlite } from '../sqlite.ts'
+import type { Database } from '../directory/sqlite.ts'
+import { errorFor, failureOf, loadSqlite } from '../directory/sqlite.ts'
 import type { Row, TableStep, Value } from './table-thread.ts'
 import { TableThread } from './table-thread.ts'
 

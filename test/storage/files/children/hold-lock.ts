@@ -1,5 +1,5 @@
 /** A server that holds a data directory until it is killed. */
-import { lockDataDirectory } from '../../../../src/storage/files/data-lock.ts'
+import { lockDataDirectory } from '../../../../src/storage/files/directory/data-lock.ts'
 
 const lock = await lockDataDirectory(process.argv[2]!)
 process.stdout.write('held\n')

@@ -1,6 +1,6 @@
 /** Searches an event for a text, in its own fields only. */
-import type { StoredEvent } from '../events/event-store.ts'
-import { indexOfText } from '../lib/text/find-text.ts'
+import type { StoredEvent } from '../../events/event-store.ts'
+import { indexOfText } from '../../lib/text/find-text.ts'
 
 /** Envelope and similar fields, which contain no words. */
 const ENVELOPE = new Set(['id', 'seq', 'timestamp', 'conversation_id', 'source', 'type', 'version'])

@@ -5,10 +5,10 @@
 import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { codeOf } from '../../lib/error-code.ts'
-import { syncDirectory } from '../../lib/durable-file.ts'
-import type { Marks } from '../storage.ts'
-import { shareNext } from './log/shared-calls.ts'
+import { codeOf } from '../../../lib/error-code.ts'
+import { syncDirectory } from '../../../lib/durable-file.ts'
+import type { Marks } from '../../storage.ts'
+import { shareNext } from '../log/shared-calls.ts'
 
 /** `directory` exists and is durable. */
 export class MarkFiles implements Marks {

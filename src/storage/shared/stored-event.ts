@@ -1,11 +1,11 @@
 /** The JSON of stored events: how a draft becomes an event, and how its text is read. Every storage keeps the same text. */
-import type { Event, EventDraft } from '../contract/events/event.ts'
-import { versionOf } from '../contract/events/event.ts'
-import { Problem } from '../contract/problem.ts'
-import { currentEvent, isEarlier } from '../events/earlier-events.ts'
-import type { StoredEvent } from '../events/event-store.ts'
-import { ComplexJson, parseUntrustedJson } from '../lib/json/untrusted-json.ts'
-import { uuid7 } from '../lib/uuid7.ts'
+import type { Event, EventDraft } from '../../contract/events/event.ts'
+import { versionOf } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import { currentEvent, isEarlier } from '../../events/earlier-events.ts'
+import type { StoredEvent } from '../../events/event-store.ts'
+import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
 
 /**
  * Returns the line without its beginning, which needs the seq: see `storedFromDraft`. Throws if JSON cannot express the

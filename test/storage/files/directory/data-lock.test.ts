@@ -3,8 +3,12 @@ import { once } from 'node:events'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { DATA_FORMAT, DataDirectoryError, lockDataDirectory } from '../../../src/storage/files/data-lock.ts'
-import { tempDirectory } from '../../events/fixtures.ts'
+import {
+  DATA_FORMAT,
+  DataDirectoryError,
+  lockDataDirectory,
+} from '../../../../src/storage/files/directory/data-lock.ts'
+import { tempDirectory } from '../../../events/fixtures.ts'
 
 test('a data directory has one server at a time', async () => {
   await using directory = await tempDirectory()

@@ -3,9 +3,9 @@
  * operator's key can change without rewriting anything else.
  */
 import { randomBytes } from 'node:crypto'
-import type { KeyMaterial } from '../security/sealer.ts'
-import { createSealers } from '../security/sealer.ts'
-import type { DataKeys } from './storage.ts'
+import type { KeyMaterial } from '../../security/sealer.ts'
+import { createSealers } from '../../security/sealer.ts'
+import type { DataKeys } from '../storage.ts'
 
 const OWNER = 'data keys'
 const KEY_BYTES = 32
