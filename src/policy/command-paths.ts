@@ -17,6 +17,8 @@ const BOTH: Depth = { reads: true, changes: true }
 
 /** What they show of a file is not its content. */
 const SHOW_NAMES = new Set('[ basename dirname du fd fdfind find ls readlink realpath stat test tree'.split(' '))
+/** Options with which they show what is in a file as names, or write a file. */
+const NAMES_IN_FILE = /^(--(fi|from|gitf|infof|output)|-[a-zA-Z]*o)/
 /** Builtins whose arguments are names and values of variables. */
 const SET_VARIABLES = new Set('declare export local readonly typeset unset'.split(' '))
 const SEARCHES = new Set(
@@ -67,6 +69,7 @@ function findPaths(command: SimpleCommand): readonly CommandPath[] {
   // Its files are in a list.
   if (name === 'sort' && rest.some((word) => startOf(word).startsWith('--fil'))) return [{ word: UNKNOWN_WORD }]
   const named = rest.flatMap(pathsIn).map((word): CommandPath => ({ word }))
+  if ((name === 'du' || name === 'tree') && rest.some((word) => NAMES_IN_FILE.test(startOf(word)))) return named
   if (SHOW_NAMES.has(name)) return shownNames(name, rest, named)
   const reading = readingOf(words)
   if (reading && reading.paths.length === 0 && !reading.readsDirectory) return []

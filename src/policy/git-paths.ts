@@ -125,7 +125,7 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   // `config -f file`, `tag -F file`: they show what is in it, or store it.
   if (!shows && NAMES.has(subcommand)) {
     if (TAKE_FILES.has(subcommand) && options.some((option) => /^[^=]*\0/.test(option))) return [{ word: UNKNOWN_WORD }]
-    return options.some((option) => TAKES_FILE.test(option)) ? named : []
+    return options.some((option) => TAKES_FILE.test(option)) ? named : bareRepositories(subcommand, rest, texts)
   }
   if (subcommand === 'hash-object' && options.some((option) => option.startsWith('--stdin-')))
     return [{ word: UNKNOWN_WORD }]
@@ -176,7 +176,7 @@ function exchangedPaths(
 ): readonly CommandPath[] {
   const depth = Object.hasOwn(EXCHANGES, subcommand) ? EXCHANGES[subcommand] : undefined
   if (!depth) return []
-  const first = texts.findIndex((text, at) => !text.startsWith('-') && !VALUED.test(texts[at - 1] ?? ''))
+  const first = firstOperand(texts)
   const isLocal = (text: string, at: number) => LOCAL.test(text) || (at === first && MAY_BE_LOCAL.test(text))
   return rest
     .filter((_, at) => isLocal(texts[at] ?? '', at))
@@ -184,8 +184,25 @@ function exchangedPaths(
     .map((word) => ({ word, depth }))
 }
 
-/** The name of a setting that says where a repository is. */
-const PLACE = /^(remote\..*\.(push)?url|url\..*\.(push)?insteadof)$/is
+/** `git fetch other` reads a directory or a link of this name, unless a remote has it: then no rule is about such a file. */
+function bareRepositories(
+  subcommand: string,
+  rest: readonly ShellWord[],
+  texts: readonly string[],
+): readonly CommandPath[] {
+  if (!Object.hasOwn(EXCHANGES, subcommand) && subcommand !== 'ls-remote') return []
+  const first = firstOperand(texts)
+  const isMany = texts.some((text) => /^(-[a-zA-Z]*m|--mu)/.test(text))
+  const isNamed = (text: string, at: number) => (isMany ? !text.startsWith('-') : at === first) && !/[:/\0]/.test(text)
+  return rest.filter((_, at) => isNamed(texts[at] ?? '', at)).map((word) => ({ word }))
+}
+
+const firstOperand = (texts: readonly string[]): number =>
+  texts.findIndex((text, at) => !text.startsWith('-') && !VALUED.test(texts[at - 1] ?? ''))
+
+/** The name of a setting that says where a repository is, or which files git reads as its own. */
+const PLACE =
+  /^(remote\..*\.(push)?url|url\..*\.(push)?insteadof|submodule\..*\.url|include(if)?\..*path|core\.worktree|[a-z]+\.[a-z]*(template|file))$/is
 
 /** The local repositories that are named for a later command, and by `ls-remote`: what is named now is fetched by its name. */
 function remotePaths(subcommand: string, rest: readonly ShellWord[], texts: readonly string[]): readonly CommandPath[] {

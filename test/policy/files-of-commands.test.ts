@@ -213,6 +213,23 @@ const ROWS: readonly (readonly [...Row, given: Given])[] = [
     bypass('Edit(./.env)'),
   ],
   [
+    'a program takes the names that it shows from a file, or writes them to one',
+    `
+    x du --files0-from=.env
+    x du -s --files0-from .env
+    x tree --fromfile .env
+    x tree --fromtabfile .env
+    x tree --gitfile=.env
+    x tree --infofile=.env
+    x tree -o .env
+    x tree -ao .env
+    . du -sh .env
+    . du --max-depth=1
+    . tree -a .env
+    `,
+    bypass('Read(./.env)'),
+  ],
+  [
     'a program that shows names shows that a denied directory is there only if it lists it',
     `
     x ls src

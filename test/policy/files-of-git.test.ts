@@ -788,3 +788,41 @@ test('a repository on this machine that is named for later, or is asked for its 
   `
   expectDecided(lines, given)
 })
+
+test('a repository is also named without a slash, by the name of a directory or of a link', () => {
+  const given: Given = {
+    mode: 'bypass',
+    deny: ['Read(//work/other/**)', 'Read(secrets/**)', 'Read(**/.env)'],
+    links: { '/work/project/linked': '/work/other' },
+  }
+  const lines = `
+    x git fetch linked
+    x git pull linked main
+    x git push -u linked main
+    x git ls-remote linked
+    x git fetch --multiple origin linked
+    x git fetch secrets
+    . git fetch origin
+    . git fetch origin linked
+    . git fetch --all
+    . git push -u origin main
+    . git push
+  `
+  expectDecided(lines, given)
+})
+
+test('a setting of git can name the files that a later command shows', () => {
+  const given: Given = { mode: 'bypass', deny: ['Read(//work/other/**)'] }
+  const lines = `
+    x git config include.path ../other/x
+    x git config --global includeIf.gitdir:/x/.path /work/other/x
+    x git config core.worktree ../other
+    x git config commit.template ../other/x
+    x git config core.excludesFile ../other/x
+    x git config set submodule.x.url ../other
+    . git config include.path ../another
+    . git config commit.template ./template
+    . git config core.editor vim
+  `
+  expectDecided(lines, given)
+})
