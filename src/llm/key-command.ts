@@ -76,12 +76,13 @@ export class KeyCommand {
   }
 }
 
-/** Quotes nothing of the standard output, which can be a key. */
+/** Quotes nothing of the standard output, which can be a key, also where the error output repeats it, as `set -x` does. */
 function readOutput({ stdout, stderr, end }: ProgramOutput, printed: ReadonlySet<string>): CurrentKey {
   const fail = (why: string) => failed(why, printed)
-  if (end !== undefined) throw fail(`${end}${lastLineOf(stderr)}`)
+  const said = () => lastLineOf(stderr, [...printed, ...wordsIn(stdout)])
+  if (end !== undefined) throw fail(`${end}${said()}`)
   const text = stdout.trim()
-  if (text === '') throw fail(`it printed nothing${lastLineOf(stderr)}`)
+  if (text === '') throw fail(`it printed nothing${said()}`)
   const { key, expires_at } = text.startsWith('{') ? parsed(text, fail) : { key: text }
   const fault = faultOfKey(key)
   if (fault !== undefined) throw fail(fault)
@@ -111,14 +112,23 @@ function faultOfKey(key: string): string | undefined {
   return faultOfHeaderValue(key) ?? (/^[\x21-\x7e]+$/.test(key) ? undefined : 'it printed a key with a space in it')
 }
 
-function lastLineOf(stderr: string): string {
+const wordsIn = (text: string): string[] =>
+  text.split(/[\s"',:{}]+/).filter(({ length }) => length >= MIN_SECRET_LENGTH)
+
+/** Cut after the keys were replaced: the beginning of one would be left otherwise. */
+function lastLineOf(stderr: string, keys: readonly string[]): string {
   // oxlint-disable-next-line no-control-regex -- a terminal would obey them
   const lines = stderr.split(/[\r\n]+/).map((line) => line.replaceAll(/[\u0000-\u001F\u007F-\u009F]/g, ' ').trim())
   const last = lines.findLast((line) => line !== '')
-  return last === undefined ? '' : `: ${last.slice(0, MAX_LINE_CHARS)}`
+  return last === undefined ? '' : `: ${withoutKeys(last, keys).slice(0, MAX_LINE_CHARS)}`
 }
 
 function failed(why: string, printed: ReadonlySet<string>): LlmError {
-  const safe = [...printed].reduce((text, key) => text.replaceAll(key, '<secret:LLM_API_KEY_COMMAND>'), why)
-  return new LlmError('auth', `The command of LLM_API_KEY_COMMAND gave no key: ${safe}.`)
+  return new LlmError('auth', `The command of LLM_API_KEY_COMMAND gave no key: ${withoutKeys(why, [...printed])}.`)
 }
+
+/** The longest first: another one can be a part of it. */
+const withoutKeys = (text: string, keys: readonly string[]): string =>
+  keys
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((rest, key) => rest.replaceAll(key, '<secret:LLM_API_KEY_COMMAND>'), text)

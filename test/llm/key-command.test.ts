@@ -127,3 +127,15 @@ test('a failure shows no key that was printed before', async () => {
   const failure = await keys.keyAfter(KEY, NEVER).catch(String)
   expect(failure).toContain('exit code 1: refused: <secret:LLM_API_KEY_COMMAND>')
 })
+
+test.each([
+  ['a trace of it', `set -x; echo ${KEY}; { set +x; } 2>/dev/null; exit 1`],
+  ['its beginning at the end of a long line', `echo ${KEY}; printf '%0495d ${KEY}' 0 >&2; exit 1`],
+  ['a key in JSON', `${json({ key: KEY })}; echo key=${KEY} >&2; exit 1`],
+  ['a key and a longer one with it', `echo ${KEY} ${KEY}-2; echo ${KEY}-2 >&2; exit 1`],
+])('a failure shows no key of the run that has failed: %s', async (_, script) => {
+  const failure = await keyOf(script).catch(String)
+  expect(failure).toContain('exit code 1: ')
+  expect(failure).not.toContain(KEY.slice(0, 4))
+  expect(failure).not.toContain('-2')
+})
