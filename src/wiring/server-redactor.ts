@@ -5,12 +5,13 @@ import type { Redactor } from '../security/redaction/redactor.ts'
 import { createRedactor } from '../security/redaction/redactor.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { proxyPasswords } from './proxy-passwords.ts'
 
 type ServerSecrets = Config & { readonly localCredential: string }
 
 /** Creates a redactor for each conversation, which adds its own secrets. */
 export function createServerRedactor(
-  { masterKeys, localCredential, secretKeys, databaseUrl, defaultLlm, vendorKeys, webSearch }: ServerSecrets,
+  { masterKeys, localCredential, secretKeys, databaseUrl, defaultLlm, vendorKeys, webSearch, environment }: ServerSecrets,
   automataOf: AutomataOf,
   refresh?: (set: Redactor['set']) => void,
 ): Redactor {
@@ -27,6 +28,7 @@ export function createServerRedactor(
   if (defaultLlm.api_key !== undefined && !defaultLlm.isVendorKey)
     redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
   if (webSearch) redactor.setServerKey('TAVILY_API_KEY', webSearch.apiKey)
+  for (const [variable, values] of proxyPasswords(environment)) redactor.set(variable, ...values)
   return redactor
 }
 
