@@ -82,7 +82,7 @@ export const SETTINGS = {
   },
   workdir: {
     create: Workdir.optional(),
-    update: Workdir.optional().describe('Can change only while the agent is not running.'),
+    update: Workdir.optional().describe('Can change only while the agent is not running. Needs the scope `approve`.'),
     stored: z.string(),
     shown: z.string(),
     from: 'derived',

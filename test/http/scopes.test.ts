@@ -290,6 +290,18 @@ describe('a key limited to a user', () => {
     }
   })
 
+  test.each([
+    { env: { GIT_SSH_COMMAND: 'any' } },
+    { mcp: {} },
+    { additional_directories: ['/srv'] },
+    { workdir: 'another' },
+  ])('without a user needs the scope approve, too, to change what an approval is about: %j', async (update) => {
+    const own = await http.create()
+    const put = async (scopes: Scope[]) =>
+      (await http.call('PUT', `/conversations/${own}/config`, update, await keyFor(scopes, {}))).status
+    expect([await put(['write']), await put(['write', 'approve'])]).toEqual([403, 200])
+  })
+
   test('neither gets what another user has made with the same Idempotency-Key, nor learns of it', async () => {
     const header = { 'idempotency-key': 'the-same-key' }
     const [mine, theirs] = [await keyFor(['write', 'read']), await keyFor(['write', 'read'], THEIRS)]

@@ -48,7 +48,7 @@ export const MoreDirectories = {
     'Absolute paths of existing directories that the agent works in besides `workdir`. They are never created, copied or removed.',
   ),
   update: Directories.optional().describe(
-    'Replaces all; `[]` removes them. Can change only while the agent is not running.',
+    'Replaces all; `[]` removes them. Can change only while the agent is not running. Needs the scope `approve`.',
   ),
 }
 

@@ -91,9 +91,10 @@ export function mayCreate({ limits }: Access): void {
 /** Throws `forbidden`. */
 export function mayConfigure(access: Access, update: UpdateConfig): void {
   refuseDirectories(access, update)
-  const { permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, env } = update
-  // A variable, such as GIT_SSH_COMMAND, changes what an allowed command runs.
-  const grants = [permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, env]
+  const { permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, env, workdir } = update
+  // A variable, such as GIT_SSH_COMMAND, changes what an allowed command runs; what is in a directory needs fewer approvals.
+  const places = [env, workdir, update.additional_directories]
+  const grants = [permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, ...places]
   if (grants.some((field) => field !== undefined)) access.require('approve')
   mayUseHooks(access, hooks)
   mayConnect(access, { mcp })
