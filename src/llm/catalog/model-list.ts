@@ -13,7 +13,12 @@ const MAX_MODELS = 2000
 const MAX_NAME_CHARS = 200
 
 const Tokens = z.int().min(1).max(100_000_000).optional().catch(undefined)
-const Name = z.string().max(MAX_NAME_CHARS).optional()
+/** The one that is chosen is kept in settings, and shown by other programs, whose terminal would obey control characters. */
+const Name = z
+  .string()
+  .max(MAX_NAME_CHARS)
+  .refine((name) => !/\p{Cc}/u.test(name))
+  .optional()
 const Model = z.looseObject({
   id: Name,
   name: Name,

@@ -51,6 +51,14 @@ test.each([
   expect(server.asked.filter((each) => each.includes('elsewhere'))).toEqual([])
 })
 
+test('a model whose name has control characters is left out', async () => {
+  const names = ['red \u001b[31m', 'bell\u0007', 'two\nlines', 'next\u0085line']
+  await using server = await startModelServer((path) =>
+    path === '/v1/models' ? listOf(...names, 'modèle:8b') : [404, {}],
+  )
+  expect((await find(server.port)).map(({ models }) => models.map(({ id }) => id))).toEqual([['modèle:8b']])
+})
+
 test('a list that does not end is not read to its end', async () => {
   await using server = await startModelServer((path, _key, response) => {
     if (path !== '/v1/models') return [404, {}]
