@@ -11,7 +11,16 @@ type ServerSecrets = Config & { readonly localCredential: string }
 
 /** Creates a redactor for each conversation, which adds its own secrets. */
 export function createServerRedactor(
-  { masterKeys, localCredential, secretKeys, databaseUrl, defaultLlm, vendorKeys, webSearch, environment }: ServerSecrets,
+  {
+    masterKeys,
+    localCredential,
+    secretKeys,
+    databaseUrl,
+    defaultLlm,
+    vendorKeys,
+    webSearch,
+    environment,
+  }: ServerSecrets,
   automataOf: AutomataOf,
   refresh?: (set: Redactor['set']) => void,
 ): Redactor {

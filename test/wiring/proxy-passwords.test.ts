@@ -1,13 +1,12 @@
 /** Proxies with a password in the environment of a server: its commands need them, and nobody reads the password. */
 import { expect, test } from 'vitest'
-import { SOURCES, startServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 
 const PASSWORD = 'word/of a proxy'
 
 test('a command has the proxies of the server, and what it shows of them has no password', async () => {
   const encoded = encodeURIComponent(PASSWORD)
   await using server = await startServer({
-    program: SOURCES,
     env: {
       HTTPS_PROXY: `http://clerk:${encoded}@127.0.0.1:9`,
       http_proxy: 'clerk:another-word@127.0.0.1:9',
