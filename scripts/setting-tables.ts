@@ -29,7 +29,7 @@ const PYTHON_TYPES: Readonly<Record<ValueType, string>> = {
 export function settingFiles(): { readonly path: string; readonly is: string; readonly wanted: string }[] {
   const files: readonly (readonly [path: string, make: (text: string) => string])[] = [
     ['docs/sdk.md', (page) => withTable(page, optionNameOf)],
-    ['docs/python.md', (page) => withTable(page, pythonNameOf)],
+    ['docs/python.md', (page) => withNames(page, pythonNameOf)],
     ['sdk/python/agent_server/settings.py', pythonModule],
   ]
   return files.map(([path, make]) => {
@@ -39,14 +39,27 @@ export function settingFiles(): { readonly path: string; readonly is: string; re
 }
 
 function withTable(page: string, nameOf: NameOf): string {
+  const rows = PLAIN_SETTINGS.map(
+    (setting) => `| \`${nameOf(setting)}\` | ${aboutOf(setting, nameOf)} | ${effectOf(setting)} |`,
+  )
+  return withRows(page, ['| setting | meaning | in a session that is continued |', '|---|---|---|', ...rows])
+}
+
+/** The names alone: the page refers to another one for their meaning. */
+function withNames(page: string, nameOf: NameOf): string {
+  const rows = (['changed', 'refused'] as const).map((effect) => {
+    const names = PLAIN_SETTINGS.filter((setting) => effectOf(setting) === effect).map(nameOf)
+    return `| ${names.map((name) => `\`${name}\``).join(', ')} | ${effect} |`
+  })
+  return withRows(page, ['| settings | in a session that is continued |', '|---|---|', ...rows])
+}
+
+const effectOf = (setting: PlainSetting) => (isChangeable(setting) ? 'changed' : 'refused')
+
+function withRows(page: string, lines: readonly string[]): string {
   const [before = '', rest = ''] = page.split(MARKERS.start)
   const after = rest.slice(rest.indexOf(MARKERS.end))
-  const rows = PLAIN_SETTINGS.map(
-    (setting) =>
-      `| \`${nameOf(setting)}\` | ${aboutOf(setting, nameOf)} | ${isChangeable(setting) ? 'changed' : 'refused'} |`,
-  )
-  const head = ['| setting | meaning | in a session that is continued |', '|---|---|---|']
-  return `${before}${MARKERS.start}${[...head, ...rows].join('\n')}\n${after}`
+  return `${before}${MARKERS.start}${lines.join('\n')}\n${after}`
 }
 
 /** Its description in the API, with the names of these options. */
