@@ -27,7 +27,7 @@ test('a data directory has one server at a time', async () => {
 
 test('another process is kept out, and what it leaves behind after kill -9 does not prevent a start', async () => {
   await using directory = await tempDirectory()
-  const server = spawn(process.execPath, [join(import.meta.dirname, 'children', 'hold-lock.ts'), directory.path])
+  const server = spawn(process.execPath, [join(import.meta.dirname, '../children/hold-lock.ts'), directory.path])
   await once(server.stdout, 'data')
   await expect(lockDataDirectory(directory.path)).rejects.toThrow(/in use by another server/)
   server.kill('SIGKILL')
