@@ -21,6 +21,7 @@ import type {
 } from '../storage.ts'
 import { openDataKeys } from './data-keys.ts'
 import type { DataLock } from './directory/data-lock.ts'
+import { requireNoDatabase } from './database-mark.ts'
 import { lockDataDirectory } from './directory/data-lock.ts'
 import type { FileParts } from './file-conversation.ts'
 import { FileConversation } from './file-conversation.ts'
@@ -49,6 +50,7 @@ export async function openFileStorage(
 ): Promise<Storage> {
   const lock = await lockDataDirectory(options.directory)
   try {
+    await requireNoDatabase(options.directory)
     await removeLeftFiles(options.directory)
     const keys = await openDataKeys(options.directory, options.operatorKeys)
     return await FileStorage.openUnlocked({ ...options, keys, lock })

@@ -9,7 +9,7 @@ import { codeOf } from '../../lib/error-code.ts'
  * `summaries` the cache of earlier versions.
  */
 const FIXED =
-  /^(?:(?:version|tables\.db|keys\.json|local\.json|firehose-heads)\.(?:new|draft)|summaries(?:\.(?:new|draft))?|\.ready)$/
+  /^(?:(?:version|tables\.db|keys\.json|local\.json|firehose-heads|database)\.(?:new|draft)|summaries(?:\.(?:new|draft))?|\.ready)$/
 const RANDOM = /^(?:data-keys|hidden-files|master-key)\.(?:[0-9a-f]{12}|[0-9a-f-]{36})(?:\.new)?$/
 const OF_SANDBOX = /^\.seccomp-[0-9a-f-]{36}$/
 

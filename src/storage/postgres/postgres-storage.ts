@@ -9,6 +9,7 @@ import { makeDirectories } from '../../files/make-directories.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
 import type { DataLock } from '../files/directory/data-lock.ts'
 import { lockDataDirectory } from '../files/directory/data-lock.ts'
+import { markDatabase, requireDatabase } from '../files/database-mark.ts'
 import { removeLeftFiles } from '../files/left-files.ts'
 import type { FirehoseOrderStore } from '../../events/firehose/firehose-order.ts'
 import { FirehoseFile } from '../files/firehose/firehose-file.ts'
@@ -31,7 +32,7 @@ import { DeletionsTable, MarksTable, SharedWorkdirsTable } from './marks-tables.
 import type { PostgresParts } from './postgres-conversation.ts'
 import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
-import { migrate } from './schema.ts'
+import { migrate, readIdentity } from './schema.ts'
 import { SecretRows } from './secret-rows.ts'
 import type { PostgresSession } from './session.ts'
 
@@ -54,18 +55,27 @@ const OUTAGE_MS = 30_000
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(await lockDataDirectory(options.directory))
-  await removeLeftFiles(options.directory)
   const database = opened.use(new PostgresDatabase({ url: options.url, outageMs: options.outageMs ?? OUTAGE_MS }))
   const session = await connect(database)
   opened.defer(() => session.end())
   await lockDatabase(session)
+  // Before anything is written: it may be the wrong database.
+  await requireDatabase(options.directory, await readIdentity(session))
   await migrate(session)
   const keys = await openDatabaseKeys(session, options.operatorKeys)
+  await markDatabase(options.directory, await requireIdentity(session))
+  await removeLeftFiles(options.directory)
   const owner = await beginIncarnation(session, options.serverVersion)
   opened.use(new KeptIncarnation(database, session, owner, options.onFault))
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)
   return new PostgresStorage({ ...options, directory, database, keys, lock, owner }, opened.move())
+}
+
+async function requireIdentity(session: PostgresSession): Promise<string> {
+  const id = await readIdentity(session)
+  if (id === undefined) throw new DatabaseError('The database has no identity. Restore a backup of it.')
+  return id
 }
 
 async function connect(database: PostgresDatabase): Promise<PostgresSession> {

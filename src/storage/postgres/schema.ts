@@ -6,13 +6,20 @@ import { DatabaseError } from './database-errors.ts'
 import type { PostgresSession } from './session.ts'
 import { FIRST_MIGRATION } from './first-migration.ts'
 
-const MIGRATIONS: readonly string[] = [FIRST_MIGRATION]
+/** Names the database in the data directories that were used with it. A copy of the database keeps it. */
+const IDENTITY_MIGRATION = `
+  create table database_identity (id uuid not null default gen_random_uuid());
+  insert into database_identity default values`
+
+const MIGRATIONS: readonly string[] = [FIRST_MIGRATION, IDENTITY_MIGRATION]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */
 const MIGRATION_LOCK = 7_236_841_101
 
 /** A migration of large tables takes its time, in milliseconds. */
 const MIGRATION_MS = 60 * 60_000
+
+const IDENTITY_MS = 60_000
 
 /** Brings the database to the version of this server. Throws a `DatabaseError` if a newer server has written it. */
 export async function migrate(session: PostgresSession): Promise<void> {
@@ -38,4 +45,13 @@ export async function migrate(session: PostgresSession): Promise<void> {
       await run('select pg_advisory_unlock($1)', [MIGRATION_LOCK])
     }
   }
+}
+
+/** Returns the UUID of the database; undefined before its migration. */
+export async function readIdentity(session: PostgresSession): Promise<string | undefined> {
+  const run = (text: string) => session.run(text, [], IDENTITY_MS)
+  const [table] = await run("select to_regclass('database_identity') is not null as is_there")
+  if (table?.['is_there'] !== true) return undefined
+  const [row] = await run('select id from database_identity')
+  return row && String(row['id'])
 }

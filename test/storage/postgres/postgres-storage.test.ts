@@ -2,10 +2,12 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
+import { openFileStorage } from '../../../src/storage/files/file-storage.ts'
 import { PostgresDatabase } from '../../../src/storage/postgres/database.ts'
 import { beginIncarnation } from '../../../src/storage/postgres/incarnation.ts'
 import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
 import { PostgresStore } from '../../../src/storage/postgres/postgres-store.ts'
+import type { Storage } from '../../../src/storage/storage.ts'
 import { append, message, readAll, tempDirectory, textOf } from '../../events/fixtures.ts'
 import { describeStore } from '../../events/store-contract.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
@@ -35,7 +37,7 @@ const open = (directory: string, operatorKeys: readonly [string, ...string[]] = 
 /** Removes all rows and keeps the tables. */
 const empty = async () => {
   const [tables] = await database.query(
-    "select string_agg(quote_ident(relname), ', ') as names from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace and relname not in ('schema_version', 'api_key_version')",
+    "select string_agg(quote_ident(relname), ', ') as names from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace and relname not in ('schema_version', 'api_key_version', 'database_identity')",
   )
   if (typeof tables?.['names'] === 'string') await database.query(`truncate ${tables['names']}`)
 }
@@ -81,4 +83,31 @@ test('a second instance is refused, on another machine, too, and does not distur
   await expect(open(join(directory.path, 'second'))).rejects.toThrow(/in use by another instance.*process \d+/s)
   await append(log, message('after'))
   expect((await readAll(log)).map(textOf)).toEqual(['before', 'after'])
+})
+
+test('a data directory keeps to the database that has its conversations, and one with files to its files', async () => {
+  await using place = await tempDirectory()
+  const [withDatabase, withFiles] = [join(place.path, 'database'), join(place.path, 'files')]
+  const openFiles = (directory: string) => openFileStorage({ directory, operatorKeys: KEYS, onFault: () => {} })
+  const use = async (storage: Storage) => await storage[Symbol.asyncDispose]()
+  await use(await open(withDatabase))
+  await use(await openFiles(withFiles))
+
+  await expect(openFiles(withDatabase)).rejects.toThrow(/are in a PostgreSQL database\. Set OPENHANDS_DATABASE_URL/)
+  await expect(open(withFiles)).rejects.toThrow(/was used without a database.*Start without OPENHANDS_DATABASE_URL/)
+  await using other = await createDatabase()
+  const wrong = {
+    url: other.url,
+    directory: withDatabase,
+    operatorKeys: KEYS,
+    serverVersion: 'test',
+    onFault: () => {},
+  }
+  await expect(openPostgresStorage(wrong)).rejects.toThrow(/belongs to another database/)
+  const tables = "select from pg_class where relnamespace = 'public'::regnamespace"
+  expect(await other.query(tables), 'nothing is written to the wrong database').toEqual([])
+
+  // What is refused is not locked, and unchanged.
+  await use(await open(withDatabase))
+  await use(await openFiles(withFiles))
 })
