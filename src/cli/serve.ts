@@ -32,7 +32,7 @@ const EXIT_TIMEOUT_MS = 10_000
 
 /**
  * Resolves when a signal has stopped the server; the exit code is 1 if it could not end everything. Throws a
- * `ConfigError`, or the error that prevented it from listening.
+ * `ConfigError`, or the error that prevented it from listening or that ended it.
  */
 export async function serve(options: ServeOptions): Promise<void> {
   const unknown = unknownVariables()
@@ -52,9 +52,9 @@ export async function serve(options: ServeOptions): Promise<void> {
   endPreparation()
   try {
     if (unknown.length > 0) app.logger.warn(`this server has no such variables: ${unknown.join(', ')}`)
-    const early = await Promise.race([app.ready, stopped])
+    const early = await Promise.race([app.ready, stopped, app.takenOver])
     if (early === undefined) await tell({ app, config, kept, hasScriptedModel: model !== undefined })
-    app.logger.info({ signal: await stopped }, 'stopping')
+    app.logger.info({ signal: await Promise.race([stopped, app.takenOver]) }, 'stopping')
   } finally {
     limitStop()
     if (!(await app.close())) process.exitCode = 1

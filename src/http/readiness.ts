@@ -1,4 +1,4 @@
-/** Checks whether the server is ready: it runs, and its data directory is writable. */
+/** Checks whether the server is ready: it runs, its data directory is writable, and its database answers. */
 import { open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readiness } from '../contract/server.ts'
@@ -14,10 +14,12 @@ const TIMEOUT_MS = 2000
 
 export type ReadinessDeps = {
   readonly dataDir: string
+  /** Returns false while a database has not answered for so long that requests are refused. */
+  readonly storageAnswers: () => boolean
   readonly phase: () => 'starting' | 'running' | 'stopping'
 }
 
-export function createReadiness({ dataDir, phase }: ReadinessDeps): ReadinessProbe {
+export function createReadiness({ dataDir, storageAnswers, phase }: ReadinessDeps): ReadinessProbe {
   let asked = { at: -Infinity, writable: Promise.resolve(true) }
   let known: string | undefined
   const look = async () => {
@@ -31,7 +33,7 @@ export function createReadiness({ dataDir, phase }: ReadinessDeps): ReadinessPro
     const now = phase()
     if (now !== 'running') return { status: 'unavailable', reason: now }
     if (performance.now() - asked.at > ASK_EVERY_MS) asked = { at: performance.now(), writable: isWritable() }
-    return (await asked.writable) ? { status: 'ok' } : { status: 'unavailable', reason: 'storage' }
+    return storageAnswers() && (await asked.writable) ? { status: 'ok' } : { status: 'unavailable', reason: 'storage' }
   }
 }
 

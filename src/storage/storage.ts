@@ -19,9 +19,11 @@ import type { Status } from '../contract/events/status.ts'
 import type { EventStore, LogViews, StoredLog } from '../events/event-store.ts'
 import type { FirehoseOrderStore } from '../events/firehose/firehose-order.ts'
 import type { Sealer } from '../security/sealer.ts'
+import type { Availability } from './availability.ts'
 
 export interface Storage extends LogViews, AsyncDisposable {
   readonly keys: DataKeys
+  readonly availability: Availability
   /** Contains the `directory` of each conversation, and nothing that commands may read. */
   readonly directory: string
   /**

@@ -16,7 +16,7 @@ import { createReadiness } from '../http/readiness.ts'
 import { keylessLimit } from '../http/guards/keyless-connections.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
-import { orAborted } from '../lib/bounded-wait.ts'
+import { aborted, orAborted } from '../lib/bounded-wait.ts'
 import { createBodyHash } from '../security/body-hash.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -37,6 +37,8 @@ export type App = {
    * if they cannot be read.
    */
   readonly ready: Promise<void>
+  /** Rejects when another server has taken over the storage, with an error that says why. Then this one closes itself. */
+  readonly takenOver: Promise<never>
   /**
    * Stops accepting requests, ends streams and runs, flushes, and releases the data directory. Idempotent. Returns true
    * if everything has ended; otherwise conversations were interrupted, or processes are still running.
@@ -97,6 +99,8 @@ export async function startServer(
     return isComplete
   }
   let closing: Promise<boolean> | undefined
+  const closeOnce = () => (closing ??= close())
+  const takenOver = untilTakenOver(services, closeOnce)
   const { address } = local
   return {
     url: listening?.url ?? address,
@@ -104,7 +108,8 @@ export async function startServer(
     logger,
     missingSandbox,
     ready,
-    close: () => (closing ??= close()),
+    takenOver,
+    close: closeOnce,
   }
 }
 
@@ -150,7 +155,11 @@ async function createHttp(config: Config, services: Services, { manager, firehos
     pendingAuthorizations: services.pendingAuthorizations,
     hashBody: createBodyHash(storage.keys.material),
     info: infoOf(config, launcher, resources),
-    readiness: createReadiness({ dataDir: config.dataDir, phase: () => progress.phase }),
+    readiness: createReadiness({
+      dataDir: config.dataDir,
+      storageAnswers: storage.availability.answers,
+      phase: () => progress.phase,
+    }),
     isStarting: () => !progress.isLoaded,
     untilStarted: (signal) => orAborted(progress.loading.promise, signal),
     metrics,
@@ -163,6 +172,18 @@ async function createHttp(config: Config, services: Services, { manager, firehos
   })
   await http.register(pageRoutes)
   return http
+}
+
+/** Also for a server that is part of another program, which may not wait for it. */
+function untilTakenOver({ storage, logger }: Services, close: () => Promise<unknown>): Promise<never> {
+  const { takenOver } = storage.availability
+  const end = aborted(takenOver).then((): never => {
+    logger.fatal({ err: takenOver.reason }, 'another server has taken over the database: stopping')
+    void close()
+    throw takenOver.reason
+  })
+  end.catch(() => {}) // reported to the caller that waits for it
+  return end
 }
 
 /** A key that encrypted nothing is not missed. Runs while the first requests are served: there may be many conversations. */

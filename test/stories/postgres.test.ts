@@ -1,9 +1,12 @@
 /** One server on PostgreSQL: what it has acknowledged is there after `kill -9`, also with an empty data directory. */
+import { existsSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { launch } from '../support/server.ts'
+import { launch, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 test('a server on PostgreSQL keeps everything there, shows its URL to no agent, and a second one is refused', async () => {
   const command = 'cat note.txt; echo note > note.txt; env | grep -c DATABASE; echo "$TOKEN" | wc -c'
@@ -62,4 +65,28 @@ test('a server on PostgreSQL keeps everything there, shows its URL to no agent, 
   const asReader = { authorization: `Bearer ${key.body.key}` }
   expect((await server.call('GET', `/conversations/${id}`, undefined, asReader)).status).toBe(200)
   expect(server.output() + second.output()).not.toContain(new URL(database.url).password)
+})
+
+test('a server whose lock another one has taken while it slept ends its runs, stops, and says why', async () => {
+  const script = { replies: [{ turns: [bash('echo $$ > pid.txt; sleep 600')] }] }
+  await using database = await createDatabase()
+  const env = { OPENHANDS_DATABASE_URL: database.url }
+  await using stage = await setStage(script, { env })
+  const { server } = stage
+  const id = await stage.create()
+  const workdir = (await server.call('GET', `/conversations/${id}`)).body.workdir
+  await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'Go.' }, run: true })
+  await until('the command', () => Promise.resolve(existsSync(join(workdir, 'pid.txt'))))
+
+  process.kill(server.pid, 'SIGSTOP')
+  const sessions = "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted"
+  await database.query(`${sessions} and database = (select oid from pg_database where datname = current_database())`)
+  await using second = await startServer({ env })
+  process.kill(server.pid, 'SIGCONT')
+
+  expect(await server.exited()).toBe(1)
+  expect(server.output()).toMatch(/agent-server: Another server has taken over the database/)
+  const { status } = (await second.call('GET', `/conversations/${id}`)).body
+  expect(status, 'the other one has recovered the conversation').toBe('paused')
+  expect(server.output()).not.toContain('"pids"')
 })

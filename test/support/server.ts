@@ -29,6 +29,8 @@ export type TestServer = AsyncDisposable & {
   /** All it has said so far. */
   readonly output: () => string
   readonly call: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
+  /** Resolves to the exit code when it has ended by itself. */
+  readonly exited: () => Promise<number | null>
   /** Resolves to the exit code, null when a signal ended it. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
   /** Stops it and starts it again on the same data and port, with these settings changed. */
@@ -76,6 +78,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       return running.child.pid!
     },
     output: () => running.output(),
+    exited: () => running.exited,
     call: (method, path, body, headers) => callApi(url, method, path, body, headers),
     stop,
     async restart(signal, changes = {}) {

@@ -10,6 +10,7 @@ import type { FirehoseOrderStore } from '../../events/firehose/firehose-order.ts
 import { createJsonlStore } from './log/jsonl-store.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
+import { ALWAYS_AVAILABLE } from '../availability.ts'
 import type {
   ApiKeyTable,
   ConversationStorage,
@@ -72,6 +73,7 @@ const UNLOCKED = { format: undefined, raiseFormat: () => Promise.resolve() }
 export class FileStorage implements Storage {
   readonly keys: DataKeys
   readonly directory: string
+  readonly availability = ALWAYS_AVAILABLE
   readonly active: Marks
   readonly due: Marks
   readonly deletions: Deletions

@@ -4,7 +4,7 @@
  */
 import { Problem } from '../../contract/problem.ts'
 import type { PostgresDatabase, Outage } from './database.ts'
-import { LostStatement, toProblem } from './database-errors.ts'
+import { LostStatement, takenOver, toProblem } from './database-errors.ts'
 import type { PostgresRow } from './session.ts'
 
 export type EventRow = {
@@ -87,7 +87,9 @@ export class AppendLanes {
   async #store(group: Waiting[]): Promise<void> {
     try {
       const rows = await this.#database.runOnce(APPEND, valuesOf(this.#owner, group), 'append')
-      for (const [i, { entry, resolve }] of group.entries()) resolve(this.#resultOf(entry, rows[i]))
+      for (const [i, { entry, resolve, reject }] of group.entries())
+        if (this.#isTakenOver(entry, rows[i])) reject(takenOver())
+        else resolve(this.#resultOf(entry, rows[i]))
     } catch (error) {
       if (!(error instanceof LostStatement)) return await this.#tryAgain(group, error)
       const open = await this.#decide(group, error)
@@ -141,13 +143,17 @@ export class AppendLanes {
     return false
   }
 
-  #resultOf({ epoch, head }: AppendEntry, row: PostgresRow | undefined): AppendResult {
+  #resultOf({ epoch }: AppendEntry, row: PostgresRow | undefined): AppendResult {
     if (row?.['is_stored'] === true) return { kind: 'stored', epoch }
     if (typeof row?.['head_now'] !== 'number') return { kind: 'differs', head: undefined }
-    if (row['owner_now'] !== this.#owner || Number(row['epoch_now']) > epoch) return { kind: 'fenced' }
-    // Otherwise it is refused because this incarnation has ended. A failover to another server can bring back an older epoch.
-    const isSame = row['epoch_now'] === epoch && row['head_now'] === head
-    return isSame ? { kind: 'fenced' } : { kind: 'differs', head: row['head_now'] }
+    // A failover to another server can bring back an older epoch.
+    return Number(row['epoch_now']) > epoch ? { kind: 'fenced' } : { kind: 'differs', head: row['head_now'] }
+  }
+
+  /** Returns true if another incarnation has the conversation, or nothing but the end of this one explains the refusal. */
+  #isTakenOver({ epoch, head }: AppendEntry, row: PostgresRow | undefined): boolean {
+    if (row?.['is_stored'] === true || typeof row?.['head_now'] !== 'number') return false
+    return row['owner_now'] !== this.#owner || (row['epoch_now'] === epoch && row['head_now'] === head)
   }
 }
 

@@ -52,6 +52,14 @@ export function toProblem(error: unknown): unknown {
   return isOutage(error) ? unavailable(error) : error
 }
 
+/** Also for a single append, before the instance itself has noticed. */
+export const takenOver = (cause?: unknown): Problem =>
+  new Problem(
+    'storage_unavailable',
+    'Another server has taken over the database, and this one stops. Nothing was stored. Send the request to the other one.',
+    { cause },
+  )
+
 const unavailable = (cause: unknown): Problem =>
   new Problem('storage_unavailable', 'The database does not answer, and nothing was stored. Try again in a moment.', {
     cause,

@@ -3,6 +3,7 @@
  * outage, and one that may still be executed is never repeated.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Problem } from '../../contract/problem.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 import { Queue } from '../../lib/queue.ts'
 import type { Backoff } from '../../lib/backoff.ts'
@@ -39,6 +40,7 @@ export class PostgresDatabase implements AsyncDisposable {
   readonly #pools: Record<PoolName, Pool>
   readonly #closing = new AbortController()
   readonly #absence = new Absence()
+  #refusal: Problem | undefined
 
   constructor(options: DatabaseOptions) {
     this.#options = options
@@ -57,7 +59,7 @@ export class PostgresDatabase implements AsyncDisposable {
     const outage = this.outage()
     for (;;) {
       try {
-        return await this.#pools.other.run(text, values)
+        return await this.#run('other', text, values)
       } catch (error) {
         await outage.wait(error)
       }
@@ -75,7 +77,7 @@ export class PostgresDatabase implements AsyncDisposable {
     for (;;) {
       try {
         for (const identity of lost.splice(0)) await this.#endSession(identity, lost)
-        return await this.#pools[pool].run(text, values, (identity) => lost.push(identity))
+        return await this.#run(pool, text, values, (identity) => lost.push(identity))
       } catch (error) {
         await outage.wait(error)
       }
@@ -84,7 +86,12 @@ export class PostgresDatabase implements AsyncDisposable {
 
   /** Executes a statement once. Rejects with a `LostStatement` if its outcome is unknown. */
   runOnce(text: string, values: readonly unknown[], pool: PoolName): Promise<PostgresRow[]> {
-    return this.#pools[pool].run(text, values)
+    return this.#run(pool, text, values)
+  }
+
+  /** From now on each statement is refused with this problem, also one that waits for the end of an outage. */
+  refuseAll(problem: Problem): void {
+    this.#refusal = problem
   }
 
   /** Begins to count the time of an outage at its first error. */
@@ -96,6 +103,11 @@ export class PostgresDatabase implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
     await Promise.all(Object.values(this.#pools).map((pool) => pool.end()))
+  }
+
+  async #run(pool: PoolName, ...statement: Parameters<Pool['run']>): Promise<PostgresRow[]> {
+    if (this.#refusal) throw this.#refusal
+    return await this.#pools[pool].run(...statement)
   }
 
   async #endSession(identity: SessionIdentity, lost: SessionIdentity[]): Promise<void> {

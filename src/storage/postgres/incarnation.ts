@@ -4,8 +4,9 @@
  */
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Availability } from '../availability.ts'
 import type { PostgresDatabase } from './database.ts'
-import { DatabaseError } from './database-errors.ts'
+import { DatabaseError, takenOver } from './database-errors.ts'
 import type { PostgresSession } from './session.ts'
 
 /** Any number that other programs are unlikely to use. */
@@ -16,9 +17,6 @@ const STATEMENT_MS = 10_000
 /** How long the lock of an instance that has just ended may still be held, in milliseconds. */
 const LOCK_WAIT_MS = 2000
 const LOCK_EVERY_MS = 100
-
-/** How often the counter of the incarnation is raised, in milliseconds. */
-const RENEW_EVERY_MS = 3000
 
 /** Locks the database until the session ends. Throws a `DatabaseError` if another instance uses it. */
 export async function lockDatabase(session: PostgresSession): Promise<void> {
@@ -37,26 +35,41 @@ export async function beginIncarnation(session: PostgresSession, serverVersion: 
   return Number(row?.['id'])
 }
 
+type KeptIncarnationOptions = {
+  readonly database: PostgresDatabase
+  /** Has the lock. */
+  readonly session: PostgresSession
+  readonly number: number
+  /** How long the database may be away before requests are refused, and how often it is asked; in milliseconds. */
+  readonly outageMs: number
+  readonly renewMs: number
+  readonly onFault: (error: unknown) => void
+}
+
 /**
  * Keeps the lock: takes it again on a new connection when its session has ended. Until then another instance may take it;
- * that ends this incarnation, which can write nothing any more.
+ * that ends this incarnation for good, and no statement is executed any more.
  */
-export class KeptIncarnation implements AsyncDisposable {
-  readonly #database: PostgresDatabase
-  readonly #number: number
-  readonly #onFault: (error: unknown) => void
+export class KeptIncarnation implements Availability, AsyncDisposable {
+  readonly #options: KeptIncarnationOptions
   readonly #timer: NodeJS.Timeout
+  readonly #takenOver = new AbortController()
   #session: PostgresSession
   #renewing: Promise<void> | undefined
+  #renewedAt = performance.now()
   #isReported = false
 
-  constructor(database: PostgresDatabase, session: PostgresSession, number: number, onFault: (error: unknown) => void) {
-    this.#database = database
-    this.#session = session
-    this.#number = number
-    this.#onFault = onFault
-    this.#timer = setInterval(() => this.#renew(), RENEW_EVERY_MS).unref()
+  constructor(options: KeptIncarnationOptions) {
+    this.#options = options
+    this.#session = options.session
+    this.#timer = setInterval(() => this.#renew(), options.renewMs).unref()
   }
+
+  get takenOver(): AbortSignal {
+    return this.#takenOver.signal
+  }
+
+  readonly answers = (): boolean => performance.now() - this.#renewedAt <= this.#options.outageMs
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer)
@@ -72,16 +85,30 @@ export class KeptIncarnation implements AsyncDisposable {
 
   async #renewOnce(): Promise<void> {
     try {
-      if (this.#session.isBroken) this.#session = await this.#database.connect()
-      if (!(await tryLock(this.#session))) throw await inUse(this.#session)
-      const [row] = await this.#session.run(RENEW, [this.#number], STATEMENT_MS)
-      if (!row) throw new DatabaseError('Another instance has taken over the database. Restart this one.')
+      if (this.#session.isBroken) this.#session = await this.#options.database.connect()
+      const hasLock = await tryLock(this.#session)
+      const [row] = await this.#session.run(hasLock ? RENEW : FIND, [this.#options.number], STATEMENT_MS)
+      if (!row) return await this.#giveUp()
+      // Its former session may still have it: the database has not noticed yet that the connection broke.
+      if (!hasLock) throw await inUse(this.#session)
       this.#isReported = false
+      this.#renewedAt = performance.now()
     } catch (error) {
       // Each outage once: the statements that wait report it as well.
-      if (!this.#isReported) this.#onFault(error)
+      if (!this.#isReported) this.#options.onFault(error)
       this.#isReported = true
     }
+  }
+
+  async #giveUp(): Promise<void> {
+    clearInterval(this.#timer)
+    const error = new DatabaseError(
+      'Another server has taken over the database while the connection of this one was broken. This one stops, because two must not write. Give each server a database of its own.',
+    )
+    this.#options.database.refuseAll(takenOver(error))
+    this.#takenOver.abort(error)
+    // It may have the lock again.
+    await this.#session.end()
   }
 }
 
@@ -109,6 +136,7 @@ const LOCK = `
 const LAST = `
   select host, pid, to_char(started_at, 'YYYY-MM-DD HH24:MI:SS "UTC"') as since from incarnations
   where ended_at is null order by id desc limit 1`
+const FIND = 'select from incarnations where id = $1 and ended_at is null'
 const BEGIN = `
   with ended as (update incarnations set ended_at = now() where ended_at is null)
   insert into incarnations (host, pid, server_version) values ($1, $2, $3) returning id`

@@ -13,6 +13,7 @@ import { markDatabase, requireDatabase } from '../files/database-mark.ts'
 import { removeLeftFiles } from '../files/left-files.ts'
 import type { FirehoseOrderStore } from '../../events/firehose/firehose-order.ts'
 import { FirehoseFile } from '../files/firehose/firehose-file.ts'
+import type { Availability } from '../availability.ts'
 import type {
   ApiKeyTable,
   ConversationStorage,
@@ -45,17 +46,21 @@ export type PostgresStorageOptions = {
   readonly serverVersion: string
   /** How long an outage of the database delays statements before they fail, in milliseconds. */
   readonly outageMs?: number
+  /** How often the lock of the database is renewed, in milliseconds. */
+  readonly renewMs?: number
   /** Called with errors that prevent caches from being written or the lock from being kept. */
   readonly onFault: (error: unknown) => void
 }
 
 const OUTAGE_MS = 30_000
+const RENEW_MS = 3000
 
 /** Locks the data directory and the database until disposed. Throws a `DataDirectoryError` or a `DatabaseError`. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(await lockDataDirectory(options.directory))
-  const database = opened.use(new PostgresDatabase({ url: options.url, outageMs: options.outageMs ?? OUTAGE_MS }))
+  const { url, outageMs = OUTAGE_MS, renewMs = RENEW_MS, onFault } = options
+  const database = opened.use(new PostgresDatabase({ url, outageMs }))
   const session = await connect(database)
   opened.defer(() => session.end())
   await lockDatabase(session)
@@ -66,10 +71,10 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   await markDatabase(options.directory, await requireIdentity(session))
   await removeLeftFiles(options.directory)
   const owner = await beginIncarnation(session, options.serverVersion)
-  opened.use(new KeptIncarnation(database, session, owner, options.onFault))
+  const incarnation = opened.use(new KeptIncarnation({ database, session, number: owner, outageMs, renewMs, onFault }))
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)
-  return new PostgresStorage({ ...options, directory, database, keys, lock, owner }, opened.move())
+  return new PostgresStorage({ ...options, directory, database, keys, lock, owner, incarnation }, opened.move())
 }
 
 async function requireIdentity(session: PostgresSession): Promise<string> {
@@ -93,11 +98,13 @@ type Parts = Pick<PostgresStorageOptions, 'directory' | 'onFault'> & {
   readonly keys: DataKeys
   readonly lock: DataLock
   readonly owner: number
+  readonly incarnation: KeptIncarnation
 }
 
 class PostgresStorage implements Storage {
   readonly keys: DataKeys
   readonly directory: string
+  readonly availability: Availability
   readonly active: Marks
   readonly due: Marks
   readonly deletions: Deletions
@@ -109,9 +116,13 @@ class PostgresStorage implements Storage {
   readonly #parts: PostgresParts
   readonly #opened: AsyncDisposableStack
 
-  constructor({ directory: root, onFault, database, keys, lock, owner }: Parts, opened: AsyncDisposableStack) {
+  constructor(
+    { directory: root, onFault, database, keys, lock, owner, incarnation }: Parts,
+    opened: AsyncDisposableStack,
+  ) {
     this.keys = keys
     this.directory = join(root, 'sessions')
+    this.availability = incarnation
     this.active = new MarksTable(database, 'active')
     this.due = new MarksTable(database, 'due')
     this.deletions = new DeletionsTable(database)

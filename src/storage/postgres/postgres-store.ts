@@ -8,6 +8,7 @@ import { serialiseCopy, serialiseDraft, storedFromDraft } from '../shared/stored
 import type { EventRow } from './append-lanes.ts'
 import { AppendLanes } from './append-lanes.ts'
 import type { PostgresDatabase } from './database.ts'
+import { takenOver } from './database-errors.ts'
 import { PostgresLog } from './postgres-log.ts'
 import { readPage } from './read-events.ts'
 import type { PostgresRow } from './session.ts'
@@ -128,7 +129,7 @@ export class PostgresStore implements EventStore, LogViews {
 
   async #whyNotOpened(id: string): Promise<Problem> {
     const [row] = await this.#database.read('select from conversations where id = $1 and has_log', [id])
-    return row ? taken() : notFound()
+    return row ? takenOver() : notFound()
   }
 
   async *#copies(
@@ -227,9 +228,6 @@ function requireUuid(conversationId: string): void {
 const notFound = (): Problem => new Problem('conversation_not_found', 'No conversation has this id.')
 
 const exists = (): Problem => new Problem('conversation_exists', 'A conversation with this id already exists.')
-
-const taken = (): Problem =>
-  new Problem('storage_failed', 'Another server uses this database now, so this one can write nothing. Restart it.')
 
 const damaged = (row: PostgresRow): Problem =>
   new Problem(

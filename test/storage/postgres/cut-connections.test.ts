@@ -82,12 +82,14 @@ test('what is appended while the database is away waits, or fails after the limi
     operatorKeys: ['key of the operator'],
     serverVersion: 'test',
     outageMs: 300,
+    renewMs: 20,
     onFault: () => {}, // the outage
   })
   const own = storage.conversation(uuid7())
   await own.reserve()
   const log = await own.createLog({})
   await append(log, message('before'))
+  await until('an answer', () => Promise.resolve(storage.availability.answers()))
   await proxy.close()
   // The first one finds the outage at a connection that is open, and is uncertain no longer than the second.
   const failed = await Promise.allSettled([append(log, message('lost')), storage.due.set(own.id)])
@@ -95,4 +97,5 @@ test('what is appended while the database is away waits, or fails after the limi
   expect(failed[1]).toMatchObject({ reason: { code: 'storage_unavailable' } })
   await expect(own.exists()).rejects.toMatchObject({ code: 'storage_unavailable' })
   expect((await database.query('select json from events')).length).toBe(1)
+  await until('a storage that is not ready', () => Promise.resolve(!storage.availability.answers()))
 })

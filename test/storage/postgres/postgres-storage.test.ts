@@ -12,6 +12,7 @@ import { append, message, readAll, tempDirectory, textOf } from '../../events/fi
 import { describeStore } from '../../events/store-contract.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
 import { storageContract } from '../storage-contract.ts'
 
 const KEYS = ['key of the operator'] as const
@@ -110,4 +111,26 @@ test('a data directory keeps to the database that has its conversations, and one
   // What is refused is not locked, and unchanged.
   await use(await open(withDatabase))
   await use(await openFiles(withFiles))
+})
+
+test('what another instance has taken over stores nothing more here, says why, and announces it once', async () => {
+  await using directory = await tempDirectory()
+  await using own = await createDatabase()
+  const options = { directory: directory.path, operatorKeys: KEYS, serverVersion: 'test', onFault: () => {} }
+  await using storage = await openPostgresStorage({ ...options, url: own.url, renewMs: 50 })
+  const conversation = storage.conversation(uuid7())
+  await conversation.reserve()
+  const log = await conversation.createLog({})
+  await append(log, message('before'))
+  expect([storage.availability.takenOver.aborted, storage.availability.answers()]).toEqual([false, true])
+
+  await own.query('update incarnations set ended_at = now()')
+  await expect(append(log, message('after')), 'also before it is announced').rejects.toMatchObject({
+    code: 'storage_unavailable',
+  })
+  await until('the announcement', () => Promise.resolve(storage.availability.takenOver.aborted))
+  expect(String(storage.availability.takenOver.reason)).toContain('Another server has taken over the database')
+  for (const use of [() => append(log, message('later')), () => storage.ids(), () => storage.due.set(conversation.id)])
+    await expect(use()).rejects.toMatchObject({ code: 'storage_unavailable' })
+  expect((await own.query('select from events')).length).toBe(1)
 })

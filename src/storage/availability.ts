@@ -1,0 +1,13 @@
+/** Whether a storage can be used now, and by this server. */
+export type Availability = {
+  /**
+   * Aborted when another server has taken over the storage. From then on nothing is read or stored, with the `Problem`
+   * `storage_unavailable`, and this server must stop. The reason is an error that says why.
+   */
+  readonly takenOver: AbortSignal
+  /** Returns false while a server that the storage needs has not answered for so long that requests are refused. */
+  readonly answers: () => boolean
+}
+
+/** Of a storage that no other process serves or can take. */
+export const ALWAYS_AVAILABLE: Availability = { takenOver: new AbortController().signal, answers: () => true }
