@@ -16,7 +16,12 @@ const KEYS: Keys = ['key of the operator']
 const SECRETS = { llm: { api_key: 'sk-very-secret' }, env: { TOKEN: 'a token' } }
 const entryOf = (id: string, keyHash?: string) => ({ id, keyHash })
 
-export function storageContract(name: string, makeStorage: () => Promise<StorageUnderTest>): void {
+/** `refusesOtherKeys`: it is not opened if none of the keys decrypts what is stored. */
+export function storageContract(
+  name: string,
+  makeStorage: () => Promise<StorageUnderTest>,
+  { refusesOtherKeys = false } = {},
+): void {
   describe(`${name} keeps the contract of a storage:`, () => {
     let under: StorageUnderTest
     let storage: Storage
@@ -187,14 +192,24 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         expect(await own.readSecrets()).toEqual(SECRETS)
       })
 
-      test('that no key opens are reported, and kept aside by the next write', async () => {
+      const refused = async () => {
+        await make(SECRETS)
+        await storage[Symbol.asyncDispose]()
+        await expect(under.open(['another key'])).rejects.toThrow(/another secret key.*OPENHANDS_SECRET_KEY/)
+        storage = await under.open(KEYS)
+        expect(storage.keys.locked).toBe(0)
+        expect(await storage.conversation(id).readSecrets()).toEqual(SECRETS)
+      }
+      const keptAside = async () => {
         await make(SECRETS)
         await reopen(['another key'])
         expect(storage.keys.locked).toBe(1)
         await expect(own.readSecrets()).rejects.toMatchObject({ code: 'storage_failed' })
         await own.writeSecrets({ env: { TOKEN: 'sent again' } })
         expect(await own.readSecrets()).toEqual({ env: { TOKEN: 'sent again' } })
-      })
+      }
+      if (refusesOtherKeys) test('that no key opens prevent the start, which says so and changes nothing', refused)
+      else test('that no key opens are reported, and kept aside by the next write', keptAside)
 
       test('and what is sealed for one conversation are opened for no other', async () => {
         const sealed = own.sealer.seal(Buffer.from('content'))

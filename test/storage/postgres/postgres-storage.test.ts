@@ -43,16 +43,20 @@ const empty = async () => {
   if (typeof tables?.['names'] === 'string') await database.query(`truncate ${tables['names']}`)
 }
 
-storageContract('The PostgreSQL storage', async () => {
-  const directory = await tempDirectory()
-  return {
-    open: (keys) => open(join(directory.path, 'data'), keys),
-    async [Symbol.asyncDispose]() {
-      await empty()
-      await directory[Symbol.asyncDispose]()
-    },
-  }
-})
+storageContract(
+  'The PostgreSQL storage',
+  async () => {
+    const directory = await tempDirectory()
+    return {
+      open: (keys) => open(join(directory.path, 'data'), keys),
+      async [Symbol.asyncDispose]() {
+        await empty()
+        await directory[Symbol.asyncDispose]()
+      },
+    }
+  },
+  { refusesOtherKeys: true },
+)
 
 describe('Its logs', () => {
   let connections: PostgresDatabase
