@@ -8,6 +8,3 @@ export type Availability = {
   /** Returns false while a server that the storage needs has not answered for so long that requests are refused. */
   readonly answers: () => boolean
 }
-
-/** Of a storage that no other process serves or can take. */
-export const ALWAYS_AVAILABLE: Availability = { takenOver: new AbortController().signal, answers: () => true }

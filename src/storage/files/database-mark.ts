@@ -24,7 +24,7 @@ export async function requireDatabase(directory: string, id: string | undefined)
   const marked = await readMark(directory)
   if (marked !== undefined && marked !== id)
     throw new DataDirectoryError(
-      `${directory} belongs to another database than that of OPENHANDS_DATABASE_URL. Set the URL of its own, or use an empty data directory.`,
+      `${directory} belongs to another database than that of OPENHANDS_DATABASE_URL. Set the URL of the former one, or use an empty data directory.`,
     )
   if (marked === undefined && hasFiles(directory))
     throw new DataDirectoryError(

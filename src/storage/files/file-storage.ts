@@ -10,7 +10,7 @@ import type { FirehoseOrderStore } from '../../events/firehose/firehose-order.ts
 import { createJsonlStore } from './log/jsonl-store.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
-import { ALWAYS_AVAILABLE } from '../availability.ts'
+import type { Availability } from '../availability.ts'
 import type {
   ApiKeyTable,
   ConversationStorage,
@@ -67,13 +67,16 @@ type Parts = FileStorageOptions & {
   readonly logs?: EventStore & LogViews
 }
 
+/** No other process serves files, or can take them over. */
+const AVAILABILITY: Availability = { takenOver: new AbortController().signal, answers: () => true }
+
 /** Its format is not read, so that a test need not write it. */
 const UNLOCKED = { format: undefined, raiseFormat: () => Promise.resolve() }
 
 export class FileStorage implements Storage {
   readonly keys: DataKeys
   readonly directory: string
-  readonly availability = ALWAYS_AVAILABLE
+  readonly availability = AVAILABILITY
   readonly active: Marks
   readonly due: Marks
   readonly deletions: Deletions

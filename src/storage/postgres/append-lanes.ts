@@ -150,7 +150,7 @@ export class AppendLanes {
     return Number(row['epoch_now']) > epoch ? { kind: 'fenced' } : { kind: 'differs', head: row['head_now'] }
   }
 
-  /** Returns true if another incarnation has the conversation, or nothing but the end of this one explains the refusal. */
+  /** Returns true if another incarnation has the conversation, or only the end of this one explains the refusal. */
   #isTakenOver({ epoch, head }: AppendEntry, row: PostgresRow | undefined): boolean {
     if (row?.['is_stored'] === true || typeof row?.['head_now'] !== 'number') return false
     return row['owner_now'] !== this.#owner || (row['epoch_now'] === epoch && row['head_now'] === head)

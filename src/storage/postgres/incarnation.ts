@@ -48,7 +48,7 @@ type KeptIncarnationOptions = {
 
 /**
  * Keeps the lock: takes it again on a new connection when its session has ended. Until then another instance may take it;
- * that ends this incarnation for good, and no statement is executed any more.
+ * that ends this incarnation permanently, and no statement is executed any more.
  */
 export class KeptIncarnation implements Availability, AsyncDisposable {
   readonly #options: KeptIncarnationOptions
@@ -103,7 +103,7 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
   async #giveUp(): Promise<void> {
     clearInterval(this.#timer)
     const error = new DatabaseError(
-      'Another server has taken over the database while the connection of this one was broken. This one stops, because two must not write. Give each server a database of its own.',
+      'Another server has taken over the database while the connection of this one was broken. This one stops, because two must not write. Give each server its own database.',
     )
     this.#options.database.refuseAll(takenOver(error))
     this.#takenOver.abort(error)
