@@ -30,6 +30,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Stores a message of the user. With `run` it also starts the agent; an agent that runs reads the message in either case.',
   withdrawMessage:
     'Takes a message back, which no model request has from then on, and returns it to be edited. The same request again returns the same. 409 `already_read`: a request to the model has it, which is being answered or was.',
+  stopSubagent:
+    'Ends a subagent in the background, which `SubagentStart` names by its `agent_id`, with its calls. The agent reads that the user stopped it, and other subagents work on. One that has ended is returned as it is.',
   runConversation:
     'Starts the agent. Without `wait` the response is 202 at once; with `wait` it is 200 when the run has ended or needs a client. The body can be empty.',
   compactConversation:

@@ -1,7 +1,7 @@
 /** Messages to the agent and its runs on the wire: post, run, pause. */
 import { z } from 'zod'
 import { Result } from './events/agent-events.ts'
-import { ErrorType, Status } from './events/status.ts'
+import { ErrorType, Status, StopReason } from './events/status.ts'
 import { ToolChoice } from './values/llm-config.ts'
 import { MessageInput, UserInput } from './values/message.ts'
 import { PermissionModeInput, RuleTexts } from './values/permission.ts'
@@ -47,6 +47,18 @@ export const WithdrawnMessage = z
     ],
   })
 export type WithdrawnMessage = z.infer<typeof WithdrawnMessage>
+
+export const StoppedSubagent = z
+  .object({
+    agent_id: z.uuid(),
+    seq: z.int().positive().describe('Seq of its `Result` event.'),
+    stop_reason: StopReason.describe('`cancelled`, unless it had ended.'),
+  })
+  .meta({
+    id: 'StoppedSubagent',
+    examples: [{ agent_id: '0199a1f2-7701-7a10-b0c4-5d2e3f4a5b6c', seq: 31, stop_reason: 'cancelled' }],
+  })
+export type StoppedSubagent = z.infer<typeof StoppedSubagent>
 
 const MAX_OUTPUT_SCHEMA_BYTES = 64 * 1024
 

@@ -78,6 +78,10 @@ export class ConversationActor {
     return this.#tasks.use()
   }
 
+  get subagents() {
+    return this.#deps.subagents
+  }
+
   /** The state that clients see: a run that has ended is shown as ended, even while its end cannot be stored yet. */
   get shown(): State {
     const state = this.#state.current

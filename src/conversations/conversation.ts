@@ -46,7 +46,7 @@ import type { ConversationRules } from './config/permission-rules.ts'
 import type { State } from '../state/state.ts'
 import { withContextSize } from './context-size.ts'
 import { viewOf } from '../state/view.ts'
-import type { Tasks } from './tasks/tasks.ts'
+import { stopSubagent } from './subagent-stop.ts'
 import type { CallbackSet } from '../webhooks/callback-set.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { followMoved } from '../workspace/workdirs/moved-workdirs.ts'
@@ -133,7 +133,7 @@ export class Conversation {
     return this.log.conversationId
   }
 
-  get tasks(): Tasks {
+  get tasks() {
     return this.#actor.tasks
   }
 
@@ -222,6 +222,8 @@ export class Conversation {
       ...(dropped.length > 0 && { dropped: [...dropped] }),
     }
   }
+
+  readonly stopSubagent = (agentId: string) => stopSubagent({ log: this.log, actor: this.#actor }, agentId)
 
   async setConfirmation(enabled: boolean): Promise<ConversationView> {
     await this.#actor.configure(async ({ settings }) => ({

@@ -32,7 +32,7 @@ import { keyRoutes } from './routes/keys.ts'
 import { modelRoutes } from './routes/models.ts'
 import { mcpOauthRoutes } from './routes/mcp/mcp-oauth.ts'
 import { mcpRoutes } from './routes/mcp/mcp.ts'
-import { compactionRoutes, messageRoutes, withdrawalRoutes } from './routes/messages.ts'
+import { compactionRoutes, messageRoutes, subagentRoutes, withdrawalRoutes } from './routes/messages.ts'
 import { permissionRuleRoutes } from './routes/permission-rules.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
@@ -81,6 +81,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(forkRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(withdrawalRoutes, { manager })
+  await app.register(subagentRoutes, { manager })
   await app.register(compactionRoutes, { manager })
   await app.register(confirmationRoutes, { manager })
   await app.register(permissionRoutes, { manager })

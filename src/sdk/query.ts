@@ -21,6 +21,7 @@ import { followSession } from './session/follow-session.ts'
 import type { CommandInfo, ContextUsage, McpServersChange } from './session/session-info.ts'
 import { commandsIn, contextUsageOf, replaceMcpServers } from './session/session-info.ts'
 import { openSession } from './session/open-session.ts'
+import { stopTask } from './session/stop-task.ts'
 import type { ServerLink } from './local/server-link.ts'
 import type { FunctionHook } from './options/hooks-option.ts'
 import type { AskedFunctionsOptions } from './hooks/asked-functions.ts'
@@ -110,9 +111,9 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     return this.#control(async (conversation) => (await conversation.agentInfo()).agents)
   }
 
-  /** Cancels a task that was posted to the session, and returns it after its end. */
+  /** Cancels a task that was posted to the session, or stops a subagent in the background by its `agent_id`. Returns what it is after its end. */
   stopTask(id: string) {
-    return this.#control((conversation) => conversation.tasks.cancel(id))
+    return this.#control((conversation) => stopTask(conversation, id))
   }
 
   next(): Promise<IteratorResult<QueryEvent, void>> {

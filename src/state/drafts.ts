@@ -145,11 +145,12 @@ export function endOfSubagent(
   subagent: Subagent,
   reason: StopReason,
   { message, why }: Pick<Unrun, 'message' | 'why'>,
+  end: RunOutput = {},
 ): EventDraft[] {
   const own = stateOf(state, subagent)
   const left = [...closePermission(own, why, message), ...answerOpenCalls(own, { type: 'interrupted', why, message })]
   // The time of the last event: what is decided depends on the log only.
-  return inSubagent([...left, resultOfSubagent(own, subagent, reason, Date.parse(state.updatedAt))], subagent)
+  return inSubagent([...left, resultOfSubagent(own, subagent, reason, Date.parse(state.updatedAt), end)], subagent)
 }
 
 /** The main agent reads that of a subagent in the background as a message. */
@@ -181,6 +182,14 @@ export function endBackground(
     .filter(({ agent }) => !agent.openCalls.some((call) => hasBegun(state, call, isBegun)))
     .filter(({ toolUseId }) => !state.openCalls.some((call) => call.toolUseId === toolUseId))
     .flatMap((subagent) => endOfSubagent(state, subagent, reason, { message, why: whyOf(reason) }))
+}
+
+/** The end of a subagent in the background that a client has stopped; none if it has ended. Its own calls have their results. */
+export function stoppedByClient(state: State, toolUseId: string): EventDraft[] {
+  const subagent = findSubagent(state, toolUseId)
+  if (!subagent?.isBackground) return []
+  const why = { message: 'interrupted: the user stopped the subagent', why: 'interrupted' } as const
+  return endOfSubagent(state, subagent, 'cancelled', why, { isInterrupted: true })
 }
 
 const whyOf = (reason: StopReason): CloseReason => (reason === 'server_restart' ? reason : 'interrupted')

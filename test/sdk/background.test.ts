@@ -53,3 +53,18 @@ test('a query that is left early ends them', async () => {
   const ends = resultsIn(await logOf(left.sessionId!))
   expect(ends.map((event) => event.background_agent_id !== undefined)).toEqual([false, true])
 })
+
+test('stopTask ends one of them by its agent_id, and the query ends with the run that reads that', async () => {
+  const prompt = background(`call Bash ${JSON.stringify({ command: 'sleep 1000' })}`)
+  const asked = query({ prompt, options: { ...options, permissionMode: 'bypassPermissions' } })
+  const events: QueryEvent[] = []
+  const stops: unknown[] = []
+  for await (const event of asked) {
+    events.push(event)
+    if (event.type === 'SubagentStart') stops.push(await asked.stopTask(event.agent_id))
+  }
+  expect(stops).toMatchObject([{ stop_reason: 'cancelled' }])
+  const [stopped] = resultsIn(events).filter((event) => 'parent_tool_use_id' in event)
+  expect(stopped).toMatchObject({ stop_reason: 'cancelled', interrupted: true })
+  expect(stage.model.requests.at(-1)?.text).toContain('the user stopped it')
+})

@@ -63,7 +63,7 @@ test('stopTask cancels a task of the session', async () => {
     const { id } = await tasks.post({ title: 'ticks', runnable: { type: 'Ticker', interval: 60, count: 10 } })
     return await asking.stopTask(id)
   })
-  expect(ended.status).toBe('cancelled')
+  expect(ended).toMatchObject({ status: 'cancelled' })
 })
 
 test('a session has the id, the title, the labels, the metadata and the variables that it is given', async () => {

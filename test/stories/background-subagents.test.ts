@@ -1,7 +1,7 @@
 /** Subagents in the background, through HTTP only: each ends exactly once, and the main agent reads its result once. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { createPlanner, expectWhole, ofMain, ofSubagents, task } from '../support/subagents.ts'
@@ -153,4 +153,84 @@ test('its approvals are listed while the conversation is idle, and it continues 
     return ofMain(events, 'Result').at(-1)?.final_text === 'Good.' && events
   })
   expectWhole(all)
+})
+
+describe('a client stops one of them', () => {
+  const UNTIL_GO = [bash('while [ ! -e go ]; do sleep 0.02; done'), { text: 'All of this work is done.' }]
+  const stop = (id: string, agentId: string) => call('DELETE', `/conversations/${id}/subagents/${agentId}`)
+
+  test('it ends with its command, the agent reads that the user stopped it, and the others work on', async () => {
+    planner.plan = {
+      'start both': [{ calls: [inBackground('one work'), inBackground('other work')] }, { text: 'Both work.' }],
+      'one work': UNTIL_GO,
+      'other work': UNTIL_GO,
+      'the user stopped it': [{ text: 'One was stopped.' }],
+      // The run may have read the end of the first before.
+      'All of this work is done.': [{ text: 'The other is done.' }, { text: 'The other is done.' }],
+    }
+    const id = await create()
+    await stage.say(id, 'start both')
+    const before = await until('a command', async () => {
+      const all = await stage.events(id)
+      return ofSubagents(all, 'ToolUse').length > 0 && all
+    })
+    const working = ofSubagents(before, 'ToolUse')[0].parent_tool_use_id
+    const starts = before.filter(({ type }) => type === 'SubagentStart')
+    const { agent_id } = starts.find((start) => start.parent_tool_use_id === working)
+    const answers = await Promise.all([stop(id, agent_id), stop(id, agent_id)])
+    const stopped = { status: 200, body: { agent_id, seq: expect.any(Number), stop_reason: 'cancelled' } }
+    expect(answers).toMatchObject([stopped, stopped])
+    const after = await stage.events(id)
+    expect(ofSubagents(after, 'Result')).toMatchObject([{ background_agent_id: agent_id, interrupted: true }])
+    expect(ofSubagents(after, 'ToolResult')[0]).toMatchObject({ error_type: 'interrupted' })
+
+    const { body } = await call('GET', `/conversations/${id}`)
+    await writeFile(join(body.workdir, 'go'), '')
+    const all = await until('the other', async () => {
+      const events = await stage.events(id)
+      return ofMain(events, 'Result').at(-1)?.final_text === 'The other is done.' && events
+    })
+    expectWhole(all)
+    expect(lastQuestion('All of this work is done.').text).toContain('the user stopped it')
+    expect((await stop(id, agent_id)).body).toEqual(answers[0]!.body)
+    const ofOther = starts.find((start) => start.parent_tool_use_id !== working).agent_id
+    expect((await stop(id, ofOther)).body).toMatchObject({ agent_id: ofOther, stop_reason: 'completed' })
+    await stage.server.restart('SIGKILL')
+    expect((await stop(id, agent_id)).body).toEqual(answers[0]!.body)
+    expect(ofSubagents(await stage.events(id), 'Result')).toEqual(ofSubagents(all, 'Result'))
+  })
+
+  test('one that waits for a decision or is paused ends, also after a kill, and its request is closed', async () => {
+    planner.plan = {
+      'let two ask': [{ calls: [inBackground('ask first'), inBackground('ask second')] }, { text: 'They ask.' }],
+      'ask first': [bash('touch one')],
+      'ask second': [bash('touch two')],
+      'the user stopped it': [{ text: 'I see.' }, { text: 'I see.' }],
+    }
+    const id = await create({ permission_mode: 'default' })
+    await stage.say(id, 'let two ask')
+    await until('two requests', async () => (await requestsOf(call, id, 'permission')).length === 2)
+    await stage.server.restart('SIGKILL')
+    const starts = (await stage.events(id)).filter(({ type }) => type === 'SubagentStart')
+    expect((await stop(id, starts[0].agent_id)).body.stop_reason).toBe('cancelled')
+    expect(await requestsOf(call, id, 'permission')).toMatchObject([
+      { parent_tool_use_id: starts[1].parent_tool_use_id },
+    ])
+    await results(id, 2)
+    await call('POST', `/conversations/${id}/pause`)
+    expect(await statusOf(id)).toBe('paused')
+    expect((await stop(id, starts[1].agent_id)).body.stop_reason).toBe('cancelled')
+    expect(await requestsOf(call, id, 'permission')).toEqual([])
+    expect(await statusOf(id), 'only a client continues what is paused').toBe('paused')
+    expectWhole(await stage.events(id))
+  })
+
+  test('one in the foreground, and an unknown one, are refused with an error', async () => {
+    planner.plan = { wait: [{ calls: [task('in front')] }, { text: 'Done.' }], 'in front': [{ text: 'In front.' }] }
+    const id = await create()
+    await stage.say(id, 'wait')
+    const { agent_id } = (await stage.events(id)).find(({ type }) => type === 'SubagentStart')
+    for (const unknown of [agent_id, id])
+      expect(await stop(id, unknown)).toMatchObject({ status: 404, body: { error: 'subagent_not_found' } })
+  })
 })

@@ -182,8 +182,13 @@ class Session:
         return found
 
     async def stop_task(self, task_id: str) -> None:
-        """Cancels a task that was posted to the session."""
-        await self._transport.call("DELETE", f"{self._path}/tasks/{task_id}")
+        """Cancels a task that was posted to the session, or stops a subagent in the background by its `agent_id`."""
+        try:
+            await self._transport.call("DELETE", f"{self._path}/tasks/{task_id}")
+        except AgentServerError as error:
+            if error.code != "task_not_found":
+                raise
+            await self._transport.call("DELETE", f"{self._path}/subagents/{task_id}")
 
     @property
     def seq(self) -> int:

@@ -58,7 +58,8 @@ export function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
 }
 
 /** What the main agent reads of a subagent that worked in the background. */
-export function tellEnd({ agent_name, background_agent_id, stop_reason, final_text }: EventOf<'Result'>): string {
+export function tellEnd({ agent_name, stop_reason, interrupted, final_text, ...event }: EventOf<'Result'>): string {
   const said = boundMessage(final_text) || 'It ended without a message.'
-  return `[The subagent ${agent_name} in the background has ended: ${stop_reason}. Its last message follows. The user does not see it.]\n\n${said}\n\n[agent_id: ${background_agent_id}]`
+  const why = interrupted ? 'the user stopped it' : stop_reason
+  return `[The subagent ${agent_name} in the background has ended: ${why}. Its last message follows. The user does not see it.]\n\n${said}\n\n[agent_id: ${event.background_agent_id}]`
 }

@@ -94,6 +94,11 @@ export class ConversationHandle {
     return this.#api.call('withdrawMessage', { params: { id: this.id, message_id: messageId } }, options)
   }
 
+  /** Stops a subagent in the background, and returns when it has ended. `SubagentStart` has its `agent_id`. */
+  stopSubagent(agentId: string, options?: CallOptions) {
+    return this.#api.call('stopSubagent', { params: { id: this.id, agent_id: agentId } }, options)
+  }
+
   /** Posts a message and starts the agent; an active run reads it. */
   send(content: UserInput['content'], options?: CallOptions) {
     return this.postMessage({ message: { role: 'user', content }, run: true }, options)

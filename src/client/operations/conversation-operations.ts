@@ -31,6 +31,7 @@ import type {
   RunOutcome,
   RunRequest,
   StatusAnswer,
+  StoppedSubagent,
   WithdrawnMessage,
 } from '../../contract/run.ts'
 import { get, post, postOnce, put, remove } from './operation.ts'
@@ -48,6 +49,7 @@ export const CONVERSATION_OPERATIONS = {
 
   postMessage: postOnce('/conversations/{id}/messages').sends<typeof PostMessage>().returns<typeof PostedMessage>(),
   withdrawMessage: remove('/conversations/{id}/messages/{message_id}').returns<typeof WithdrawnMessage>(),
+  stopSubagent: remove('/conversations/{id}/subagents/{agent_id}').returns<typeof StoppedSubagent>(),
   /** Returns `RunOutcome` with `wait`, otherwise `RunStarted`. */
   runConversation: post('/conversations/{id}/run').sends<typeof RunRequest>().returns<typeof RunOutcome>(),
   pauseConversation: post('/conversations/{id}/pause').sends<typeof PauseRequest>().returns<typeof StatusAnswer>(),

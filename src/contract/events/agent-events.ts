@@ -107,7 +107,7 @@ export const Result = Envelope.extend({
   interrupted: z
     .literal(true)
     .optional()
-    .describe('A client stopped the run with `interrupt`: the last answer may be `partial`.'),
+    .describe('A client stopped the run with `interrupt`, or this subagent: the last answer may be `partial`.'),
   steps: z.int().nonnegative().describe('Number of model answers in this run.'),
   duration_ms: z.number().nonnegative(),
   session_id: z.uuid(),

@@ -2,6 +2,7 @@
  * The subagents of one conversation that work in the background: each takes a slot and works until it has ended, waits
  * for a decision, or is stopped.
  */
+import type { Event, EventType } from '../../contract/events/event.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import { sleepUnlessAborted } from '../../lib/bounded-wait.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
@@ -23,11 +24,16 @@ export type BackgroundDeps = {
 
 const BACKOFF = { firstMs: 100, longestMs: 10_000 }
 
+/** Events after which one may be able to work. */
+const STARTS = new Set<EventType>(['SubagentStart', 'RequestAnswered', 'RequestClosed'])
+
 type Work = { readonly abort: AbortController; readonly within: WorkOf; readonly done: Promise<void> }
 
 export class BackgroundSubagents {
   readonly #deps: BackgroundDeps
   readonly #working = new Map<string, Work>()
+  /** Those that a client ends: they are not started. */
+  readonly #ending = new Map<string, Promise<void>>()
   #isHalted = false
   /** What their calls store when they end must not start them again before the state says that they are stopped. */
   #isStopped = false
@@ -52,13 +58,27 @@ export class BackgroundSubagents {
     if (this.#isHalted || this.#isStopped || current.status === 'paused') return
     for (const subagent of current.subagents) {
       const { isBackground, toolUseId } = subagent
-      if (isBackground && !this.#working.has(toolUseId) && !isBlocked(current, subagent)) this.#start(toolUseId)
+      if (isBackground && this.#isFree(toolUseId) && !isBlocked(current, subagent)) this.#start(toolUseId)
     }
   }
 
-  /** Call it after each change of the state. */
-  check(): void {
+  /** Call it after each change of the state, with the event. */
+  take({ type }: Event): void {
     for (const { within } of this.#working.values()) within.waiting.check()
+    if (type === 'StatusUpdate') this.resume()
+    else if (STARTS.has(type)) this.startAll()
+  }
+
+  /** Stops one and calls `end`, which stores its end, while its loop does not work. A second call at the same time shares the first. */
+  endOne(toolUseId: string, end: () => Promise<void>): Promise<void> {
+    const known = this.#ending.get(toolUseId)
+    if (known) return known
+    const ending = this.#endOne(toolUseId, end).finally(() => {
+      this.#ending.delete(toolUseId)
+      this.startAll()
+    })
+    this.#ending.set(toolUseId, ending)
+    return ending
   }
 
   /** Resolves when none works any more; a running tool continues. None is started before `resume`. */
@@ -73,6 +93,17 @@ export class BackgroundSubagents {
   halt(): void {
     this.#isHalted = true
     for (const { abort } of this.#working.values()) abort.abort()
+  }
+
+  async #endOne(toolUseId: string, end: () => Promise<void>): Promise<void> {
+    const work = this.#working.get(toolUseId)
+    work?.abort.abort()
+    await work?.done
+    await end()
+  }
+
+  #isFree(toolUseId: string): boolean {
+    return !this.#working.has(toolUseId) && !this.#ending.has(toolUseId)
   }
 
   #start(toolUseId: string): void {

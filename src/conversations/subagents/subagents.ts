@@ -13,7 +13,7 @@
  */
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import type { LoopWait } from '../../agent/loop.ts'
-import type { Event, EventType } from '../../contract/events/event.ts'
+import type { Event } from '../../contract/events/event.ts'
 import type { Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -38,6 +38,7 @@ import { SubagentRun, type SubagentParts } from './subagent-run.ts'
 import type { Worker } from './decision-waits.ts'
 import { DecisionWaits } from './decision-waits.ts'
 import type { WorkOf } from './agent-slots.ts'
+import { stopOne } from './stop-one.ts'
 import { lent, SubagentSlots } from './agent-slots.ts'
 
 export type SubagentsDeps = {
@@ -103,6 +104,10 @@ export class Subagents {
   /** Resolves when none works in the background; a running tool continues. */
   readonly stop = (): Promise<void> => this.#background.stop()
 
+  /** See `stopOne` in `stop-one.ts`. */
+  readonly stopOne = (agentId: string): Promise<void> =>
+    stopOne({ ...this.#deps, background: this.#background, runs: () => [...this.#open.values()] }, agentId)
+
   /** Nothing begins any more, and what ends of a call is decided for all together when the conversation is closed. */
   halt(): void {
     this.#isHalted = true
@@ -118,12 +123,10 @@ export class Subagents {
   take(event: Event): void {
     for (const run of this.#open.values()) run.take(event)
     this.#waiting.check()
-    this.#background.check()
     if (event.type === 'ConfigUpdate') this.#limits.update(this.#deps.state.current.settings)
     const ended = event.type === 'Result' ? parentOf(event) : undefined
     if (ended !== undefined) this.#forget(ended)
-    if (event.type === 'StatusUpdate') this.#background.resume()
-    else if (STARTS.has(event.type)) this.#background.startAll()
+    this.#background.take(event)
   }
 
   /** The calls of subagents that have begun: their tool writes the result. */
@@ -293,8 +296,5 @@ export class Subagents {
     run?.parts.close().catch(this.#deps.onError)
   }
 }
-
-/** Events after which subagents in the background may be able to work. */
-const STARTS = new Set<EventType>(['SubagentStart', 'RequestAnswered', 'RequestClosed'])
 
 const NEVER = new AbortController().signal

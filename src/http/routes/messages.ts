@@ -11,6 +11,7 @@ import {
   RunRequest,
   RunStarted,
   StatusAnswer,
+  StoppedSubagent,
   WithdrawnMessage,
 } from '../../contract/run.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
@@ -20,6 +21,8 @@ import { accessOf } from '../guards/authorize.ts'
 import { mayRun } from '../guards/limited-requests.ts'
 import { closeSignal } from '../request/close-signal.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
+
+const OneSubagent = z.strictObject({ id: ConversationId, agent_id: z.uuid().toLowerCase() })
 
 const OneMessage = z.strictObject({ id: ConversationId, message_id: z.uuid().toLowerCase() })
 
@@ -125,6 +128,26 @@ export const withdrawalRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
       const { message, ...withdrawn } = await conversation.withdrawals.withdraw(request.params.message_id)
       return { ...withdrawn, ...(accessOf(request).allows('read') && { message }) }
     },
+  )
+}
+
+export const subagentRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('messages')
+
+  app.delete(
+    '/conversations/:id/subagents/:agent_id',
+    {
+      schema: {
+        ...describe('stopSubagent', 'Stop a subagent in the background; one that has ended is not changed', [
+          ...CONVERSATION,
+          'subagent_not_found',
+          'storage_full',
+        ]),
+        params: OneSubagent,
+        response: { 200: StoppedSubagent.describe('After its end.') },
+      },
+    },
+    async ({ params }) => (await manager.open(params.id)).stopSubagent(params.agent_id),
   )
 }
 
