@@ -130,6 +130,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   question_id: 'Id of the question that waits for an answer.',
   session_id: 'Name of the shell session.',
   task_id: 'Id of the task.',
+  agent_id: 'Id of the subagent, as its `SubagentStart` has it.',
   key_id: 'Id of the API key.',
   pid: 'Process id, as listed by `processes`.',
   key: 'Name of the secret.',

@@ -192,11 +192,11 @@ describe('a client stops one of them', () => {
     })
     expectWhole(all)
     expect(lastQuestion('All of this work is done.').text).toContain('the user stopped it')
-    expect((await stop(id, agent_id)).body).toEqual(answers[0]!.body)
+    expect((await stop(id, agent_id)).body).toEqual(answers[0].body)
     const ofOther = starts.find((start) => start.parent_tool_use_id !== working).agent_id
     expect((await stop(id, ofOther)).body).toMatchObject({ agent_id: ofOther, stop_reason: 'completed' })
     await stage.server.restart('SIGKILL')
-    expect((await stop(id, agent_id)).body).toEqual(answers[0]!.body)
+    expect((await stop(id, agent_id)).body).toEqual(answers[0].body)
     expect(ofSubagents(await stage.events(id), 'Result')).toEqual(ofSubagents(all, 'Result'))
   })
 
