@@ -12,6 +12,7 @@ import { Interrupt } from '../llm/llm.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { closedProblem } from '../events/closed-problem.ts'
+import type { CallResults } from './call-results.ts'
 import { Feature } from './agents/feature.ts'
 import type { ConfigChange } from './config/config-change.ts'
 import type { ActiveRun, RunDriverDeps } from './runs/run-driver.ts'
@@ -31,6 +32,7 @@ import { Tasks } from './tasks/tasks.ts'
 import { UnstoredIntent } from './unstored-intent.ts'
 
 export type ActorDeps = Omit<RunDriverDeps, 'onEnd' | 'onError'> & {
+  readonly results: CallResults
   readonly redact: (text: string) => string
   readonly runTaskCommand: RunTaskCommand
   readonly logger: Logger
@@ -122,8 +124,11 @@ export class ConversationActor {
 
   /** Decides, stores the events, and acts on the new state; in turn only. Throws a `Problem` if it is refused. */
   async apply(intent: Intent): Promise<readonly Event[]> {
-    const drafts = decide(this.#state.current, intent)
-    if (drafts instanceof Problem) throw drafts
+    const decideNow = () => decide(this.#state.current, intent)
+    return await this.#deps.results.decide(decideNow, (drafts) => this.#store(drafts))
+  }
+
+  async #store(drafts: readonly EventDraft[]): Promise<readonly Event[]> {
     if (!drafts.length) return []
     const starts = drafts.some((draft) => draft.type === 'StatusUpdate' && draft.status === 'running')
     const hasWork = starts || drafts.some((draft) => bringsWork(draft, this.#state.current))

@@ -4,13 +4,13 @@ import type { StoredLog } from '../events/event-store.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import { refusalOfCommand } from '../policy/client-commands.ts'
 import { PermissionGate } from '../policy/permissions.ts'
-import type { Llm } from '../llm/llm.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 import { ConversationActor } from './actor.ts'
 import { buildToolCalls, ofCalls } from './agents/build-tool-calls.ts'
+import { CallResults } from './call-results.ts'
 import { ConversationTools } from './changing-tools.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientHooks } from './client-hooks/client-hooks.ts'
@@ -68,9 +68,8 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const { secrets, redactor, onChange } = source
   const { redact } = redactor
   const base = buildBase(deps, source)
-  const { id, log, state, logger } = base
+  const { id, log, state, logger, workdir, additionalDirectories } = base
   const homes = deps.workspace.homesOf(base.directory)
-  const { workdir, additionalDirectories } = base
   const gate = new PermissionGate({ workdir, additionalDirectories, homes, ...ofCalls(() => toolCalls) })
   const execution = buildExecution(deps, base, source, gate)
   const project = buildProject(deps, base, gate, execution)
@@ -161,18 +160,17 @@ type Base = {
 
 function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...source }: ConversationSource): Base {
   const id = stored.conversationId
-  const { due } = deps.storage
-  const own = deps.storage.conversation(id)
+  const { storage, dispatcher } = deps
+  const own = storage.conversation(id)
   const { directory, sealer, callbacks: document } = own
   const logger = withRedaction(deps.logger, redactor.redact)
-  const flag = new DirtyFlag({ set: () => due.set(id), clear: () => due.clear(id) })
+  const flag = new DirtyFlag({ set: () => storage.due.set(id), clear: () => storage.due.clear(id) })
   const log = new EventLog({
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
     onAppended: deps.metrics.appended,
   })
   const state = new LiveState(source.state, log)
-  const { dispatcher } = deps
   const deliveries = new CallbackSet({ document, log, mark: flag, dispatcher, redactor, sealer, logger }, callbacks)
   const waitingHooks = new WaitingHooks(id)
   const workdir = () => state.current.settings.workdir
@@ -254,23 +252,24 @@ type AgentOptions = { readonly secrets: ConversationSecrets; readonly actor: () 
 /** Builds what the main agent and its subagents work with. */
 function buildAgents(
   deps: ConversationDeps,
-  parts: Omit<SharedParts, 'withoutTools' | 'createLlm' | 'catalog'>,
+  parts: Omit<SharedParts, 'withoutTools' | 'createLlm' | 'catalog' | 'results'>,
   { secrets, actor }: AgentOptions,
 ) {
   const { id, log, state, redactor, hooks, shells } = parts
   const recorder = new MetricsRecorder(deps.metrics, log, state.current)
   const model = { models: deps.models, conversationId: id, secrets, redactor }
-  const ofSubagents = { time: (llm: Llm) => recorder.timeSubagent(llm) }
   const withoutTools = new Set<string>()
   const { catalog } = deps.models
   const createLlm = createLlmFactory({ ...model, recorder })
-  const shared = { ...parts, withoutTools, catalog, createLlm: createLlmFactory({ ...model, recorder: ofSubagents }) }
+  const createSubagentLlm = createLlmFactory({ ...model, recorder: { time: (llm) => recorder.timeSubagent(llm) } })
+  const results = new CallResults(state)
+  const shared = { ...parts, results, withoutTools, catalog, createLlm: createSubagentLlm }
   const subagents = new UsedSubagents(state, () =>
     buildSubagents(deps, shared, { actor, main: () => ({ hooks, toolCalls }) }),
   )
   const own = { hooks: () => hooks.current?.tools, shells: shells.ofAgent(), subagents: subagents.access }
-  const toolCalls = buildToolCalls(deps, { ...parts, ...own, rules: () => [rulesOf(state.current)] })
-  return { createLlm, catalog, withoutTools, subagents, toolCalls }
+  const toolCalls = buildToolCalls(deps, { ...parts, results, ...own, rules: () => [rulesOf(state.current)] })
+  return { createLlm, catalog, withoutTools, subagents, toolCalls, results }
 }
 
 function buildProject(

@@ -19,6 +19,7 @@ import type { ShellsOfAgent } from '../../workspace/exec/conversation-shells.ts'
 import type { ConversationNetwork } from '../../workspace/network.ts'
 import { createElicit } from '../requests/elicitations.ts'
 import type { HeldRequests } from '../requests/held-requests.ts'
+import type { CallResults } from '../call-results.ts'
 import type { AgentView } from '../live-state.ts'
 
 export type ToolParts = {
@@ -28,6 +29,7 @@ export type ToolParts = {
   readonly logger: Logger
   readonly log: Pick<EventLog, 'append' | 'ended' | 'publish' | 'subscribe'>
   readonly state: AgentView
+  readonly results: CallResults
   /** The rules of the agent, and of those above it. */
   readonly rules: () => readonly GateRules[]
   readonly limits: ConversationLimits
@@ -44,7 +46,7 @@ export type ToolParts = {
 }
 
 export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
-  const { id, own, directory, logger, log, state, rules, limits, workdir, redactor } = parts
+  const { id, own, directory, logger, log, state, results, rules, limits, workdir, redactor } = parts
   const { shells, network, project, changing, hooks, additionalDirectories } = parts
   const elicit = createElicit(parts.elicitations, redactor.redact)
   return new ToolCalls({
@@ -72,7 +74,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
     settings: () => state.current.settings,
     context: () => ({ conversationId: id, workdir: workdir(), elicit }),
     redactor,
-    emit: async (drafts) => void (await log.append(drafts)),
+    emit: async (drafts) => void (await results.store(drafts, (each) => log.append(each))),
     adviceFor: (result) => adviceFor(state.current.repeats, result, state.current.openCalls),
     onOutput: (tool_use_id, stream, text, offset) =>
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
