@@ -14,6 +14,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import { closedProblem } from '../events/closed-problem.ts'
 import type { CallResults } from './call-results.ts'
 import { Feature } from './agents/feature.ts'
+import { endLate } from './end-late.ts'
 import type { ConfigChange } from './config/config-change.ts'
 import type { ActiveRun, RunDriverDeps } from './runs/run-driver.ts'
 import type { RunEnd } from './runs/run-end.ts'
@@ -171,6 +172,8 @@ export class ConversationActor {
       const stored = this.applyEnd(this.runs.intentToPause(reason, interrupt))
       // Unless it could not be stored, the state holds them back.
       await stored.finally(() => this.#deps.subagents.current?.resume())
+      const intent = () => this.#runs.intentToPause(reason, true)
+      if (interrupt) endLate({ ...this.#deps, actor: this, intent, onError: this.reportUnlessClosed })
     })
   }
 

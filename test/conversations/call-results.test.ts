@@ -172,3 +172,34 @@ describe('a command of a subagent that outlives a stop of the server', () => {
     expectWhole(await eventsOf(again))
   })
 })
+
+test.each([false, true])(
+  'a subagent ends after a pause with `interrupt`, as soon as its tool does (in the background: %s)',
+  async (run_in_background) => {
+    const deaf = gate('Deaf', { stubborn: true })
+    const start = call('Task', { description: 'x', prompt: 'be deaf', subagent_type: 'worker', run_in_background })
+    await using bench = await setBench({
+      deps: {
+        createTools: (names, { subagents }) => [deaf.tool, ...(names.includes('Task') ? [createTask(subagents)] : [])],
+      },
+      script: ({ text }) => {
+        if (text.includes('You are a worker')) return { calls: [call('Deaf')] }
+        return text.includes('works in the background. A message') ? { text: 'Begun.' } : { calls: [start] }
+      },
+    })
+    const conversation = await bench.converse({
+      tools: ['Task'],
+      agents: { worker: { description: 'Works.', prompt: 'You are a worker.' } },
+    })
+    await conversation.post(userText('begin', true))
+    await deaf.entered
+    await conversation.pause({ interrupt: true })
+    expect(conversation.state).toMatchObject({ status: 'paused', subagents: [{}] })
+    deaf.open()
+    await expect.poll(() => conversation.state.subagents).toEqual([])
+    expect(conversation.state).toMatchObject({ status: 'paused', openCalls: [] })
+    const events = await eventsOf(conversation)
+    expectWhole(events)
+    expect(events.some((event) => event.type === 'Result' && event.stop_reason === 'cancelled')).toBe(true)
+  },
+)
