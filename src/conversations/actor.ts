@@ -51,12 +51,12 @@ export class ConversationActor {
   readonly runs: RunDriver
   /** The actor starts them when it is their turn. */
   readonly #tasks: Feature<Tasks>
-  // Intents wait in this queue for each other, never for the agent: the loop runs outside it and enters it only to end
-  // a run.
+  // Intents wait in this queue for each other, never for the agent: its loop enters the queue only to end a run.
   readonly #inbox = new Queue({ limit: 1 })
   /** The intent that ends or recovers a run while it cannot be stored: without it the run would never end. */
   readonly #unstored = new UnstoredIntent(() => this.#tryAgain())
-  #hasRun = false
+  /** True if a run began in this process: a run that is `running` in the log then belongs to no other process. */
+  hasRun = false
   #closed: Problem | undefined
 
   constructor(deps: ActorDeps) {
@@ -105,11 +105,6 @@ export class ConversationActor {
     return !isBusy && !this.#log.failed && !canWorkInBackground(this.#state.current) && this.begunCalls().length === 0
   }
 
-  /** True if a run began in this process: a run that is `running` in the log then belongs to no other process. */
-  get hasRun(): boolean {
-    return this.#hasRun
-  }
-
   /** Queues the work and runs it in turn. Rejects with the `Problem` of a closed conversation. */
   enqueue<T>(work: () => Promise<T>): Promise<T> {
     return this.#inbox.run(async () => {
@@ -136,7 +131,7 @@ export class ConversationActor {
     // Mark before the events are in the log: at startup the server opens only the marked logs.
     if (hasWork) await this.#deps.markActive(true)
     // Set this before the append is known to have succeeded: a log that fails may still contain the events.
-    if (starts) this.#hasRun = true
+    if (starts) this.hasRun = true
     const events = (await this.#log.append(drafts)).map((stored) => stored.event)
     if (starts) this.runs.start()
     // An unnecessary mark costs one look at the next start; an intent that is in the log must not fail because of it.
@@ -172,7 +167,7 @@ export class ConversationActor {
       const stored = this.applyEnd(this.runs.intentToPause(reason, interrupt))
       // Unless it could not be stored, the state holds them back.
       await stored.finally(() => this.#deps.subagents.current?.resume())
-      const intent = () => this.#runs.intentToPause(reason, true)
+      const intent = () => this.runs.intentToPause(reason, true)
       if (interrupt) endLate({ ...this.#deps, actor: this, intent, onError: this.reportUnlessClosed })
     })
   }

@@ -15,7 +15,13 @@ type Call = { readonly name: string; readonly arguments: Record<string, unknown>
 const use = (name: string, args: Record<string, unknown>): Call => ({ name, arguments: args })
 const turn = (...calls: Call[]) => ({ calls })
 
-const resultsOf = (events: any[]) => events.filter((event) => event.type === 'ToolResult') // eslint-disable-line typescript/no-explicit-any
+/** The results in the order of their calls. */
+// eslint-disable-next-line typescript/no-explicit-any
+function resultsOf(events: any[]): any[] {
+  const ids = events.filter(({ type }) => type === 'ToolUse').map((event) => event.tool_use_id)
+  const results = events.filter(({ type }) => type === 'ToolResult')
+  return results.toSorted((a, b) => ids.indexOf(a.tool_use_id) - ids.indexOf(b.tool_use_id))
+}
 
 test('the claude preset works on a file, and what was read counts after kill -9', async () => {
   await using stage = await setStage([
