@@ -17,7 +17,7 @@ import { Feature } from './agents/feature.ts'
 import { endLate } from './end-late.ts'
 import type { ConfigChange } from './config/config-change.ts'
 import type { ActiveRun, RunDriverDeps } from './runs/run-driver.ts'
-import type { RunEnd } from './runs/run-end.ts'
+import type { RunEnd } from './runs/run-context.ts'
 import { RunDriver } from './runs/run-driver.ts'
 import type { Intent } from '../state/intents.ts'
 import { decide } from '../state/intents.ts'
@@ -120,11 +120,10 @@ export class ConversationActor {
 
   /** Decides, stores the events, and acts on the new state; in turn only. Throws a `Problem` if it is refused. */
   async apply(intent: Intent): Promise<readonly Event[]> {
-    const decideNow = () => decide(this.#state.current, intent)
-    return await this.#deps.results.decide(decideNow, (drafts) => this.#store(drafts))
+    return await this.#deps.results.decide(() => decide(this.#state.current, intent), this.#store)
   }
 
-  async #store(drafts: readonly EventDraft[]): Promise<readonly Event[]> {
+  readonly #store = async (drafts: readonly EventDraft[]): Promise<readonly Event[]> => {
     if (!drafts.length) return []
     const starts = drafts.some((draft) => draft.type === 'StatusUpdate' && draft.status === 'running')
     const hasWork = starts || drafts.some((draft) => bringsWork(draft, this.#state.current))

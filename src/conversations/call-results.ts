@@ -64,5 +64,8 @@ export class CallResults {
   }
 }
 
-const resultsIn = (drafts: Drafts): readonly string[] =>
-  drafts.flatMap((draft) => (draft.type === 'ToolResult' ? [draft.tool_use_id] : []))
+function resultsIn(drafts: Drafts): readonly string[] {
+  const ids: string[] = []
+  for (const draft of drafts) if (draft.type === 'ToolResult') ids.push(draft.tool_use_id)
+  return ids
+}

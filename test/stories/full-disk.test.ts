@@ -42,6 +42,10 @@ test('a run that meets a full disk stops, loses nothing that was acknowledged, a
   expect((await server.call('GET', `/conversations/${other}`)).status, 'the others work').toBe(200)
 
   await makeRoom(server.pid)
+  const next = { message: { role: 'user', content: 'There is room.' } }
+  expect((await server.call('POST', `/conversations/${full}/messages`, next)).status, 'after the end of the run').toBe(
+    202,
+  )
   const after = await stage.say(full, 'go on')
   expect(after.find((event) => event.type === 'Result')).toMatchObject({
     stop_reason: 'completed',

@@ -4,17 +4,13 @@
  */
 export class SentMessages {
   readonly #head: () => number
-  #through = 0
+  /** Requests of the active run have what is stored up to this event; 0 if it has made none. */
+  through = 0
   #withdrawing: Promise<unknown> | undefined
 
   /** `head`: the last event that a request would have. */
   constructor(head: () => number) {
     this.#head = head
-  }
-
-  /** Requests of the active run have what is stored up to this event; 0 if it has made none. */
-  get through(): number {
-    return this.#through
   }
 
   get isWithdrawing(): boolean {
@@ -28,12 +24,7 @@ export class SentMessages {
 
   /** Call it in the same tick in which a request is built, while none `isWithdrawing`. */
   mark(): void {
-    this.#through = this.#head()
-  }
-
-  /** Another run begins. */
-  reset(): void {
-    this.#through = 0
+    this.through = this.#head()
   }
 
   /** Call it in the same tick in which the withdrawal was decided. `isLost`: whether it may be stored although it failed. */

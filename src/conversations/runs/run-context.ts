@@ -1,8 +1,12 @@
-/** What the agent loop knows of a run of the main agent. */
+/** What the agent loop knows of a run of the main agent, and what is stored when the loop ends. */
+import type { LoopEnd } from '../../agent/loop-end.ts'
 import type { AgentContext } from '../../agent/loop-context.ts'
+import type { LoopWait } from '../../agent/loop.ts'
 import type { OutputContext } from '../../agent/output/final-output.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import type { Intent } from '../../state/intents.ts'
 import { waitsForClient } from '../../state/client-result.ts'
 import { overridesOf } from '../../state/run-overrides.ts'
 import { tokensIn } from '../../state/run-state.ts'
@@ -58,4 +62,15 @@ const inRunOf = (state: LiveState): AgentParts['state'] => ({
 function outputOf(state: LiveState, runId: string): OutputContext | undefined {
   const schema = state.current.run?.outputSchema ?? state.current.settings.output_schema
   return schema && { runId, schema, requests: () => state.current.run?.outputRequests ?? 0 }
+}
+
+/** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
+export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
+
+export function intentToEnd(runId: string, end: RunEnd, begun: readonly string[]): Intent {
+  if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, hooked: end.hooked }
+  if ('waitsOutside' in end) return { kind: 'await_outside', runId }
+  if ('asking' in end)
+    return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
+  return { kind: 'end_run', runId, ...end, begun, newRunId: uuid7(), now: Date.now() }
 }

@@ -35,8 +35,7 @@ import { statusOfWait } from '../../state/waits.ts'
 import { LiveHistory } from '../agents/live-history.ts'
 import type { UsedSubagents } from '../used-subagents.ts'
 import type { RunContextParts } from './run-context.ts'
-import { createRunContext } from './run-context.ts'
-import { intentToEnd, type RunEnd } from './run-end.ts'
+import { createRunContext, intentToEnd, type RunEnd } from './run-context.ts'
 
 export type RunDriverDeps = RunContextParts & {
   readonly slots: Queue
@@ -70,7 +69,7 @@ export class RunDriver {
   start(): void {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- only called after an event that began one
     const { id } = this.#deps.state.current.run!
-    this.sent.reset()
+    this.sent.through = 0
     this.#active = new ActiveRun(id, { ...this.#deps, history: this.#history, sent: this.sent })
     this.#ending = undefined
     this.#active.drive().catch(this.#deps.onError)

@@ -90,12 +90,13 @@ export class FileStorage implements Storage {
   readonly #lock: DataLock | undefined
   readonly #tables: Tables
 
-  /** For a directory that is already locked or that nothing else uses. Creates `sessions`, `active` and `due`. */
+  /** For a directory that is already locked or that nothing else uses. Creates the directories in it. */
   static async openUnlocked(parts: Parts): Promise<FileStorage> {
     await makeDirectories(parts.directory, 0o700)
     // Use the real path: shells know it by this name, even if they cannot see a link that points to it.
     const directory = await realpath(parts.directory)
-    await Promise.all(['sessions', 'active', 'due'].map((name) => makeDirectories(join(directory, name), 0o700)))
+    const names = ['sessions', 'active', 'due', 'deletions']
+    await Promise.all(names.map((name) => makeDirectories(join(directory, name), 0o700)))
     await syncDirectory(directory)
     return new FileStorage(directory, await openTables(directory, parts.lock ?? UNLOCKED), parts)
   }
@@ -107,7 +108,7 @@ export class FileStorage implements Storage {
     this.directory = directory
     this.active = new MarkFiles(join(root, 'active'))
     this.due = new MarkFiles(join(root, 'due'))
-    this.deletions = new DeletionRows(tables)
+    this.deletions = new DeletionRows(tables, join(root, 'deletions'))
     this.sharedWorkdirs = new SharedWorkdirRows(tables, (id) => exists(join(directory, id)))
     this.apiKeys = new ApiKeyRows(tables)
     this.firehose = { open: () => FirehoseFile.open(join(root, 'firehose')) }

@@ -1,6 +1,11 @@
-/** The deleted conversations, and the keys of their creates, as rows. */
+/**
+ * The deleted conversations, and the keys of their creates, as rows. A full disk has no room for a row, and deleting is what
+ * makes room: then an empty file in the directory `deletions` is the mark, until there is room for its row at a later start.
+ */
+import { join } from 'node:path'
 import { createSlices } from '../../../lib/time-slices.ts'
 import type { CreationKey, Deletions } from '../../storage.ts'
+import { exists, MarkFiles } from '../directory/mark-files.ts'
 import type { Row } from './table-thread.ts'
 import type { Tables } from './tables.ts'
 import { step } from './tables.ts'
@@ -12,21 +17,45 @@ const FORGET = 'UPDATE deletions SET key = NULL, body_hash = NULL, at = NULL WHE
 
 export class DeletionRows implements Deletions {
   readonly #tables: Tables
+  readonly #directory: string
+  readonly #files: MarkFiles
 
-  constructor(tables: Tables) {
+  /** `directory` exists and is durable. */
+  constructor(tables: Tables, directory: string) {
     this.#tables = tables
+    this.#directory = directory
+    this.#files = new MarkFiles(directory)
   }
 
   async mark(id: string, key?: CreationKey): Promise<void> {
-    const values = [key?.key ?? null, key?.bodyHash ?? null, key?.at ?? null] as const
-    await this.#tables.write(step('INSERT INTO deletions VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING', id, ...values))
+    try {
+      await this.#tables.write(rowOf(id, key))
+    } catch (error) {
+      // A file with a key would need room, too.
+      if (key) throw error
+      await this.#files.set(id).catch(() => {
+        throw error
+      })
+    }
   }
 
   async has(id: string): Promise<boolean> {
-    return (await this.#tables.read('SELECT 1 FROM deletions WHERE id = ?', id)).length > 0
+    const rows = await this.#tables.read('SELECT 1 FROM deletions WHERE id = ?', id)
+    return rows.length > 0 || (await exists(join(this.#directory, id)))
   }
 
   async ids(): Promise<string[]> {
+    const marked = await this.#files.ids()
+    if (marked.length > 0) await this.#moveToRows(marked).catch(() => {}) // there is still no room: the files stay
+    return [...new Set([...(await this.#idsOfRows()), ...marked])]
+  }
+
+  async #moveToRows(ids: readonly string[]): Promise<void> {
+    await this.#tables.write(...ids.map((id) => rowOf(id)))
+    await Promise.all(ids.map((id) => this.#files.clear(id)))
+  }
+
+  async #idsOfRows(): Promise<string[]> {
     const pages: string[] = []
     const slices = createSlices()
     for (let last = ''; ;) {
@@ -46,6 +75,15 @@ export class DeletionRows implements Deletions {
     return recent
   }
 }
+
+const rowOf = (id: string, { key, bodyHash, at }: Partial<CreationKey> = {}) =>
+  step(
+    'INSERT INTO deletions VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    id,
+    key ?? null,
+    bodyHash ?? null,
+    at ?? null,
+  )
 
 const keyOf = ({ id, key, body_hash: bodyHash, at }: Row): CreationKey => ({
   key: String(key),
