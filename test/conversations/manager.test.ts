@@ -249,10 +249,14 @@ describe('deleting', () => {
   test('that cannot be recorded changes nothing', async () => {
     await using bench = await setBench()
     const id = await bench.create()
-    await rename(join(bench.dataDir, 'tables.db'), join(bench.dataDir, 'moved'))
+    const moved = ['tables.db', 'deletions'].map((name) => [
+      join(bench.dataDir, name),
+      join(bench.dataDir, `no-${name}`),
+    ])
+    for (const [from, to] of moved) await rename(from!, to!)
     await expect(bench.manager.delete(id)).rejects.toMatchObject({ code: 'EIO' })
     expect(await say(await bench.manager.open(id))).toMatchObject({ stop_reason: 'completed' })
-    await rename(join(bench.dataDir, 'moved'), join(bench.dataDir, 'tables.db'))
+    for (const [from, to] of moved) await rename(to!, from!)
     expect(await (await openStorage(bench.dataDir)).deletions.has(id)).toBe(false)
     await bench.manager.delete(id)
   })
