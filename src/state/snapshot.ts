@@ -225,6 +225,8 @@ const Meta = z.object({
   usage: UsageByModel,
   costUsd: z.number().optional(),
   preview: z.string(),
+  // Missing in files of versions in which no message could be withdrawn.
+  previewSeq: z.number().default(0),
   version: z.number(),
 } satisfies Fields<State & { readonly format: number }>)
 

@@ -108,6 +108,8 @@ export type State = AgentState & {
   readonly postedKeys: readonly PostedKey[]
   /** The beginning of the first message, by which an untitled conversation can be searched. */
   readonly preview: string
+  /** The seq of that message; 0 without one. */
+  readonly previewSeq: number
   /** Highest schema version seen; above ours, the conversation can be read but not run. */
   readonly version: number
 }
@@ -145,6 +147,7 @@ export const EMPTY_STATE: State = {
   costUsd: undefined,
   postedKeys: [],
   preview: '',
+  previewSeq: 0,
   version: 1,
 }
 

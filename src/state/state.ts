@@ -66,10 +66,16 @@ function foldOwn(state: State, event: Event): State {
         answered: undefined,
         granted: event.slash_command && grantedByMessage(state.settings.project_settings, event),
         preview: state.preview || previewOf(event),
+        previewSeq: state.preview ? state.previewSeq : event.seq,
       }
     case 'MessageWithdrawn':
       // What its slash command allows ends with it.
-      return { ...next, runRequestedAt: event.run_requested_at ?? 0, granted: undefined }
+      return {
+        ...next,
+        runRequestedAt: event.run_requested_at ?? 0,
+        granted: undefined,
+        preview: event.message_seq === state.previewSeq ? '' : state.preview,
+      }
     case 'OutputRequest':
       return { ...next, run: state.run && runAfterOutputRequest(state.run, event), answered: undefined }
     case 'AssistantMessage':

@@ -48,6 +48,7 @@ export function changesLists(event: Event): boolean {
     case 'StatusUpdate':
     case 'ConfigUpdate':
     case 'UserMessage':
+    case 'MessageWithdrawn':
       return true
     case 'RequestOpened':
       return event.deadline !== undefined

@@ -62,9 +62,7 @@ export class Titles {
   async #write({ llm_config, title_model }: Settings, answer: EventOf<'AssistantMessage'>): Promise<void> {
     const { log, state, actor, createLlm } = this.#deps
     const { signal } = this.#abort
-    const page = await log.read({ types: new Set(['UserMessage']), limit: 1 })
-    const first = page.events[0]?.event
-    const said = first?.type === 'UserMessage' ? first.content : []
+    const said = (await firstMessage(log))?.content ?? []
     const { text, ...spent } = await answerTo(createLlm(cheap(llm_config, title_model)), { said, answer }, signal)
     await actor.enqueue(async () => {
       signal.throwIfAborted()
@@ -101,6 +99,15 @@ function cheap(config: LlmConfig, model = config.model ?? ''): LlmConfig {
     num_retries: 0,
     timeout: Math.min(config.timeout ?? TIMEOUT_S, TIMEOUT_S),
   }
+}
+
+/** The first message that was not withdrawn. */
+async function firstMessage(log: Pick<EventLog, 'read'>): Promise<EventOf<'UserMessage'> | undefined> {
+  const { events } = await log.read({ types: new Set(['UserMessage', 'MessageWithdrawn']), limit: 100 })
+  const withdrawn = new Set(events.map(({ event }) => event.type === 'MessageWithdrawn' && event.message_seq))
+  return events
+    .map(({ event }) => event)
+    .find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage' && !withdrawn.has(event.seq))
 }
 
 type Spent = Pick<EventOf<'ConfigUpdate'>, 'model' | 'usage' | 'cost_usd'>

@@ -44,6 +44,24 @@ test('a title is written after the first answer, next to the run, and paid for',
   expect((await bench.view(conversation.id)).cost_usd).toBeGreaterThan(before + 0.099)
 })
 
+test('neither a title nor the preview is written from a message that was withdrawn', async () => {
+  await using bench = await setBench({ tools, script: scripted(() => ({ text: 'Lines' })) })
+  const conversation = await bench.converse({ generate_title: true })
+  const { event_id } = await conversation.post({
+    message: { role: 'user', content: 'my password is swordfish' },
+    run: false,
+  })
+  expect(conversation.state.preview).toBe('my password is swordfish')
+  await conversation.withdrawals.withdraw(event_id)
+  expect(conversation.state.preview).toBe('')
+  await say(conversation, 'How long is a.csv?')
+  await until(conversation, 'ConfigUpdate')
+  const [asked] = bench.model.requests.filter(asksForTitle)
+  expect(asked!.text).toContain('How long is a.csv?')
+  expect(asked!.text).not.toContain('swordfish')
+  expect(conversation.state.preview).toBe('How long is a.csv?')
+})
+
 test('a title that a client sets meanwhile stays, and the answer is paid for nevertheless', async () => {
   const written = Promise.withResolvers<ScriptedTurn>()
   await using bench = await setBench({ tools, script: scripted(() => written.promise) })
