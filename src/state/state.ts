@@ -3,6 +3,7 @@
  * status.
  */
 import { z } from 'zod'
+import { previewAfter } from './preview.ts'
 import { NO_REPEATS, repeatsAfter } from './repeats/repeats.ts'
 import type { GateRules, GatedCall } from '../policy/rules/gate-rules.ts'
 import { hashInput } from '../policy/rules/input-hash.ts'
@@ -65,17 +66,11 @@ function foldOwn(state: State, event: Event): State {
         lastRun: afterMessage(state),
         answered: undefined,
         granted: event.slash_command && grantedByMessage(state.settings.project_settings, event),
-        preview: state.preview || previewOf(event),
-        previewSeq: state.preview ? state.previewSeq : event.seq,
+        ...(!state.preview && previewAfter(state, event)),
       }
     case 'MessageWithdrawn':
       // What its slash command allows ends with it.
-      return {
-        ...next,
-        runRequestedAt: event.run_requested_at ?? 0,
-        granted: undefined,
-        preview: event.message_seq === state.previewSeq ? '' : state.preview,
-      }
+      return { ...next, runRequestedAt: event.run_requested_at ?? 0, granted: undefined, ...previewAfter(state, event) }
     case 'OutputRequest':
       return { ...next, run: state.run && runAfterOutputRequest(state.run, event), answered: undefined }
     case 'AssistantMessage':
@@ -288,13 +283,4 @@ function outputsAfter(
 ): State['lastOutputs'] {
   const isKept = name !== undefined && TOOLS_KEPT_IN_LOG.has(name) && !event.is_error
   return isKept ? { ...lastOutputs, [name]: event.output } : lastOutputs
-}
-
-const PREVIEW_CHARS = 200
-
-/** The beginning of a message, by which an untitled conversation can be searched. */
-export function previewOf(event: EventOf<'UserMessage'>): string {
-  const text = event.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ')
-  // Copy the text: a slice keeps the whole string in memory, and each conversation has a preview.
-  return Buffer.from(text.slice(0, PREVIEW_CHARS)).toString()
 }

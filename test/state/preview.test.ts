@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { previewOf } from '../../src/state/state.ts'
+import { previewAfter } from '../../src/state/preview.ts'
 import type { EventOf } from '../../src/contract/events/event.ts'
 
 const previewOfContent = (content: EventOf<'UserMessage'>['content']): string =>
-  previewOf({ type: 'UserMessage', source: 'user', content } as EventOf<'UserMessage'>)
+  previewAfter({ preview: '', previewSeq: 0 }, { type: 'UserMessage', seq: 1, content } as EventOf<'UserMessage'>)
+    .preview
 
 test('a preview is the beginning of the texts of a message, without its images', () => {
   const image = { type: 'image' as const, media_type: 'image/png' as const, data: '' }
