@@ -11,6 +11,7 @@ import { ConfigError, createReader } from './environment.ts'
 export const OWN_DIRECTORIES = [
   'active',
   'before-format-3',
+  'deletions',
   'due',
   'home-access',
   'local',
