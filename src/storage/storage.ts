@@ -230,7 +230,7 @@ export interface ApiKeyTable {
   /** Returns the current version, which each change increases. Cheap: it is called for each unknown key of a request. */
   version(): Promise<number>
   /**
-   * Stores the value of a key, or removes the key if there is none; durable. Returns the new version. Changes nothing and
+   * Stores the value of a key, or removes the key if no value is given; durable. Returns the new version. Changes nothing and
    * returns undefined if `version` is not the current one: a revoked key must not come back with a rotation.
    */
   change(version: number, id: string, value: unknown): Promise<number | undefined>

@@ -4,7 +4,7 @@
  */
 export class SentMessages {
   readonly #head: () => number
-  /** Requests of the active run have what is stored up to this event; 0 if it has made none. */
+  /** The last event that a model request of the active run contains; 0 if the run has made no request. */
   through = 0
   #withdrawing: Promise<unknown> | undefined
 

@@ -58,7 +58,7 @@ export const MessageWithdrawn = Envelope.extend({
     .int()
     .positive()
     .optional()
-    .describe('Seq of the newest other message that asks for a run and waits; absent if there is none.'),
+    .describe('The seq of the newest other message that waits and asks for a run. Absent if no other message does.'),
 })
   .meta({ id: 'MessageWithdrawn' })
   .describe('A client took a message back before the agent had read it. No model request has it from here on.')

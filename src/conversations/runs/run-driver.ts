@@ -104,7 +104,7 @@ export class RunDriver {
     this.#deps.subagents.current?.halt()
   }
 
-  /** Up to this event, an active run has what is stored in a model request; 0 if there is none. */
+  /** The last event that a model request of the active run contains; 0 if no run is active, or it has made no request. */
   get sentThrough(): number {
     return this.#active ? this.sent.through : 0
   }

@@ -22,7 +22,7 @@ export type LogHead = { readonly conversationId: string; readonly head: number; 
 export interface FirehoseOrder extends AsyncDisposable {
   /** 16 hexadecimal digits. Another one if the order was lost and begins again: cursors of the former are invalid. */
   readonly epoch: string
-  /** The last position; 0 if there is none. */
+  /** The position of the newest event; 0 if no event was stored. */
   readonly last: number
   /**
    * Adds, entry by entry, the events of each conversation that it lacks up to this head: written. If the head is exact

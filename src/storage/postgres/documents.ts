@@ -14,7 +14,7 @@ export async function readDocument(database: PostgresDatabase, id: string, name:
   return row && String(row['value'])
 }
 
-/** Gives the document another name, and returns that. Does nothing if there is none. */
+/** Renames the document, and returns its new name. Does nothing if the document does not exist. */
 export async function setDocumentAside(
   database: PostgresDatabase,
   id: string,

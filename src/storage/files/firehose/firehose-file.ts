@@ -77,7 +77,7 @@ export class FirehoseFile implements FirehoseOrder {
     return this.#heads.size
   }
 
-  /** For tests: the last added seq of this conversation; 0 if there is none. */
+  /** For tests: the seq of the newest event of this conversation in the order; 0 if the order has no event of it. */
   headOf(conversationId: string): number {
     return this.#heads.get(keyOf(conversationId)) ?? 0
   }
