@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createIncrementalFold } from '../../src/llm/request/incremental-fold.ts'
+import { createIncrementalFold } from '../../src/llm/request/growing-bytes.ts'
 
 function setFold() {
   const added: number[] = []

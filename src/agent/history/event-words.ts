@@ -3,6 +3,7 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { ImagePart, UserPart } from '../../contract/values/message.ts'
 import { isToReturn } from '../../contract/values/message.ts'
 import type { ModelMessage } from '../../llm/llm.ts'
+import type { ListedMessage } from './message-list.ts'
 import { boundMessage } from './subagent-message.ts'
 
 /** The text of a slash command replaces the words that called it. */
@@ -63,3 +64,19 @@ export function tellEnd({ agent_name, stop_reason, interrupted, final_text, ...e
   const why = interrupted ? 'the user stopped it' : stop_reason
   return `[The subagent ${agent_name} in the background has ended: ${why}. Its last message follows. The user does not see it.]\n\n${said}\n\n[agent_id: ${event.background_agent_id}]`
 }
+
+/** An answer comes next, and none may follow another one. */
+export const isDue = (last: ModelMessage | undefined): boolean => !last || last.role === 'assistant'
+
+// The message that asks the agent to continue, where the model would otherwise read two answers in a row.
+const asUser = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
+const CONTINUE = asUser('Continue.')
+const CONTINUE_UNREAD = asUser(
+  'Continue. The message before your last answer came while you were writing it: follow it now.',
+)
+
+export const isContinue = (message: ModelMessage | undefined): boolean =>
+  message === CONTINUE || message === CONTINUE_UNREAD
+
+export const continueAfter = (last: ListedMessage | undefined): ModelMessage =>
+  last?.leftUnread ? CONTINUE_UNREAD : CONTINUE

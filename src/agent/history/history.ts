@@ -8,6 +8,9 @@ import type { RenderOutput, ResultDraft } from './tool-messages.ts'
 import {
   askForOutput,
   contextOf,
+  continueAfter,
+  isContinue,
+  isDue,
   repeatImages,
   sayable,
   tellEnd,
@@ -17,7 +20,6 @@ import {
   wordsOf,
 } from './event-words.ts'
 import { imagesOf, toModelCall, toToolMessage } from './tool-messages.ts'
-import { continueAfter, isContinue, isDue } from './continue-messages.ts'
 import { isSent } from './history-types.ts'
 import { type Forgotten } from '../../state/state-shape.ts'
 import { ContextSize, tokensOfText } from './context-size.ts'

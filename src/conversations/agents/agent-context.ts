@@ -1,4 +1,5 @@
 /** What the agent loop knows of the agent that it works for: the main agent of a run, or a subagent. */
+import type { CompactorDeps } from '../../agent/compaction/compactor.ts'
 import { Compactor } from '../../agent/compaction/compactor.ts'
 import type { AgentContext, Output } from '../../agent/loop-context.ts'
 import type { History } from '../../agent/history/history.ts'
@@ -12,11 +13,10 @@ import type { PermissionGate } from '../../policy/permissions.ts'
 import { TurnGate } from '../../policy/turn-gate.ts'
 import type { Feature } from './feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
-import type { LiveState } from '../live-state.ts'
+import type { AgentView, LiveState } from '../live-state.ts'
 import { openAnswer } from '../../state/answered.ts'
 import { gatedCalls } from '../../state/state.ts'
 import { isWorkedOn } from '../../state/subagents.ts'
-import { compactionOf } from './compaction-of.ts'
 
 /** `state` is that of the agent, and `emit` and `publish` mark its events as such. */
 export type AgentParts = Pick<Output, 'emit'> & {
@@ -104,5 +104,25 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
       }
     },
     spent,
+  }
+}
+
+const TASK_LIST = 'TaskTracker'
+
+/** Returns what a compaction reads of the state of its conversation. These are current values: the configuration may change between two steps. */
+export function compactionOf(
+  state: AgentView,
+  toolCalls: Pick<ToolCalls, 'render'>,
+  hooks: Feature<ConversationHooks>,
+): Pick<CompactorDeps, 'settings' | 'activeRun' | 'tasks' | 'askHooks' | 'tellHooks'> {
+  return {
+    askHooks: (call, signal) => hooks.current?.beforeCompaction(call, signal),
+    tellHooks: (done, signal) => hooks.current?.afterCompaction(done, signal),
+    activeRun: () => state.current.run?.id,
+    settings: () => state.current.settings,
+    tasks: () => {
+      const list = state.current.lastOutputs[TASK_LIST]
+      return list === undefined ? undefined : toolCalls.render(TASK_LIST, list)
+    },
   }
 }

@@ -15,7 +15,7 @@ import type { Feature } from '../agents/feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import { refuseNewer } from '../../state/refusals.ts'
 import type { LiveState } from '../live-state.ts'
-import { compactionOf } from '../agents/compaction-of.ts'
+import { compactionOf } from '../agents/agent-context.ts'
 import { readHistory } from '../agents/read-history.ts'
 
 export type CompactionsDeps = {

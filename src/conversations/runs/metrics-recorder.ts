@@ -1,8 +1,10 @@
 /** Records the metrics of one conversation, from its log and from its model requests. */
 import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { ErrorType } from '../../contract/events/status.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { LlmError } from '../../llm/errors/llm-error.ts'
 import type { Llm } from '../../llm/llm.ts'
-import { createTimedLlm } from '../../llm/timed-llm.ts'
+import { leaveAnswer } from '../../llm/llm.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { TOOL_NAMES } from '../../tools/registry.ts'
 import type { State } from '../../state/state.ts'
@@ -85,3 +87,45 @@ export class MetricsRecorder {
 }
 
 const isTool = (name: string) => (TOOL_NAMES as readonly string[]).includes(name)
+
+type LlmTiming = {
+  readonly model: string
+  readonly outcome: 'answered' | 'aborted' | ErrorType
+  /** From the request to the first piece of the answer; undefined if there was none. */
+  readonly firstDeltaMs: number | undefined
+  readonly ms: number
+}
+
+type LlmObserver = { readonly onRequest: () => void; readonly onEnd: (timing: LlmTiming) => void }
+
+/** Returns the model, and reports the duration of each answer. The answers are unchanged. */
+function createTimedLlm(llm: Llm, { onRequest, onEnd }: LlmObserver): Llm {
+  return {
+    model: llm.model,
+    async *stream(request, signal) {
+      onRequest()
+      const startedAt = performance.now()
+      let firstDeltaMs: number | undefined
+      let outcome: LlmTiming['outcome'] = 'aborted'
+      const deltas = llm.stream(request, signal)
+      try {
+        for (;;) {
+          const next = await deltas.next()
+          if (next.done) {
+            outcome = 'answered'
+            return next.value
+          }
+          if (next.value.kind !== 'retry') firstDeltaMs ??= performance.now() - startedAt
+          yield next.value
+        }
+      } catch (error) {
+        if (!signal.aborted) outcome = error instanceof LlmError ? error.type : 'internal'
+        throw error
+      } finally {
+        onEnd({ model: llm.model, outcome, firstDeltaMs, ms: performance.now() - startedAt })
+        // For a reader that leaves early.
+        await leaveAnswer(deltas)
+      }
+    },
+  }
+}

@@ -7,7 +7,6 @@ import type { Chunk } from './chunk.ts'
 import type { Fields } from './fields.ts'
 import { ReasoningDetails } from './reasoning-details.ts'
 import { cutReasonOf } from '../../contract/finish-reason.ts'
-import { partOf } from './part-of.ts'
 import type { LlmAnswer, LlmPiece, TakenIds } from '../llm.ts'
 import type { ToolCallAssembly } from './tool-call-assembly.ts'
 import { createToolCallAssembly } from './tool-call-assembly.ts'
@@ -227,4 +226,12 @@ export class AnswerAssembly {
 
 function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff
+}
+
+/**
+ * Returns the part of the answer that a piece belongs to. Pieces of one part arrive in order; the order between parts
+ * has no meaning.
+ */
+export function partOf(piece: LlmPiece): string {
+  return piece.kind === 'tool_input' ? `${piece.kind} ${piece.index}` : piece.kind
 }

@@ -3,10 +3,9 @@ import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.t
 import { EventTooLarge, createSseDecoder } from '../../lib/sse-decoder.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
-import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
+import { CutShort, NotAnAnswer, UpstreamFailure, partOf } from './answer-assembly.ts'
 import { AnswerTooLarge, MAX_EVENT_CHARS } from './answer-limits.ts'
 import type { ChunkReader } from './chunk.ts'
-import { partOf } from './part-of.ts'
 import type { LlmPiece } from '../llm.ts'
 
 /**

@@ -8,7 +8,7 @@
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { withoutImage } from '../request/images.ts'
-import { createIncrementalFold } from '../request/incremental-fold.ts'
+import { createIncrementalFold } from '../request/growing-bytes.ts'
 import type { GrowingBytes } from '../request/growing-bytes.ts'
 import { createGrowingBytes } from '../request/growing-bytes.ts'
 import type { LlmRequest, ModelMessage, ModelTool } from '../llm.ts'
