@@ -28,6 +28,8 @@ export type { CallOptions } from './request/api.ts'
 export type { List } from './request/list.ts'
 export type { WebhookDelivery } from './webhook/verify-webhook.ts'
 export { verifyWebhook } from './webhook/verify-webhook.ts'
+export type { WebSocketSourceOptions } from './events/web-socket-source.ts'
+export { webSocketSource } from './events/web-socket-source.ts'
 export { ConversationHandle }
 
 export type ClientOptions = TransportOptions & {

@@ -148,6 +148,9 @@ const FirehoseReachedFrame = z
   .object({ type: z.literal('reached'), cursor: Cursor })
   .meta({ id: 'FirehoseReachedFrame' })
 
+/** Sent after 15 seconds without another frame, so that a reader notices a lost connection. */
+const HeartbeatFrame = z.object({ type: z.literal('heartbeat') }).meta({ id: 'HeartbeatFrame' })
+
 /** The last frame before the WebSocket is closed, with code 4410. */
 export const DeletedFrame = z.object({ type: z.literal('deleted') }).meta({ id: 'DeletedFrame' })
 
@@ -187,6 +190,7 @@ export const ConversationServerFrame = z
     AckFrame,
     ProblemFrame,
     ConversationReachedFrame,
+    HeartbeatFrame,
     DeletedFrame,
     ...END_FRAMES,
   ])
@@ -200,6 +204,7 @@ export const FirehoseServerFrame = z
     TransientEvent,
     ConversationDeletedFrame,
     FirehoseReachedFrame,
+    HeartbeatFrame,
     ...END_FRAMES,
   ])
   .meta({ id: 'FirehoseServerFrame' })

@@ -88,11 +88,16 @@ describe('a connection', () => {
     await expect.poll(() => got).toEqual([large.length, 4])
   })
 
-  test('reports, after a silence, the position reached behind a filter, and only if it has moved', async () => {
+  test('reports, after a silence, the position reached behind a filter if it has moved, and otherwise sends a heartbeat', async () => {
+    let beats = 0
     const openFeed = async (log: EventLog) => {
       const { client, socket } = await connect({})
       const got: object[] = []
-      client.on('message', (data: Buffer) => got.push(JSON.parse(data.toString())))
+      client.on('message', (data: Buffer) => {
+        const frame = JSON.parse(data.toString())
+        if (frame.type === 'heartbeat') beats += 1
+        else got.push(frame)
+      })
       const sending = sendFeed(socket, log, {
         types: new Set(['ToolResult']),
         bufferBytes: 65_536,
@@ -117,6 +122,7 @@ describe('a connection', () => {
     await shared.log.append([message('kept back')])
     await expect.poll(() => got.at(-1)).toEqual({ type: 'reached', after_seq: 4 })
     expect(got).toMatchObject([{ type: 'ready' }, { seq: 2 }, { type: 'reached' }, { type: 'reached' }])
+    await expect.poll(() => beats).toBeGreaterThanOrEqual(2)
     for (const each of [client, other.client]) each.terminate()
     await Promise.all([sending, other.sending])
   })

@@ -31,7 +31,7 @@ export type StreamFrame = { readonly cursor: string | undefined; readonly data?:
 export type StreamSource = (request: StreamRequest) => AsyncIterable<StreamFrame>
 
 /** The server sends at least a comment every 15 seconds. After three of them are missing, the connection is dead. */
-const MAX_SILENCE_MS = 45_000
+export const MAX_SILENCE_MS = 45_000
 
 /** Where the firehose begins; absent from the streams of conversations. */
 const CURSOR_HEADER = 'x-firehose-cursor'
@@ -140,7 +140,7 @@ async function withoutSilence<T>(
 const unanswered = () =>
   new AgentServerError('connection_failed', 'The server did not answer in time. Check that it is running.')
 
-const silentStream = () => new AgentServerError('connection_failed', 'The stream was silent for too long.')
+export const silentStream = () => new AgentServerError('connection_failed', 'The stream was silent for too long.')
 
 /** The server sends the first bytes at once, and another connection would wait as long. */
 const bufferedStream = () =>

@@ -63,6 +63,11 @@ export class Transport {
     this.maxRetries = maxRetries
   }
 
+  /** Returns the absolute URL of a path with its query. */
+  urlOf(path: string): string {
+    return resolved(this.#baseUrl + path).href
+  }
+
   /**
    * Returns what `read` makes of a response with a status below 400. Throws an `AgentServerError`, or the reason of
    * the signal.
@@ -107,9 +112,7 @@ export class Transport {
 
 /** Each request would otherwise be repeated in vain. In browsers a URL can be relative to that of the page. */
 function checkedUrl(url: string): string {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only browsers have it
-  const { location } = globalThis as { location?: { readonly href: string } }
-  const parsed = URL.canParse(url, location?.href) ? new URL(url, location?.href) : undefined
+  const parsed = URL.canParse(url, pageUrl()) ? resolved(url) : undefined
   if (parsed && parsed.username + parsed.password !== '')
     throw mistake('baseUrl must not have a user or a password. Pass apiKey.')
   if (!parsed || !/^https?:$/.test(parsed.protocol))
@@ -118,6 +121,13 @@ function checkedUrl(url: string): string {
   if (/[?#]/.test(url)) throw mistake('baseUrl must end with a host or a path: leave out what begins with ? or #.')
   return url
 }
+
+function pageUrl(): string | undefined {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only browsers have it
+  return (globalThis as { location?: { readonly href: string } }).location?.href
+}
+
+const resolved = (url: string): URL => new URL(url, pageUrl())
 
 function mayRepeat(error: AgentServerError, { body, isRepeatable }: ApiRequest, failures: number): boolean {
   // A stream can be read only once.

@@ -16,11 +16,13 @@ export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'd
   /** Sent first, after the subscription, so that no later event is missed. */
   readonly greetings: readonly object[]
   /**
-   * Sent with a heartbeat when a filter has held back the events up to this position. Absent for a reader who must not
-   * learn that there were any.
+   * Sent in place of a heartbeat when a filter has held back the events up to this position. Absent for a reader who must
+   * not learn that there were any.
    */
   readonly reached?: (position: number) => object
 }
+
+const HEARTBEAT = { type: 'heartbeat' }
 
 /** The last frame says why the socket closes. A reader that disconnected gets none. */
 const GOODBYES: Readonly<Record<Exclude<FeedEnd, 'aborted'>, readonly [frame: object, code: number]>> = {
@@ -45,6 +47,7 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
       const { records, reachedSeq, end } = batch
       if (records.length > 0) await socket.sendAll(records.map(socketFrame))
       else if (reached && reachedSeq > reportedSeq) await socket.send(reached(reachedSeq))
+      else if (!end) await socket.send(HEARTBEAT)
       // The next heartbeat reports the position after events that a filter held back.
       reportedSeq =
         records.length > 0 ? (records.findLast(({ seq }) => seq !== undefined)?.seq ?? reportedSeq) : reachedSeq
