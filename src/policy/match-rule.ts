@@ -2,6 +2,7 @@
 import { pathsOf } from './command-paths.ts'
 import type { GatedAction, Question } from './gated-call.ts'
 import type { CommandPath } from './path-words.ts'
+import { withoutAlias } from './git/subcommand.ts'
 import type { Places } from './places.ts'
 import type { Certainty } from './rules/certainty.ts'
 import { strongest } from './rules/certainty.ts'
@@ -133,6 +134,8 @@ function matchSimple(rule: PolicyRule, command: SimpleCommand, mayChange: boolea
 function matchProgram(pattern: CommandPattern, command: SimpleCommand, effort: Effort): Certainty {
   const match = matchCommand(pattern, command.words, effort)
   if (match !== 'no') return match
+  const unknown = withoutAlias(command.words)
+  if (unknown && matchCommand(pattern, unknown, effort) !== 'no') return 'maybe'
   return namedIn(argumentTexts(command), pattern, effort) ? 'maybe' : 'no'
 }
 

@@ -1,4 +1,5 @@
 /** Commands and files in the arguments of programs that may run commands, or read files, which their arguments name. */
+import { configuresProgram } from './git/subcommand.ts'
 import type { CommandPattern } from './rules/command-pattern.ts'
 import { matchCommand } from './rules/command-pattern.ts'
 import type { Effort } from './rules/effort.ts'
@@ -33,7 +34,8 @@ export function argumentTexts(command: SimpleCommand): readonly string[] {
 function readTexts({ words, wraps }: SimpleCommand): readonly string[] {
   const [first, ...rest] = words
   const name = first && literalOf(first)
-  if (name === undefined || wraps || TAKE_DATA.has(baseOf(name)) || readingOf(words)) return []
+  if (name === undefined || wraps || readingOf(words)) return []
+  if (TAKE_DATA.has(baseOf(name)) && !configuresProgram(words)) return []
   return textsIn(rest)
 }
 

@@ -67,6 +67,56 @@ const ROWS: readonly (readonly [...Row, given: Given])[] = [
     bypass('Bash(git push:*)'),
   ],
   [
+    'a name that git does not have itself may be an alias of what a rule denies',
+    `
+    ? git config alias.p push; git p origin
+    ? git p
+    ? git -C sub p origin
+    ? git --no-pager p
+    ? git --git-dir .git p
+    ? /usr/bin/git pussh
+    ? git lfs pull
+    ? git whatchanged
+    ? env git p
+    x git push
+    . git
+    . git --version
+    . git -C p pull
+    . git submodule update
+    . git config alias.p
+    . unknown p
+    `,
+    bypass('Bash(git push:*)'),
+  ],
+  [
+    'an alias may be any call of git, whatever its arguments are',
+    `
+    ? git p
+    . git pull
+    `,
+    bypass('Bash(git * --force)'),
+  ],
+  ['a rule for another program says nothing about names that git may have', '. git p', NOT_RM],
+  [
+    'the value of a setting of git may be a program that git runs',
+    `
+    ? git config alias.x '!rm -rf y'
+    ? git config --global alias.x '!f() { rm "$@"; }; f'
+    ? git config set core.editor rm
+    ? git config core.sshCommand "sh -c 'rm x'"
+    ? git config filter.x.clean /bin/rm
+    ? git -C sub config --add diff.external rm
+    ? git config user.name core.pager rm
+    ? git config $x rm
+    . git config core.editor vi
+    . git config user.name rm
+    . git config remote.origin.url https://example.com/rm
+    . git config --get core.editor
+    . git commit -m rm
+    `,
+    NOT_RM,
+  ],
+  [
     'git runs a program for its side of a connection, also if the option is abbreviated, and for an address with a helper',
     `
     x git fetch --upload-pack "rm x" y

@@ -69,6 +69,13 @@ export function checkConfig(text: string): string | OpenSettings {
 
 const MAX_SHOWN = 100
 
+/** `key` as a command has it: `remote.origin.url`. */
+export function isHarmlessKey(key: string): boolean {
+  const [section = '', ...rest] = key.toLowerCase().split('.')
+  const name = rest.at(-1) ?? ''
+  return isHarmless(rest.length > 1 ? `${section}.*.${name}` : `${section}.${name}`, '')
+}
+
 function isHarmless(name: string, value: string): boolean {
   if (Object.hasOwn(VALUES, name)) return VALUES[name]?.(value) ?? false
   const [section = '', ...rest] = name.split('.')
