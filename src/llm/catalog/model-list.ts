@@ -13,11 +13,12 @@ const MAX_MODELS = 2000
 const MAX_NAME_CHARS = 200
 
 const Tokens = z.int().min(1).max(100_000_000).optional().catch(undefined)
-/** The one that is chosen is kept in settings, and shown by other programs, whose terminal would obey control characters. */
+/** What nobody sees, or what a terminal obeys: the name that is chosen is kept in settings, and shown by other programs. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|^\s|\s$/u
 const Name = z
   .string()
   .max(MAX_NAME_CHARS)
-  .refine((name) => !/\p{Cc}/u.test(name))
+  .refine((name) => !UNSEEN.test(name))
   .optional()
 const Model = z.looseObject({
   id: Name,

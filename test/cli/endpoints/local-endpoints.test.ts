@@ -51,8 +51,10 @@ test.each([
   expect(server.asked.filter((each) => each.includes('elsewhere'))).toEqual([])
 })
 
-test('a model whose name has control characters is left out', async () => {
-  const names = ['red \u001b[31m', 'bell\u0007', 'two\nlines', 'next\u0085line']
+test('a model whose name is not as it looks is left out', async () => {
+  const controls = ['red \u001b[31m', 'bell\u0007', 'two\nlines', 'next\u0085line', 'two\u2028lines']
+  const unseen = ['gpt\u200b', 'safe\u202exe', 'tag\u{e0041}', 'half\ud800', '\u2800', '\u3164', '  ', 'end ']
+  const names = [...controls, ...unseen]
   await using server = await startModelServer((path) =>
     path === '/v1/models' ? listOf(...names, 'modèle:8b') : [404, {}],
   )
