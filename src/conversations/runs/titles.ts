@@ -5,6 +5,7 @@
 import type { EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { readPages } from '../../events/read-pages.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
 import type { Llm, LlmAnswer } from '../../llm/llm.ts'
 import { leaveAnswer } from '../../llm/llm.ts'
@@ -62,7 +63,7 @@ export class Titles {
   async #write({ llm_config, title_model }: Settings, answer: EventOf<'AssistantMessage'>): Promise<void> {
     const { log, state, actor, createLlm } = this.#deps
     const { signal } = this.#abort
-    const said = (await firstMessage(log))?.content ?? []
+    const said = (await firstMessage(log, answer))?.content ?? []
     const { text, ...spent } = await answerTo(createLlm(cheap(llm_config, title_model)), { said, answer }, signal)
     await actor.enqueue(async () => {
       signal.throwIfAborted()
@@ -101,13 +102,23 @@ function cheap(config: LlmConfig, model = config.model ?? ''): LlmConfig {
   }
 }
 
-/** The first message that was not withdrawn. */
-async function firstMessage(log: Pick<EventLog, 'read'>): Promise<EventOf<'UserMessage'> | undefined> {
-  const { events } = await log.read({ types: new Set(['UserMessage', 'MessageWithdrawn']), limit: 100 })
-  const withdrawn = new Set(events.map(({ event }) => event.type === 'MessageWithdrawn' && event.message_seq))
-  return events
-    .map(({ event }) => event)
-    .find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage' && !withdrawn.has(event.seq))
+/** Events read at a time. */
+const PAGE = { limit: 100, maxBytes: 1024 * 1024 }
+
+/** The first message that the answer has read: later ones can still be withdrawn. */
+async function firstMessage(
+  log: Pick<EventLog, 'read'>,
+  { seq, read_through: readThrough = seq }: EventOf<'AssistantMessage'>,
+): Promise<EventOf<'UserMessage'> | undefined> {
+  const withdrawn = new Set<number>()
+  for await (const { events } of readPages(log, { types: new Set(['MessageWithdrawn']), ...PAGE }))
+    for (const { event } of events) if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
+  for await (const { events } of readPages(log, { types: new Set(['UserMessage']), ...PAGE }))
+    for (const { event } of events) {
+      if (event.seq > readThrough) return undefined
+      if (event.type === 'UserMessage' && !withdrawn.has(event.seq)) return event
+    }
+  return undefined
 }
 
 type Spent = Pick<EventOf<'ConfigUpdate'>, 'model' | 'usage' | 'cost_usd'>

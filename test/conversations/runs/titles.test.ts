@@ -62,6 +62,43 @@ test('neither a title nor the preview is written from a message that was withdra
   expect(conversation.state.preview).toBe('How long is a.csv?')
 })
 
+test('of many messages that were withdrawn, none is in the request for a title', async () => {
+  await using bench = await setBench({ tools, script: scripted(() => ({ text: 'Lines' })) })
+  const conversation = await bench.converse({ generate_title: true })
+  const posted: string[] = []
+  for (let at = 0; at < 51; at++) {
+    const message = { role: 'user', content: `my password is swordfish ${at}` } as const
+    posted.push((await conversation.post({ message, run: false })).event_id)
+  }
+  for (const each of posted) await conversation.withdrawals.withdraw(each)
+  await say(conversation, 'How long is a.csv?')
+  await until(conversation, 'ConfigUpdate')
+  const [asked] = bench.model.requests.filter(asksForTitle)
+  expect(asked!.text).toContain('How long is a.csv?')
+  expect(asked!.text).not.toContain('swordfish')
+})
+
+test('a message that the answer has not read is not in the request for a title: it can be withdrawn', async () => {
+  const begun = Promise.withResolvers<void>()
+  const posted = Promise.withResolvers<void>()
+  const script = async (question: ScriptedQuestion): Promise<ScriptedTurn> => {
+    if (asksForTitle(question)) return { text: 'Lines' }
+    begun.resolve()
+    await posted.promise
+    return { text: 'Ready.' }
+  }
+  await using bench = await setBench({ tools, script })
+  const conversation = await bench.converse({ generate_title: true })
+  await conversation.run()
+  await begun.promise
+  const message = { role: 'user', content: 'my password is swordfish' } as const
+  const { event_id } = await conversation.post({ message, run: false })
+  posted.resolve()
+  await until(conversation, 'ConfigUpdate')
+  await conversation.withdrawals.withdraw(event_id)
+  expect(bench.model.requests.filter(asksForTitle).map(({ text }) => text.includes('swordfish'))).toEqual([false])
+})
+
 test('a title that a client sets meanwhile stays, and the answer is paid for nevertheless', async () => {
   const written = Promise.withResolvers<ScriptedTurn>()
   await using bench = await setBench({ tools, script: scripted(() => written.promise) })
