@@ -187,7 +187,8 @@ export interface Marks {
 export interface Deletions {
   /**
    * Durable; call it before any data of the conversation is removed. `key`, the key of its create request, is durable
-   * with it: after a crash in between there is neither, or only the key, which then has no effect.
+   * with it: after a crash in between there is neither, or only the key, which then has no effect. On a full disk the key
+   * follows when there is room; a crash before forgets it.
    */
   mark(id: string, key?: CreationKey): Promise<void>
   has(id: string): Promise<boolean>

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -70,7 +70,11 @@ test('a server starts on a full disk: what is there can be read and deleted, and
     },
   )
   const { server } = stage
-  const [kept, other] = [await stage.create(), await stage.create()]
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  // As clients send it with each create.
+  const createOther = () =>
+    server.call('POST', '/conversations', { llm_config }, { 'idempotency-key': 'the-other-conversation' })
+  const [kept, other] = [await stage.create(), (await createOther()).body.id]
   await stage.say(kept, 'hi')
   await writeFile(join(server.home, 'full'), '')
   await server.restart()
@@ -82,4 +86,12 @@ test('a server starts on a full disk: what is there can be read and deleted, and
   expect((await server.call('DELETE', `/conversations/${other}`)).status).toBe(204)
   await makeRoom(server.pid)
   expect((await stage.say(kept, 'hi')).at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'idle' })
+  for (const moment of ['before', 'after'] as const) {
+    expect(await createOther(), `${moment} a restart`).toMatchObject({
+      status: 410,
+      body: { error: 'conversation_deleted', message: expect.stringContaining(other) },
+    })
+    await rm(join(server.home, 'full'), { force: true })
+    await server.restart()
+  }
 })

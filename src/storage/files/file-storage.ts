@@ -11,15 +11,7 @@ import { createJsonlStore } from './log/jsonl-store.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
 import type { Availability } from '../availability.ts'
-import type {
-  ApiKeyTable,
-  ConversationStorage,
-  DataKeys,
-  Deletions,
-  Marks,
-  SharedWorkdirs,
-  Storage,
-} from '../storage.ts'
+import type { ApiKeyTable, ConversationStorage, DataKeys, Marks, SharedWorkdirs, Storage } from '../storage.ts'
 import { openDataKeys } from './data-keys.ts'
 import type { DataLock } from './directory/data-lock.ts'
 import { requireNoDatabase } from './database-mark.ts'
@@ -79,7 +71,7 @@ export class FileStorage implements Storage {
   readonly availability = AVAILABILITY
   readonly active: Marks
   readonly due: Marks
-  readonly deletions: Deletions
+  readonly deletions: DeletionRows
   readonly sharedWorkdirs: SharedWorkdirs
   readonly apiKeys: ApiKeyTable
   readonly firehose: FirehoseOrderStore
@@ -139,6 +131,7 @@ export class FileStorage implements Storage {
   }
 
   async settled(): Promise<void> {
+    await this.deletions.settle()
     await Promise.all([this.snapshots.settled(), this.summaries.close(), this.#tables.settled()])
   }
 

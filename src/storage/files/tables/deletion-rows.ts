@@ -1,6 +1,6 @@
 /**
  * The deleted conversations, and the keys of their creates, as rows. A full disk has no room for a row, and deleting is what
- * makes room: then an empty file in the directory `deletions` is the mark, until there is room for its row at a later start.
+ * makes room: then an empty file in the directory `deletions` is the mark, until there is room for its row.
  */
 import { join } from 'node:path'
 import { createSlices } from '../../../lib/time-slices.ts'
@@ -19,6 +19,8 @@ export class DeletionRows implements Deletions {
   readonly #tables: Tables
   readonly #directory: string
   readonly #files: MarkFiles
+  /** Those whose mark is a file of this process. A kill forgets the keys: a repeated create is a new one then. */
+  readonly #unwritten = new Map<string, CreationKey | undefined>()
 
   /** `directory` exists and is durable. */
   constructor(tables: Tables, directory: string) {
@@ -31,12 +33,19 @@ export class DeletionRows implements Deletions {
     try {
       await this.#tables.write(rowOf(id, key))
     } catch (error) {
-      // A file with a key would need room, too.
-      if (key) throw error
       await this.#files.set(id).catch(() => {
         throw error
       })
+      this.#unwritten.set(id, key)
+      return
     }
+    await this.settle()
+  }
+
+  /** Writes the rows for which there was no room, if there is room now. */
+  async settle(): Promise<void> {
+    const unwritten = new Map(this.#unwritten)
+    if (unwritten.size > 0) await this.#moveToRows(unwritten).catch(() => {}) // there is still no room: the files stay
   }
 
   async has(id: string): Promise<boolean> {
@@ -46,13 +55,15 @@ export class DeletionRows implements Deletions {
 
   async ids(): Promise<string[]> {
     const marked = await this.#files.ids()
-    if (marked.length > 0) await this.#moveToRows(marked).catch(() => {}) // there is still no room: the files stay
+    const unwritten = new Map(marked.map((id) => [id, undefined]))
+    if (marked.length > 0) await this.#moveToRows(unwritten).catch(() => {}) // there is still no room: the files stay
     return [...new Set([...(await this.#idsOfRows()), ...marked])]
   }
 
-  async #moveToRows(ids: readonly string[]): Promise<void> {
-    await this.#tables.write(...ids.map((id) => rowOf(id)))
-    await Promise.all(ids.map((id) => this.#files.clear(id)))
+  async #moveToRows(unwritten: ReadonlyMap<string, CreationKey | undefined>): Promise<void> {
+    await this.#tables.write(...[...unwritten].map(([id, key]) => rowOf(id, key)))
+    for (const id of unwritten.keys()) this.#unwritten.delete(id)
+    await Promise.all([...unwritten.keys()].map((id) => this.#files.clear(id)))
   }
 
   async #idsOfRows(): Promise<string[]> {
