@@ -118,6 +118,12 @@ describe('the rules find', () => {
     ['even beside the one that may', 'lib/a.ts', "const x = await import('node:child_process')", 'start-process.ts'],
     ['by its name', 'http/a.ts', "const x = process.getBuiltinModule('node:child_process')", 'start-process.ts'],
     ['a process that becomes another', 'http/a.ts', "process.execve('/bin/sh')", 'which lives in cli/terminal/exit.ts'],
+    [
+      'a thread elsewhere',
+      'mcp/a.ts',
+      "import { Worker } from 'node:worker_threads'",
+      'which lives in agent and storage',
+    ],
     ['a cluster', 'http/a.ts', "import cluster from 'node:cluster'", 'which lives in no file of src'],
     [
       'the client reaching into the server',

@@ -54,6 +54,8 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'node:child_process': 'lib/start-process.ts',
   execa: 'lib/start-process.ts',
   'node:cluster': [],
+  // A thread has the environment of the server, unless it is given another one.
+  'node:worker_threads': ['agent', 'storage'],
   // The end of the server, with an environment of its own.
   'process.execve': 'cli/terminal/exit.ts',
 }
