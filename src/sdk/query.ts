@@ -10,7 +10,7 @@ import type { ModelInfo } from '../contract/models.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
 import { invalid } from './errors/invalid.ts'
 import { openLink } from './local/server-link.ts'
-import { checkRequest } from './options/check-options.ts'
+import { checkChange, checkRequest } from './options/check-options.ts'
 import { splitHooks } from './options/hooks-option.ts'
 import type { OwnOptions } from './options/other-names.ts'
 import { ownMode, withOwnNames } from './options/other-names.ts'
@@ -73,17 +73,20 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
 
   /** Holds from the next tool call on. */
   setPermissionMode(mode: NonNullable<ApprovalOptions['permissionMode']>): Promise<void> {
-    return this.#configure({ permission_mode: ownMode(mode) })
+    return this.#configure('permissionMode', mode, () => ({ permission_mode: ownMode(mode) }))
   }
 
   /** Holds from the next request to the model on. */
   setModel(model: string): Promise<void> {
-    return this.#configure({ llm_config: { model } })
+    return this.#configure('model', model, () => ({ llm_config: { model } }))
   }
 
   /** From the next turn on, the agent has the tools of these servers, and of no others. */
   setMcpServers(servers: NonNullable<QueryOptions['mcpServers']>): Promise<McpServersChange> {
-    return this.#control((conversation) => replaceMcpServers(conversation, servers))
+    return this.#control(async (conversation) => {
+      checkChange('mcpServers', servers)
+      return await replaceMcpServers(conversation, servers)
+    })
   }
 
   /** The MCP servers with their status and their tools. */
@@ -139,9 +142,14 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     await this.return()
   }
 
-  #configure(changes: BodyOf<'updateConfig'>): Promise<void> {
+  #configure(
+    name: Parameters<typeof checkChange>[0],
+    value: unknown,
+    changes: () => BodyOf<'updateConfig'>,
+  ): Promise<void> {
     return this.#control(async (conversation) => {
-      await conversation.updateConfig(changes)
+      checkChange(name, value)
+      await conversation.updateConfig(changes())
     })
   }
 

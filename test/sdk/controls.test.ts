@@ -57,6 +57,18 @@ test('setMcpServers replaces the servers of a session that is running', async ()
   expect(Object.keys((await server.client.conversation(sessionId).get()).mcp?.mcpServers ?? {})).toEqual(['second'])
 })
 
+test('a change to nothing is refused before anything is changed', async () => {
+  const mcpServers = { first: { command: '/nowhere/at-all' } }
+  const { sessionId } = await during({ mcpServers }, async (asking) => {
+    const nothing = undefined as never
+    await expect(asking.setMcpServers(nothing)).rejects.toThrow('mcpServers must be an object of objects.')
+    await expect(asking.setPermissionMode(nothing)).rejects.toThrow('permissionMode must be a text.')
+    await expect(asking.setModel(nothing)).rejects.toThrow('model must be a text that is not empty.')
+    return { sessionId: asking.sessionId! }
+  })
+  expect((await server.client.conversation(sessionId).get()).mcp).toMatchObject({ mcpServers })
+})
+
 test('stopTask cancels a task of the session', async () => {
   const ended = await during({}, async (asking) => {
     const { tasks } = server.client.conversation(asking.sessionId!)

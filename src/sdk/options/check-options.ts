@@ -145,6 +145,12 @@ export function checkRequest(request: unknown): void {
     throw invalid('There is no prompt. Pass query({ prompt, options }); only resume and continue work without one.')
 }
 
+/** For a change of a query: nothing is no value of it. */
+export function checkChange(name: 'model' | 'permissionMode' | 'mcpServers', value: unknown): void {
+  const [fits, expected] = name === 'model' ? NAME : OPTIONS[name]
+  if (!fits(value)) throw invalid(`${name} must be ${expected}.`)
+}
+
 export const checkPlace = (place: unknown): void => check('option of sessions()', place, PLACE)
 
 /** Throws for what is not an object, a name that is not known, and a value of another kind. Undefined is absent. */
