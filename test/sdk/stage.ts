@@ -17,7 +17,7 @@ export type SdkStage = AsyncDisposable & {
   readonly options: QueryOptions & { readonly persistDir: string }
 }
 
-/** `call NAME JSON` calls the tool, and the answer is what it returned. Anything else is repeated; `slow once` is slow for the first time only. */
+/** `call NAME JSON` calls the tool, and the answer is what it returned; `calls JSON` makes several calls. Anything else is repeated; `slow once` is slow for the first time only. */
 export async function setSdkStage(): Promise<SdkStage> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'agent-server-sdk-')))
   const answered = new Set<string>()
@@ -39,9 +39,9 @@ export async function setSdkStage(): Promise<SdkStage> {
 }
 
 /** A stage with one server for all tests of a file, because each query would start its own. Both end with the file. */
-export async function setServedStage() {
+export async function setServedStage(settings: Readonly<Record<string, string>> = {}) {
   const stage = await setSdkStage()
-  const server = await createServer({ persistDir: stage.options.persistDir })
+  const server = await createServer({ persistDir: stage.options.persistDir, settings })
   afterAll(async () => {
     await server.close()
     await stage[Symbol.asyncDispose]()
@@ -59,6 +59,8 @@ function turnFor({ messages }: ScriptedQuestion['body'], answered: Set<string>):
   if (wanted) return { text: String(wanted.content) }
   const [, name = '', json = ''] = /^call (\w+) ?(.*)$/s.exec(said) ?? []
   if (name !== '') return { calls: [{ name, arguments: json || '{}' }] }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as a test wrote it
+  if (said.startsWith('calls ')) return { calls: JSON.parse(said.slice(6)) as ScriptedTurn['calls'] }
   const isAgain = said.startsWith('slow once') && answered.has(said)
   answered.add(said)
   return said.startsWith('slow') && !isAgain ? { text: said, chunk_delay_ms: 100 } : { text: said }

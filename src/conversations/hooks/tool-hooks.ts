@@ -118,7 +118,6 @@ export class ToolHooks implements CallHooks {
   }
 
   async #judge(call: ToolCall, { result, denial }: EndedCall, signal: AbortSignal): Promise<HookedResult> {
-    if (result.error_type === 'invalid_input' || result.error_type === 'unknown_tool') return { result, events: [] }
     const { point, fields } = pointAfter(result, denial)
     try {
       const { events, runs } = await this.#callAbout(point, call, fields, signal)
