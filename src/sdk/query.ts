@@ -119,6 +119,11 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     return this.#control((conversation) => stopTask(conversation, id))
   }
 
+  /** Takes a message back that the agent has not read, and returns it. `messageId` is the id of its `UserMessage` event. */
+  withdrawMessage(messageId: string) {
+    return this.#control(async (conversation) => await conversation.withdrawMessage(messageId))
+  }
+
   next(): Promise<IteratorResult<QueryEvent, void>> {
     return this.#events.next()
   }

@@ -100,6 +100,26 @@ describe('a query', () => {
     expect(events.at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'idle' })
   })
 
+  test('takes back a message that the agent has not read, and ends without its answer', async () => {
+    const begun = Promise.withResolvers<void>()
+    async function* messages() {
+      yield 'slow words of the first'
+      await begun.promise
+      yield 'second'
+    }
+    const asking = query({ prompt: messages(), options: { ...options, includePartialMessages: true } })
+    const requests = stage.model.requests.length
+    const texts: unknown[] = []
+    for await (const event of asking) {
+      if (event.type === 'AssistantDelta') begun.resolve()
+      if (event.type !== 'UserMessage') continue
+      const isSecond = texts.push(event.content) === 2
+      if (isSecond) expect((await asking.withdrawMessage(event.id)).message?.content).toEqual(event.content)
+    }
+    expect(texts).toEqual([[{ type: 'text', text: 'slow words of the first' }], [{ type: 'text', text: 'second' }]])
+    expect(stage.model.requests.length - requests).toBe(1)
+  })
+
   test('can be controlled while it lasts', async () => {
     const asking = query({ prompt: 'slow words that take a while to be said', options })
     await expect(asking.interrupt()).rejects.toThrow('Read its first event')

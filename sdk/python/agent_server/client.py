@@ -71,6 +71,11 @@ class Client:
         withdrawn: types.WithdrawnMessage = await self.call("DELETE", path)
         return withdrawn
 
+    async def list_models(self) -> AsyncIterator[types.ModelInfo]:
+        """The models that the server knows, with their limits and prices."""
+        async for each in self._items("/models", {}):
+            yield each
+
     async def list_events(self, session_id: str, **query: Any) -> AsyncIterator[Any]:
         """The stored `types.Event`s, with the parameters of `GET …/events`: `after_seq`, `types`, `order`."""
         async for each in self._items(f"{_path(session_id)}/events", query):

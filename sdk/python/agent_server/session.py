@@ -181,14 +181,18 @@ class Session:
         found: types.AgentInfo = await self._transport.call("GET", f"{self._path}/agent-info")
         return found
 
-    async def stop_task(self, task_id: str) -> None:
-        """Cancels a task that was posted to the session, or stops a subagent in the background by its `agent_id`."""
+    async def stop_task(self, task_id: str) -> types.Task | types.StoppedSubagent:
+        """Cancels a task that was posted to the session, or stops a subagent in the background by its `agent_id`. Returns what
+        it is after its end.
+        """
         try:
-            await self._transport.call("DELETE", f"{self._path}/tasks/{task_id}")
+            task: types.Task = await self._transport.call("DELETE", f"{self._path}/tasks/{task_id}")
+            return task
         except AgentServerError as error:
             if error.code != "task_not_found":
                 raise
-            await self._transport.call("DELETE", f"{self._path}/subagents/{task_id}")
+        end: types.StoppedSubagent = await self._transport.call("DELETE", f"{self._path}/subagents/{task_id}")
+        return end
 
     @property
     def seq(self) -> int:

@@ -36,6 +36,11 @@ _REPLIES: dict[str, list[dict[str, Any]]] = {
     "directory": [_calls(("Bash", {"command": "mkdir made"})), {"text": "Done."}],
     "database": [_calls(("AskUserQuestion", {"questions": [{**_QUESTION, "options": _OPTIONS}]})), {"text": "Done."}],
     "files": [_calls(("Bash", {"command": "ls -d ."})), {"text": "Done."}],
+    "delegate": [
+        _calls(("Task", {"description": "x", "prompt": "long", "subagent_type": "general-purpose", "run_in_background": True})),
+        {"text": "Delegated."},
+        {"text": "I read that it ended."},
+    ],
     "long": [_calls(("Bash", {"command": "sleep 600"})), {"text": "Done."}],
     "story": [{"text": "Once upon a time. " * 40, "chunk_delay_ms": 10}],
     # A minute, unless it is interrupted.

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import KEY, Server
 
+from agent_server import Client, Session
+
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/python.md"
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf8"), re.M | re.S)
@@ -54,6 +56,14 @@ def test_a_program_of_the_page_runs(at: int, request: pytest.FixtureRequest, tmp
     assert ran.stderr == ""
     for part in OUTPUTS[at]:
         assert part in ran.stdout
+
+
+@pytest.mark.parametrize("described", [Client, Session])
+def test_the_page_names_every_method(described: type) -> None:
+    page = PAGE.read_text("utf8")
+    # The transport is for the package itself.
+    methods = [name for name, value in vars(described).items() if callable(value) and not name.startswith(("_", "transport"))]
+    assert [name for name in methods if not re.search(rf"\b{name}\(", page)] == []
 
 
 def test_type_checkers_accept_the_programs(tmp_path: Path) -> None:

@@ -102,6 +102,27 @@ async def test_a_session_has_more_directories_and_a_message_can_be_withdrawn(tmp
             await run(None, Options(resume=session_id), client=client)
 
 
+async def test_stop_task_cancels_a_task_and_stops_a_subagent_in_the_background() -> None:
+    async with Client() as client, client.session(Options(tools=["Bash", "Task"])) as session:
+        await session.run("Say one.")
+        ticker = {"title": "ticks", "runnable": {"type": "Ticker", "interval": 60, "count": 10}}
+        task = await client.call("POST", f"/conversations/{session.id}/tasks", ticker)
+        assert (await session.stop_task(task["id"])).get("status") == "cancelled"
+        ends = []
+        async for event in session.ask("Delegate it."):
+            if event["type"] == "SubagentStart":
+                ends.append((await session.stop_task(event["agent_id"])).get("stop_reason"))
+        assert ends == ["cancelled"]
+        with pytest.raises(AgentServerError) as caught:
+            await session.stop_task(task["id"].replace("0", "1"))
+        assert caught.value.status == 404
+
+
+async def test_the_models_of_the_server_are_listed_with_their_windows() -> None:
+    async with Client() as client:
+        assert any(each.get("context_window") for each in [each async for each in client.list_models()])
+
+
 async def test_a_session_is_found_by_its_labels_and_its_metadata_and_copied_up_to_an_event() -> None:
     async with Client() as client:
         session_id = str(uuid4())
