@@ -85,8 +85,9 @@ async function main(args: string[]): Promise<number | undefined> {
       return await doctor(command.run)
     }
     case 'demo': {
+      const { commandOfThisProcess } = await import('./cli/own-command.ts')
       const { demo } = await import('./cli/demo/demo.ts')
-      return await demo()
+      return await demo(commandOfThisProcess())
     }
     case 'scripted-model': {
       const { scriptedModel } = await import('./cli/scripted-model.ts')

@@ -1,6 +1,8 @@
 /** The command with which a person starts this program again in the same directory. */
 import { realpathSync } from 'node:fs'
 import { delimiter, isAbsolute, join, relative } from 'node:path'
+import { isSea } from 'node:sea'
+import { personalVariable } from '../config/environment.ts'
 import { quote } from '../shell/bash-script.ts'
 
 /** How this process was started. `script`: the source file; undefined in the executable. */
@@ -13,6 +15,15 @@ export type OwnProcess = {
 }
 
 const NAME = 'agent-server'
+
+export const commandOfThisProcess = (): string =>
+  ownCommand({
+    argv0: process.argv0,
+    execPath: process.execPath,
+    script: isSea() ? undefined : process.argv[1],
+    cwd: process.cwd(),
+    path: personalVariable('PATH'),
+  })
 
 /** Its name if the shell finds this program by it, and otherwise where it is. */
 export function ownCommand({ argv0, execPath, script, cwd, path = '' }: OwnProcess): string {

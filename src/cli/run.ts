@@ -1,8 +1,7 @@
 /** `agent-server chat` and `connect`: starts the interactive chat, or a run without it. */
 import { join } from 'node:path'
-import { isSea } from 'node:sea'
 import type { RunInvocation } from './command-line/run-options.ts'
-import { ownCommand } from './own-command.ts'
+import { commandOfThisProcess } from './own-command.ts'
 import { UsageError } from './command-line/usage-error.ts'
 import type { ConversationView } from '../contract/conversation.ts'
 import type { KnownPlaces } from './first-start/first-start.ts'
@@ -11,7 +10,6 @@ import { useByOthers } from './conversation/refuse-resume.ts'
 import { ask } from './settings/ask.ts'
 import { canMoveCursor, wantsColor } from '../config/config.ts'
 import { describeSandbox, openRun } from './conversation/open-run.ts'
-import { personalVariable } from '../config/environment.ts'
 import { readRunSettings } from './settings/run-settings.ts'
 
 /** Returns the exit code. `places`: other ones for models than those that are known, for tests. */
@@ -52,13 +50,7 @@ async function runChat(invocation: RunInvocation, places: KnownPlaces | undefine
     info,
     server,
     directory,
-    command: ownCommand({
-      argv0: process.argv0,
-      execPath: process.execPath,
-      script: isSea() ? undefined : process.argv[1],
-      cwd: process.cwd(),
-      path: personalVariable('PATH'),
-    }),
+    command: commandOfThisProcess(),
     historyPath: join(settings.dataDir, 'chat-history'),
     prompt: invocation.prompt,
     maxSteps: invocation.maxSteps,

@@ -1,6 +1,8 @@
+import { exec } from 'node:child_process'
 import { mkdtempDisposable, readFile, readdir, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { launch } from '../support/server.ts'
 
@@ -23,6 +25,9 @@ test('the demo shows an agent that meets an error and fixes it, says what is scr
   const places = story.map((line) => said.indexOf(line))
   expect(places, said).toEqual(places.toSorted((a, b) => a - b))
   expect(places).not.toContain(-1)
+  const serve = / is (.*) serve --generate-key/.exec(said)?.[1]
+  const { stdout } = await promisify(exec)(`${serve} --version`)
+  expect(stdout, 'its advice is a command that works').toMatch(/^\d+\.\d+\.\d+\n$/)
   for (const provider of ['OpenAI', 'Ollama', 'vLLM', 'OpenRouter']) expect(said).toContain(provider)
   expect(said, 'no colour where nobody looks').not.toContain('\x1b[')
 

@@ -60,7 +60,7 @@ test('without a terminal nothing is asked and no port is tried: the error says w
   const answer = await promisify(execFile)(command, args, options)
   expect(answer.stdout).toBe('exit code 2, 0 connections\n')
   expect(answer.stderr).toMatch(
-    /no model is set: give --model, set LLM_MODEL, or write model into \S+settings_sdk\.json\./,
+    /no model is set: give --model, set LLM_MODEL, or write model into \S+settings_sdk\.json\. Without -p, the chat asks for it\./,
   )
   const chat = await runCommand(['chat'], { env, cwd: home.project, input: '' })
   expect(chat).toMatchObject({ code: 2, stdout: '' })

@@ -15,8 +15,8 @@ import type { Event } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import { createSseDecoder } from '../../lib/sse-decoder.ts'
 
-/** Returns the exit code: that of the signal that has ended it, if any. */
-export async function demo(): Promise<number | undefined> {
+/** Returns the exit code: that of the signal that has ended it, if any. `command` starts this program again. */
+export async function demo(command: string): Promise<number | undefined> {
   const stopped = new AbortController()
   let code: number | undefined
   using _signals = onEndSignals((codeOfSignal) => {
@@ -25,14 +25,14 @@ export async function demo(): Promise<number | undefined> {
     stopped.abort()
   })
   try {
-    await show(stopped.signal)
+    await show(command, stopped.signal)
   } catch (error) {
     if (!stopped.signal.aborted) throw error
   }
   return code
 }
 
-async function show(signal: AbortSignal): Promise<void> {
+async function show(command: string, signal: AbortSignal): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const { dataDir, workdirBase } = stack.use(await makeDemoHome())
   const model = stack.use(await startScriptedModel(DEMO_SCRIPT))
@@ -73,7 +73,7 @@ async function show(signal: AbortSignal): Promise<void> {
     print.event(event)
     if (event.type === 'Result') break
   }
-  print.note(NEXT_STEPS)
+  print.note(nextSteps(command))
 }
 
 function createCaller(url: string, key: string, signal: AbortSignal) {
@@ -85,15 +85,16 @@ function createCaller(url: string, key: string, signal: AbortSignal) {
   }
 }
 
-const NEXT_STEPS = `
-With a real model: start the server, and tell it (or each conversation, in llm_config) where the model is.
+const nextSteps = (command: string) => `
+The same with a real model, in your own directory:
 
-  OpenAI       LLM_MODEL=gpt-5 LLM_API_KEY=sk-... npm start
-  OpenRouter   LLM_MODEL=openrouter/anthropic/claude-sonnet-4.5 LLM_API_KEY=sk-or-... LLM_BASE_URL=https://openrouter.ai/api/v1 npm start
-  Ollama       LLM_MODEL=qwen3-coder LLM_BASE_URL=http://localhost:11434/v1 npm start
-  vLLM         LLM_MODEL=your-model LLM_BASE_URL=http://localhost:8001/v1 npm start
+  OpenAI       OPENAI_API_KEY=sk-... ${command} --model gpt-5
+  OpenRouter   OPENROUTER_API_KEY=sk-or-... ${command} --model openrouter/anthropic/claude-sonnet-4.5
+  Ollama       ${command} --model qwen3-coder --base-url http://localhost:11434/v1
+  vLLM         ${command} --model your-model --base-url http://localhost:8001/v1
 
-Any endpoint that speaks OpenAI's Chat Completions will do. The README's tour shows what to send then.
+Without --model it asks for a model and keeps it. The server for your programs is ${command} serve --generate-key:
+the README shows what to send. docs/models.md has other providers.
 `
 
 /** Ends with the stream. Leaving the loop closes the connection. Throws if the server refused the stream. */

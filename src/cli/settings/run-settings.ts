@@ -188,7 +188,8 @@ async function modelOf(invocation: RunInvocation, file: SettingsFile, askForMode
     return { ...found, keepsKey: false, notices: [] }
   // A person with a program that prints a key knows the model that it is for.
   const asked = keyCommand ? undefined : await askForModel?.({ llm, nameOfKey: names['llm_config.api_key'], file })
-  if (asked === undefined) throw new UsageError(missing.message)
+  if (asked === undefined)
+    throw new UsageError(askForModel ? missing.message : `${missing.message} Without -p, the chat asks for it.`)
   const { values, ...kept } = asked
   return { ...combineModelSettings([fromPerson(values), ...sources], file.path, keys), ...kept }
 }
