@@ -1,5 +1,6 @@
 /** What the document says beyond the summaries of the routes: one paragraph for each operation, by its id. A test wants one for each. */
 export const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  me: 'Returns the name, the scopes and the limits of the key of the request. Each key may ask.',
   createKey: 'Creates a key with scopes of its creator. The response contains the key, which is returned only once.',
   listKeys: 'Returns the keys without their values.',
   getKey: 'Returns one key without its value.',

@@ -77,6 +77,11 @@ export class AgentServerClient {
     return this.api.call('info', {}, options)
   }
 
+  /** Returns what the key of this client allows. */
+  me(options?: CallOptions) {
+    return this.api.call('me', {}, options)
+  }
+
   /** Lists models with their limits and prices. */
   models(query: QueryFor<'listModels'> = {}, options?: CallOptions) {
     return listOf((page_id = query.page_id) => this.api.call('listModels', { query: { ...query, page_id } }, options))

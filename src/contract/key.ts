@@ -97,6 +97,29 @@ export type CreatedKey = z.infer<typeof CreatedKey>
 export const ApiKeyList = z.object({ items: z.array(ApiKey) }).meta({ id: 'ApiKeyList' })
 export type ApiKeyList = z.infer<typeof ApiKeyList>
 
+export const Me = z
+  .object({
+    kind: z.enum(['master', 'api_key']),
+    key_id: z.uuid().optional(),
+    name: z.string().optional().describe('The name of the API key.'),
+    scopes: z.array(Scope).describe('All that the key allows; with `admin`, all scopes.'),
+    conversations: z.array(z.uuid()).optional().describe('Only these conversations. Absent: all.'),
+    user_id: z.string().optional().describe('Only the conversations with this `user_id`. Absent: all.'),
+  })
+  .meta({
+    id: 'Me',
+    examples: [
+      {
+        kind: 'api_key',
+        key_id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1',
+        name: 'dashboard',
+        scopes: ['read', 'approve'],
+        user_id: 'user-17',
+      },
+    ],
+  })
+export type Me = z.infer<typeof Me>
+
 const MAX_OVERLAP_SECONDS = 30 * 24 * 3600
 
 export const RotateKey = z

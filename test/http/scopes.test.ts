@@ -55,7 +55,7 @@ const protectedOnes = operations.filter((one) => !isPublic(one)).map((one): [str
 const ofConversation = protectedOnes.filter(([, { path }]) => path.includes('/conversations/{id}'))
 
 test('every operation says which scope it needs, and every scope in the table is of a route', () => {
-  expect(protectedOnes.filter(([, one]) => neededFor(one).length === 0)).toEqual([])
+  expect(protectedOnes.flatMap(([name, one]) => (neededFor(one).length === 0 ? name : []))).toEqual(['GET /me'])
   const known = new Set([
     ...operations.map(
       ({ method, path }) => `${method} ${path.replaceAll(/\{path\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1')}`,
@@ -73,8 +73,8 @@ for (const scope of LIMITED) keys.set(scope, await keyFor([scope]))
 const headOf = async (id: string) => (await http.call('GET', `/conversations/${id}`)).body.last_seq as number
 const foreignHead = await headOf(foreign)
 
-/** Its scope depends on the body, which is read after the conversation was found. */
-const byRoute = protectedOnes.filter(([, { operation }]) => operation.operationId !== 'answerRequest')
+/** The scope of an answer depends on the body, which is read after the conversation was found. */
+const byRoute = protectedOnes.filter(([, { operation }]) => !['answerRequest', 'me'].includes(operation.operationId))
 
 describe('without the scope it is 403, for every conversation', () => {
   test.each(byRoute)('%s', async (_, one) => {
@@ -367,6 +367,20 @@ test('a key limited to conversations reaches these only, and creates none', asyn
 test('an admin key cannot be limited', async () => {
   const answer = await http.call('POST', '/keys', { name: 'a test', scopes: ['admin'], ...MINE })
   expect(answer.body).toMatchObject({ error: 'invalid_request', details: { issues: [{ path: 'body.scopes' }] } })
+})
+
+test('each key can ask what it allows, without a scope for it', async () => {
+  const me = async (key?: Record<string, string>) => (await http.call('GET', '/me', undefined, key)).body
+  expect(await me()).toEqual({ kind: 'master', scopes: Scope.options })
+  expect(await me(await keyFor(['commands', 'approve']))).toEqual({
+    kind: 'api_key',
+    key_id: expect.any(String),
+    name: 'a test',
+    scopes: ['approve', 'commands'],
+    ...MINE,
+  })
+  expect(await me(await keyFor(['read'], { conversations: [foreign] }))).toMatchObject({ conversations: [foreign] })
+  expect(await me(await keyFor(['admin'], {}))).toMatchObject({ kind: 'api_key', scopes: Scope.options })
 })
 
 test('a key is made, shown, rotated and revoked over the API, and the log says which key asked', async () => {

@@ -12,6 +12,7 @@ import type {
   CreateKey,
   CreatedKey,
   CreateStreamTicket,
+  Me,
   RotateKey,
   StreamTicket,
 } from '../../contract/key.ts'
@@ -31,6 +32,7 @@ export const SERVER_OPERATIONS = {
   openapi: get('/openapi.json'),
   asyncapi: get('/asyncapi.json'),
 
+  me: get('/me').returns<typeof Me>(),
   createKey: post('/keys').sends<typeof CreateKey>().returns<typeof CreatedKey>(),
   listKeys: get('/keys').returns<typeof ApiKeyList>(),
   getKey: get('/keys/{key_id}').returns<typeof ApiKey>(),

@@ -116,6 +116,9 @@ const ALSO_READ: ReadonlySet<string> = new Set([
 /** Routes whose handler requires the scope, because it depends on what is sent. */
 const BY_BODY: ReadonlySet<string> = new Set(['POST /conversations/:id/requests/:request_id'])
 
+/** Routes that tell any key about itself. */
+const ANY_KEY: ReadonlySet<string> = new Set(['GET /me'])
+
 const SCOPES: ReadonlyMap<string, Scope> = new Map(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- keys of ROUTES
   Object.entries(ROUTES).flatMap(([scope, routes]) => routes.map((route) => [route, scope as Scope])),
@@ -125,9 +128,9 @@ const SCOPES: ReadonlyMap<string, Scope> = new Map(
 export function scopesOf(method: string, url: string): readonly Scope[] | undefined {
   const route = `${method === 'HEAD' ? 'GET' : method} ${url}`
   const scope = SCOPES.get(route)
-  if (scope === undefined) return BY_BODY.has(route) ? [] : undefined
+  if (scope === undefined) return BY_BODY.has(route) || ANY_KEY.has(route) ? [] : undefined
   return ALSO_READ.has(route) ? [scope, 'read'] : [scope]
 }
 
 /** Returns every route of the tables, for a test that each exists. */
-export const scopedRoutes = (): Iterable<string> => [...SCOPES.keys(), ...BY_BODY]
+export const scopedRoutes = (): Iterable<string> => [...SCOPES.keys(), ...BY_BODY, ...ANY_KEY]

@@ -7,9 +7,12 @@ import {
   CreatedKey,
   CreateKey,
   CreateStreamTicket,
+  Me,
   RotateKey,
+  Scope,
   StreamTicket,
 } from '../../contract/key.ts'
+import type { Access } from '../../access/access.ts'
 import type { ApiKeys } from '../../access/api-keys.ts'
 import type { StreamTickets } from '../../access/stream-tickets.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
@@ -23,6 +26,17 @@ const ByKeyId = z.strictObject({ key_id: z.uuid().toLowerCase() })
 export const keyRoutes: FastifyPluginAsyncZod<KeyRouteDeps> = async (app, deps) => {
   registerKeys(app, deps)
   registerTickets(app, deps)
+}
+
+function describeAccess(access: Access): Me {
+  const { key, limits } = access
+  return {
+    kind: key ? 'api_key' : 'master',
+    ...(key && { key_id: key.id, name: key.name }),
+    scopes: Scope.options.filter((scope) => access.allows(scope)),
+    ...(limits.conversations && { conversations: [...limits.conversations] }),
+    ...(limits.userId !== undefined && { user_id: limits.userId }),
+  }
 }
 
 function registerKeys(app: Parameters<typeof keyRoutes>[0], { apiKeys }: KeyRouteDeps): void {
@@ -47,6 +61,10 @@ function registerKeys(app: Parameters<typeof keyRoutes>[0], { apiKeys }: KeyRout
     '/keys',
     { schema: { ...describe('listKeys', 'List the API keys'), response: { 200: ApiKeyList } } },
     async () => ({ items: apiKeys.list() }),
+  )
+
+  app.get('/me', { schema: { ...describe('me', 'Get what the key allows'), response: { 200: Me } } }, async (request) =>
+    describeAccess(accessOf(request)),
   )
 
   app.get(
