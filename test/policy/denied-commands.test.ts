@@ -96,6 +96,18 @@ const ROWS: readonly (readonly [...Row, given: Given])[] = [
     `,
     bypass('Bash(git * --force)'),
   ],
+  [
+    'an alias of gh may be any call of gh, or a program, when it is made',
+    `
+    ? gh alias set p 'pr merge'
+    ? gh alias set --shell p 'rm x'
+    ? gh alias import aliases.yml
+    . gh alias list
+    . gh pr create
+    . gh issue list --search alias
+    `,
+    bypass('Bash(gh pr merge:*)', 'Bash(rm:*)'),
+  ],
   ['a rule for another program says nothing about names that git may have', '. git p', NOT_RM],
   [
     'the value of a setting of git may be a program that git runs',

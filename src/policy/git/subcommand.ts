@@ -1,4 +1,4 @@
-/** Which words of a call of git may stand for something else: the name of an alias, and a setting that runs a program. */
+/** Which words of a call of git, or gh, may stand for something else: an alias, and a setting that runs a program. */
 import type { ShellWord } from '../shell/shell-word.ts'
 import { literalOf, UNKNOWN_WORD } from '../shell/shell-word.ts'
 import { isHarmlessKey } from './harmless-config.ts'
@@ -26,21 +26,31 @@ const VALUED = /^(-[Cc]|--(git-dir|work-tree|namespace|super-prefix|config-env|a
 /** The call with anything in the place of a name that may be an alias; undefined if there is none. */
 export function withoutAlias(words: readonly ShellWord[]): readonly ShellWord[] | undefined {
   const [first] = words
-  const subcommand = subcommandIn(words)
-  return first && subcommand !== undefined && !OWN.has(subcommand) ? [first, UNKNOWN_WORD] : undefined
+  const subcommand = subcommandIn(words, GIT)
+  const mayBeAlias = (subcommand !== undefined && !OWN.has(subcommand)) || makesAliasOfGh(words)
+  return first && mayBeAlias ? [first, UNKNOWN_WORD] : undefined
 }
 
 const KEY = /^[a-z][a-z\d-]*\.(.*\.)?[a-z][a-z\d-]*$/is
 
 /** Returns true for `git config core.editor …`, and for each other setting that may make a program of its value. */
 export function configuresProgram(words: readonly ShellWord[]): boolean {
-  if (subcommandIn(words) !== 'config') return false
+  if (makesAliasOfGh(words)) return true
+  if (subcommandIn(words, GIT) !== 'config') return false
   return words.map(literalOf).some((text) => text === undefined || (KEY.test(text) && !isHarmlessKey(text)))
 }
 
+/** `gh alias set p 'pr merge'`. Unlike those of git, they are made by this command only, or by an edit of a file. */
+function makesAliasOfGh(words: readonly ShellWord[]): boolean {
+  return subcommandIn(words, GH) === 'alias' && words.map(literalOf).some((text) => text === 'set' || text === 'import')
+}
+
+const GIT = /(^|\/)git$/
+const GH = /(^|\/)gh$/
+
 /** Undefined for another program, without a subcommand, and if it is not known. */
-function subcommandIn([first, ...rest]: readonly ShellWord[]): string | undefined {
-  if (!first || !/(^|\/)git$/.test(literalOf(first) ?? '')) return undefined
+function subcommandIn([first, ...rest]: readonly ShellWord[], program: RegExp): string | undefined {
+  if (!first || !program.test(literalOf(first) ?? '')) return undefined
   const texts = rest.map(literalOf)
   for (let at = 0; at < texts.length; at += 1) {
     const text = texts[at]

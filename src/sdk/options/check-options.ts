@@ -145,7 +145,7 @@ export function checkRequest(request: unknown): void {
     throw invalid('There is no prompt. Pass query({ prompt, options }); only resume and continue work without one.')
 }
 
-/** For a change of a query: nothing is no value of it. */
+/** For a change of a query, where undefined is not a value. */
 export function checkChange(name: 'model' | 'permissionMode' | 'mcpServers', value: unknown): void {
   const [fits, expected] = name === 'model' ? NAME : OPTIONS[name]
   if (!fits(value)) throw invalid(`${name} must be ${expected}.`)
