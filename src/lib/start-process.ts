@@ -132,6 +132,18 @@ export class HostEnvironment {
   /** For programs of the system that need nothing of the server. */
   static readonly plain = new HostEnvironment({ PATH: SYSTEM_PATH })
 
+  /** For git in a repository of the server's own: it reads no configuration but that of the repository. */
+  static readonly ownGit = new HostEnvironment({
+    PATH: SYSTEM_PATH,
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_LITERAL_PATHSPECS: '1',
+    GIT_NO_REPLACE_OBJECTS: '1',
+  })
+
   // A private field: TypeScript accepts no other object in its place.
   readonly #variables: Readonly<Record<string, string>>
 

@@ -1,0 +1,156 @@
+/**
+ * Puts files back as a plan says. Each name is opened relative to its open directory, and no link is followed: whatever a
+ * directory is swapped for, nothing outside is changed.
+ */
+import { constants } from 'node:fs'
+import { chmod, lstat, mkdir, open, rename, rmdir, symlink, unlink } from 'node:fs/promises'
+import { codeOf } from '../../lib/error-code.ts'
+import type { OpenedPath } from '../../files/jail/opened-path.ts'
+import { openAt, openUnmoved, within } from '../../files/jail/opened-path.ts'
+import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
+import type { GitStore } from './git-store.ts'
+import { parentOf } from './manifest.ts'
+import type { Change, RootPlan } from './plan-restore.ts'
+import { forEachBlob } from './stored-snapshots.ts'
+import { toBytes } from './tree-entry.ts'
+
+export type RestoreTools = {
+  readonly store: GitStore
+  readonly unfinished: UnfinishedFiles
+  /** Returns false for what must not be changed, by real path. */
+  readonly mayWrite: (realPath: string) => boolean
+}
+
+/** `failed`: paths that stay as they are, since something that is left out is in the way, or they cannot be written. */
+export type Restored = { readonly failed: readonly { readonly path: string; readonly reason: string }[] }
+
+/** A set-user-ID or set-group-ID program is nothing that a restore makes. */
+const FILE_MODE = 0o1777
+const DIRECTORY_MODE = 0o7777
+
+/** Throws what a disk without room throws; what was done by then stays. */
+export async function applyRestore(plan: RootPlan, tools: RestoreTools): Promise<Restored> {
+  await using root = await openUnmoved(plan.root)
+  return await new Restore(root, tools).run(plan)
+}
+
+class Restore {
+  readonly #root: OpenedPath
+  readonly #tools: RestoreTools
+  readonly #failed: { path: string; reason: string }[] = []
+
+  constructor(root: OpenedPath, tools: RestoreTools) {
+    this.#root = root
+    this.#tools = tools
+  }
+
+  async run(plan: RootPlan): Promise<Restored> {
+    const { removed, removedDirectories, madeDirectories, written, changedDirectories } = plan
+    for (const path of removed)
+      await this.#attempt(path, (parent, name) => unlink(entryIn(parent, name)).catch(unlessGone))
+    for (const path of removedDirectories)
+      await this.#attempt(path, (parent, name) => rmdir(entryIn(parent, name)).catch(unlessGone))
+    for (const { path } of madeDirectories)
+      await this.#attempt(path, (parent, name) => mkdir(entryIn(parent, name), { mode: 0o700 }))
+    await forEachBlob(
+      this.#tools.store,
+      written.map(({ entry }) => entry.blob),
+      async (content, index) => {
+        const change = written[index]
+        if (change) await this.#attempt(change.path, (parent, name) => this.#write(parent, name, change, content))
+      },
+    )
+    // Last and from below: a directory may be one that nothing can be written to.
+    for (const change of [...changedDirectories, ...madeDirectories.toReversed()])
+      await this.#attempt(change.path, (parent, name) => this.#changeDirectory(parent, name, change))
+    return { failed: this.#failed }
+  }
+
+  async #write(parent: OpenedPath, name: Buffer, { entry }: Change, content: Buffer): Promise<void> {
+    const existing = await lstat(entryIn(parent, name)).catch(unlessGone)
+    if (existing?.isDirectory()) throw Object.assign(new Error('a directory is in its place'), { code: 'EISDIR' })
+    const temporary = await this.#tools.unfinished.note(parent, 'edit')
+    const draft = entryIn(parent, Buffer.from(temporary))
+    try {
+      if (entry.kind === 'symlink') await symlink(content, draft)
+      else {
+        await using file = await open(draft, 'wx', 0o600)
+        await file.writeFile(content)
+        await file.chmod(entry.mode & FILE_MODE)
+        await file.datasync()
+      }
+      await rename(draft, entryIn(parent, name))
+    } catch (error) {
+      await unlink(draft).catch(() => {})
+      throw error
+    } finally {
+      await this.#tools.unfinished.forget(temporary)
+    }
+  }
+
+  async #changeDirectory(parent: OpenedPath, name: Buffer, { entry }: Change): Promise<void> {
+    await using directory = await openAt(entryIn(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    await chmod(`/proc/self/fd/${directory.handle.fd}`, entry.mode & DIRECTORY_MODE)
+  }
+
+  async #attempt(path: string, work: (parent: OpenedPath, name: Buffer) => Promise<unknown>): Promise<void> {
+    try {
+      await using parent = await this.#openParent(path)
+      const name = toBytes(path.slice(path.lastIndexOf('/') + 1))
+      if (!this.#tools.mayWrite(`${parent.path}/${name.toString()}`)) throw refused('it belongs to the server')
+      await work(parent, name)
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === undefined || !STAYS.has(code)) throw error
+      this.#failed.push({ path, reason: WHY[code] ?? (error instanceof Error ? error.message : code) })
+    }
+  }
+
+  async #openParent(path: string): Promise<OpenedPath> {
+    let place = await openAt(within(this.#root, '.'), constants.O_DIRECTORY)
+    for (const name of parentOf(path).split('/').filter(Boolean)) {
+      const outer = place
+      const inner = entryIn(outer, toBytes(name))
+      place = await openAt(inner, constants.O_DIRECTORY | constants.O_NOFOLLOW).finally(() => outer.handle.close())
+    }
+    return place
+  }
+}
+
+const refused = (why: string) => Object.assign(new Error(why), { code: 'REFUSED' })
+
+/** What concerns one path only; a full disk concerns all of them. */
+const STAYS: ReadonlySet<string> = new Set([
+  'REFUSED',
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ELOOP',
+  'ENOTDIR',
+  'EISDIR',
+  'ENOENT',
+  'EEXIST',
+  'ENOTEMPTY',
+  'ENAMETOOLONG',
+  'EBUSY',
+  'ETXTBSY',
+  'EINVAL',
+])
+
+const WHY: Readonly<Record<string, string>> = {
+  ENOTEMPTY: 'it contains what no snapshot has',
+  EEXIST: 'something that no snapshot has is in its place',
+  EISDIR: 'a directory that contains what no snapshot has is in its place',
+  ENOTDIR: 'something that no snapshot has is in its place',
+  ELOOP: 'a link has taken the place of its directory',
+  ENOENT: 'its directory is gone',
+  EACCES: 'it cannot be written',
+  EPERM: 'it cannot be written',
+  EROFS: 'it cannot be written',
+}
+
+const entryIn = (place: OpenedPath, name: Buffer): Buffer => Buffer.concat([Buffer.from(within(place, '')), name])
+
+function unlessGone(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error
+}

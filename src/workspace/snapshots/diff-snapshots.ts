@@ -1,0 +1,133 @@
+/** What differs between two snapshots: files with the numbers of their lines, and patches of one page of them. */
+import type { GitStore } from './git-store.ts'
+import { rootNameOf } from './manifest.ts'
+import { shownPath } from './tree-entry.ts'
+
+export type FileDifference = {
+  readonly status: 'added' | 'deleted' | 'modified' | 'renamed' | 'type_changed'
+  /** Bytes as characters, with the name of the root first. */
+  readonly path: string
+  readonly oldPath?: string
+  readonly oldMode: string
+  readonly newMode: string
+  /** Undefined for a binary file. */
+  readonly added: number | undefined
+  readonly removed: number | undefined
+}
+
+export type Totals = { readonly files: number; readonly added: number; readonly removed: number }
+
+const OPTIONS = ['--no-ext-diff', '--no-textconv', '--no-color', '-r', '-M', '-l', '1000', '--full-index']
+
+/** Tree-ish names of the two; their order is that of `patchesOf`. */
+export async function differences(store: GitStore, from: string, to: string, signal?: AbortSignal) {
+  const output = await store.run(['diff-tree', ...OPTIONS, '--raw', '--numstat', '-z', from, to], undefined, signal)
+  return readDifferences(output.toString('latin1').split('\0'))
+}
+
+/** First all lines of `--raw`, and then those of `--numstat`. */
+function readDifferences(fields: readonly string[]): readonly FileDifference[] {
+  const all = fields.values()
+  const next = () => all.next().value ?? ''
+  const found: Omit<FileDifference, 'added' | 'removed'>[] = []
+  const lines: { added: number | undefined; removed: number | undefined }[] = []
+  for (let field = next(); field !== ''; field = next()) {
+    if (field.startsWith(':')) {
+      const [oldMode = '', newMode = '', , , letter = ''] = field.slice(1).split(' ')
+      const first = next()
+      const isRename = letter.startsWith('R')
+      const status = STATUS[letter.slice(0, 1)] ?? 'modified'
+      found.push({ status, oldMode, newMode, path: isRename ? next() : first, ...(isRename && { oldPath: first }) })
+      continue
+    }
+    const [added = '', removed = '', path] = field.split('\t')
+    lines.push({ added: countOf(added), removed: countOf(removed) })
+    // A rename has its two names in fields of their own.
+    if (path === '') [next(), next()]
+  }
+  return found.map((file, index) => ({ ...file, added: lines[index]?.added, removed: lines[index]?.removed }))
+}
+
+const STATUS: Readonly<Record<string, FileDifference['status']>> = {
+  A: 'added',
+  D: 'deleted',
+  M: 'modified',
+  R: 'renamed',
+  T: 'type_changed',
+}
+
+const countOf = (text: string) => (text === '-' ? undefined : Number(text))
+
+export function totalsOf(files: readonly FileDifference[]): Totals {
+  const sum = (of: (file: FileDifference) => number | undefined) =>
+    files.reduce((total, file) => total + (of(file) ?? 0), 0)
+  return { files: files.length, added: sum(({ added }) => added), removed: sum(({ removed }) => removed) }
+}
+
+/** Of one patch. */
+const MAX_PATCH_BYTES = 256 * 1024
+
+export type Patch = { readonly text: string; readonly isCut: boolean }
+
+/** The patches of the files from `first`, at most `count`, by position. Stops git when it has them. */
+export async function patchesOf(
+  store: GitStore,
+  [from, to]: readonly [string, string],
+  { first, count }: { readonly first: number; readonly count: number },
+  signal?: AbortSignal,
+): Promise<readonly Patch[]> {
+  const git = store.start(['diff-tree', ...OPTIONS, '-p', from, to], signal)
+  git.stdin.end()
+  const patches: { lines: Buffer[]; size: number }[] = []
+  let at = -1
+  let isOver = false
+  for await (const line of linesOf(git.stdout)) {
+    // Lines of a file begin with a space, + or -.
+    if (line.subarray(0, HEADER.length).equals(HEADER)) at++
+    if (at >= first + count) {
+      isOver = true
+      git.kill()
+      break
+    }
+    if (at < first) continue
+    const patch = (patches[at - first] ??= { lines: [], size: 0 })
+    patch.size += line.length
+    if (patch.size <= MAX_PATCH_BYTES) patch.lines.push(line)
+  }
+  if (!isOver) await git.ended
+  return patches.map(({ lines, size }) => ({ text: Buffer.concat(lines).toString(), isCut: size > MAX_PATCH_BYTES }))
+}
+
+const HEADER = Buffer.from('diff --git ')
+/** A longer line comes in parts, which begin as no header does: after a mark. */
+const MAX_LINE_BYTES = 1024 ** 2
+
+async function* linesOf(stream: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
+  let rest = Buffer.alloc(0)
+  let isInside = false
+  for await (const chunk of stream) {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stream without an encoding
+    rest = Buffer.concat([rest, chunk as Buffer])
+    let start = 0
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10, start)) {
+      if (!isInside) yield rest.subarray(start, end + 1)
+      isInside = false
+      start = end + 1
+    }
+    rest = Buffer.from(rest.subarray(start))
+    if (rest.length <= MAX_LINE_BYTES) continue
+    // The rest of such a line is left out; its patch is cut before.
+    if (!isInside) yield rest
+    isInside = true
+    rest = Buffer.alloc(0)
+  }
+  if (rest.length > 0 && !isInside) yield rest
+}
+
+/** The path that clients see: relative in the workdir, absolute in an additional directory. */
+export function pathShown(path: string, workdir: string, roots: readonly string[]): string {
+  const [name, inner] = [path.slice(0, path.indexOf('/')), shownPath(path.slice(path.indexOf('/') + 1))]
+  if (name === rootNameOf(workdir)) return inner
+  const root = roots.find((each) => rootNameOf(each) === name)
+  return root === undefined ? inner : `${root}/${inner}`
+}

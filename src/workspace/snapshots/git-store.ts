@@ -1,0 +1,154 @@
+/**
+ * The bare git repository that holds the snapshots of one conversation: the only file that runs git for them. Git is given
+ * bytes and never a workdir, so nothing that a workdir contains (configuration, hooks, filters, attributes) has any effect.
+ */
+import { once } from 'node:events'
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { findProgram, HostEnvironment, startProcess } from '../../lib/start-process.ts'
+import type { ChildProcess } from '../../lib/start-process.ts'
+
+/** Processor speed and disks differ; what takes longer has no end. */
+const TIMEOUT_MS = 60_000
+/** Of the answer of one call that is kept in memory. */
+const MAX_OUTPUT_BYTES = 64 * 1024 ** 2
+const MAX_ERROR_BYTES = 4096
+
+/**
+ * Level 1 is what git uses for loose objects. A delta against the file before, as fast-import does it, costs more than it
+ * saves: a later repack finds better ones.
+ */
+const CONFIG = `[core]
+\trepositoryformatversion = 0
+\tbare = true
+\thooksPath = /dev/null
+\tcompression = 1
+\tlogAllRefUpdates = false
+\tsharedRepository = 0600
+[gc]
+\tauto = 0
+[pack]
+\tthreads = 1
+\twindowMemory = 64m
+\twriteBitmaps = false
+[repack]
+\twriteBitmaps = false
+[fastimport]
+\tunpackLimit = 1
+[protocol]
+\tallow = never
+[maintenance]
+\tauto = false
+`
+
+/** Over what a workdir says: a line ending, a filter or an encoding would change the bytes. */
+const ATTRIBUTES = '* -text -ident -filter -working-tree-encoding !diff\n'
+
+/** Returns undefined without git. */
+export const findGit = (): string | undefined => findProgram('git', HostEnvironment.ownGit.path)
+
+export class GitStore {
+  readonly directory: string
+  readonly #git: string
+  #isMade = false
+
+  /** `directory` is made by the first `make`, and not its parents. */
+  constructor(directory: string, git: string) {
+    this.directory = directory
+    this.#git = git
+  }
+
+  async exists(): Promise<boolean> {
+    return (this.#isMade ||= await stat(join(this.directory, 'HEAD')).then(
+      () => true,
+      () => false,
+    ))
+  }
+
+  /** What `git init` makes, without its templates. HEAD comes last: without it there is no store. */
+  async make(): Promise<void> {
+    if (await this.exists()) return
+    for (const path of ['', 'objects', 'objects/pack', 'refs', 'refs/snapshots', 'info'])
+      await mkdir(join(this.directory, path), { recursive: true, mode: 0o700 })
+    const write = (name: string, text: string) => writeFile(join(this.directory, name), text, { mode: 0o600 })
+    await write('config', CONFIG)
+    await write('info/attributes', ATTRIBUTES)
+    await write('HEAD', 'ref: refs/heads/none\n')
+    this.#isMade = true
+  }
+
+  async remove(): Promise<void> {
+    this.#isMade = false
+    await rm(this.directory, { recursive: true, force: true })
+  }
+
+  /** Rejects if git fails, takes too long or answers with more than 64 MiB. */
+  async run(args: readonly string[], input?: string | Buffer, signal?: AbortSignal): Promise<Buffer> {
+    const started = this.start(args, signal)
+    started.stdin.end(input)
+    const parts: Buffer[] = []
+    let length = 0
+    for await (const chunk of started.stdout) {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stream without an encoding
+      const part = chunk as Buffer
+      length += part.length
+      if (length > MAX_OUTPUT_BYTES) started.kill()
+      else parts.push(part)
+    }
+    await started.ended
+    return Buffer.concat(parts)
+  }
+
+  start(args: readonly string[], signal?: AbortSignal): RunningGit {
+    const child = startProcess(this.#git, ['--git-dir=.', ...args], {
+      cwd: this.directory,
+      env: HostEnvironment.ownGit,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      timeout: TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+      ...(signal && { signal }),
+    })
+    return new RunningGit(child, args[0] ?? '')
+  }
+}
+
+export class RunningGit {
+  readonly stdin: Writable
+  readonly stdout: Readable
+  /** Rejects if it has failed. */
+  readonly ended: Promise<void>
+  readonly #child: ChildProcess
+
+  constructor(child: ChildProcess, name: string) {
+    this.#child = child
+    // oxlint-disable typescript/no-non-null-assertion -- they are pipes
+    this.stdin = child.stdin!
+    this.stdout = child.stdout!
+    let said = ''
+    child.stderr!.setEncoding('latin1').on('data', (text: string) => {
+      if (said.length < MAX_ERROR_BYTES) said += text
+    })
+    // oxlint-enable typescript/no-non-null-assertion
+    // It may end before it has read everything; its exit code says so.
+    this.stdin.on('error', () => {})
+    this.ended = new Promise((resolve, reject) => {
+      child.on('error', reject)
+      child.on('close', (code, signal) => {
+        if (code === 0) resolve()
+        else reject(new Error(`git ${name} failed (${signal ?? code}): ${said.slice(0, MAX_ERROR_BYTES).trim()}`))
+      })
+    })
+    this.ended.catch(() => {})
+  }
+
+  /** Waits until git has read enough for more. */
+  async write(chunk: string | Buffer): Promise<void> {
+    if (this.stdin.write(chunk, 'latin1')) return
+    await Promise.race([once(this.stdin, 'drain'), once(this.stdin, 'close')])
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Reads `.gitignore` files as git does, without git: it would read the configuration of the repository, which runs
+ * programs. Paths and patterns are bytes as characters (latin1). Each match takes time proportional to the lengths.
+ */
+
+/** The rules of one file, for the paths below its directory. */
+export type IgnoreRules = readonly IgnoreRule[]
+
+type IgnoreRule = {
+  readonly isNegated: boolean
+  readonly forDirectories: boolean
+  /** Matched with the name alone, at any depth. */
+  readonly name?: string
+  /** Matched with the path from the directory of the file, segment by segment. */
+  readonly segments?: readonly string[]
+}
+
+/** A larger file is read up to here. */
+const MAX_RULES = 5000
+/** No name is longer than this. */
+const MAX_PATTERN_LENGTH = 4096
+
+export function readIgnoreRules(text: string): IgnoreRules {
+  return text.split('\n', MAX_RULES).flatMap((line) => readRule(line) ?? [])
+}
+
+function readRule(line: string): IgnoreRule | undefined {
+  if (line.startsWith('#') || line.length > MAX_PATTERN_LENGTH) return undefined
+  let pattern = withoutTrailingSpaces(line.endsWith('\r') ? line.slice(0, -1) : line)
+  const isNegated = pattern.startsWith('!')
+  if (isNegated) pattern = pattern.slice(1)
+  const forDirectories = pattern.endsWith('/')
+  if (forDirectories) pattern = pattern.slice(0, -1)
+  if (pattern === '' || pattern === '/') return undefined
+  const kind = { isNegated, forDirectories }
+  if (!pattern.includes('/')) return { ...kind, name: pattern }
+  return { ...kind, segments: (pattern.startsWith('/') ? pattern.slice(1) : pattern).split('/') }
+}
+
+/** A space after a backslash stays. */
+function withoutTrailingSpaces(line: string): string {
+  let end = line.length
+  while (end > 0 && line[end - 1] === ' ' && line[end - 2] !== '\\') end--
+  return line.slice(0, end)
+}
+
+/** Returns whether the last rule that matches ignores the path; undefined if none matches. `path`: from the directory of the rules. */
+export function matchIgnoreRules(rules: IgnoreRules, path: string, isDirectory: boolean): boolean | undefined {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  let segments: readonly string[] | undefined
+  for (let index = rules.length - 1; index >= 0; index--) {
+    const rule = rules[index]
+    if (!rule || (rule.forDirectories && !isDirectory)) continue
+    const matches =
+      rule.name === undefined
+        ? matchSegments(rule.segments ?? [], (segments ??= path.split('/')))
+        : matchGlob(rule.name, name)
+    if (matches) return !rule.isNegated
+  }
+  return undefined
+}
+
+/** `**` stands for any number of segments, at the end for at least one. */
+function matchSegments(pattern: readonly string[], path: readonly string[]): boolean {
+  // Where in the path the pattern so far may end.
+  let ends = new Set([0])
+  for (const [index, segment] of pattern.entries()) {
+    const next = new Set<number>()
+    for (const at of ends) {
+      if (/^\*{2,}$/.test(segment)) {
+        const first = index === pattern.length - 1 ? at + 1 : at
+        for (let to = first; to <= path.length; to++) next.add(to)
+      } else if (at < path.length && matchGlob(segment, path[at] ?? '')) next.add(at + 1)
+    }
+    ends = next
+    if (ends.size === 0) return false
+  }
+  return ends.has(path.length)
+}
+
+/** Goes back to the last star only, so that no pattern takes longer than the product of the lengths. */
+function matchGlob(pattern: string, text: string): boolean {
+  if (!/[*?[\\]/.test(pattern)) return pattern === text
+  let [at, read] = [0, 0]
+  let [star, resumed] = [-1, 0]
+  while (read < text.length) {
+    if (pattern[at] === '*') {
+      star = at++
+      resumed = read
+      continue
+    }
+    const length = at < pattern.length ? matchOne(pattern, at, text.charCodeAt(read)) : 0
+    if (length > 0) {
+      at += length
+      read++
+    } else if (star >= 0) {
+      at = star + 1
+      read = ++resumed
+    } else return false
+  }
+  while (pattern[at] === '*') at++
+  return at === pattern.length
+}
+
+/** Returns how many characters of the pattern match the character; 0 if they do not. */
+function matchOne(pattern: string, at: number, code: number): number {
+  const char = pattern[at]
+  if (char === '?') return 1
+  if (char === '[') return matchClass(pattern, at, code)
+  if (char === '\\') return at + 1 < pattern.length && pattern.charCodeAt(at + 1) === code ? 2 : 0
+  return pattern.charCodeAt(at) === code ? 1 : 0
+}
+
+/** A class without an end matches nothing, as in git. */
+function matchClass(pattern: string, start: number, code: number): number {
+  let at = start + 1
+  const isNegated = pattern[at] === '!' || pattern[at] === '^'
+  if (isNegated) at++
+  let matches = false
+  for (let isFirst = true; isFirst || pattern[at] !== ']'; isFirst = false) {
+    if (at >= pattern.length) return 0
+    const named = pattern[at] === '[' && pattern[at + 1] === ':' ? pattern.indexOf(':]', at + 2) : -1
+    if (named > 0) {
+      const set = NAMED[pattern.slice(at + 2, named)]
+      if (!set) return 0
+      matches ||= set.test(String.fromCharCode(code))
+      at = named + 2
+      continue
+    }
+    if (pattern[at] === '\\') at++
+    const from = pattern.charCodeAt(at++)
+    if (pattern[at] !== '-' || pattern[at + 1] === ']' || at + 1 >= pattern.length) {
+      matches ||= from === code
+      continue
+    }
+    at += pattern[at + 1] === '\\' ? 2 : 1
+    const to = pattern.charCodeAt(at++)
+    matches ||= from <= code && code <= to
+  }
+  return matches === isNegated ? 0 : at + 1 - start
+}
+
+/** The classes of POSIX, of ASCII characters. */
+const NAMED: Readonly<Record<string, RegExp>> = {
+  alnum: /[a-z0-9]/i,
+  alpha: /[a-z]/i,
+  blank: /[ \t]/,
+  digit: /[0-9]/,
+  lower: /[a-z]/,
+  upper: /[A-Z]/,
+  punct: /[!-/:-@[-`{-~]/,
+  space: /\s/,
+  xdigit: /[0-9a-f]/i,
+  // oxlint-disable-next-line no-control-regex -- what the class is
+  cntrl: /[\0-\x1f\x7f]/,
+  graph: /[!-~]/,
+  print: /[ -~]/,
+}

@@ -1,0 +1,58 @@
+/** What the last look has seen, on disk for the next process: an unchanged tree is not read again. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile } from '../../lib/durable-file.ts'
+import type { GitStore } from './git-store.ts'
+import type { LeftOut, TreeEntry, Trees } from './tree-entry.ts'
+import type { Written } from './write-snapshot.ts'
+
+/** The trees as they were when `written` was written. */
+export type Look = { readonly written: Written; readonly trees: Trees }
+
+/** Of the format: another one is not read. */
+const VERSION = 1
+
+type Row = readonly [string, TreeEntry['kind'], number, string, ...(readonly number[])]
+type Saved = {
+  readonly version: number
+  readonly written: Written
+  readonly roots: readonly {
+    readonly path: string
+    readonly entries: readonly Row[]
+    readonly leftOut: readonly LeftOut[]
+  }[]
+}
+
+const pathIn = ({ directory }: GitStore) => join(directory, 'look.json')
+
+/** Not durable: what is lost costs reading the files once more. */
+export async function saveLook(store: GitStore, { written, trees }: Look): Promise<void> {
+  const roots = [...trees].map(([path, { entries, leftOut }]) => ({ path, leftOut, entries: [...entries].map(toRow) }))
+  const saved: Saved = { version: VERSION, written, roots }
+  await replaceFile(pathIn(store), JSON.stringify(saved), { durable: false })
+}
+
+/** Undefined if there is none, or it is damaged: then everything is read. */
+export async function loadLook(store: GitStore): Promise<Look | undefined> {
+  try {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes it; its directory is the server's own
+    const saved = JSON.parse(await readFile(pathIn(store), 'utf8')) as Saved
+    if (saved.version !== VERSION) return undefined
+    await store.run(['cat-file', '-e', `${saved.written.tree}^{tree}`])
+    const trees = saved.roots.map(
+      ({ path, entries, leftOut }) => [path, { leftOut, entries: new Map(entries.map(fromRow)) }] as const,
+    )
+    return { written: saved.written, trees: new Map(trees) }
+  } catch {
+    return undefined
+  }
+}
+
+function toRow([path, { kind, mode, blob, seen }]: readonly [string, TreeEntry]): Row {
+  return seen ? [path, kind, mode, blob, seen.size, seen.mtimeMs, seen.ctimeMs, seen.ino] : [path, kind, mode, blob]
+}
+
+function fromRow([path, kind, mode, blob, size, mtimeMs, ctimeMs, ino]: Row): [string, TreeEntry] {
+  const isSeen = size !== undefined && mtimeMs !== undefined && ctimeMs !== undefined && ino !== undefined
+  return [path, { kind, mode, blob, seen: isSeen ? { size, mtimeMs, ctimeMs, ino } : undefined }]
+}

@@ -1,0 +1,106 @@
+/** Reads snapshots from the store: their trees, and the content of their files. */
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ignoreMissing } from '../../lib/error-code.ts'
+import type { GitStore } from './git-store.ts'
+import type { GitEntry } from './manifest.ts'
+import { readTrees } from './manifest.ts'
+import type { Trees } from './tree-entry.ts'
+
+const refOf = (store: GitStore, id: string) => join(store.directory, 'refs', 'snapshots', id)
+
+export const keepSnapshot = async (store: GitStore, id: string, commit: string): Promise<void> =>
+  await writeFile(refOf(store, id), `${commit}\n`, { mode: 0o600, flush: true })
+
+/** What only it contains is removed by the next `pack`. */
+export const forgetSnapshot = async (store: GitStore, id: string): Promise<void> =>
+  await rm(refOf(store, id), { force: true })
+
+/** Undefined if there is no such snapshot any more. */
+export async function commitOf(store: GitStore, id: string): Promise<string | undefined> {
+  return (await readFile(refOf(store, id), 'utf8').catch(ignoreMissing))?.trim()
+}
+
+export async function readSnapshot(store: GitStore, commit: string): Promise<Trees> {
+  const [manifest, listed] = await Promise.all([
+    store.run(['cat-file', 'blob', `${commit}:manifest`]),
+    store.run(['ls-tree', '-r', '-z', `${commit}:files`]).catch((error: unknown) => {
+      // Git has no empty directories, so trees without a file have no directory of files.
+      if (/Not a valid object name|not a tree object/i.test(String(error))) return Buffer.alloc(0)
+      throw error
+    }),
+  ])
+  return readTrees(manifest.toString(), entriesIn(listed.toString('latin1')))
+}
+
+/** `100644 blob 0123…\tpath`, each ended by NUL. */
+function* entriesIn(listed: string): Generator<GitEntry> {
+  for (const line of listed.split('\0')) {
+    const tab = line.indexOf('\t')
+    const [mode, , blob] = line.slice(0, tab).split(' ')
+    if (mode !== undefined && blob !== undefined) yield { mode, blob, path: line.slice(tab + 1) }
+  }
+}
+
+export const readBlob = async (store: GitStore, blob: string): Promise<Buffer> =>
+  await store.run(['cat-file', 'blob', blob])
+
+/** Calls `use` with the content of each of these blobs, in order; one process, and one content in memory at a time. */
+export async function forEachBlob(
+  store: GitStore,
+  blobs: readonly string[],
+  use: (content: Buffer, index: number) => Promise<void>,
+): Promise<void> {
+  if (blobs.length === 0) return
+  const git = store.start(['cat-file', '--batch'])
+  git.stdin.end(blobs.map((blob) => `${blob}\n`).join(''))
+  const reader = new ByteReader(git.stdout)
+  try {
+    for (const [index, blob] of blobs.entries()) {
+      const [, kind, size] = (await reader.line()).split(' ')
+      if (kind !== 'blob') throw new Error(`the snapshot is damaged: ${blob} is missing`)
+      await use(await reader.bytes(Number(size)), index)
+      await reader.bytes(1)
+    }
+    await git.ended
+  } finally {
+    git.kill()
+  }
+}
+
+class ByteReader {
+  readonly #chunks: AsyncIterator<Buffer>
+  #rest: Buffer = Buffer.alloc(0)
+
+  constructor(stream: AsyncIterable<unknown>) {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stream without an encoding
+    this.#chunks = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
+  }
+
+  async line(): Promise<string> {
+    while (!this.#rest.includes(10)) this.#rest = Buffer.concat([this.#rest, await this.#next()])
+    const end = this.#rest.indexOf(10)
+    const line = this.#rest.subarray(0, end).toString('latin1')
+    this.#rest = this.#rest.subarray(end + 1)
+    return line
+  }
+
+  async bytes(length: number): Promise<Buffer> {
+    const parts = [this.#rest]
+    let has = this.#rest.length
+    while (has < length) {
+      const next = await this.#next()
+      parts.push(next)
+      has += next.length
+    }
+    const all = Buffer.concat(parts)
+    this.#rest = all.subarray(length)
+    return all.subarray(0, length)
+  }
+
+  async #next(): Promise<Buffer> {
+    const { done, value } = await this.#chunks.next()
+    if (done) throw new Error('git cat-file ended early')
+    return value
+  }
+}

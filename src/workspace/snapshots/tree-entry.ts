@@ -1,0 +1,53 @@
+/** What a snapshot knows of a tree: its entries by path. Paths are bytes as characters (latin1), so that any name is one. */
+
+/** The mode bits that a snapshot keeps. */
+export const MODE_BITS = 0o7777
+
+/** `directory` is written down where it is empty or has unusual bits. */
+export type EntryKind = 'file' | 'symlink' | 'directory'
+
+export type TreeEntry = {
+  readonly kind: EntryKind
+  /** Permission bits, with set-user-ID, set-group-ID and sticky. */
+  readonly mode: number
+  /** Of the content, or of the target of a link: the name of the blob in git. Empty for a directory. */
+  readonly blob: string
+  /** By which a later look knows the file as unchanged; undefined if it may have changed within the resolution of its times. */
+  readonly seen: FileStat | undefined
+}
+
+export type FileStat = {
+  readonly size: number
+  /** Milliseconds, with what precision a double has: a quarter of a microsecond. */
+  readonly mtimeMs: number
+  readonly ctimeMs: number
+  readonly ino: number
+}
+
+export const LEFT_OUT_REASONS = ['ignored', 'too_large', 'unreadable', 'special', 'hidden'] as const
+export type LeftOutReason = (typeof LEFT_OUT_REASONS)[number]
+
+/** A path that a snapshot does not contain, with everything below. */
+export type LeftOut = { readonly path: string; readonly reason: LeftOutReason }
+
+/** What is below one directory: the workdir, or an additional one. */
+export type RootTree = {
+  readonly entries: ReadonlyMap<string, TreeEntry>
+  readonly leftOut: readonly LeftOut[]
+}
+
+export const toBytes = (path: string): Buffer => Buffer.from(path, 'latin1')
+export const fromBytes = (path: Buffer): string => path.toString('latin1')
+/** As it is shown: what is not UTF-8 becomes replacement characters. */
+export const shownPath = (path: string): string => toBytes(path).toString('utf8')
+/** A path as the API has it. */
+export const givenPath = (path: string): string => Buffer.from(path, 'utf8').toString('latin1')
+
+export const isBelow = (path: string, directory: string): boolean =>
+  directory === '' || path === directory || path.startsWith(`${directory}/`)
+
+export const isSameStat = (a: FileStat, b: FileStat): boolean =>
+  a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs && a.ino === b.ino
+
+/** The trees of a snapshot, by the real path of their directory. */
+export type Trees = ReadonlyMap<string, RootTree>

@@ -1,0 +1,107 @@
+/**
+ * Looks at the directories of a conversation: reads what has changed since the last look, and writes it into the store. One
+ * look at a time.
+ */
+import { realpath } from 'node:fs/promises'
+import { Queue } from '../../lib/queue.ts'
+import type { GitStore } from './git-store.ts'
+import type { Look } from './look-cache.ts'
+import { loadLook, saveLook } from './look-cache.ts'
+import { MAX_ENTRIES, readTree, UnreadableTree } from './read-tree.ts'
+import type { RootTree, Trees } from './tree-entry.ts'
+import { areSameTrees, SnapshotWriter } from './write-snapshot.ts'
+
+export type LookDeps = {
+  readonly store: GitStore
+  /** The workdir, and the additional directories. */
+  readonly roots: () => readonly string[]
+  /** Reads the rules of the moment: what the server hides is in no snapshot, by real path. */
+  readonly readShown: () => Promise<(realPath: string) => boolean>
+  /** Aborted when the conversation is closed. */
+  readonly signal: AbortSignal
+}
+
+/** A tree that cannot be read in this time changes too fast, or its disk does not answer. */
+const TIMEOUT_MS = 60_000
+
+export class WorkdirLooks {
+  readonly #deps: LookDeps
+  readonly #turns = new Queue({ limit: 1 })
+  #last: Look | undefined
+  #isSaved = true
+  #isLoaded = false
+
+  constructor(deps: LookDeps) {
+    this.#deps = deps
+  }
+
+  /** Rejects with an `UnreadableTree`, and with what git or the disk reports. */
+  look(): Promise<Look> {
+    return this.#turns.run(() => this.#look())
+  }
+
+  /** Calls `work` while no look is in progress. */
+  exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(work)
+  }
+
+  /** For the next process; otherwise it reads all files once more. */
+  async save(): Promise<void> {
+    await this.#turns.run(async () => {
+      if (this.#isSaved || !this.#last) return
+      await saveLook(this.#deps.store, this.#last)
+      this.#isSaved = true
+    })
+  }
+
+  /** The store was removed. */
+  forget(): void {
+    this.#last = undefined
+    this.#isSaved = true
+  }
+
+  async #look(): Promise<Look> {
+    const { store } = this.#deps
+    if (!this.#isLoaded) this.#last = (await store.exists()) ? await loadLook(store) : undefined
+    this.#isLoaded = true
+    const signal = AbortSignal.any([this.#deps.signal, AbortSignal.timeout(TIMEOUT_MS)])
+    const writer = new SnapshotWriter(store, signal)
+    try {
+      const trees = await this.#readAll(writer, signal)
+      const last = this.#last
+      if (last && areSameTrees(trees, last.trees)) {
+        writer.discard()
+        // With the times of now.
+        return (this.#last = { written: last.written, trees })
+      }
+      const written = await writer.finish(trees, last)
+      this.#isSaved = false
+      return (this.#last = { written, trees })
+    } catch (error) {
+      writer.discard()
+      throw error
+    }
+  }
+
+  async #readAll(writer: SnapshotWriter, signal: AbortSignal): Promise<Trees> {
+    const isShown = await this.#deps.readShown()
+    const roots = await realRoots(this.#deps.roots())
+    const budget = { entries: MAX_ENTRIES }
+    const trees = new Map<string, RootTree>()
+    for (const path of roots) {
+      const known = this.#last?.trees.get(path)?.entries
+      const without = roots.filter((other) => other !== path)
+      trees.set(path, await readTree(path, { known, store: writer.add, isShown, without, signal, budget }))
+    }
+    return trees
+  }
+}
+
+/** An additional directory that is gone, or in another one, has no tree of its own; a workdir must be there. */
+async function realRoots(given: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(given.map((path) => realpath(path).catch(() => undefined)))
+  const [workdir] = found
+  if (workdir === undefined) throw new UnreadableTree('the workdir does not exist')
+  const all = [...new Set(found.filter((path) => path !== undefined))]
+  return all.filter((path) => path === workdir || !all.some((other) => other !== path && path.startsWith(`${other}/`)))
+}

@@ -1,0 +1,59 @@
+/** A workdir with a store of snapshots next to it, and the real git. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { UnfinishedFiles } from '../../../src/files/jail/unfinished-files.ts'
+import { applyRestore } from '../../../src/workspace/snapshots/apply-restore.ts'
+import { findGit, GitStore } from '../../../src/workspace/snapshots/git-store.ts'
+import type { Look } from '../../../src/workspace/snapshots/look-cache.ts'
+import { planRestore } from '../../../src/workspace/snapshots/plan-restore.ts'
+import { keepSnapshot, readSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
+import { WorkdirLooks } from '../../../src/workspace/snapshots/workdir-looks.ts'
+
+export type SnapshotBench = Awaited<ReturnType<typeof openBench>>
+
+export async function openBench(additional: readonly string[] = []) {
+  const place = await mkdtemp(join(tmpdir(), 'snapshots-'))
+  const workdir = join(place, 'work')
+  await mkdir(workdir)
+  const directories = additional.map((name) => join(place, name))
+  for (const directory of directories) await mkdir(directory, { recursive: true })
+  const git = findGit()
+  if (git === undefined) throw new Error('these tests need git')
+  const store = new GitStore(join(place, 'store'), git)
+  const unfinished = new UnfinishedFiles(join(place, 'unfinished'))
+  const hidden = new Set<string>()
+  const openLooks = () =>
+    new WorkdirLooks({
+      store,
+      roots: () => [workdir, ...directories],
+      readShown: async () => (path) => !hidden.has(path),
+      signal: new AbortController().signal,
+    })
+  let looks = openLooks()
+  return {
+    place,
+    workdir,
+    store,
+    hidden,
+    look: () => looks.look(),
+    /** As after a restart of the server. */
+    async reopen(): Promise<void> {
+      await looks.save()
+      looks = openLooks()
+    },
+    async keep(id: string): Promise<Look> {
+      const look = await looks.look()
+      await keepSnapshot(store, id, look.written.commit)
+      return look
+    },
+    async restore(commit: string) {
+      const plans = planRestore((await looks.look()).trees, await readSnapshot(store, commit))
+      const tools = { store, unfinished, mayWrite: (path: string) => !hidden.has(path) }
+      const restored = []
+      for (const plan of plans) restored.push(await applyRestore(plan, tools))
+      return { plans, failed: restored.flatMap(({ failed }) => failed) }
+    },
+    [Symbol.asyncDispose]: () => rm(place, { recursive: true, force: true }),
+  }
+}
