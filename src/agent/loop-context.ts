@@ -6,6 +6,7 @@ import type { Gated } from '../policy/turn-gate.ts'
 import type { Compactor } from './compaction/compactor.ts'
 import type { History } from './history/history.ts'
 import type { Limited } from './model/loop-ends.ts'
+import type { LoopEnd } from './loop-end.ts'
 import type { LoopHooks } from './loop-hooks.ts'
 import type { OutputContext } from './output/final-output.ts'
 import type { SentMessages } from './model/sent-messages.ts'
@@ -47,8 +48,20 @@ export type AgentContext = Limited & {
   readonly onRequest: () => number
   /** What a client can no longer withdraw. Undefined for a subagent, which reads no messages of clients. */
   readonly sent?: SentMessages | undefined
+  /** Snapshots of the workdir; undefined if the conversation has none, and for subagents. */
+  readonly snapshots?: LoopSnapshots | undefined
   /** Undefined if the run has no output schema. */
   readonly output?: OutputContext | undefined
+}
+
+/** None of them rejects: a snapshot that fails does not end the run. */
+export type LoopSnapshots = {
+  /** To be awaited before these calls begin. */
+  readonly before: (calls: readonly ToolCall[]) => Promise<void>
+  /** Begins a snapshot if calls have ended that may have changed something; to be called when the model is asked. */
+  readonly ahead: () => void
+  /** Returns the end with what has changed during the run. */
+  readonly finish: (end: LoopEnd) => Promise<LoopEnd>
 }
 
 export type LeftAnswer = { readonly stopReason: 'completed' | 'finished'; readonly text: string }

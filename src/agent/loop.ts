@@ -58,6 +58,7 @@ export async function runAgent(
     if (limit) return limit
 
     try {
+      context.snapshots?.ahead()
       await context.sent?.settled()
       if (context.output) await requestOutput(context.output, output.emit)
       const spent = await makeRoom(context, ahead, signal)
@@ -111,6 +112,7 @@ async function runOpenCalls(
   while (context.openCalls().length) {
     const hooks = context.hooks()
     if (hooks && (await hooks.beforeCalls(signal))) return ENDED_BY_HOOK
+    if (context.snapshots) await context.snapshots.before(nextCalls(context))
     await context.decideCalls(nextCalls(context), signal)
     if (context.hooks() !== hooks || hooks?.areCurrent() === false) continue
     const calls = nextCalls(context)

@@ -27,6 +27,7 @@ export const PROBLEMS = {
   key_not_found: 404,
   event_not_found: 404,
   message_not_found: 404,
+  snapshot_not_found: 404,
   request_not_found: 404,
   client_hooks_not_found: 404,
   file_not_found: 404,

@@ -9,6 +9,7 @@ import { ClientTools, StoredClientTool } from './client-tools/client-tool.ts'
 import { CompactionSettings } from './compaction/settings.ts'
 import {
   Env,
+  FileCheckpointing,
   Labels,
   Metadata,
   MoreDirectories,
@@ -51,7 +52,6 @@ const RewriteHooks = z
   .boolean()
   .describe('Whether `PreModelCall` and `PostModelCall` hooks may see and rewrite whole messages. Default: false.')
 
-/** A set of tools with a name. */
 const ToolPreset = z.enum(['default', 'minimal', 'claude', 'openhands'])
 export type ToolPreset = z.infer<typeof ToolPreset>
 
@@ -222,6 +222,10 @@ export const SETTINGS = {
     create: flag.describe('Log readable event lines in the log of the server.'),
     update: flag,
     stored: flag,
+    from: 'sent',
+  },
+  file_checkpointing: {
+    ...FileCheckpointing,
     from: 'sent',
   },
   limits: {

@@ -9,12 +9,14 @@ import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 import { ConversationActor } from './actor.ts'
+import { buildFiles } from './build-files.ts'
 import { buildToolCalls, ofCalls } from './agents/build-tool-calls.ts'
 import { CallResults } from './call-results.ts'
 import { ConversationTools } from './changing-tools.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientHooks } from './client-hooks/client-hooks.ts'
 import { WaitingHooks } from './client-hooks/waiting-hooks.ts'
+import { Feature } from './agents/feature.ts'
 import { EndingRequests } from './ending-requests.ts'
 import { HandedOverCalls } from './client-tools/handed-over-calls.ts'
 import { DeclaredTools } from './client-tools/declared-tools.ts'
@@ -27,7 +29,6 @@ import { DEFAULT_COMMAND_LIMITS } from '../workspace/exec/command-limits.ts'
 import { CommandRecords } from '../workspace/exec/command-records.ts'
 import { ConversationProcesses } from '../workspace/exec/conversation-processes.ts'
 import { ConversationShells } from '../workspace/exec/conversation-shells.ts'
-import { ConversationFiles } from '../workspace/files/files.ts'
 import { logEvents } from './log-events.ts'
 import { buildMcp } from './mcp.ts'
 import { ConversationNetwork } from '../workspace/network.ts'
@@ -35,6 +36,7 @@ import { ConversationProject } from './project/conversation-project.ts'
 import { PostedCommands } from './project/posted-commands.ts'
 import { Compactions } from './runs/compactions.ts'
 import { createLlmFactory, createTitleLlmFactory } from './runs/llm-factory.ts'
+import { RunSnapshots } from './runs/run-snapshots.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
 import { Titles } from './runs/titles.ts'
 import { buildRequests } from './requests/build-requests.ts'
@@ -93,11 +95,17 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     { secrets, actor: () => actor },
   )
   const { toolCalls, createLlm, catalog } = agents
+  const files = buildFiles(deps, { ...base, redact, hooks })
+  const runSnapshots = new Feature(
+    () => new RunSnapshots({ log, state, gate, toolCalls, logger, snapshots: () => files.snapshots }),
+    () => false,
+  )
   const actor: ConversationActor = new ConversationActor({
     ...agents,
     log,
     state,
     slots: deps.slots,
+    snapshots: () => runSnapshots.use(),
     gate,
     hooks,
     redact,
@@ -114,7 +122,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     deps,
     {
       log,
-      files: buildFiles(deps, { ...base, redact, hooks }),
+      files,
       exec: execution,
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
       ...buildRequests({ ...parts, ...base, ...execution, toolCalls, ending, elicitations }),
@@ -280,20 +288,4 @@ function buildProject(
 ): ConversationProject {
   const forbidden = () => workspace.fileRules({ stateDirectory, workdir, additionalDirectories }).forbidden
   return new ConversationProject({ state, gate, shells, workdir, userSettings: workspace.userSettings, forbidden })
-}
-
-function buildFiles(
-  { workspace }: ConversationDeps,
-  parts: Base & Pick<SharedParts, 'hooks'> & { redact: Redactor['redact'] },
-) {
-  const { directory, log, limits, workdir, additionalDirectories, redact, hooks } = parts
-  return new ConversationFiles({
-    ...workspace.files,
-    log,
-    workdir,
-    rules: () => workspace.fileRules({ stateDirectory: directory, workdir, additionalDirectories }),
-    quota: limits.quota,
-    redact,
-    onFileChanged: (path, how) => hooks.current?.watching.fileChanged(`${workdir()}/${path}`, how),
-  })
 }

@@ -59,6 +59,12 @@ function changeOf(question: Question, rules: GateRules): Need | undefined {
   return needsOf(question, { ...rules, rules: { ...rules.rules, allow: [] } }).find(({ changes }) => changes)
 }
 
+const NO_RULES: GateRules = { mode: 'plan', confirmation: false, rules: { allow: [], ask: [], deny: [] } }
+
+/** True unless it is certain that the call only reads. */
+export const changesSomething = (question: Question): boolean =>
+  (changeOf(question, NO_RULES) ?? doubtAbout(question)) !== undefined
+
 /** What is not compared with all rules may be anything. */
 function doubtAbout({ places }: Question): Need | undefined {
   return places.effort.isSpent ? { reason: 'is too long to be compared with the rules', changes: true } : undefined

@@ -1,7 +1,7 @@
 /** The permission gate: the one place that decides whether a tool call runs, is asked about first, or is denied. */
 import type { AskedToolUse } from '../contract/values/permission.ts'
 import type { GateDecision } from './decide.ts'
-import { decide } from './decide.ts'
+import { changesSomething, decide } from './decide.ts'
 import type { GatedAction, Question } from './gated-call.ts'
 import { programOfGit } from './git/repository.ts'
 import { createDisk } from './disk.ts'
@@ -56,6 +56,14 @@ export class PermissionGate {
     if (denial) return denial
     const asked = verdicts.findLast((verdict) => verdict.behavior === 'ask')
     return asked ? { behavior: 'ask', ask: this.#askAbout(call, asked) } : ALLOW
+  }
+
+  /** True unless it is certain that the call changes nothing, whatever rules allow. */
+  async mayChange({ name, input }: Pick<GatedCall, 'name' | 'input'>): Promise<boolean> {
+    const access = this.#options.accessOf({ name, input })
+    if (access.kind !== 'command') return access.kind === 'edit' || access.kind === 'other'
+    this.#parser ??= await import('unbash')
+    return changesSomething(this.#questionOf(name, access))
   }
 
   verdictOn(tool: string, access: ToolAccess, rules: GateRules, isApproved: boolean, hook?: HookVerdict): GateDecision {

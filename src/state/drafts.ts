@@ -248,6 +248,7 @@ export function answer(call: ToolCall, error_type: ToolErrorType, message: strin
 export type RunOutput = {
   readonly finalText?: string
   readonly structuredOutput?: unknown
+  readonly changes?: { readonly files: number; readonly added: number; readonly removed: number }
   readonly waitsForUser?: boolean
   readonly isInterrupted?: boolean
 }
@@ -264,6 +265,7 @@ export function result(state: State, stopReason: StopReason, now: number, end: R
     ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
     ...('structuredOutput' in end && { structured_output: end.structuredOutput }),
     stop_reason: stopReason,
+    ...(end.changes && { changes: { ...end.changes } }),
     ...(end.isInterrupted && { interrupted: true as const }),
     steps: run?.steps ?? 0,
     duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,

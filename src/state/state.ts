@@ -106,6 +106,7 @@ function foldOwn(state: State, event: Event): State {
       return afterHook(next, event)
     case 'SubagentStart':
     case 'SecretsUpdate':
+    case 'WorkspaceSnapshot':
     case 'FileUpdate':
     case 'NetworkAccess':
     case 'McpServerUpdate':

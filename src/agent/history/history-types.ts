@@ -17,6 +17,7 @@ const IS_SENT = {
   StatusUpdate: false,
   ConfigUpdate: true,
   SecretsUpdate: false,
+  WorkspaceSnapshot: false,
   FileUpdate: false,
   CommandResult: false,
   TaskUpdate: false,

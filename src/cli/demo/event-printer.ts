@@ -67,6 +67,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'StatusUpdate':
       case 'ConfigUpdate':
       case 'SecretsUpdate':
+      case 'WorkspaceSnapshot':
       case 'FileUpdate':
       case 'CommandResult':
       case 'TaskUpdate':

@@ -67,3 +67,14 @@ export const TitleWriting = {
     .optional()
     .describe('The model that writes the title, at the endpoint of `llm_config`. Default: the same model.'),
 }
+
+const checkpointing = z.boolean().optional()
+
+export const FileCheckpointing = {
+  create: checkpointing.describe(
+    'Whether snapshots of the workdir are taken before turns that may change files, and at the end of such a run. Default: false.',
+  ),
+  update: checkpointing,
+  stored: checkpointing,
+  shown: checkpointing,
+}

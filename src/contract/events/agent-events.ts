@@ -108,6 +108,14 @@ export const Result = Envelope.extend({
     .literal(true)
     .optional()
     .describe('A client stopped the run with `interrupt`, or this subagent: the last answer may be `partial`.'),
+  changes: z
+    .object({
+      files: z.int().nonnegative(),
+      added: z.int().nonnegative().describe('Lines.'),
+      removed: z.int().nonnegative().describe('Lines.'),
+    })
+    .optional()
+    .describe('What has changed in the workdir during the run; with `file_checkpointing` only.'),
   steps: z.int().nonnegative().describe('Number of model answers in this run.'),
   duration_ms: z.number().nonnegative(),
   session_id: z.uuid(),

@@ -63,6 +63,32 @@ export const MessageWithdrawn = Envelope.extend({
   .meta({ id: 'MessageWithdrawn' })
   .describe('A client took a message back before the agent had read it. No model request has it from here on.')
 
+export const WorkspaceSnapshot = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('WorkspaceSnapshot'),
+  snapshot_id: z.uuid(),
+  as_of_seq: z
+    .int()
+    .nonnegative()
+    .describe('The files are as they were after this event, and up to that of the next snapshot.'),
+  left_out: z
+    .array(
+      z.object({
+        path: z.string().describe('Relative to the workdir, or absolute in an additional directory.'),
+        reason: z
+          .enum(['ignored', 'too_large', 'unreadable', 'special', 'hidden'])
+          .describe(
+            '`ignored`: by a `.gitignore`. `too_large`: more than 10 MB. `special`: a pipe, a socket or a device. `hidden`: it belongs to the server.',
+          ),
+      }),
+    )
+    .describe('Paths that it does not contain, with everything below. The first 100.'),
+  left_out_count: z.int().positive().optional().describe('Of all of them, if there are more than 100.'),
+})
+  .meta({ id: 'WorkspaceSnapshot' })
+  .describe('The files of the workdir were kept, because they have changed: see `file_checkpointing`.')
+
 export const StatusUpdate = Envelope.extend({
   ...byEnvironment,
   ...InRun,

@@ -34,7 +34,7 @@ export type AgentParts = Pick<Output, 'emit'> & {
   readonly waitsOutside: () => boolean
 }
 
-export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output' | 'sent'>
+export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output' | 'sent' | 'snapshots'>
 
 /**
  * The model of a history: it keeps the messages as they were sent, for as long as the history is kept. Another

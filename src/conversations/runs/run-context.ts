@@ -22,6 +22,7 @@ export type RunContextParts = Pick<AgentParts, 'gate' | 'createLlm' | 'catalog' 
   readonly log: EventLog
   readonly toolCalls: ToolCalls
   readonly state: LiveState
+  readonly snapshots: () => AgentContext['snapshots']
 }
 
 type OfAgent = { readonly history: LiveHistory } & Pick<AgentContext, 'sent'>
@@ -49,7 +50,8 @@ export async function createRunContext(
     },
     waitsOutside: () => waitsForClient(state.current) || waitsForSubagents(state.current),
   }
-  return createAgentContext(ofAgent, { runId, history, sent, onRequest, output: outputOf(state, runId) })
+  const snapshots = state.current.settings.file_checkpointing ? parts.snapshots() : undefined
+  return createAgentContext(ofAgent, { runId, history, sent, onRequest, snapshots, output: outputOf(state, runId) })
 }
 
 /** The state with what the run has instead of the settings of the conversation. */

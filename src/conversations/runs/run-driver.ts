@@ -256,11 +256,11 @@ export class ActiveRun {
     const { signal } = this.#abort
     const { log } = this.#deps
     try {
-      this.#context ??= createRunContext(this.#deps, this, signal)
-      const context = await this.#context
+      const context = await (this.#context ??= createRunContext(this.#deps, this, signal))
       const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
       const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
-      return signal.reason === TIME_LIMIT ? timeLimit() : end
+      const reached = signal.reason === TIME_LIMIT ? timeLimit() : end
+      return context.snapshots && 'stopReason' in reached ? await context.snapshots.finish(reached) : reached
     } catch (error) {
       if (!signal.aborted || error !== signal.reason) return this.#failure(error)
       return error === TIME_LIMIT ? timeLimit() : { stopReason: 'paused' }

@@ -7,6 +7,7 @@ import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Jail } from '../../files/jail/path-jail.ts'
 import { openJail } from '../../files/jail/path-jail.ts'
 import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
+import type { Snapshots } from '../snapshots/snapshots.ts'
 import type { FileChangesDeps, InJail } from './file-changes.ts'
 import { FileChanges } from './file-changes.ts'
 import type { FileViews } from './file-views.ts'
@@ -26,6 +27,7 @@ export type FilesDeps = {
   readonly redact: (text: string) => string
   /** Called after each change of a file, with its path from the workdir. Must not throw. */
   readonly onFileChanged: FileChangesDeps['onFileChanged']
+  readonly createSnapshots: () => Snapshots
 }
 
 /** Concurrent file operations per conversation, so that one conversation cannot use all shared threads. */
@@ -34,6 +36,7 @@ const SHARE = 4
 export class ConversationFiles {
   readonly views: FileViews
   readonly changes: FileChanges
+  #snapshots: Snapshots | undefined
   readonly #deps: FilesDeps
   readonly #closing = new AbortController()
   readonly #share = new Queue({ limit: SHARE })
@@ -48,10 +51,16 @@ export class ConversationFiles {
     this.changes = new FileChanges({ log, inJail, closing, unfinished, quota, redact, onFileChanged })
   }
 
+  /** Made on first use. */
+  get snapshots(): Snapshots {
+    return (this.#snapshots ??= this.#deps.createSnapshots())
+  }
+
   /** Ends operations in progress with `why`; no change is in progress when it resolves. */
   async close(why: Problem): Promise<void> {
     this.#closing.abort(why)
     await this.changes.settled()
+    await this.#snapshots?.close()
   }
 
   #openJail(signal: AbortSignal): Promise<Jail> {

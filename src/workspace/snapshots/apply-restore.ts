@@ -109,9 +109,8 @@ class Restore {
   async #openParent(path: string): Promise<OpenedPath> {
     let place = await openAt(within(this.#root, '.'), constants.O_DIRECTORY)
     for (const name of parentOf(path).split('/').filter(Boolean)) {
-      const outer = place
-      const inner = entryIn(outer, toBytes(name))
-      place = await openAt(inner, constants.O_DIRECTORY | constants.O_NOFOLLOW).finally(() => outer.handle.close())
+      await using outer = place
+      place = await openAt(entryIn(outer, toBytes(name)), constants.O_DIRECTORY | constants.O_NOFOLLOW)
     }
     return place
   }

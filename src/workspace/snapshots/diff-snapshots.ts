@@ -43,7 +43,9 @@ function readDifferences(fields: readonly string[]): readonly FileDifference[] {
     const [added = '', removed = '', path] = field.split('\t')
     lines.push({ added: countOf(added), removed: countOf(removed) })
     // A rename has its two names in fields of their own.
-    if (path === '') [next(), next()]
+    if (path !== '') continue
+    next()
+    next()
   }
   return found.map((file, index) => ({ ...file, added: lines[index]?.added, removed: lines[index]?.removed }))
 }

@@ -50,13 +50,14 @@ export const findGit = (): string | undefined => findProgram('git', HostEnvironm
 
 export class GitStore {
   readonly directory: string
-  readonly #git: string
+  /** The program. */
+  readonly git: string
   #isMade = false
 
   /** `directory` is made by the first `make`, and not its parents. */
   constructor(directory: string, git: string) {
     this.directory = directory
-    this.#git = git
+    this.git = git
   }
 
   async exists(): Promise<boolean> {
@@ -101,7 +102,7 @@ export class GitStore {
   }
 
   start(args: readonly string[], signal?: AbortSignal): RunningGit {
-    const child = startProcess(this.#git, ['--git-dir=.', ...args], {
+    const child = startProcess(this.git, ['--git-dir=.', ...args], {
       cwd: this.directory,
       env: HostEnvironment.ownGit,
       stdio: ['pipe', 'pipe', 'pipe'],

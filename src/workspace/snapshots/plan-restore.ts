@@ -56,11 +56,11 @@ function planRoot(root: string, now: RootTree, target: RootTree): RootPlan {
   const byPath = (a: { path: string }, b: { path: string }) => (a.path < b.path ? -1 : 1)
   return {
     root,
-    removed: removed.sort(),
-    removedDirectories: removedDirectories.sort().reverse(),
-    madeDirectories: made.sort(byPath),
-    written: written.sort(byPath),
-    changedDirectories: changed.sort(byPath).reverse(),
+    removed: removed.toSorted(),
+    removedDirectories: removedDirectories.toSorted().toReversed(),
+    madeDirectories: made.toSorted(byPath),
+    written: written.toSorted(byPath),
+    changedDirectories: changed.toSorted(byPath).toReversed(),
     leftOut: [...new Map([...now.leftOut, ...target.leftOut].map((left) => [left.path, left])).values()].sort(byPath),
   }
 }

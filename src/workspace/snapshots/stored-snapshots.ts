@@ -21,6 +21,10 @@ export async function commitOf(store: GitStore, id: string): Promise<string | un
   return (await readFile(refOf(store, id), 'utf8').catch(ignoreMissing))?.trim()
 }
 
+export async function treeOf(store: GitStore, commit: string): Promise<string> {
+  return (await store.run(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`])).toString().trim()
+}
+
 export async function readSnapshot(store: GitStore, commit: string): Promise<Trees> {
   const [manifest, listed] = await Promise.all([
     store.run(['cat-file', 'blob', `${commit}:manifest`]),

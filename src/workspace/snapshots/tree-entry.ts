@@ -49,5 +49,5 @@ export const isBelow = (path: string, directory: string): boolean =>
 export const isSameStat = (a: FileStat, b: FileStat): boolean =>
   a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs && a.ino === b.ino
 
-/** The trees of a snapshot, by the real path of their directory. */
+/** The trees of a snapshot, by the real path of their directory, or what `RootKeys` has for it. */
 export type Trees = ReadonlyMap<string, RootTree>

@@ -7,12 +7,14 @@ import { Queue } from '../../lib/queue.ts'
 import type { GitStore } from './git-store.ts'
 import type { Look } from './look-cache.ts'
 import { loadLook, saveLook } from './look-cache.ts'
+import type { RootKeys } from './root-keys.ts'
 import { MAX_ENTRIES, readTree, UnreadableTree } from './read-tree.ts'
 import type { RootTree, Trees } from './tree-entry.ts'
 import { areSameTrees, SnapshotWriter } from './write-snapshot.ts'
 
 export type LookDeps = {
   readonly store: GitStore
+  readonly keys: Pick<RootKeys, 'keyOf'>
   /** The workdir, and the additional directories. */
   readonly roots: () => readonly string[]
   /** Reads the rules of the moment: what the server hides is in no snapshot, by real path. */
@@ -38,11 +40,6 @@ export class WorkdirLooks {
   /** Rejects with an `UnreadableTree`, and with what git or the disk reports. */
   look(): Promise<Look> {
     return this.#turns.run(() => this.#look())
-  }
-
-  /** Calls `work` while no look is in progress. */
-  exclusively<T>(work: () => Promise<T>): Promise<T> {
-    return this.#turns.run(work)
   }
 
   /** For the next process; otherwise it reads all files once more. */
@@ -89,9 +86,10 @@ export class WorkdirLooks {
     const budget = { entries: MAX_ENTRIES }
     const trees = new Map<string, RootTree>()
     for (const path of roots) {
-      const known = this.#last?.trees.get(path)?.entries
+      const key = await this.#deps.keys.keyOf(path)
+      const known = this.#last?.trees.get(key)?.entries
       const without = roots.filter((other) => other !== path)
-      trees.set(path, await readTree(path, { known, store: writer.add, isShown, without, signal, budget }))
+      trees.set(key, await readTree(path, { known, store: writer.add, isShown, without, signal, budget }))
     }
     return trees
   }

@@ -35,6 +35,7 @@ const VALUES: { readonly [K in NameIn<'create'>]: CreateConversation[K] } = {
   microagents: ['be brief'],
   resume_on_start: true,
   visualize: true,
+  file_checkpointing: true,
   limits: { processes: 20 },
   tool_config: { Bash: { timeout_s: 5 } },
   network: { mode: 'open' },

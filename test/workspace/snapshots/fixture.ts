@@ -26,6 +26,7 @@ export async function openBench(additional: readonly string[] = []) {
   const openLooks = () =>
     new WorkdirLooks({
       store,
+      keys: { keyOf: async (path) => path },
       roots: () => [workdir, ...directories],
       readShown: async () => (path) => !hidden.has(path),
       signal: new AbortController().signal,

@@ -53,6 +53,8 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
       return endRun(state, event)
     case 'Condensation':
       return addNotice(withUsage(state, event.model, event.usage, event.cost_usd), 'info', describeEvent(event))
+    case 'WorkspaceSnapshot':
+      return state
     case 'Notice':
     case 'Sending':
     case 'Sent':

@@ -1,0 +1,120 @@
+/**
+ * When snapshots are taken: before the first call of a turn that may change something, while the model answers what such a
+ * turn has led to, and at the end of the run. Turns that only read take none.
+ */
+import type { LoopSnapshots } from '../../agent/loop-context.ts'
+import type { LoopEnd } from '../../agent/loop-end.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { PermissionGate } from '../../policy/permissions.ts'
+import type { ToolCall } from '../../state/tool-call.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import type { Snapshots } from '../../workspace/snapshots/snapshots.ts'
+import type { LiveState } from '../live-state.ts'
+
+export type RunSnapshotsDeps = {
+  readonly log: EventLog
+  readonly state: LiveState
+  readonly gate: Pick<PermissionGate, 'mayChange'>
+  readonly toolCalls: Pick<ToolCalls, 'callsSubagent'>
+  readonly snapshots: () => Snapshots
+  readonly logger: Logger
+}
+
+export class RunSnapshots implements LoopSnapshots {
+  readonly #deps: RunSnapshotsDeps
+  #runId: string | undefined
+  /** The turn that has its snapshot. */
+  #turn = 0
+  /** True if this process has seen all turns of the run. */
+  #isWhole = false
+  /** True if calls of this run have begun that may change something. */
+  #hasChanged = false
+  /** Begun when the last such calls had ended. */
+  #ahead: Promise<unknown> | undefined
+  /** After a failure: the same would happen with each turn. */
+  #isOff = false
+
+  constructor(deps: RunSnapshotsDeps) {
+    this.#deps = deps
+  }
+
+  readonly before = async (calls: readonly ToolCall[]): Promise<void> => {
+    const { run } = this.#deps.state.current
+    if (!run) return
+    if (this.#runId !== run.id) this.#begin(run)
+    if (this.#turn === run.steps || this.#isOff || !(await this.#mayChange(calls))) return
+    this.#turn = run.steps
+    await (this.#ahead ?? this.#take())
+    this.#ahead = undefined
+    this.#hasChanged = true
+  }
+
+  readonly ahead = (): void => {
+    const isDue = this.#hasChanged && this.#runId === this.#deps.state.current.run?.id && !this.#isOff
+    if (isDue) this.#ahead ??= this.#take()
+  }
+
+  readonly finish = async (end: LoopEnd): Promise<LoopEnd> => {
+    const { run } = this.#deps.state.current
+    if (!run || this.#runId !== run.id || !this.#hasChanged || this.#isOff || end.stopReason === 'paused') return end
+    await (this.#ahead ?? this.#take())
+    if (this.#isOff) return end
+    try {
+      const snapshots = this.#deps.snapshots()
+      const known = await snapshots.list()
+      const [first, last] = [known.findLast(({ asOf }) => asOf < run.startSeq) ?? known[0], known.at(-1)]
+      const changes = first && last ? await snapshots.changesBetween(first, last) : undefined
+      snapshots.prune(run.startSeq).catch(this.#report)
+      return changes ? { ...end, changes } : end
+    } catch (error) {
+      this.#report(error)
+      return end
+    }
+  }
+
+  #begin({ id, steps }: { readonly id: string; readonly steps: number }): void {
+    this.#runId = id
+    this.#turn = 0
+    this.#isWhole = steps <= 1
+    this.#hasChanged = false
+    this.#isOff = false
+    this.#ahead = undefined
+  }
+
+  async #mayChange(calls: readonly ToolCall[]): Promise<boolean> {
+    const { gate, toolCalls } = this.#deps
+    for (const call of calls) if (toolCalls.callsSubagent(call.name) || (await gate.mayChange(call))) return true
+    return false
+  }
+
+  async #take(): Promise<void> {
+    try {
+      const { state, snapshots } = this.#deps
+      const { run, lastSeq } = state.current
+      // What has changed between two runs was there before the message that the run began with.
+      const asOf = this.#isWhole && !this.#hasChanged ? await this.#lastEnd() : lastSeq
+      await snapshots().take(asOf, run?.id)
+    } catch (error) {
+      this.#report(error)
+    }
+  }
+
+  /** Seq of the end of the run before, or 0. */
+  async #lastEnd(): Promise<number> {
+    const { log } = this.#deps
+    const types = new Set(['Result'])
+    for (let beforeSeq: number | undefined = log.head + 1; beforeSeq !== undefined;) {
+      const page = await log.read({ types, order: 'desc', limit: 1, beforeSeq })
+      if (page.events[0]) return page.events[0].seq
+      beforeSeq = page.scannedTo
+    }
+    return 0
+  }
+
+  readonly #report = (error: unknown): void => {
+    this.#isOff = true
+    const { logger, log } = this.#deps
+    logger.warn({ err: error, conversation_id: log.conversationId }, 'no snapshot of the workdir could be taken')
+  }
+}

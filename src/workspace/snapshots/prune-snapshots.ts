@@ -1,0 +1,102 @@
+/** Which snapshots there are, and which are kept: all of the last run, one per message before it, and none that is too old. */
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { EventOf } from '../../contract/events/event.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { StoredEvent } from '../../events/event-store.ts'
+import type { GitStore } from './git-store.ts'
+import { forgetSnapshot } from './stored-snapshots.ts'
+
+/** A snapshot of the log; its content may be removed. */
+export type Known = {
+  readonly id: string
+  /** Seq of its event. */
+  readonly seq: number
+  /** Seq of the last event that the files are the result of. */
+  readonly asOf: number
+  /** When it was taken; Unix time in milliseconds. */
+  readonly at: number
+}
+
+const MAX_AGE_MS = 30 * 24 * 3_600_000
+/** Of a store; beyond it, the oldest snapshots go, but none of the last run. */
+const MAX_BYTES = 1024 ** 3
+/** Each snapshot adds a pack. With more, git takes longer to find an object. */
+const MAX_PACKS = 30
+const PAGE = 1000
+
+export async function listSnapshots(log: Pick<EventLog, 'read'>): Promise<Known[]> {
+  const events = await readAll(log, 'WorkspaceSnapshot')
+  return events.map(({ seq, event }) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only events of this type were read
+    const { snapshot_id: id, as_of_seq: asOf, timestamp } = event as EventOf<'WorkspaceSnapshot'>
+    return { id, seq, asOf, at: Date.parse(timestamp) }
+  })
+}
+
+export const readMessageSeqs = async (log: Pick<EventLog, 'read'>): Promise<readonly number[]> =>
+  (await readAll(log, 'UserMessage')).map(({ seq }) => seq)
+
+async function readAll(log: Pick<EventLog, 'read'>, type: string): Promise<StoredEvent[]> {
+  const found: StoredEvent[] = []
+  const types = new Set([type])
+  for (let afterSeq: number | undefined = 0; afterSeq !== undefined;) {
+    const page = await log.read({ types, afterSeq, limit: PAGE })
+    found.push(...page.events)
+    afterSeq = page.scannedTo
+  }
+  return found
+}
+
+type Keeping = {
+  /** All since then are kept. */
+  readonly runStart: number
+  readonly messages: () => Promise<readonly number[]>
+}
+
+/** Removes what is not kept, and packs the rest when that is worth it. */
+export async function pruneSnapshots(store: GitStore, known: readonly Known[], keeping: Keeping): Promise<void> {
+  const there = new Set(await readdir(join(store.directory, 'refs', 'snapshots')).catch(() => []))
+  const left = known.filter(({ id }) => there.has(id))
+  const older = left.filter(({ asOf }) => asOf < keeping.runStart)
+  // The newest of them is what the last run began with.
+  const start = older.pop()
+  const removed = older.length === 0 ? [] : notKept(older, await keeping.messages(), Date.now())
+  for (const { id } of removed) await forgetSnapshot(store, id)
+  const { packs, bytes } = await measure(store)
+  if (removed.length > 0 || packs > MAX_PACKS) await pack(store)
+  if (bytes <= MAX_BYTES) return
+  const kept = older.filter((each) => !removed.includes(each) && each !== start)
+  while (kept.length > 0 && (await measure(store)).bytes > MAX_BYTES) {
+    for (const { id } of kept.splice(0, Math.ceil(kept.length / 2))) await forgetSnapshot(store, id)
+    await pack(store)
+  }
+}
+
+/** Of those between two messages, the last one is kept. */
+function notKept(older: readonly Known[], messages: readonly number[], now: number): readonly Known[] {
+  const messageOf = ({ asOf }: Known) => messages.findLastIndex((seq) => seq <= asOf)
+  return older.filter((each, index) => {
+    const next = older[index + 1]
+    return each.at < now - MAX_AGE_MS || (next !== undefined && messageOf(next) === messageOf(each))
+  })
+}
+
+/** Objects that no snapshot has are left out. */
+async function pack(store: GitStore): Promise<void> {
+  await store.run(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
+}
+
+export async function measure(store: GitStore): Promise<{ readonly packs: number; readonly bytes: number }> {
+  const directory = join(store.directory, 'objects', 'pack')
+  const names = await readdir(directory).catch(() => [])
+  const sizes = await Promise.all(
+    names.map((name) =>
+      stat(join(directory, name)).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    ),
+  )
+  return { packs: names.filter((name) => name.endsWith('.pack')).length, bytes: sizes.reduce((a, b) => a + b, 0) }
+}

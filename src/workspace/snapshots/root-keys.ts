@@ -1,0 +1,41 @@
+/**
+ * Under which path the store has a directory. It is that of the directory itself, except in a fork: its workdir is a copy,
+ * and its snapshots are those of the original.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { ignoreMissing } from '../../lib/error-code.ts'
+
+const FILE = 'moved.json'
+const Moved = z.record(z.string(), z.string())
+
+export class RootKeys {
+  readonly #directory: string
+  /** The path in the store by the path of now. */
+  #moved: ReadonlyMap<string, string> | undefined
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  async keyOf(path: string): Promise<string> {
+    return (await this.#read()).get(path) ?? path
+  }
+
+  async pathOf(key: string): Promise<string> {
+    return (await this.#read()).entries().find(([, each]) => each === key)?.[0] ?? key
+  }
+
+  /** The content of the file for a fork whose directories have these paths now, by those of here. */
+  async moved(to: ReadonlyMap<string, string>): Promise<{ readonly name: string; readonly text: string }> {
+    const keys = await Promise.all([...to].map(async ([from, now]) => [now, await this.keyOf(from)] as const))
+    return { name: FILE, text: JSON.stringify(Object.fromEntries(keys)) }
+  }
+
+  async #read(): Promise<ReadonlyMap<string, string>> {
+    if (this.#moved) return this.#moved
+    const text = await readFile(join(this.#directory, FILE), 'utf8').catch(ignoreMissing)
+    return (this.#moved = new Map(Object.entries(text === undefined ? {} : Moved.parse(JSON.parse(text)))))
+  }
+}

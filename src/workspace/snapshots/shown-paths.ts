@@ -1,0 +1,70 @@
+/** Paths of snapshots as clients see them: relative in the workdir, absolute in an additional directory, and redacted. */
+import { realpath } from 'node:fs/promises'
+import type { EventOf } from '../../contract/events/event.ts'
+import { changedPaths, isEmptyPlan } from './plan-restore.ts'
+import type { RootPlan } from './plan-restore.ts'
+import type { RootKeys } from './root-keys.ts'
+import type { LeftOut } from './tree-entry.ts'
+import { shownPath } from './tree-entry.ts'
+
+/** As `WorkspaceSnapshot` shows it; a path of an additional directory is absolute. */
+type ShownLeftOut = EventOf<'WorkspaceSnapshot'>['left_out'][number]
+
+/** What a restore would do, or has done. Paths as they are shown. */
+export type RestoreReport = {
+  readonly snapshot_id: string
+  readonly changed: readonly string[]
+  readonly removed: readonly string[]
+  /** What differs from the last snapshot: somebody has changed it since. */
+  readonly changed_since: readonly string[]
+  readonly left_out: readonly ShownLeftOut[]
+  readonly failed: readonly { readonly path: string; readonly reason: string }[]
+}
+
+type PathOfRoot = { readonly root: string; readonly path: string }
+
+export type ShownPathsParts = {
+  readonly workdir: () => string
+  readonly keys: RootKeys
+  readonly redact: (text: string) => string
+}
+
+export class ShownPaths {
+  readonly #parts: ShownPathsParts
+
+  constructor(parts: ShownPathsParts) {
+    this.#parts = parts
+  }
+
+  async path(root: string, path: string): Promise<string> {
+    const { keys, workdir, redact } = this.#parts
+    const isWorkdir = root === (await keys.keyOf(await realpath(workdir())))
+    return redact(isWorkdir ? shownPath(path) : `${await keys.pathOf(root)}/${shownPath(path)}`)
+  }
+
+  async leftOut(roots: readonly (readonly [string, readonly LeftOut[]])[]): Promise<ShownLeftOut[]> {
+    const all = roots.flatMap(([root, leftOut]) => leftOut.map((left) => ({ root, ...left })))
+    return await Promise.all(all.map(async ({ root, path, reason }) => ({ path: await this.path(root, path), reason })))
+  }
+
+  /** `since`: the plan that would restore the last snapshot. */
+  async report(id: string, plans: readonly RootPlan[], since: readonly RootPlan[]): Promise<RestoreReport> {
+    const removed = plans.flatMap(({ root, removed: files, removedDirectories }) =>
+      [...files, ...removedDirectories].map((path) => ({ root, path })),
+    )
+    const gone = new Set(removed.map(({ root, path }) => `${root}\0${path}`))
+    const changed = changedPaths(plans).filter(({ root, path }) => !gone.has(`${root}\0${path}`))
+    return {
+      snapshot_id: id,
+      changed: await this.#all(changed),
+      removed: await this.#all(removed),
+      changed_since: isEmptyPlan(since) ? [] : await this.#all(changedPaths(since)),
+      left_out: await this.leftOut(plans.map(({ root, leftOut }) => [root, leftOut] as const)),
+      failed: [],
+    }
+  }
+
+  #all(paths: readonly PathOfRoot[]): Promise<string[]> {
+    return Promise.all(paths.map(({ root, path }) => this.path(root, path)))
+  }
+}

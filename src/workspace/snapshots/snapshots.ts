@@ -1,0 +1,271 @@
+/**
+ * The snapshots of one conversation: which there are, as its log says, and what can be done with them. What reads and
+ * writes trees is in the other files of this directory; when one is taken, in `conversations/runs/run-snapshots.ts`.
+ */
+import { realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { EventDraft } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { FileRules } from '../../files/jail/file-gate.ts'
+import { readRules } from '../../files/jail/file-gate.ts'
+import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
+import { Queue } from '../../lib/queue.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import { applyRestore } from './apply-restore.ts'
+import { copyStore } from './copy-store.ts'
+import type { Totals } from './diff-snapshots.ts'
+import { differences, totalsOf } from './diff-snapshots.ts'
+import { findGit, GitStore } from './git-store.ts'
+import type { Look } from './look-cache.ts'
+import { planRestore } from './plan-restore.ts'
+import type { RootPlan } from './plan-restore.ts'
+import type { Known } from './prune-snapshots.ts'
+import { listSnapshots, pruneSnapshots, readMessageSeqs } from './prune-snapshots.ts'
+import { RootKeys } from './root-keys.ts'
+import { commitOf, keepSnapshot, readBlob, readSnapshot, treeOf } from './stored-snapshots.ts'
+import type { RestoreReport } from './shown-paths.ts'
+import { ShownPaths } from './shown-paths.ts'
+import { givenPath } from './tree-entry.ts'
+import type { TreeEntry } from './tree-entry.ts'
+import { WorkdirLooks } from './workdir-looks.ts'
+
+export type SnapshotsDeps = {
+  readonly log: EventLog
+  /** The server's own directory for this conversation. */
+  readonly directory: string
+  readonly workdir: () => string
+  readonly additionalDirectories: () => readonly string[]
+  readonly rules: () => FileRules
+  readonly unfinished: UnfinishedFiles
+  readonly redact: (text: string) => string
+}
+
+/** Of the paths of one event. */
+const MAX_LEFT_OUT = 100
+
+export class Snapshots {
+  readonly #deps: SnapshotsDeps
+  readonly #store: GitStore | undefined
+  readonly #closing = new AbortController()
+  /** One snapshot or restore at a time. */
+  readonly #turns = new Queue({ limit: 1 })
+  readonly #keys: RootKeys
+  readonly #shown: ShownPaths
+  readonly #looks: WorkdirLooks | undefined
+  #known: Known[] | undefined
+
+  constructor(deps: SnapshotsDeps) {
+    this.#deps = deps
+    const git = findGit()
+    const directory = snapshotsOf(deps.directory)
+    this.#keys = new RootKeys(directory)
+    this.#shown = new ShownPaths({ ...deps, keys: this.#keys })
+    this.#store = git === undefined ? undefined : new GitStore(directory, git)
+    this.#looks =
+      this.#store &&
+      new WorkdirLooks({
+        store: this.#store,
+        keys: this.#keys,
+        roots: () => [deps.workdir(), ...deps.additionalDirectories()],
+        readShown: async () => {
+          const judge = await readRules(deps.rules())
+          return (path) => judge.judge(path).read
+        },
+        signal: this.#closing.signal,
+      })
+  }
+
+  /** False without git: no snapshot can be taken. */
+  get areAvailable(): boolean {
+    return this.#store !== undefined
+  }
+
+  /** Nothing is in progress when it resolves. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Problem('unavailable', 'The conversation is being closed; try again.'))
+    await this.#turns.run(async () => {})
+  }
+
+  /**
+   * Takes a snapshot of now, unless nothing has changed since the last one. `asOf` is the seq of the last event that the
+   * files are the result of. Returns the snapshot that has the files of now.
+   */
+  take(asOf: number, runId?: string): Promise<Known> {
+    return this.#turns.run(() => this.#take(asOf, runId))
+  }
+
+  /** The snapshot with the files as they were after this event. Throws a `Problem` if there is none any more. */
+  async at(seq: number): Promise<Known> {
+    const known = await this.#list()
+    const found = known.findLast(({ asOf }) => asOf <= seq) ?? known[0]
+    const kept = found && (await commitOf(this.#git, found.id))
+    if (!found || kept === undefined) throw noSnapshot(seq)
+    return found
+  }
+
+  /** All that are kept, in order. */
+  async list(): Promise<readonly Known[]> {
+    const known = await this.#list()
+    const commits = await Promise.all(known.map(({ id }) => commitOf(this.#git, id)))
+    return known.filter((_, index) => commits[index] !== undefined)
+  }
+
+  /** The trees in git, for `differences`: of a snapshot, or of now. */
+  async treeFor(which: Known | 'now'): Promise<string> {
+    if (which !== 'now') return `${await this.#commitOf(which)}:`
+    return `${(await this.#turns.run(() => this.#looked())).written.commit}:`
+  }
+
+  async changesBetween(from: Known, to: Known): Promise<Totals> {
+    if (from.id === to.id) return { files: 0, added: 0, removed: 0 }
+    return totalsOf(await differences(this.git, await this.treeFor(from), await this.treeFor(to)))
+  }
+
+  /** Rejects with a `Problem` without git. */
+  get git(): GitStore {
+    return this.#git
+  }
+
+  /** The content of a file of the workdir. Throws a `Problem` if the snapshot has no such file. */
+  async readFile(path: string, seq: number): Promise<{ content: Buffer; entry: TreeEntry; snapshot: Known }> {
+    const snapshot = await this.at(seq)
+    const trees = await readSnapshot(this.#git, await this.#commitOf(snapshot))
+    const tree = trees.get(await this.#keys.keyOf(await realpath(this.#deps.workdir())))
+    const given = givenPath(path)
+    const entry = tree?.entries.get(given)
+    if (entry?.kind === 'file') return { content: await readBlob(this.#git, entry.blob), entry, snapshot }
+    const left = tree?.leftOut.find((each) => given === each.path || given.startsWith(`${each.path}/`))
+    const why = left ? `it was left out (${left.reason})` : entry ? `it was a ${entry.kind}` : 'it did not exist'
+    throw new Problem('file_not_found', `The snapshot after event ${snapshot.asOf} has no file ${path}: ${why}.`)
+  }
+
+  /** What restoring the files as of this event would change now. Changes nothing. */
+  async planRestore(seq: number): Promise<RestoreReport> {
+    const target = await this.at(seq)
+    return await this.#turns.run(async () => {
+      const look = await this.#looked()
+      return await this.#report(target, look, await this.#plan(target, look))
+    })
+  }
+
+  /**
+   * Restores the files as of this event; `asOf`: the seq of the last event now. The files of now are in a snapshot first, and
+   * those after it in another one. `mayProceed` gets the plan, and throws to refuse.
+   */
+  async restore(seq: number, asOf: number, mayProceed: (plan: RestoreReport) => void): Promise<RestoreReport> {
+    const target = await this.at(seq)
+    return await this.#turns.run(async () => {
+      const before = await this.#looked()
+      const plans = await this.#plan(target, before)
+      const report = await this.#report(target, before, plans)
+      mayProceed(report)
+      await this.#keep(before, asOf)
+      const judge = await readRules(this.#deps.rules())
+      const { unfinished } = this.#deps
+      const tools = { store: this.#git, unfinished, mayWrite: (path: string) => judge.judge(path).write }
+      const failed = []
+      for (const plan of plans) {
+        const done = await applyRestore({ ...plan, root: await this.#keys.pathOf(plan.root) }, tools)
+        for (const each of done.failed)
+          failed.push({ path: await this.#shown.path(plan.root, each.path), reason: each.reason })
+      }
+      await this.#take(asOf)
+      return { ...report, failed }
+    })
+  }
+
+  /** Removes all of them; their events stay. */
+  async purge(): Promise<void> {
+    await this.#turns.run(async () => {
+      await this.#store?.remove()
+      this.#looks?.forget()
+    })
+  }
+
+  /** Removes those that are not kept; `runStart`: all since then are. */
+  async prune(runStart: number): Promise<void> {
+    await this.#turns.run(async () => {
+      const messages = () => readMessageSeqs(this.#deps.log)
+      await pruneSnapshots(this.#git, await this.#list(), { runStart, messages })
+      await this.#looks?.save()
+    })
+  }
+
+  /** Copies the store for a fork, whose workdir has another path. */
+  async copyTo(directory: string, moved: ReadonlyMap<string, string>): Promise<void> {
+    await this.#turns.run(async () => {
+      if (this.#store && (await this.#store.exists()))
+        await copyStore(this.#store, snapshotsOf(directory), await this.#keys.moved(moved))
+    })
+  }
+
+  get #git(): GitStore {
+    if (!this.#store) throw new Problem('unavailable', 'Snapshots need git, and this server has none. Install git.')
+    return this.#store
+  }
+
+  async #looked(): Promise<Look> {
+    if (!this.#looks) throw new Problem('unavailable', 'Snapshots need git, and this server has none. Install git.')
+    return await this.#looks.look()
+  }
+
+  async #take(asOf: number, runId?: string): Promise<Known> {
+    return await this.#keep(await this.#looked(), asOf, runId)
+  }
+
+  async #keep({ written, trees }: Look, asOf: number, runId?: string): Promise<Known> {
+    const last = (await this.#list()).at(-1)
+    const commit = last && (await commitOf(this.#git, last.id))
+    if (
+      last &&
+      commit !== undefined &&
+      (commit === written.commit || (await treeOf(this.#git, commit)) === written.tree)
+    )
+      return last
+    const id = uuid7()
+    await keepSnapshot(this.#git, id, written.commit)
+    const leftOut = await this.#shown.leftOut([...trees].map(([root, tree]) => [root, tree.leftOut] as const))
+    const draft: EventDraft = {
+      type: 'WorkspaceSnapshot',
+      source: 'environment',
+      ...(runId !== undefined && { run_id: runId }),
+      snapshot_id: id,
+      as_of_seq: asOf,
+      left_out: leftOut.slice(0, MAX_LEFT_OUT),
+      ...(leftOut.length > MAX_LEFT_OUT && { left_out_count: leftOut.length }),
+    }
+    const [stored] = await this.#deps.log.append([draft])
+    const known = { id, asOf, seq: stored?.seq ?? asOf, at: Date.now() }
+    this.#known?.push(known)
+    return known
+  }
+
+  async #list(): Promise<Known[]> {
+    return (this.#known ??= await listSnapshots(this.#deps.log))
+  }
+
+  async #commitOf({ id, asOf }: Known): Promise<string> {
+    const commit = await commitOf(this.#git, id)
+    if (commit === undefined) throw noSnapshot(asOf)
+    return commit
+  }
+
+  async #plan(target: Known, now: Look): Promise<readonly RootPlan[]> {
+    return planRestore(now.trees, await readSnapshot(this.#git, await this.#commitOf(target)))
+  }
+
+  async #report(target: Known, now: Look, plans: readonly RootPlan[]): Promise<RestoreReport> {
+    const last = (await this.list()).at(-1)
+    return await this.#shown.report(target.id, plans, last ? await this.#plan(last, now) : [])
+  }
+}
+
+export const snapshotsOf = (directory: string): string => join(directory, 'snapshots')
+
+const noSnapshot = (seq: number) =>
+  new Problem(
+    'snapshot_not_found',
+    `There is no snapshot of the files after event ${seq}: none was taken by then, or it was removed. GET events?types=WorkspaceSnapshot lists those that were taken.`,
+    { details: { seq } },
+  )
