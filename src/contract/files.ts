@@ -1,5 +1,6 @@
 /** Files of a workdir on the wire: requests and responses. */
 import { z } from 'zod'
+import { AtSeq } from './diff.ts'
 import { Flag, PageLimit } from './values/page.ts'
 
 /** The limit of Linux. */
@@ -58,6 +59,8 @@ export const ListFiles = z.strictObject({
 export type ListFiles = z.infer<typeof ListFiles>
 
 export const GetFile = z.strictObject({ format: ArchiveFormat })
+
+export const GetFileAt = GetFile.extend({ at: AtSeq })
 
 export const DeleteFile = z.strictObject({
   recursive: Flag.default(false).describe('Delete a directory that is not empty, with its content.'),

@@ -74,6 +74,7 @@ export async function forkConversation(
     if (Object.values(secrets).some((group) => Object.keys(group).length > 0)) {
       await own.writeSecrets(secrets)
     }
+    if (kept.file_checkpointing) warnings.push(...(await copySnapshots(source, own.directory, copied)).map(redact))
     const title = request.title === undefined ? formerTitle : redact(request.title)
     const settings = {
       ...kept,
@@ -91,6 +92,16 @@ export async function forkConversation(
     else if (request.workdir === 'share') await leaveAsGuest(guests, now.workdir, id)
     throw error
   }
+}
+
+/** The fork gets the snapshots of its original, if they can be copied; its workdir has another path. */
+async function copySnapshots({ files, state }: Conversation, directory: string, workdir: string | undefined) {
+  const moved = workdir === undefined ? [] : [[await realpath(state.settings.workdir), workdir] as const]
+  const copying = files.snapshots.copyTo(directory, new Map(moved))
+  return await copying.then(
+    () => [],
+    (error: unknown) => [`its snapshots were not copied: ${error instanceof Error ? error.message : String(error)}`],
+  )
 }
 
 /** Remove the workdir first: as long as the mark exists, the next start of the server knows that it must be removed. */

@@ -22,6 +22,7 @@ import { confirmationRoutes } from './routes/confirmation.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { deliveryRoutes } from './routes/callbacks/deliveries.ts'
 import { eventRoutes } from './routes/events.ts'
+import { diffRoutes } from './routes/files/diffs.ts'
 import { directoryRoutes } from './routes/files/directories.ts'
 import { downloadRoutes } from './routes/files/downloads.ts'
 import { fileBodyRoutes } from './routes/files/file-bodies.ts'
@@ -97,6 +98,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(downloadRoutes, { manager })
   await app.register(fileRoutes, { manager })
   await app.register(fileSearchRoutes, { manager })
+  await app.register(diffRoutes, { manager })
   await app.register(fileBodyRoutes, { manager, maxUploadBytes })
   await app.register(taskRoutes, { manager })
   await app.register(eventRoutes, { manager })

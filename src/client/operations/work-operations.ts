@@ -26,6 +26,7 @@ import type {
   RunCommand,
   ShellSessions,
 } from '../../contract/values/command.ts'
+import type { DiffPage, GetDiff } from '../../contract/diff.ts'
 import type {
   CountFiles,
   DeleteFile,
@@ -34,6 +35,7 @@ import type {
   FileMatches,
   FilePage,
   GetFile,
+  GetFileAt,
   ListFiles,
   MadeDirectory,
   SearchFiles,
@@ -67,12 +69,14 @@ const COMMANDS = {
 const FILES = {
   listFiles: get('/conversations/{id}/files').filters<typeof ListFiles>().returns<typeof FilePage>(),
   makeDirectory: postOnce('/conversations/{id}/dirs/{path}').returns<typeof MadeDirectory>(),
-  getFile: get('/conversations/{id}/files/{path}').filters<typeof GetFile>(),
+  getFile: get('/conversations/{id}/files/{path}').filters<typeof GetFileAt>(),
   headFile: new Operation('HEAD', '/conversations/{id}/files/{path}').filters<typeof GetFile>(),
   deleteFile: remove('/conversations/{id}/files/{path}').filters<typeof DeleteFile>(),
   putFile: put('/conversations/{id}/files/{path}').returns<typeof WrittenFile>(),
   getFileInfo: get('/conversations/{id}/file-info/{path}').returns<typeof FileInfo>(),
   searchFiles: get('/conversations/{id}/file-search').filters<typeof SearchFiles>().returns<typeof FileMatches>(),
+  getDiff: get('/conversations/{id}/diff').filters<typeof GetDiff>().returns<typeof DiffPage>(),
+  deleteSnapshots: remove('/conversations/{id}/snapshots'),
   countFiles: get('/conversations/{id}/file-count').filters<typeof CountFiles>().returns<typeof FileCount>(),
   uploadFiles: postOnce('/conversations/{id}/files/upload')
     .filters<typeof UploadFiles>()

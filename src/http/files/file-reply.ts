@@ -53,6 +53,16 @@ export function sendArchive(reply: FastifyReply, archive: Readable | undefined, 
   return reply.send(archive)
 }
 
+/** A file of an earlier moment. */
+export function sendContent(
+  reply: FastifyReply,
+  content: Buffer,
+  { name, version }: { readonly name: string; readonly version: string },
+): FastifyReply {
+  void reply.headers({ ...downloadHeaders(name), 'content-type': contentTypeOf(name), etag: `"${version}"` })
+  return reply.send(content)
+}
+
 async function nothing(file: OpenedFile): Promise<undefined> {
   await file[Symbol.asyncDispose]()
   return undefined

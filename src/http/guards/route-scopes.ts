@@ -74,6 +74,8 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/:id/file-info/*',
     'GET /conversations/:id/file-search',
     'GET /conversations/:id/file-count',
+    'GET /conversations/:id/diff',
+    'DELETE /conversations/:id/snapshots',
     'POST /conversations/:id/dirs/*',
   ],
   commands: [

@@ -1,11 +1,9 @@
 /** What differs between two snapshots: files with the numbers of their lines, and patches of one page of them. */
 import type { GitStore } from './git-store.ts'
-import { rootNameOf } from './manifest.ts'
-import { shownPath } from './tree-entry.ts'
 
 export type FileDifference = {
   readonly status: 'added' | 'deleted' | 'modified' | 'renamed' | 'type_changed'
-  /** Bytes as characters, with the name of the root first. */
+  /** Bytes as characters, below `files/<name of the root>/`. */
   readonly path: string
   readonly oldPath?: string
   readonly oldMode: string
@@ -19,11 +17,23 @@ export type Totals = { readonly files: number; readonly added: number; readonly 
 
 const OPTIONS = ['--no-ext-diff', '--no-textconv', '--no-color', '-r', '-M', '-l', '1000', '--full-index']
 
-/** Tree-ish names of the two; their order is that of `patchesOf`. */
-export async function differences(store: GitStore, from: string, to: string, signal?: AbortSignal) {
-  const output = await store.run(['diff-tree', ...OPTIONS, '--raw', '--numstat', '-z', from, to], undefined, signal)
+export type Commits = readonly [from: string, to: string]
+
+/** Without paths, all files. */
+export type DiffRange = { readonly commits: Commits; readonly paths: readonly string[] }
+
+/** In the order of `patchesOf`. */
+export async function differences(store: GitStore, range: DiffRange, signal?: AbortSignal) {
+  const output = await store.run(
+    ['diff-tree', ...OPTIONS, '--raw', '--numstat', '-z', ...endsOf(range)],
+    undefined,
+    signal,
+  )
   return readDifferences(output.toString('latin1').split('\0'))
 }
+
+/** What git has of the trees besides the files is no difference. */
+const endsOf = ({ commits, paths }: DiffRange) => [...commits, '--', ...(paths.length > 0 ? paths : ['files'])]
 
 /** First all lines of `--raw`, and then those of `--numstat`. */
 function readDifferences(fields: readonly string[]): readonly FileDifference[] {
@@ -74,15 +84,16 @@ export type Patch = { readonly text: string; readonly isCut: boolean }
 /** The patches of the files from `first`, at most `count`, by position. Stops git when it has them. */
 export async function patchesOf(
   store: GitStore,
-  [from, to]: readonly [string, string],
+  range: DiffRange,
   { first, count }: { readonly first: number; readonly count: number },
   signal?: AbortSignal,
 ): Promise<readonly Patch[]> {
-  const git = store.start(['diff-tree', ...OPTIONS, '-p', from, to], signal)
+  const git = store.start(['diff-tree', ...OPTIONS, '-p', ...endsOf(range)], signal)
   git.stdin.end()
   const patches: { lines: Buffer[]; size: number }[] = []
   let at = -1
   let isOver = false
+  let isHeader = false
   for await (const line of linesOf(git.stdout)) {
     // Lines of a file begin with a space, + or -.
     if (line.subarray(0, HEADER.length).equals(HEADER)) at++
@@ -92,15 +103,27 @@ export async function patchesOf(
       break
     }
     if (at < first) continue
+    isHeader = line.subarray(0, HEADER.length).equals(HEADER) || (isHeader && line[0] !== HUNK)
+    const shown = isHeader ? withoutRoot(line) : line
     const patch = (patches[at - first] ??= { lines: [], size: 0 })
     patch.size += line.length
-    if (patch.size <= MAX_PATCH_BYTES) patch.lines.push(line)
+    if (patch.size <= MAX_PATCH_BYTES) patch.lines.push(shown)
   }
   if (!isOver) await git.ended
   return patches.map(({ lines, size }) => ({ text: Buffer.concat(lines).toString(), isCut: size > MAX_PATCH_BYTES }))
 }
 
 const HEADER = Buffer.from('diff --git ')
+/** `@`, which the first line of the content begins with. */
+const HUNK = 0x40
+
+/** Clients know nothing of the directories of the store. */
+const withoutRoot = (line: Buffer) =>
+  Buffer.from(
+    line.toString('latin1').replace(/((?:^| )(?:"?[ab]\/|(?:from|to) "?))files\/[0-9a-f]{16}\//g, '$1'),
+    'latin1',
+  )
+
 /** A longer line comes in parts, which begin as no header does: after a mark. */
 const MAX_LINE_BYTES = 1024 ** 2
 
@@ -124,12 +147,4 @@ async function* linesOf(stream: AsyncIterable<unknown>): AsyncGenerator<Buffer> 
     rest = Buffer.alloc(0)
   }
   if (rest.length > 0 && !isInside) yield rest
-}
-
-/** The path that clients see: relative in the workdir, absolute in an additional directory. */
-export function pathShown(path: string, workdir: string, roots: readonly string[]): string {
-  const [name, inner] = [path.slice(0, path.indexOf('/')), shownPath(path.slice(path.indexOf('/') + 1))]
-  if (name === rootNameOf(workdir)) return inner
-  const root = roots.find((each) => rootNameOf(each) === name)
-  return root === undefined ? inner : `${root}/${inner}`
 }

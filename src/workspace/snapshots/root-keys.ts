@@ -10,6 +10,14 @@ import { ignoreMissing } from '../../lib/error-code.ts'
 const FILE = 'moved.json'
 const Moved = z.record(z.string(), z.string())
 
+/** A directory of now. */
+export type RootPaths = {
+  /** What the store has for it. */
+  readonly key: string
+  /** As clients see it: empty for the workdir. */
+  readonly shown: string
+}
+
 export class RootKeys {
   readonly #directory: string
   /** The path in the store by the path of now. */

@@ -23,6 +23,7 @@ import type { RootPlan } from './plan-restore.ts'
 import type { Known } from './prune-snapshots.ts'
 import { listSnapshots, pruneSnapshots, readMessageSeqs } from './prune-snapshots.ts'
 import { RootKeys } from './root-keys.ts'
+import type { RootPaths } from './root-keys.ts'
 import { commitOf, keepSnapshot, readBlob, readSnapshot, treeOf } from './stored-snapshots.ts'
 import type { RestoreReport } from './shown-paths.ts'
 import { ShownPaths } from './shown-paths.ts'
@@ -111,15 +112,26 @@ export class Snapshots {
     return known.filter((_, index) => commits[index] !== undefined)
   }
 
-  /** The trees in git, for `differences`: of a snapshot, or of now. */
-  async treeFor(which: Known | 'now'): Promise<string> {
-    if (which !== 'now') return `${await this.#commitOf(which)}:`
-    return `${(await this.#turns.run(() => this.#looked())).written.commit}:`
+  /** For `differences`: as of an event, or of now. */
+  async commitFor(moment: number | 'now'): Promise<string> {
+    if (moment !== 'now') return await this.#commitOf(await this.at(moment))
+    return (await this.#turns.run(() => this.#looked())).written.commit
+  }
+
+  /** The directories of now. */
+  async roots(): Promise<readonly RootPaths[]> {
+    const { workdir, additionalDirectories } = this.#deps
+    const [own, ...others] = await Promise.all(
+      [workdir(), ...additionalDirectories()].map((path) => realpath(path).catch(() => path)),
+    )
+    const keyed = async (path: string, shown: string) => ({ key: await this.#keys.keyOf(path), shown })
+    return await Promise.all([keyed(own ?? workdir(), ''), ...others.map((path) => keyed(path, path))])
   }
 
   async changesBetween(from: Known, to: Known): Promise<Totals> {
     if (from.id === to.id) return { files: 0, added: 0, removed: 0 }
-    return totalsOf(await differences(this.git, await this.treeFor(from), await this.treeFor(to)))
+    const commits = [await this.#commitOf(from), await this.#commitOf(to)] as const
+    return totalsOf(await differences(this.git, { commits, paths: [] }))
   }
 
   /** Rejects with a `Problem` without git. */

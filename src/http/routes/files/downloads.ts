@@ -1,12 +1,12 @@
 /** Routes that download a file or a directory, and show its headers. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { GetFile, ListFiles } from '../../../contract/files.ts'
+import { GetFile, GetFileAt, ListFiles } from '../../../contract/files.ts'
 import type { ConversationManager } from '../../../conversations/manager.ts'
 import { closeSignal, cuttingSignal } from '../../request/close-signal.ts'
 import { describeRoute } from '../../openapi/describe-route.ts'
 import { pathOf } from '../../files/file-path.ts'
-import { sendArchive, sendFile } from '../../files/file-reply.ts'
+import { sendArchive, sendContent, sendFile } from '../../files/file-reply.ts'
 import { ByPath, PATH } from './path-params.ts'
 
 const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
@@ -30,12 +30,13 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
         ...describe('getFile', 'Download a file or a part of it; a directory as `tar.gz`', [
           ...PATH,
           'file_not_found',
+          'snapshot_not_found',
           'not_a_file',
           'precondition_failed',
           'range_not_satisfiable',
         ]),
         params: ByPath,
-        querystring: GetFile,
+        querystring: GetFileAt,
         headers: z.object({
           range: z.string().optional().describe('One byte range, such as `bytes=0-99`.'),
           'if-range': z.string().optional(),
@@ -57,6 +58,11 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
       const { files } = await manager.open(request.params.id)
       const path = pathOf(request)
       const name = path.names.at(-1) ?? 'workdir'
+      const { at } = request.query
+      if (at !== undefined) {
+        const { content, entry } = await files.snapshots.readFile(path.names.join('/'), at)
+        return sendContent(reply, content, { name, version: entry.blob })
+      }
       const signal = cuttingSignal(reply)
       if (request.query.format) return sendArchive(reply, await files.views.archive(path, signal), name)
       return await sendFile(request, reply, await files.views.open(path, signal), name)

@@ -1,0 +1,72 @@
+/** What has changed in the files of a conversation, on the wire. */
+import { z } from 'zod'
+import { Flag } from './values/page.ts'
+
+const Seq = z.coerce.number().int().nonnegative()
+/** Of the files of one page: each has its patch. */
+const DiffLimit = z.coerce.number().int().min(1).max(500).default(100)
+
+export const GetDiff = z.strictObject({
+  from: z
+    .union([z.enum(['run', 'start']), Seq])
+    .default('run')
+    .describe('`run`: before the last run. `start`: the first snapshot. Or as of an event, by seq.'),
+  to: z
+    .union([z.literal('now'), Seq])
+    .default('now')
+    .describe('`now`, or as of an event, by seq.'),
+  path: z
+    .string()
+    .max(4096)
+    .optional()
+    .describe('A file or a directory, relative to the workdir, or absolute in an additional directory.'),
+  patch: Flag.default(true).describe('Whether files have their patch.'),
+  limit: DiffLimit,
+  page_id: z.string().max(1000).optional().describe('`next_page_id` of the previous page; it keeps what `now` was.'),
+})
+export type GetDiff = z.infer<typeof GetDiff>
+
+export const FileDiff = z
+  .object({
+    path: z.string().describe('Relative to the workdir, or absolute in an additional directory.'),
+    status: z.enum(['added', 'deleted', 'modified', 'renamed', 'type_changed']),
+    old_path: z.string().optional().describe('Of a file that was renamed.'),
+    old_mode: z.string().describe('As in git: `100644`, `100755`, `120000` for a link, `000000` for none.'),
+    new_mode: z.string(),
+    binary: z.literal(true).optional(),
+    added: z.int().nonnegative().describe('Lines; 0 for a binary file.'),
+    removed: z.int().nonnegative().describe('Lines; 0 for a binary file.'),
+    patch: z.string().optional().describe('In the format of git, redacted.'),
+    patch_truncated: z
+      .literal(true)
+      .optional()
+      .describe('The patch is longer than 256 KiB, and this is its beginning.'),
+  })
+  .meta({ id: 'FileDiff' })
+export type FileDiff = z.infer<typeof FileDiff>
+
+export const DiffPage = z
+  .object({
+    files: z.int().nonnegative().describe('Of all pages.'),
+    added: z.int().nonnegative().describe('Lines, of all pages.'),
+    removed: z.int().nonnegative().describe('Lines, of all pages.'),
+    items: z.array(FileDiff),
+    next_page_id: z.string().nullable(),
+  })
+  .meta({
+    id: 'DiffPage',
+    examples: [
+      {
+        files: 1,
+        added: 1,
+        removed: 0,
+        items: [{ path: 'total.sh', status: 'added', old_mode: '000000', new_mode: '100755', added: 1, removed: 0 }],
+        next_page_id: null,
+      },
+    ],
+  })
+export type DiffPage = z.infer<typeof DiffPage>
+
+export const AtSeq = Seq.optional().describe(
+  'The file as it was after the event with this seq, by `file_checkpointing`; without ranges and preconditions.',
+)

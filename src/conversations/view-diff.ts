@@ -1,0 +1,37 @@
+/** What has changed in the files of a conversation, for clients. */
+import type { DiffPage, GetDiff } from '../contract/diff.ts'
+import type { EventLog } from '../events/event-log.ts'
+import { viewDiff } from '../workspace/snapshots/diff-view.ts'
+import type { Conversation } from './conversation.ts'
+
+type Parts = Pick<Conversation, 'files' | 'log' | 'redact'>
+
+/** Throws a `Problem` if there is no snapshot of one of the moments. */
+export async function viewConversationDiff(
+  { files, log, redact }: Parts,
+  query: GetDiff,
+  signal: AbortSignal,
+): Promise<DiffPage> {
+  const { snapshots } = files
+  return await viewDiff({ snapshots, redact, runStart: () => startOfLastRun(log) }, query, signal)
+}
+
+const STATUS_UPDATES = new Set(['StatusUpdate'])
+const PAGE = 100
+
+/** Seq of the event that the last run began with; 0 if there was none. */
+async function startOfLastRun(log: EventLog): Promise<number> {
+  let start = 0
+  let runId: string | undefined
+  for (let beforeSeq: number | undefined = log.head + 1; beforeSeq !== undefined;) {
+    const { events, scannedTo } = await log.read({ types: STATUS_UPDATES, order: 'desc', limit: PAGE, beforeSeq })
+    for (const { seq, event } of events) {
+      if (event.type !== 'StatusUpdate' || event.run_id === undefined) continue
+      runId ??= event.run_id
+      if (event.run_id !== runId) return start
+      start = seq
+    }
+    beforeSeq = scannedTo
+  }
+  return start
+}

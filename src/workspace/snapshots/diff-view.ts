@@ -1,0 +1,96 @@
+/** The differences between two moments of a conversation, page by page, as clients see them. */
+import { realpath } from 'node:fs/promises'
+import type { DiffPage, FileDiff, GetDiff } from '../../contract/diff.ts'
+import { Problem } from '../../contract/problem.ts'
+import { decodePageId, encodePageId } from '../../lib/page-id.ts'
+import type { Commits, Patch } from './diff-snapshots.ts'
+import { differences, patchesOf, totalsOf } from './diff-snapshots.ts'
+import type { FileDifference } from './diff-snapshots.ts'
+import { rootNameOf } from './manifest.ts'
+import type { Snapshots } from './snapshots.ts'
+import type { RootPaths } from './root-keys.ts'
+import { givenPath, shownPath } from './tree-entry.ts'
+
+export type DiffDeps = {
+  readonly snapshots: Snapshots
+  readonly redact: (text: string) => string
+  /** The seq at which the last run began; 0 if there was none. */
+  readonly runStart: () => Promise<number>
+}
+
+/** Throws a `Problem` if there is no snapshot of one of the moments. */
+export async function viewDiff(deps: DiffDeps, query: GetDiff, signal: AbortSignal): Promise<DiffPage> {
+  const { snapshots, redact } = deps
+  const { commits, first } = query.page_id === undefined ? await begin(deps, query) : readPageId(query.page_id)
+  const roots = await snapshots.roots()
+  const paths = query.path === undefined ? [] : [await gitPathOf(query.path, roots)]
+  const range = { commits, paths }
+  const all = await differences(snapshots.git, range, signal).catch((error: unknown) => {
+    throw query.page_id === undefined ? error : endedPage(error)
+  })
+  const shown = all.slice(first, first + query.limit)
+  const patches =
+    query.patch && shown.length > 0 ? await patchesOf(snapshots.git, range, { first, count: shown.length }, signal) : []
+  const next = first + shown.length
+  return {
+    ...totalsOf(all),
+    items: shown.map((file, index) => describeFile(file, patches[index], { roots, redact })),
+    next_page_id: next < all.length ? encodePageId([commits.join('..'), String(next)]) : null,
+  }
+}
+
+async function begin({ snapshots, runStart }: DiffDeps, { from, to }: GetDiff) {
+  const start = from === 'start' ? 0 : from === 'run' ? Math.max((await runStart()) - 1, 0) : from
+  const ends = [await snapshots.commitFor(start), await snapshots.commitFor(to)] as const
+  return { commits: ends, first: 0 }
+}
+
+function readPageId(pageId: string): { commits: Commits; first: number } {
+  const [range = '', position = ''] = decodePageId(pageId) ?? []
+  const [, from, to] = /^([0-9a-f]{40})\.\.([0-9a-f]{40})$/.exec(range) ?? []
+  if (from === undefined || to === undefined || !/^\d{1,9}$/.test(position))
+    throw new Problem('invalid_request', 'page_id is not the next_page_id of a page; begin without one.')
+  return { commits: [from, to], first: Number(position) }
+}
+
+const endedPage = (cause: unknown) =>
+  new Problem('invalid_request', 'The snapshots of this page_id do not exist any more; begin without one.', { cause })
+
+/** The path in the tree of git. */
+async function gitPathOf(path: string, roots: readonly RootPaths[]): Promise<string> {
+  const real = path.startsWith('/') ? await realpath(path).catch(() => path) : path
+  const root = roots.find(({ shown }) =>
+    real.startsWith('/') ? real === shown || real.startsWith(`${shown}/`) : shown === '',
+  )
+  if (!root) throw new Problem('unsafe_path', `${path} is neither in the workdir nor in an additional directory.`)
+  const inner = root.shown === '' ? real : real.slice(root.shown.length + 1)
+  const names = inner.split('/').filter((name) => name !== '' && name !== '.')
+  if (names.includes('..')) throw new Problem('unsafe_path', `${path} contains "..", which leads out of the workdir.`)
+  return ['files', rootNameOf(root.key), ...names.map(givenPath)].join('/')
+}
+
+type Showing = Pick<DiffDeps, 'redact'> & { readonly roots: readonly RootPaths[] }
+
+function describeFile(file: FileDifference, patch: Patch | undefined, showing: Showing): FileDiff {
+  const { status, path, oldPath, oldMode, newMode, added, removed } = file
+  return {
+    path: shownIn(path, showing),
+    status,
+    ...(oldPath !== undefined && { old_path: shownIn(oldPath, showing) }),
+    old_mode: oldMode,
+    new_mode: newMode,
+    ...(added === undefined && { binary: true as const }),
+    added: added ?? 0,
+    removed: removed ?? 0,
+    ...(patch && { patch: showing.redact(patch.text) }),
+    ...(patch?.isCut && { patch_truncated: true as const }),
+  }
+}
+
+/** `files/<root>/<path>`. */
+function shownIn(path: string, { roots, redact }: Showing): string {
+  const [, name = ''] = path.split('/', 2)
+  const inner = shownPath(path.slice('files/'.length + name.length + 1))
+  const root = roots.find(({ key }) => rootNameOf(key) === name)
+  return redact(root === undefined || root.shown === '' ? inner : `${root.shown}/${inner}`)
+}

@@ -1,0 +1,167 @@
+/** When a run takes snapshots of its workdir, what they are of, and what a restore by the conversation does. */
+import * as fs from 'node:fs'
+import { expect, test } from 'vitest'
+import type { Conversation } from '../../src/conversations/conversation.ts'
+import type { Script } from '../../src/llm/scripted/script.ts'
+import type { BenchOptions } from './fixtures.ts'
+import { call, eventsOf, only, say, setBench, tool } from './fixtures.ts'
+
+/** Writes each file of its input. */
+const write = tool('Write', (input, { workdir }) => {
+  for (const [name, text] of Object.entries(input)) fs.writeFileSync(`${workdir}/${name}`, String(text))
+  return { output: 'written' }
+})
+const look = tool('Look', () => ({ output: 'seen' }), {
+  access: () => ({ kind: 'read', paths: ['.'] }),
+  readOnly: true,
+})
+
+async function open(script: Script, fields: object = {}, options: BenchOptions = {}) {
+  const bench = await setBench({ script, tools: [write, look], ...options })
+  const conversation = await bench.converse({ file_checkpointing: true, ...fields })
+  return {
+    bench,
+    conversation,
+    workdir: conversation.state.settings.workdir,
+    [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
+  }
+}
+
+const snapshotsOf = async (conversation: Conversation) => only(await eventsOf(conversation), 'WorkspaceSnapshot')
+const typesOf = async (conversation: Conversation) =>
+  (await eventsOf(conversation))
+    .map(({ type }) => type)
+    .filter((type) => /^(ToolUse|ToolResult|WorkspaceSnapshot|Result)$/.test(type))
+
+
+test('a snapshot comes before the first turn that may change files, and after each that has', async () => {
+  await using opened = await open([
+    { calls: [call('Look')] },
+    { calls: [call('Look'), call('Write', { a: '1\n2\n' }), call('Write', { b: 'b' })] },
+    { calls: [call('Look')] },
+    { calls: [call('Write', { a: '1\n3\n' })] },
+    { text: 'Done.' },
+  ])
+  const { conversation } = opened
+  const result = await say(conversation)
+  expect(result).toMatchObject({ stop_reason: 'completed', changes: { files: 2, added: 3, removed: 0 } })
+  const snapshots = await snapshotsOf(conversation)
+  expect(snapshots.map(({ left_out }) => left_out)).toEqual([[], [], []])
+  // Before the run, after the second turn, and after the fourth.
+  const { snapshots: own } = conversation.files
+  const contentAt = async (seq: number) => {
+    const read = await own.readFile('a', seq).catch((error: { code: string }) => error)
+    return 'content' in read ? read.content.toString() : read.code
+  }
+  const results = only(await eventsOf(conversation), 'ToolResult')
+  expect(await contentAt(results[0]!.seq)).toBe('file_not_found')
+  expect(await contentAt(results[3]!.seq)).toBe('1\n2\n')
+  expect(await contentAt(results[4]!.seq)).toBe('1\n2\n')
+  expect(await contentAt(results[5]!.seq)).toBe('1\n3\n')
+  expect(await contentAt(conversation.log.head)).toBe('1\n3\n')
+})
+
+test('a run whose calls only read takes no snapshot, and an unchanged tree makes none', async () => {
+  await using opened = await open([
+    { calls: [call('Look')] },
+    { text: 'Read.' },
+    { calls: [call('Write', { a: 'same' })] },
+    { text: 'Written.' },
+    { calls: [call('Write', { a: 'same' })] },
+    { text: 'Written again.' },
+  ])
+  const { conversation } = opened
+  expect((await say(conversation)).changes).toBeUndefined()
+  expect(await snapshotsOf(conversation)).toEqual([])
+  expect(fs.existsSync(`${opened.bench.dataDir}/sessions/${conversation.id}/snapshots`)).toBe(false)
+  expect((await say(conversation)).changes).toEqual({ files: 1, added: 1, removed: 0 })
+  const before = await snapshotsOf(conversation)
+  expect((await say(conversation)).changes).toEqual({ files: 0, added: 0, removed: 0 })
+  expect(await snapshotsOf(conversation)).toEqual(before)
+  expect((await typesOf(conversation)).filter((type) => type !== 'Result')).toHaveLength(3 + 3 + 2)
+})
+
+test('a conversation without the setting takes none', async () => {
+  await using opened = await open([{ calls: [call('Write', { a: '1' })] }, { text: 'Done.' }], {
+    file_checkpointing: false,
+  })
+  expect(await say(opened.conversation)).not.toHaveProperty('changes')
+  expect(await snapshotsOf(opened.conversation)).toEqual([])
+})
+
+test('what was changed by hand between two runs is there before the second one', async () => {
+  await using opened = await open([
+    { calls: [call('Write', { a: 'by the agent' })] },
+    { text: 'Done.' },
+    { calls: [call('Write', { a: 'again' })] },
+    { text: 'Done.' },
+  ])
+  const { conversation, workdir } = opened
+  const first = await say(conversation)
+  fs.writeFileSync(`${workdir}/a`, 'by hand')
+  const second = await say(conversation)
+  expect(second.changes).toEqual({ files: 1, added: 1, removed: 1 })
+  const { snapshots } = conversation.files
+  expect((await snapshots.readFile('a', first.seq)).content.toString()).toBe('by hand')
+  expect((await snapshots.readFile('a', first.seq - 1)).content.toString()).toBe('by the agent')
+  await snapshots.restore(first.seq, conversation.log.head, () => {})
+  expect(fs.readFileSync(`${workdir}/a`, 'utf8')).toBe('by hand')
+  // A restore can be taken back: it began with a snapshot.
+  await snapshots.restore(second.seq, conversation.log.head, () => {})
+  expect(fs.readFileSync(`${workdir}/a`, 'utf8')).toBe('again')
+})
+
+test('a restore names what somebody has changed since the last snapshot, before it changes anything', async () => {
+  await using opened = await open([{ calls: [call('Write', { a: '1', b: '1' })] }, { text: 'Done.' }])
+  const { conversation, workdir } = opened
+  await say(conversation)
+  fs.writeFileSync(`${workdir}/b`, 'by hand')
+  fs.writeFileSync(`${workdir}/new`, 'by hand')
+  const { snapshots } = conversation.files
+  expect(await snapshots.planRestore(1)).toMatchObject({
+    removed: ['a', 'b', 'new'],
+    changed: [],
+    changed_since: ['new', 'b'],
+  })
+  const refused = snapshots.restore(1, conversation.log.head, ({ changed_since }) => {
+    if (changed_since.length > 0) throw new Error('changed')
+  })
+  await expect(refused).rejects.toThrow('changed')
+  expect(fs.readdirSync(workdir).sort()).toEqual(['a', 'b', 'new'])
+})
+
+test('snapshots outlive a restart, a fork has those of its original, and each can be deleted', async () => {
+  await using opened = await open([
+    { calls: [call('Write', { a: '1' })] },
+    { text: 'Done.' },
+    { calls: [call('Write', { a: '2' })] },
+    { text: 'Done.' },
+  ])
+  const { bench, conversation } = opened
+  const first = await say(conversation)
+  await say(conversation)
+  const before = await snapshotsOf(conversation)
+  await bench.restart()
+  const source = await bench.manager.open(conversation.id)
+  expect(await snapshotsOf(source)).toEqual(before)
+  expect((await source.files.snapshots.readFile('a', first.seq)).content.toString()).toBe('1')
+
+  const fork = await bench.manager.fork(conversation.id, { workdir: 'copy' })
+  const forked = await bench.manager.open(fork.id)
+  await bench.manager.delete(conversation.id)
+  const { snapshots } = forked.files
+  expect((await snapshots.readFile('a', first.seq)).content.toString()).toBe('1')
+  await snapshots.restore(first.seq, forked.log.head, () => {})
+  expect(fs.readFileSync(`${forked.state.settings.workdir}/a`, 'utf8')).toBe('1')
+  await snapshots.purge()
+  await expect(snapshots.readFile('a', first.seq)).rejects.toMatchObject({ code: 'snapshot_not_found' })
+})
+
+test('a snapshot that fails does not fail the run, and the log of the server says why', async () => {
+  await using opened = await open([{ calls: [call('Write', { a: '1' })] }, { text: 'Done.' }])
+  const { bench, conversation } = opened
+  fs.writeFileSync(`${bench.dataDir}/sessions/${conversation.id}/snapshots`, 'in the way')
+  expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
+  expect(await snapshotsOf(conversation)).toEqual([])
+  expect(bench.logged.join('')).toContain('no snapshot of the workdir could be taken')
+})
