@@ -31,6 +31,10 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Stores a message of the user. With `run` it also starts the agent; an agent that runs reads the message in either case.',
   withdrawMessage:
     'Takes a message back, which no model request has from then on, and returns it to be edited. The same request again returns the same. 409 `already_read`: a request to the model has it, which is being answered or was.',
+  getDiff:
+    'Compares the snapshots of two moments, by `file_checkpointing`: files with the numbers of their lines, and patches. Files that snapshots leave out are not in it.',
+  deleteSnapshots:
+    'Removes the content of all snapshots from the disk. Their events stay; the next run that changes files begins with a new one.',
   stopSubagent:
     'Ends a subagent in the background, which `SubagentStart` names by its `agent_id`, with its calls. The agent reads that the user stopped it, and other subagents work on. One that has ended is returned as it is.',
   runConversation:

@@ -8,11 +8,13 @@ const DiffLimit = z.coerce.number().int().min(1).max(500).default(100)
 
 export const GetDiff = z.strictObject({
   from: z
-    .union([z.enum(['run', 'start']), Seq])
+    .string()
+    .regex(/^(?:run|start|\d{1,15})$/, { error: 'must be run, start or a seq' })
     .default('run')
     .describe('`run`: before the last run. `start`: the first snapshot. Or as of an event, by seq.'),
   to: z
-    .union([z.literal('now'), Seq])
+    .string()
+    .regex(/^(?:now|\d{1,15})$/, { error: 'must be now or a seq' })
     .default('now')
     .describe('`now`, or as of an event, by seq.'),
   path: z

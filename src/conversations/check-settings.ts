@@ -6,6 +6,7 @@ import { checkPolicy } from '../network/server-policy.ts'
 import { checkClientTools } from './client-tools/check-client-tools.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import { checkHooks } from './hooks/hook-settings.ts'
+import { checkSnapshots } from '../workspace/snapshots/git-store.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 
 type Context = {
@@ -34,6 +35,7 @@ const CHECKS: { readonly [K in Derived]: Check<CreateConversation[K]> | null } &
   permission_mode: null,
   permission_rules: null,
   hooks: (hooks, { deps, redact }) => checkHooks([...eachHook(hooks)], deps.hooks.fetch, redact),
+  file_checkpointing: (isOn) => checkSnapshots(isOn),
   limits: (limits, { deps }) => deps.limits.check(limits),
   network: (policy, { deps }) => checkPolicy(policy, deps.network.server),
   mcp: null,

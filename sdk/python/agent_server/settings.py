@@ -45,6 +45,10 @@ class SettingOptions:
     """Whether `PreModelCall` and `PostModelCall` hooks may see and rewrite whole messages. Default: false."""
     resume_on_start: bool | None = None
     """Whether a run that was interrupted by a stop of the server resumes at the next start."""
+    enable_file_checkpointing: bool | None = None
+    """Whether snapshots of the workdir are taken before turns that may change files, and at the end of such a run.
+    Default: false.
+    """
 
 
 SETTING_FIELDS = {
@@ -62,6 +66,7 @@ SETTING_FIELDS = {
     "allow_unpriced": "allow_unpriced",
     "enable_message_rewrite_hooks": "enable_message_rewrite_hooks",
     "resume_on_start": "resume_on_start",
+    "enable_file_checkpointing": "file_checkpointing",
 }
 """The names of the wire."""
 

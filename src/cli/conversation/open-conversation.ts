@@ -1,4 +1,5 @@
 /** Creates the conversation of a command, or finds the one to resume and applies what the command line changes in it. */
+import { findGit } from '../../workspace/snapshots/git-store.ts'
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
@@ -48,7 +49,9 @@ export async function openConversation(
   }
   if (settings.resume !== undefined) await onNone?.()
   const { sessionId } = settings
-  const body = { ...newConversation(settings), ...(sessionId !== undefined && { id: sessionId }) }
+  // A remote server may have no git, and refuse it.
+  const kept = settings.cwd !== undefined && findGit() !== undefined ? { file_checkpointing: true } : {}
+  const body = { ...newConversation(settings), ...kept, ...(sessionId !== undefined && { id: sessionId }) }
   const creating = client.conversations.create(body, { signal })
   const view = await namingSettings(new SettingNames(given), creating)
   const notices =

@@ -45,6 +45,7 @@ const OTHER_NAMES = {
   max_iteration_per_run: 'maxSteps',
   max_seconds_per_run: 'timeoutS',
   max_tokens_per_run: 'maxTokens',
+  file_checkpointing: 'enableFileCheckpointing',
 } as const satisfies { readonly [K in NameIn<'create'>]?: string }
 
 export type PlainSetting = Exclude<NameIn<'create'>, ConvertedSetting | (typeof ON_THE_WIRE)[number]>

@@ -40,8 +40,9 @@ export async function viewDiff(deps: DiffDeps, query: GetDiff, signal: AbortSign
 }
 
 async function begin({ snapshots, runStart }: DiffDeps, { from, to }: GetDiff) {
-  const start = from === 'start' ? 0 : from === 'run' ? Math.max((await runStart()) - 1, 0) : from
-  const ends = [await snapshots.commitFor(start), await snapshots.commitFor(to)] as const
+  const start = from === 'start' ? 0 : from === 'run' ? Math.max((await runStart()) - 1, 0) : Number(from)
+  const end = to === 'now' ? to : Number(to)
+  const ends = [await snapshots.commitFor(start), await snapshots.commitFor(end)] as const
   return { commits: ends, first: 0 }
 }
 

@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { Problem } from '../../contract/problem.ts'
 import { findProgram, HostEnvironment, startProcess } from '../../lib/start-process.ts'
 import type { ChildProcess } from '../../lib/start-process.ts'
 
@@ -47,6 +48,15 @@ const ATTRIBUTES = '* -text -ident -filter -working-tree-encoding !diff\n'
 
 /** Returns undefined without git. */
 export const findGit = (): string | undefined => findProgram('git', HostEnvironment.ownGit.path)
+
+/** Throws a `Problem` if snapshots are wanted and there is no git. */
+export function checkSnapshots(areWanted: boolean): void {
+  if (areWanted && findGit() === undefined)
+    throw new Problem(
+      'invalid_request',
+      'file_checkpointing needs git, and this server has none. Install git, or leave it out.',
+    )
+}
 
 export class GitStore {
   readonly directory: string

@@ -213,12 +213,12 @@ export class Snapshots {
   }
 
   get #git(): GitStore {
-    if (!this.#store) throw new Problem('unavailable', 'Snapshots need git, and this server has none. Install git.')
+    if (!this.#store) throw withoutGit()
     return this.#store
   }
 
   async #looked(): Promise<Look> {
-    if (!this.#looks) throw new Problem('unavailable', 'Snapshots need git, and this server has none. Install git.')
+    if (!this.#looks) throw withoutGit()
     return await this.#looks.look()
   }
 
@@ -274,6 +274,8 @@ export class Snapshots {
 }
 
 export const snapshotsOf = (directory: string): string => join(directory, 'snapshots')
+
+const withoutGit = () => new Problem('unavailable', 'Snapshots need git, and this server has none. Install git.')
 
 const noSnapshot = (seq: number) =>
   new Problem(
