@@ -36,6 +36,7 @@ const REPLIES: readonly Reply[] = [
   { word: 'test', turns: [[bash('echo 3 passed')]], text: '3 tests passed.' },
   { word: 'files', turns: [[bash('ls -d .')]] },
   { word: 'directory', turns: [[bash('mkdir made')]] },
+  { word: 'names.txt', turns: [[bash('echo one > names.txt')]] },
   { word: 'say one', turns: [], text: 'One.' },
   { word: 'say two', turns: [], text: 'Two.' },
   { word: 'hello', turns: [], text: 'Hello.' },
