@@ -37,6 +37,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Removes the content of all snapshots from the disk. Their events stay; the next run that changes files begins with a new one.',
   stopSubagent:
     'Ends a subagent in the background, which `SubagentStart` names by its `agent_id`, with its calls. The agent reads that the user stopped it, and other subagents work on. One that has ended is returned as it is.',
+  rewindConversation:
+    'Takes the conversation back to an earlier event: the log keeps what came after it, and no model request has that any more. A run that is active is paused first; requests, tasks and subagents that are open end. Shells end with their variables. Settings, secrets, costs and budgets stay those of now.',
   runConversation:
     'Starts the agent. Without `wait` the response is 202 at once; with `wait` it is 200 when the run has ended or needs a client. The body can be empty.',
   compactConversation:

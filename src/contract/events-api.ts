@@ -38,6 +38,7 @@ export const ListEvents = z.strictObject({
   ...EventFilter,
   after_seq: Seq.optional().describe('Only events with a higher seq.'),
   before_seq: Seq.optional().describe('Only events with a lower seq.'),
+  active: Flag.optional().describe('`true`: without the events that were rewound.'),
   order: z.enum(['asc', 'desc']).default('asc'),
   limit: PageLimit,
   page_id: z

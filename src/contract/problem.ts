@@ -45,6 +45,7 @@ export const PROBLEMS = {
   mcp_authorization_failed: 409,
   already_running: 409,
   already_continued: 409,
+  conversation_changed: 409,
   unknown_cost: 409,
   waiting_for_confirmation: 409,
   waiting_for_input: 409,

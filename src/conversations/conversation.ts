@@ -39,13 +39,14 @@ import type { Titles } from './runs/titles.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 import type { LiveState } from './live-state.ts'
-import type { RunRequestOptions } from './runs/requested-run.ts'
-import { requestedRun } from './runs/requested-run.ts'
+import { requestedRun, type RunRequestOptions } from './runs/requested-run.ts'
 import type { RecoveryReason } from '../state/run-end.ts'
 import type { ConversationRules } from './config/permission-rules.ts'
 import type { State } from '../state/state.ts'
 import { withContextSize } from './context-size.ts'
 import { viewOf } from '../state/view.ts'
+import type { RewindRequest } from '../contract/rewind.ts'
+import { rewindConversation, type RewindOptions } from './rewind/rewind.ts'
 import { stopSubagent } from './subagent-stop.ts'
 import type { CallbackSet } from '../webhooks/callback-set.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
@@ -197,8 +198,7 @@ export class Conversation {
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
     const isOver = () => this.#actor.shown.run?.id !== runId || this.#actor.shown.status !== 'running'
     const watch = (onChange: () => void) => this.#actor.watchUnstored(onChange)
-    const timeoutMs = Math.ceil(timeout * 1000)
-    const ended = await waitForRun(this.log, { runId, isOver, watch, timeoutMs, signal })
+    const ended = await waitForRun(this.log, { runId, isOver, watch, timeoutMs: Math.ceil(timeout * 1000), signal })
     return { run_id: runId, status: this.#actor.shown.status, ...ended }
   }
 
@@ -225,6 +225,11 @@ export class Conversation {
 
   readonly stopSubagent = (agentId: string) => stopSubagent({ log: this.log, actor: this.#actor }, agentId)
 
+  rewind(request: RewindRequest, options: RewindOptions) {
+    const { log, exec, compactions, redact } = this
+    return rewindConversation({ ...this.#inner, log, exec, compactions, redact }, request, options)
+  }
+
   async setConfirmation(enabled: boolean): Promise<ConversationView> {
     await this.#actor.configure(async ({ settings }) => ({
       changes: (settings.confirmation_mode ?? false) === enabled ? {} : { confirmation_mode: enabled },
@@ -245,11 +250,6 @@ export class Conversation {
     )
     await this.#actor.recover(why)
     await this.#inner.deliveries.start()
-  }
-
-  /** Closes the requests whose deadline has passed. */
-  async expire(): Promise<void> {
-    await this.requests.expire()
   }
 
   /** Stores the pending intent; throws if it still cannot be stored. */

@@ -82,7 +82,8 @@ function ownEvent(event: Event, id: string): Event {
     case 'UserMessage':
     case 'TaskUpdate':
     case 'FileUpdate':
-    case 'ClientEvent': {
+    case 'ClientEvent':
+    case 'Rewound': {
       const { idempotency_key: _, body_hash: __, ...rest } = own
       return rest
     }

@@ -3,6 +3,8 @@ import type { ListEvents } from '../contract/events-api.ts'
 import { Problem } from '../contract/problem.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { RewoundSpan } from '../contract/events/rewound.ts'
+import { holds } from '../contract/events/rewound.ts'
 import type { ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
 
 /**
@@ -11,12 +13,13 @@ import type { ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
  */
 const MAX_PAGE_BYTES = 2 * 1024 * 1024
 
-/** `nextPageId` is null when the range is exhausted. Throws a `Problem` for an invalid `page_id`. */
+/** `rewound`: where events do not hold any more. `nextPageId` is null when the range is exhausted. Throws a `Problem` for an invalid `page_id`. */
 export async function readEventPage(
   log: Pick<StoredLog, 'read'>,
   query: ListEvents,
+  rewound: readonly RewoundSpan[],
 ): Promise<{ events: readonly StoredEvent[]; nextPageId: string | null }> {
-  const { page_id, after_seq, before_seq, order, limit, ...filter } = query
+  const { page_id, after_seq, before_seq, order, limit, active, ...filter } = query
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
   const page = await log.read({
     ...withoutUndefined(filter),
@@ -29,7 +32,10 @@ export async function readEventPage(
   })
   const events = beginningOf(page.events)
   const last = events.length < page.events.length ? events.at(-1)?.seq : page.scannedTo
-  return { events, nextPageId: last === undefined ? null : encodePageId([order, String(last)]) }
+  return {
+    events: active === true ? events.filter((event) => holds(rewound, event)) : events,
+    nextPageId: last === undefined ? null : encodePageId([order, String(last)]),
+  }
 }
 
 /** Returns the events that are a page, at least one if there are any. */

@@ -34,6 +34,7 @@ import { modelRoutes } from './routes/models.ts'
 import { mcpOauthRoutes } from './routes/mcp/mcp-oauth.ts'
 import { mcpRoutes } from './routes/mcp/mcp.ts'
 import { compactionRoutes, messageRoutes, subagentRoutes, withdrawalRoutes } from './routes/messages.ts'
+import { rewindRoutes } from './routes/rewind.ts'
 import { permissionRuleRoutes } from './routes/permission-rules.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
@@ -82,6 +83,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(forkRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(withdrawalRoutes, { manager })
+  await app.register(rewindRoutes, { manager })
   await app.register(subagentRoutes, { manager })
   await app.register(compactionRoutes, { manager })
   await app.register(confirmationRoutes, { manager })

@@ -5,15 +5,12 @@
 import type { EventDraft } from '../contract/events/event.ts'
 import type { UserPart } from '../contract/values/message.ts'
 import { Problem } from '../contract/problem.ts'
-import type { AnswerHeldIntent, ExpireIntent } from './held-intents.ts'
-import { decideAnswerHeld, decideExpire } from './held-intents.ts'
-import type { AwaitOutsideIntent } from './waits.ts'
-import { decideAwaitOutside, statusOfWait } from './waits.ts'
+import { type AnswerHeldIntent, decideAnswerHeld, decideExpire, type ExpireIntent } from './held-intents.ts'
+import { type AwaitOutsideIntent, decideAwaitOutside, statusOfWait } from './waits.ts'
 import { clientCallsOf } from './open-requests.ts'
 import type { AskIntent, DecideIntent } from './approval-intents.ts'
 import { decideAsk, decidePermission, supersede } from './approval-intents.ts'
-import type { RejectIntent } from './reject-intent.ts'
-import { decideReject } from './reject-intent.ts'
+import { decideReject, type RejectIntent } from './reject-intent.ts'
 import { undecidedCalls } from './open-permission.ts'
 import type { AnswerIntent, AskUserIntent } from './question-intents.ts'
 import { decideAnswer, decideAskUser, refuseRunWhileAsking, UNANSWERED } from './question-intents.ts'
@@ -31,11 +28,11 @@ import {
 } from './drafts.ts'
 import type { PromptHooks } from './hook-decisions.ts'
 import type { Idempotency } from './idempotency.ts'
-import type { EndRunIntent, RecoverIntent } from './run-end.ts'
-import { decideEnd, decideRecover, endAnswered } from './run-end.ts'
+import { decideEnd, decideRecover, endAnswered, type EndRunIntent, type RecoverIntent } from './run-end.ts'
 import type { EndBackgroundIntent, StartSubagentIntent } from './subagent-intents.ts'
 import { decideEndBackground, decideStartSubagent } from './subagent-intents.ts'
 import { decideWithdraw, type WithdrawIntent } from './withdraw-intent.ts'
+import { decideRewind, type RewindIntent } from './rewind-intent.ts'
 import { refuseNewer, refuseSecond } from './refusals.ts'
 import { afterMessage, readsMessages } from './run-overrides.ts'
 import type { State } from './state.ts'
@@ -82,6 +79,7 @@ export type Intent =
   /** Names only; the values are already stored. */
   | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
   | WithdrawIntent
+  | RewindIntent
   | EndRunIntent
   | AskIntent
   | AwaitOutsideIntent
@@ -108,6 +106,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return refuseNewer(state) ?? decideMessage(state, intent)
     case 'withdraw':
       return refuseNewer(state) ?? decideWithdraw(state, intent)
+    case 'rewind':
+      return refuseNewer(state) ?? decideRewind(state, intent)
     case 'run':
       return refuseNewer(state) ?? decideRun(state, intent)
     case 'pause':

@@ -1,6 +1,7 @@
 /** Why a conversation starts no run, whatever its status is. Pure. */
 import { EVENT_VERSION } from '../contract/events/event.ts'
 import { Problem } from '../contract/problem.ts'
+import { rewoundAt } from './rewind.ts'
 import type { State } from './state.ts'
 
 /** Returns the refusal of a conversation that a newer server wrote. */
@@ -12,10 +13,22 @@ export function refuseNewer(state: State): Problem | undefined {
   )
 }
 
-/** Refuses a second run to a client that knows the events up to `afterSeq`: another one may have started a run meanwhile. */
-export function refuseSecond({ lastRun }: State, afterSeq = Infinity): Problem | undefined {
+/**
+ * Refuses a run to a client that knows the events up to `afterSeq`: another one may have started a run meanwhile, or have
+ * taken the conversation back.
+ */
+export function refuseSecond({ lastRun, rewound }: State, afterSeq = Infinity): Problem | undefined {
+  if (rewoundAt(rewound) > afterSeq) return changed(afterSeq, rewoundAt(rewound))
   if (!lastRun || lastRun.startSeq <= afterSeq) return undefined
   return new Problem('already_continued', 'A run has begun after this event; read its events.', {
     details: { run_id: lastRun.id },
   })
 }
+
+/** `seq`: the event that the client does not know. */
+export const changed = (knownSeq: number, seq: number) =>
+  new Problem(
+    'conversation_changed',
+    `Event ${seq} has changed this conversation after event ${knownSeq}. Read the events after that, and decide again.`,
+    { details: { seq } },
+  )

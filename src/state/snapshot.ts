@@ -22,6 +22,7 @@ import { Answered } from './answered.ts'
 import type { Run as RunState } from './run-state.ts'
 import type { State } from './state.ts'
 import type { OpenTask as TaskState } from './task-state.ts'
+import type { RewoundSpan } from '../contract/events/rewound.ts'
 import { Settings } from './settings.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import { NO_AGENT } from './state-shape.ts'
@@ -121,6 +122,8 @@ const OpenCall = z.object({
 } satisfies Fields<ToolCall>)
 
 const Forgotten = z.object({ seq: z.number(), throughSeq: z.number() } satisfies Fields<ForgottenEvents>)
+
+const Span = z.object({ afterSeq: z.number(), beforeSeq: z.number() } satisfies Fields<RewoundSpan>)
 
 const Streak = z.object({ recent: z.array(z.string()), times: z.number() } satisfies Fields<StreakState>)
 
@@ -227,6 +230,8 @@ const Meta = z.object({
   preview: z.string(),
   // Missing in files of versions in which no message could be withdrawn.
   previewSeq: z.number().default(0),
+  // Missing in files of versions in which no conversation could be rewound.
+  rewound: z.array(Span).default([]),
   version: z.number(),
 } satisfies Fields<State & { readonly format: number }>)
 

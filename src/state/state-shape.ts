@@ -13,6 +13,7 @@ import type { PostedKey } from './idempotency.ts'
 import type { OpenTask } from './task-state.ts'
 import type { Answered } from './answered.ts'
 import type { Run } from './run-state.ts'
+import type { RewoundSpan } from '../contract/events/rewound.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -110,6 +111,8 @@ export type State = AgentState & {
   readonly preview: string
   /** The seq of that message; 0 without one. */
   readonly previewSeq: number
+  /** Where events do not hold any more, in order. */
+  readonly rewound: readonly RewoundSpan[]
   /** Highest schema version seen; above ours, the conversation can be read but not run. */
   readonly version: number
 }
@@ -148,6 +151,7 @@ export const EMPTY_STATE: State = {
   postedKeys: [],
   preview: '',
   previewSeq: 0,
+  rewound: [],
   version: 1,
 }
 

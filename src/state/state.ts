@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { previewAfter } from './preview.ts'
+import { afterRewind } from './rewind.ts'
 import { NO_REPEATS, repeatsAfter } from './repeats/repeats.ts'
 import type { GateRules, GatedCall } from '../policy/rules/gate-rules.ts'
 import { hashInput } from '../policy/rules/input-hash.ts'
@@ -71,6 +72,8 @@ function foldOwn(state: State, event: Event): State {
     case 'MessageWithdrawn':
       // What its slash command allows ends with it.
       return { ...next, runRequestedAt: event.run_requested_at ?? 0, granted: undefined, ...previewAfter(state, event) }
+    case 'Rewound':
+      return afterRewind(next, event)
     case 'OutputRequest':
       return { ...next, run: state.run && runAfterOutputRequest(state.run, event), answered: undefined }
     case 'AssistantMessage':

@@ -161,8 +161,18 @@ export function leaveTasks(state: State): EventDraft[] {
   return state.tasks.map((task) => ({ ...cancelled(task), message: LEFT_BEHIND }))
 }
 
+/** The tasks that a rewind ends: those that were posted after the event, and the one that the agent works on. */
+export const tasksBeyond = (state: Pick<State, 'tasks'>, seq: number): readonly OpenTask[] =>
+  state.tasks.filter((task) => task.seq > seq || task === currentTask(state))
+
+/** Ends them. */
+export function leaveRewoundTasks(state: State, seq: number): EventDraft[] {
+  return tasksBeyond(state, seq).map((task) => ({ ...cancelled(task), ...inRunOf(task), message: REWOUND }))
+}
+
 const CANCELLED = 'cancelled: its task was cancelled'
 const LOST = 'The server stopped while this ran; it is not known what it did.'
+const REWOUND = 'The conversation was taken back to an event before this task, or before its end.'
 const LEFT_BEHIND = 'This task belongs to the conversation that this one was forked from.'
 
 function update(task: OpenTask, status: TaskDraft['status']): TaskDraft {

@@ -49,6 +49,7 @@ export function changesLists(event: Event): boolean {
     case 'ConfigUpdate':
     case 'UserMessage':
     case 'MessageWithdrawn':
+    case 'Rewound':
       return true
     case 'RequestOpened':
       return event.deadline !== undefined

@@ -6,6 +6,8 @@ import type { ReadOptions } from '../../src/events/event-store.ts'
 import { answered, toolResult, toolUse } from './events.ts'
 import { say, setBench } from './fixtures.ts'
 
+const NOTHING_LEFT_OUT = { forgotten: undefined, rewound: [] }
+
 /** `load` returns the history as a run gets it. */
 function follow({ log }: Pick<Conversation, 'log'>) {
   const live = new LiveHistory()
@@ -25,7 +27,7 @@ function follow({ log }: Pick<Conversation, 'log'>) {
       for (const { event } of events) live.take(event)
     },
   })
-  const load = () => live.load(counted, (_, output) => JSON.stringify(output), signal, { forgotten: undefined })
+  const load = () => live.load(counted, (_, output) => JSON.stringify(output), signal, NOTHING_LEFT_OUT)
   return { counted, load }
 }
 

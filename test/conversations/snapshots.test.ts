@@ -33,7 +33,6 @@ const typesOf = async (conversation: Conversation) =>
     .map(({ type }) => type)
     .filter((type) => /^(ToolUse|ToolResult|WorkspaceSnapshot|Result)$/.test(type))
 
-
 test('a snapshot comes before the first turn that may change files, and after each that has', async () => {
   await using opened = await open([
     { calls: [call('Look')] },

@@ -17,7 +17,7 @@ test.each([
   await shared.log.append(Array.from({ length: 9 }, (_, at) => (at % 3 === 2 ? toolResult(text) : message(text))))
   const seen: unknown[] = []
   for (let page_id: string | null | undefined; page_id !== null;) {
-    const page = await readEventPage(shared.log, ListEvents.parse({ limit: '1000', ...query, page_id }))
+    const page = await readEventPage(shared.log, ListEvents.parse({ limit: '1000', ...query, page_id }), [])
     expect(page.events.reduce((sum, { json }) => sum + json.length, 0)).toBeLessThan(MAX_PAGE_CHARS + LARGE)
     seen.push(...seqsOf(page.events))
     page_id = page.nextPageId

@@ -25,6 +25,12 @@ export function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
   return `[This is a copy of an earlier conversation. Your working directory is now ${cwd}, a copy of ${from_cwd}: wherever that was said above, use ${cwd} from here on, and leave ${from_cwd} alone. Shells and background processes of before are gone.]`
 }
 
+/** It has no words of what was rewound. */
+export function tellRewind({ processes_left: left }: EventOf<'Rewound'>): string {
+  const processes = left > 0 ? ` ${left} processes that were started in the background since then still run.` : ''
+  return `[The user has taken the conversation back to this point: what came after it is not here any more. Files may have changed since, so read them again before you rely on what is said about them above. Shells were ended with their variables and directories.${processes}]`
+}
+
 /** Undefined for a change of other settings. */
 export function tellDirectoryChange({ changes }: EventOf<'ConfigUpdate'>): string | undefined {
   const { additional_directories: directories } = changes

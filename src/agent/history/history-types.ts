@@ -8,6 +8,7 @@ const IS_SENT = {
   Condensation: true,
   UserMessage: true,
   MessageWithdrawn: true,
+  Rewound: true,
   AssistantMessage: true,
   ToolUse: true,
   ToolResult: true,

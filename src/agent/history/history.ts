@@ -16,6 +16,7 @@ import {
   tellEnd,
   tellDirectoryChange,
   tellMove,
+  tellRewind,
   withCommand,
   wordsOf,
 } from './event-words.ts'
@@ -106,12 +107,18 @@ export class History {
     return this.#list.messages
   }
 
-  /** Adds an event. Call it with each event once, in the order of the log. */
+  /** Knows that the id of a call is in use, whose answer was rewound. */
+  addCallId(id: string): void {
+    this.#callIds.add(id)
+  }
+
+  /** Adds an event that holds. Call it with each event once, in the order of the log. */
   add(event: Event): void {
     if (!isSent(event)) return
     if (event.type === 'SubagentStart' && event.agent_id === this.#agentId) this.#tasks.add(event.parent_tool_use_id)
     if (event.type === 'Result') return this.#endOfSubagent(event)
     if (event.type === 'ToolUse') this.#callIds.add(event.tool_use_id)
+    if (event.type === 'Rewound') this.#dropOpenTurn()
     if (!this.#isOwn(event)) return
     if (event.type === 'Condensation') return this.#condense(event)
     this.#seq = event.seq
@@ -130,6 +137,8 @@ export class History {
         return this.#push({ role: 'user', content: [...sayable(withCommand(event)), ...contextOf(event)] }, 'user')
       case 'MessageWithdrawn':
         return this.#withdraw(event)
+      case 'Rewound':
+        return this.#tell(tellRewind(event))
       case 'HookEvent':
         // What hooks say about a call is part of its result.
         if (event.tool_use_id === undefined && event.context) this.#push({ role: 'user', content: contextOf(event) })
@@ -260,6 +269,12 @@ export class History {
     turn.results.set(id, { message: toToolMessage(result, turn.names.get(id) ?? '', this.#render), origin })
     turn.images.set(id, imagesOf(result))
     if (turn.results.size === turn.callIds.length) this.#settle(turn)
+  }
+
+  /** A subagent was in the middle of it where the conversation went back to. */
+  #dropOpenTurn(): void {
+    this.#turn = undefined
+    for (const entry of this.#held.splice(0)) this.#list.push(entry)
   }
 
   /** Moves the turn to the list: each of its calls has a result. */

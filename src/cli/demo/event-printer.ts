@@ -49,6 +49,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'ToolResult':
         return write(`${indent(style(event.is_error ? 'red' : 'dim', textOf(event)))}\n`)
       case 'MessageWithdrawn':
+      case 'Rewound':
       case 'SubagentStart':
       case 'ModelRetry':
       case 'McpServerUpdate':

@@ -94,6 +94,14 @@ export class ConversationHandle {
     return this.#api.call('withdrawMessage', { params: { id: this.id, message_id: messageId } }, options)
   }
 
+  /**
+   * Takes the conversation back to the event `to_seq`. `last_seq` is what the client knows: if events follow, it throws
+   * `conversation_changed`. With `dry_run`, nothing changes, and the answer says what would.
+   */
+  rewind(body: BodyOf<'rewindConversation'>, query: { readonly dry_run?: boolean } = {}, options?: CallOptions) {
+    return this.#api.call('rewindConversation', { params: this, body, query }, options)
+  }
+
   /** Stops a subagent in the background, and returns when it has ended. `SubagentStart` has its `agent_id`. */
   stopSubagent(agentId: string, options?: CallOptions) {
     return this.#api.call('stopSubagent', { params: { id: this.id, agent_id: agentId } }, options)

@@ -34,6 +34,7 @@ import type {
   StoppedSubagent,
   WithdrawnMessage,
 } from '../../contract/run.ts'
+import type { RewindOutcome, RewindQuery, RewindRequest } from '../../contract/rewind.ts'
 import { get, post, postOnce, put, remove } from './operation.ts'
 
 export const CONVERSATION_OPERATIONS = {
@@ -48,6 +49,10 @@ export const CONVERSATION_OPERATIONS = {
     .returns<typeof ConversationView>(),
 
   postMessage: postOnce('/conversations/{id}/messages').sends<typeof PostMessage>().returns<typeof PostedMessage>(),
+  rewindConversation: postOnce('/conversations/{id}/rewind')
+    .filters<typeof RewindQuery>()
+    .sends<typeof RewindRequest>()
+    .returns<typeof RewindOutcome>(),
   withdrawMessage: remove('/conversations/{id}/messages/{message_id}').returns<typeof WithdrawnMessage>(),
   stopSubagent: remove('/conversations/{id}/subagents/{agent_id}').returns<typeof StoppedSubagent>(),
   /** Returns `RunOutcome` with `wait`, otherwise `RunStarted`. */

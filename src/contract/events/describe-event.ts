@@ -18,6 +18,8 @@ export function describeEvent(event: Event): string {
       return `message ${event.message_seq} was withdrawn`
     case 'WorkspaceSnapshot':
       return `files kept, as of event ${event.as_of_seq}`
+    case 'Rewound':
+      return `rewound to event ${event.to_seq}`
     case 'AssistantMessage':
       return `agent: ${short(event.text || `[${event.tool_use_ids.length} tool calls]`)}`
     case 'ToolUse':

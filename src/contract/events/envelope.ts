@@ -10,7 +10,7 @@ export const Envelope = z.object({
     .int()
     .positive()
     .describe(
-      'Schema version of the event: 3 for requests, 2 for permission modes, permission rules and compactions, otherwise 1.',
+      'Schema version of the event: 5 for rewinds, 4 for withdrawn messages, 3 for requests, 2 for permission modes, permission rules and compactions, otherwise 1.',
     ),
 })
 

@@ -21,9 +21,10 @@ import { RequestAnswered, RequestClosed, RequestOpened } from './request-events.
 import { HookEvent } from './hook-events.ts'
 import { SubagentStart } from './subagent-events.ts'
 import { NetworkAccess } from './network-events.ts'
+import { Rewound } from './rewound.ts'
 
 /** The highest schema version that this server understands. A log with a higher one can be read, but not run. */
-export const EVENT_VERSION = 4
+export const EVENT_VERSION = 5
 
 /** Every durable event. */
 export const Event = z
@@ -32,6 +33,7 @@ export const Event = z
     UserMessage,
     MessageWithdrawn,
     WorkspaceSnapshot,
+    Rewound,
     AssistantMessage,
     ToolUse,
     ToolResult,
@@ -74,12 +76,14 @@ export type EventDraft = {
 type DraftOf<E> = E extends Event ? Omit<E, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version'> : never
 
 /**
- * Returns the schema version to write. It is 4 for withdrawn messages, 3 for requests, and 2 for settings with permission
+ * Returns the schema version to write. It is 5 for rewinds, 4 for withdrawn messages, 3 for requests, and 2 for settings with permission
  * rules or modes and for compactions: a server that understands earlier versions only would ignore them, run calls that the
- * rules deny or that wait for an answer, and send what was withdrawn or no longer fits the model.
+ * rules deny or that wait for an answer, and send what was rewound or withdrawn, or no longer fits the model.
  */
 export function versionOf(draft: EventDraft): number {
   switch (draft.type) {
+    case 'Rewound':
+      return 5
     case 'MessageWithdrawn':
       return 4
     case 'RequestOpened':

@@ -72,9 +72,9 @@ export const RequestAnswered = z
   .describe('An answer. A permission request can have several, each about some of its calls.')
 
 const CloseReason = z
-  .enum(['message', 'rejected', 'interrupted', 'timeout', 'server_restart', 'forked'])
+  .enum(['message', 'rejected', 'interrupted', 'timeout', 'server_restart', 'forked', 'rewound'])
   .describe(
-    '`message`: the user wrote a message instead. `rejected`: the user refused the whole turn. `interrupted`: the run was interrupted. `timeout`: nobody answered in time. `server_restart`: what waited ended with the server. `forked`: it waits in the original conversation only.',
+    '`message`: the user wrote a message instead. `rejected`: the user refused the whole turn. `interrupted`: the run was interrupted. `timeout`: nobody answered in time. `server_restart`: what waited ended with the server. `forked`: it waits in the original conversation only. `rewound`: the conversation was taken back to an event before it.',
   )
 export type CloseReason = z.infer<typeof CloseReason>
 

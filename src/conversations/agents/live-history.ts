@@ -15,6 +15,8 @@ export class LiveHistory {
   /** Receives each durable event of the conversation. */
   take(event: Event): void {
     this.#meanwhile?.push(event)
+    // The messages are others then: they are read again.
+    if (event.type === 'Rewound') this.#history = undefined
     this.#history?.deref()?.add(event)
   }
 

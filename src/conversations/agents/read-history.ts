@@ -6,6 +6,8 @@ import { History } from '../../agent/history/history.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { isMarkedAsSubagents } from '../../events/event-header.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
+import type { RewoundSpan } from '../../contract/events/rewound.ts'
+import { holds } from '../../contract/events/rewound.ts'
 import { readPages } from '../../events/read-pages.ts'
 
 /** Events read at a time: a pause waits for one read at most. */
@@ -15,7 +17,11 @@ const HISTORY_PAGE = { limit: 1000, maxBytes: 1024 * 1024 }
 export type OfSubagent = { readonly agentId: string; readonly firstSeq: number }
 
 /** Whose history it is. The main agent has no id and begins at the first event. */
-export type OfAgent = Partial<OfSubagent> & { readonly forgotten: Forgotten | undefined }
+export type OfAgent = Partial<OfSubagent> & {
+  readonly forgotten: Forgotten | undefined
+  /** What the agent does not read because the conversation went back. */
+  readonly rewound: readonly RewoundSpan[]
+}
 
 /**
  * Reads up to the event `head`, and of what a compaction forgot only what still matters. Throws the signal's reason when
@@ -26,18 +32,26 @@ export async function readHistory(
   render: RenderOutput,
   head: number,
   signal: AbortSignal,
-  { agentId, firstSeq = 1, forgotten }: OfAgent,
+  { agentId, firstSeq = 1, forgotten, rewound }: OfAgent,
 ): Promise<History> {
   const history = new History(render, { agentId, forgotten })
   const read = async (types: ReadonlySet<string>, afterSeq: number, beforeSeq: number) => {
     const wanted = { types, afterSeq, beforeSeq, ...HISTORY_PAGE }
     for await (const { events } of readPages(log, wanted, signal))
-      for (const stored of events) if (!isOfOther(stored, agentId)) history.add(stored.event)
+      for (const stored of events) {
+        if (rewound.length > 0 && !holds(rewound, stored)) leaveOut(history, stored)
+        else if (!isOfOther(stored, agentId)) history.add(stored.event)
+      }
   }
   const start = forgotten?.throughSeq ?? 0
   if (start >= firstSeq) await read(TYPES_OF_FORGOTTEN, firstSeq - 1, start + 1)
   await read(HISTORY_TYPES, Math.max(firstSeq - 1, start), head + 1)
   return history
+}
+
+/** A call must not get the id of one that was rewound. */
+function leaveOut(history: History, stored: StoredEvent): void {
+  if (stored.type === 'ToolUse' && stored.event.type === 'ToolUse') history.addCallId(stored.event.tool_use_id)
 }
 
 /** The main agent reads neither the answers of subagents nor the results of their calls. */

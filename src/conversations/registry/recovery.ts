@@ -50,7 +50,7 @@ export class Recovery {
 
   /** Closes the requests of the conversation whose deadline has passed. Never rejects; retries until the disk allows it. */
   async expire(id: string): Promise<void> {
-    await new Retrier(() => this.#try(id, async () => await (await this.#deps.open(id)).expire())).now()
+    await new Retrier(() => this.#try(id, async () => await (await this.#deps.open(id)).requests.expire())).now()
   }
 
   /** It is closed, and none of its calls has begun: the log cannot show that. */

@@ -75,9 +75,10 @@ export class Compactions {
     let stored: EventOf<'Condensation'> | undefined
     try {
       const render = (name: string, output: unknown) => toolCalls.render(name, output)
+      const { forgotten, rewound } = state.current
       const compactor = new Compactor({
         ...compactionOf(state, toolCalls, hooks),
-        history: await readHistory(log, render, log.head, signal, { forgotten: state.current.forgotten }),
+        history: await readHistory(log, render, log.head, signal, { forgotten, rewound }),
         tools: () => toolCalls.descriptions,
         createLlm,
         catalog,

@@ -38,7 +38,8 @@ export async function createRunContext(
   const { log, toolCalls, state, history: live, sent } = parts
   if (toolCalls.prepare) await toolCalls.prepare(signal)
   const render = (name: string, output: unknown) => toolCalls.render(name, output)
-  const history = await live.load(log, render, signal, { forgotten: state.current.forgotten })
+  const { forgotten, rewound } = state.current
+  const history = await live.load(log, render, signal, { forgotten, rewound })
   const ofAgent: AgentParts = {
     ...parts,
     state: overridesOf(state.current)?.model === undefined ? state : inRunOf(state),

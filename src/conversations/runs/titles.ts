@@ -4,6 +4,8 @@
  */
 import type { EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
+import type { RewoundSpan } from '../../contract/events/rewound.ts'
+import { holds } from '../../contract/events/rewound.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
@@ -63,11 +65,13 @@ export class Titles {
   async #write({ llm_config, title_model }: Settings, answer: EventOf<'AssistantMessage'>): Promise<void> {
     const { log, state, actor, createLlm } = this.#deps
     const { signal } = this.#abort
-    const said = (await firstMessage(log, answer))?.content ?? []
+    const first = await firstMessage(log, answer, state.current.rewound)
+    const said = first?.content ?? []
     const { text, ...spent } = await answerTo(createLlm(cheap(llm_config, title_model)), { said, answer }, signal)
     await actor.enqueue(async () => {
       signal.throwIfAborted()
-      const title = state.current.settings.title === undefined ? titleIn(text) : undefined
+      const isMissing = state.current.settings.title === undefined && (!first || holds(state.current.rewound, first))
+      const title = isMissing ? titleIn(text) : undefined
       const draft: EventDraft = {
         type: 'ConfigUpdate',
         source: 'environment',
@@ -105,10 +109,11 @@ function cheap(config: LlmConfig, model = config.model ?? ''): LlmConfig {
 /** Events read at a time. */
 const PAGE = { limit: 100, maxBytes: 1024 * 1024 }
 
-/** The first message that the answer has read: later ones can still be withdrawn. */
+/** The first message that the answer has read, and that was neither withdrawn nor rewound: later ones can still be withdrawn. */
 async function firstMessage(
   log: Pick<EventLog, 'read'>,
   { seq, read_through: readThrough = seq }: EventOf<'AssistantMessage'>,
+  rewound: readonly RewoundSpan[],
 ): Promise<EventOf<'UserMessage'> | undefined> {
   const withdrawn = new Set<number>()
   for await (const { events } of readPages(log, { types: new Set(['MessageWithdrawn']), ...PAGE }))
@@ -116,7 +121,7 @@ async function firstMessage(
   for await (const { events } of readPages(log, { types: new Set(['UserMessage']), ...PAGE }))
     for (const { event } of events) {
       if (event.seq > readThrough) return undefined
-      if (event.type === 'UserMessage' && !withdrawn.has(event.seq)) return event
+      if (event.type === 'UserMessage' && !withdrawn.has(event.seq) && holds(rewound, event)) return event
     }
   return undefined
 }

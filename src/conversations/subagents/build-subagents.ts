@@ -13,7 +13,7 @@ export function buildSubagents(
 ): Subagents {
   const { id, log, state, ending, logger } = shared
   return new Subagents({
-    starts: new SubagentStarts(log),
+    starts: new SubagentStarts(log, state),
     state,
     ending,
     actor,

@@ -61,8 +61,8 @@ export class SubagentRun {
     const { log, state, toolCalls } = this.parts
     const render = (name: string, output: unknown) => toolCalls.render(name, output)
     const { agentId, firstSeq } = this.#subagent
-    const { forgotten } = state.current
-    const history = await this.#history.load(log, render, signal, { agentId, firstSeq, forgotten })
+    const { forgotten, rewound } = state.current
+    const history = await this.#history.load(log, render, signal, { agentId, firstSeq, forgotten, rewound })
     const runId = state.current.run?.id ?? ''
     return createAgentContext(this.parts, { runId, history, onRequest: () => state.current.lastSeq })
   }

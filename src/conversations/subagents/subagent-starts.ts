@@ -1,6 +1,8 @@
 /** Finds the beginning of a subagent by its id, for calls that continue it. The log is read once, whatever models ask for. */
 import type { EventOf } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { holds } from '../../contract/events/rewound.ts'
+import type { LiveState } from '../live-state.ts'
 import { readPages } from '../../events/read-pages.ts'
 
 const TYPES = new Set(['SubagentStart'])
@@ -8,11 +10,13 @@ const PAGE = 100
 
 export class SubagentStarts {
   readonly #log: Pick<EventLog, 'read' | 'subscribe'>
+  readonly #state: Pick<LiveState, 'current'>
   /** The seqs of the last starts, by the ids of subagents. Read with the first question. */
   #seqs: Promise<ReadonlyMap<string, number>> | undefined
 
-  constructor(log: Pick<EventLog, 'read' | 'subscribe'>) {
+  constructor(log: Pick<EventLog, 'read' | 'subscribe'>, state: Pick<LiveState, 'current'>) {
     this.#log = log
+    this.#state = state
   }
 
   /** Returns the last time that it began. Rejects if the log cannot be read. */
@@ -31,11 +35,17 @@ export class SubagentStarts {
       seqs.set(agent_id, Math.max(seq, seqs.get(agent_id) ?? 0))
     // Subscribe before reading: a start between the two would be lost otherwise.
     const unsubscribe = this.#log.subscribe({
-      onEvents: (events) => events.forEach(({ event }) => event.type === 'SubagentStart' && add(event)),
+      onEvents: (events) => {
+        for (const { event } of events) if (event.type === 'SubagentStart') add(event)
+        if (!events.some(({ type }) => type === 'Rewound')) return
+        unsubscribe()
+        this.#seqs = undefined
+      },
     })
     try {
+      const { rewound } = this.#state.current
       for await (const { events } of readPages(this.#log, { types: TYPES, limit: PAGE }))
-        for (const { event } of events) if (event.type === 'SubagentStart') add(event)
+        for (const { event } of events) if (event.type === 'SubagentStart' && holds(rewound, event)) add(event)
       return seqs
     } catch (error) {
       unsubscribe()

@@ -128,6 +128,11 @@ export class Tasks {
     return await this.get(taskId)
   }
 
+  /** Cancels a background job; the work of the agent continues. In turn only. */
+  async cancelInTurn(taskId: string): Promise<void> {
+    await this.#cancelNow(taskId)
+  }
+
   get(taskId: string): Promise<Task> {
     return findTask(this.#deps.log, this.#deps.state.current.tasks, taskId)
   }

@@ -43,6 +43,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'POST /conversations/:id/messages',
     'DELETE /conversations/:id/messages/:message_id',
     'DELETE /conversations/:id/subagents/:agent_id',
+    'POST /conversations/:id/rewind',
     'POST /conversations/:id/run',
     'POST /conversations/:id/pause',
     'PUT /conversations/:id/attendance/:client_id',

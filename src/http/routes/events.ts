@@ -28,8 +28,8 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
       },
     },
     async (request, reply) => {
-      const { log } = await manager.open(request.params.id)
-      return sendPage(reply, await readEventPage(log, request.query))
+      const { log, state } = await manager.open(request.params.id)
+      return sendPage(reply, await readEventPage(log, request.query, state.rewound))
     },
   )
 

@@ -10,6 +10,7 @@ import { startsInResult } from './diff-numbers.ts'
 import { addLine } from './event-lines.ts'
 import { add, addNotice, changeAnswer, changeCall, dropAnswer, hasAnswer, hasCall } from './items.ts'
 import { addDelta, addToolOutput } from './live.ts'
+import { afterRewind } from './rewound.ts'
 import { withoutMessage } from './unread.ts'
 import { addRequest, afterAnswer, afterCallResult, afterClosing } from './pending.ts'
 import { reduceLocal } from './reduce-local.ts'
@@ -25,6 +26,8 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
       return addUserMessage(state, event)
     case 'MessageWithdrawn':
       return withoutMessage(state, event.message_seq)
+    case 'Rewound':
+      return afterRewind(state, event)
     case 'AssistantDelta':
       return addDelta(state, event)
     case 'AssistantAborted':

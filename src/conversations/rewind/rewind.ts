@@ -1,0 +1,151 @@
+/**
+ * How a client takes a conversation back: the log keeps everything, and from one event on the agent knows nothing of what
+ * came after another.
+ */
+import type { EventOf } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { RewindOutcome, RewindRequest } from '../../contract/rewind.ts'
+import type { Process } from '../../contract/values/command.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { readPages } from '../../events/read-pages.ts'
+import { postOnce } from '../../idempotency/posted-keys.ts'
+import { Interrupt } from '../../llm/llm.ts'
+import type { Idempotency, PostedKey } from '../../state/idempotency.ts'
+import { changed, refuseNewer } from '../../state/refusals.ts'
+import { closedByRewind } from '../../state/rewind-intent.ts'
+import { tasksBeyond } from '../../state/task-intents.ts'
+import type { ClientExec } from '../../workspace/exec/client-exec.ts'
+import type { ConversationActor } from '../actor.ts'
+import type { LiveState } from '../live-state.ts'
+import type { Compactions } from '../runs/compactions.ts'
+import { findTarget } from './rewind-target.ts'
+
+type RewindParts = {
+  readonly log: EventLog
+  readonly actor: ConversationActor
+  readonly state: LiveState
+  readonly exec: Pick<ClientExec, 'processes' | 'shells'>
+  readonly compactions: Pick<Compactions, 'isIdle'>
+  readonly redact: (text: string) => string
+}
+
+export type RewindOptions = {
+  readonly dryRun?: boolean
+  /** The name of the client's API key. */
+  readonly by?: string | undefined
+  readonly idempotency?: Idempotency | undefined
+}
+
+/**
+ * Idempotent with a key. Throws a `Problem`: `invalid_request` and `cursor_ahead` for an event to which it cannot go back,
+ * `conversation_changed`, and `conversation_running` during a compaction.
+ */
+export async function rewindConversation(
+  parts: RewindParts,
+  request: RewindRequest,
+  { dryRun = false, by, idempotency }: RewindOptions,
+): Promise<RewindOutcome> {
+  const { log, actor, state, redact } = parts
+  const make = () => rewindNow(parts, request, { by, idempotency })
+  if (dryRun) return await planRewind(parts, request)
+  if (!idempotency) return await actor.enqueue(make)
+  const again = async ({ answer }: PostedKey) => await earlierOutcome(log, answer.seq)
+  return await actor.enqueue(() =>
+    postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),
+  )
+}
+
+async function planRewind(parts: RewindParts, { to_seq, last_seq }: RewindRequest): Promise<RewindOutcome> {
+  const { log, state } = parts
+  await refuse(parts, last_seq)
+  await findTarget(log, state.current.rewound, to_seq)
+  return { to_seq, closed: closedByRewind(state.current, to_seq), processes: await leftProcesses(parts) }
+}
+
+/** In turn only. */
+async function rewindNow(
+  parts: RewindParts,
+  { to_seq: toSeq, last_seq, end_processes: endsProcesses = false }: RewindRequest,
+  { by, idempotency }: Pick<RewindOptions, 'by' | 'idempotency'>,
+): Promise<RewindOutcome> {
+  const { log, actor, state } = parts
+  await refuse(parts, last_seq)
+  const target = await findTarget(log, state.current.rewound, toSeq)
+  try {
+    await stopAll(parts, toSeq)
+    const processes = await leftProcesses(parts)
+    const left = await endShells(parts, endsProcesses ? processes : [])
+    const intent = { kind: 'rewind', toSeq, target, processesLeft: left.length } as const
+    const stored = await actor.apply({
+      ...intent,
+      ...(by !== undefined && { by }),
+      ...(idempotency && { idempotency }),
+    })
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- each such intent has one
+    return { ...outcomeOf(stored.find((event) => event.type === 'Rewound')!), processes }
+  } finally {
+    // Unless the rewind could not be stored, none is left.
+    actor.subagents.current?.resume()
+  }
+}
+
+/** What the agent has done since is rewound in any case. What somebody has sent is not lost without their knowledge. */
+async function refuse({ log, state, compactions }: RewindParts, lastSeq: number): Promise<void> {
+  const newer = refuseNewer(state.current)
+  if (newer) throw newer
+  if (lastSeq > log.head) throw beyondEnd(lastSeq, log.head)
+  for await (const { events } of readPages(log, { afterSeq: lastSeq, source: 'user', limit: 1 }))
+    for (const { seq } of events) throw changed(lastSeq, seq)
+  if (!compactions.isIdle)
+    throw new Problem('conversation_running', 'The conversation is being compacted; wait until that has ended.')
+}
+
+/** Ends the run, its tools, the subagents, and the background jobs that were posted after the event. */
+async function stopAll({ actor, state }: Pick<RewindParts, 'actor' | 'state'>, toSeq: number): Promise<void> {
+  const { runs } = actor
+  await runs.stop(new Interrupt('a rewind'))
+  await runs.interruptCalls()
+  await actor.applyEnd(runs.intentToPause('rewound', true))
+  for (const { id, type } of tasksBeyond(state.current, toSeq))
+    if (type !== 'AgentRun') await actor.tasks.cancelInTurn(id)
+}
+
+/** Commands of clients are theirs. */
+async function leftProcesses({ exec }: Pick<RewindParts, 'exec'>): Promise<Process[]> {
+  return (await exec.processes.list()).filter(({ command_id }) => command_id === undefined)
+}
+
+/** Ends the processes, and the shells with their state. A shell stays while a process or a command of it works. Returns the processes that are left. */
+async function endShells(parts: Pick<RewindParts, 'exec'>, processes: readonly Process[]): Promise<readonly Process[]> {
+  const { processes: running, shells } = parts.exec
+  for (const { pid } of processes) await running.end(pid).catch(ignoreEnded)
+  const used = new Set((await running.list()).map(({ session_id }) => session_id))
+  for (const { id, status } of await shells.list())
+    if (status !== 'busy' && !used.has(id)) await shells.end(id).catch(ignoreEnded)
+  return await leftProcesses(parts)
+}
+
+/** It has ended meanwhile, or the agent is in a shell with a command that cannot be interrupted. */
+function ignoreEnded(error: unknown): void {
+  const codes: readonly unknown[] = ['process_not_found', 'session_not_found', 'session_busy']
+  if (!(error instanceof Problem && codes.includes(error.code))) throw error
+}
+
+async function earlierOutcome(log: EventLog, seq: number): Promise<RewindOutcome> {
+  const { events } = await log.read({ afterSeq: seq - 1, beforeSeq: seq + 1, limit: 1 })
+  const event = events[0]?.event
+  if (event?.type === 'Rewound') return outcomeOf(event)
+  throw new Problem('idempotency_mismatch', 'This Idempotency-Key was used for another request; use a new one.')
+}
+
+const outcomeOf = ({ id, seq, to_seq, closed }: EventOf<'Rewound'>): RewindOutcome => ({
+  event_id: id,
+  seq,
+  to_seq,
+  closed,
+})
+
+const beyondEnd = (last_seq: number, head: number) =>
+  new Problem('cursor_ahead', `The log ends at event ${head}, before last_seq ${last_seq}.`, {
+    details: { last_seq, head },
+  })

@@ -1,0 +1,59 @@
+/** Decides what ends when a conversation goes back. Pure. */
+import type { EventDraft } from '../contract/events/event.ts'
+import type { ClosedByRewind } from '../contract/events/rewound.ts'
+import { answerOpenCalls, endBackground, keyOf, toStatus } from './drafts.ts'
+import type { Idempotency } from './idempotency.ts'
+import { closePermission } from './request-drafts.ts'
+import type { AgentState, State } from './state-shape.ts'
+import { openPermissions } from './subagents.ts'
+import { leaveRewoundTasks, tasksBeyond } from './task-intents.ts'
+
+/** `target`: the state at `toSeq`. The run has ended or was paused. */
+export type RewindIntent = {
+  kind: 'rewind'
+  toSeq: number
+  target: Pick<AgentState, 'lastOutputs' | 'forgotten' | 'contextTokens'>
+  processesLeft: number
+  by?: string
+  idempotency?: Idempotency
+}
+
+export function decideRewind(state: State, intent: RewindIntent): EventDraft[] {
+  const { toSeq, target, processesLeft, by, idempotency } = intent
+  const { forgotten, contextTokens, lastOutputs } = target
+  const rewound: EventDraft = {
+    type: 'Rewound',
+    source: 'user',
+    to_seq: toSeq,
+    ...(by !== undefined && { by }),
+    closed: closedByRewind(state, toSeq),
+    processes_left: processesLeft,
+    restored: {
+      ...(Object.keys(lastOutputs).length > 0 && { last_outputs: lastOutputs }),
+      ...(forgotten && { forgotten: { seq: forgotten.seq, through_seq: forgotten.throughSeq } }),
+      ...(contextTokens !== undefined && { context_tokens: contextTokens }),
+    },
+    ...keyOf(idempotency),
+  }
+  const atRest = state.status === 'idle' ? [] : [toStatus({ ...state, run: undefined }, 'idle', 'rewound')]
+  return [
+    ...closePermission(state, 'rewound', REWOUND),
+    ...answerOpenCalls(state, { type: 'interrupted', why: 'rewound', message: REWOUND }),
+    ...endBackground(state, [], 'cancelled', REWOUND),
+    ...leaveRewoundTasks(state, toSeq),
+    rewound,
+    ...atRest,
+  ]
+}
+
+/** What ends with a rewind. What waits for a host ends with the process that wants to reach it. */
+export function closedByRewind(state: State, toSeq: number): ClosedByRewind {
+  const waiting = state.requests.filter(({ kind }) => kind !== 'network').map(({ request_id }) => request_id)
+  return {
+    requests: [...openPermissions(state).map(({ id }) => id), ...waiting],
+    tasks: tasksBeyond(state, toSeq).map(({ id }) => id),
+    subagents: state.subagents.map(({ agentId }) => agentId),
+  }
+}
+
+const REWOUND = 'interrupted: the conversation was taken back to an event before this call'
