@@ -173,8 +173,9 @@ export class Screen {
 
   /** The same for a text of any length. */
   restore(text: string): void {
-    if (text.length <= MAX_SHOWN_CHARS) this.draft = text
-    else this.#editor.handleInput(`\x1b[200~${text}\x1b[201~`)
+    const isShort = text.length <= MAX_SHOWN_CHARS
+    this.#editor.setText(isShort ? text : '')
+    if (!isShort) this.#editor.handleInput(`\x1b[200~${text}\x1b[201~`)
     this.redraw()
   }
 

@@ -196,6 +196,8 @@ describe.concurrent('commands', () => {
     expect(text).not.toMatch(/[\0-\x08\x0b-\x1f\x7f-\x9f]/)
     await terminal.say('/export notes.md')
     await terminal.shows('exists already; give another name')
+    await terminal.say('/export missing/notes.md')
+    await terminal.shows(/cannot\s+be\s+written\s+\(ENOENT\);/)
     await terminal.say('/fork the copy')
     await terminal.shows('forked from')
     await terminal.say('hi')
@@ -228,6 +230,33 @@ describe.concurrent('commands', () => {
     await using broken = await openChatOn(stage, {}, { env: { VISUAL: 'false' } })
     await broken.say('/editor')
     await broken.shows('The editor (false) failed; set VISUAL or EDITOR')
+  })
+
+  test('a long text of the editor replaces the prompt, which stays if the editor leaves no file', async () => {
+    const VISUAL = `sh -c 'seq 1 2000 > "$0"'`
+    await using terminal = await openChatOn(stage, {}, { env: { VISUAL } })
+    terminal.press('a draft', KEYS.ctrlG)
+    await terminal.shows(/─\n *\[paste #1 \+2000 lines\]\n─/)
+    terminal.press(KEYS.enter)
+    await terminal.shows(/> 1\n {2}2\n[\s\S]*Hello\./)
+    for (const [end, why] of [
+      ['rm', 'ENOENT'],
+      ['truncate -s 2M', 'it is larger than 1 MiB'],
+    ] as const) {
+      await using left = await openChatOn(stage, {}, { env: { VISUAL: end } })
+      left.press('a draft', KEYS.ctrlG)
+      await left.shows(`left no text (${why}); the prompt is unchanged.`)
+      await left.shows(/─\n *a draft\n─/)
+    }
+  })
+
+  test('/status has the title that /rename gave', async () => {
+    await using terminal = await openChatOn(stage)
+    await terminal.say('/rename')
+    await terminal.shows('/rename TITLE')
+    await terminal.say('/rename The second')
+    await terminal.say('/status')
+    await terminal.shows(/Title +The second/)
   })
 
   test('/model offers the models of the settings', async () => {

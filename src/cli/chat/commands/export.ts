@@ -17,7 +17,8 @@ export async function exportConversation({ session, options }: ChatContext, give
   const name = given === '' ? `conversation-${view.id.slice(-SHORT_ID)}.md` : given.replace(/^~(?=\/)/, homedir())
   const path = resolve(options.directory, name)
   const file = await open(path, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'EEXIST' ? new Error(`${path} exists already; give another name: /export FILE.`) : error
+    const why = error.code === 'EEXIST' ? 'exists already' : `cannot be written (${error.code ?? error.message})`
+    throw new Error(`${path} ${why}; give another name: /export FILE.`)
   })
   await using _closing = file
   await file.write(`# ${cleanLine(session.state.title)}\n`)

@@ -102,6 +102,7 @@ export async function showStatus({ session, options }: ChatContext): Promise<voi
   const { info, server } = options
   const rows = [
     ['Conversation', view.id],
+    ['Title', cleanLine(session.state.title)],
     ['Status', view.status],
     ['Directory', [view.workdir, ...(view.additional_directories ?? [])].join(', ')],
     ['Model', agent.model],
