@@ -159,6 +159,13 @@ describe('one sentence reports', () => {
       ['-p', '--include-directories', '/a', 'hi'],
       'no option --include-directories; use --add-dir',
     ],
+    [
+      'another address',
+      ['-p', '--attach', 'http://localhost', 'hi'],
+      'no option --attach; use agent-server connect URL.',
+    ],
+    ['a short option of another program', ['-p', '-C', '/a', 'hi'], 'no option -C; use --cwd.'],
+    ['what needs no option', ['-p', '--include-hook-events', 'hi'], 'stream-json always has these events'],
     ['an option with another meaning', ['-p', '--yolo', 'hi'], 'no option --yolo; --permission-mode bypass asks'],
     ['more words', ['-p', '--verbose', 'hi'], 'no option --verbose; what the agent does is always on stderr.'],
     ['a copy of nothing', ['-p', '--fork-session', 'hi'], '--fork-session needs --resume or --autoresume.'],

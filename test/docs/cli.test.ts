@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { MODE_NAMES } from '../../src/contract/mode-names.ts'
+import { REASONING_EFFORTS } from '../../src/contract/values/llm-config.ts'
 import type { SettingOption } from '../../src/contract/setting-options.ts'
 import { SETTING_OPTIONS, OPTION_SETTINGS } from '../../src/contract/setting-options.ts'
 import { commandNamed } from '../../src/cli/command-line/commands.ts'
@@ -33,6 +34,10 @@ test('each option of the comparison with other agents exists', () => {
   const names = some('cells', cells).flatMap((cell) => [...cell.matchAll(/--([a-z][a-z-]+)/g)].map(([, name]) => name!))
   expect(some('options', names).filter((name) => !Object.hasOwn(OPTIONS, name))).toEqual([])
   expect(commandNamed('chat').options.filter((name) => INSTEAD[name] !== undefined)).toEqual([])
+})
+
+test('the help names each level of --effort', () => {
+  for (const level of REASONING_EFFORTS) expect(OPTIONS.effort.about).toContain(level)
 })
 
 test('each option of the page exists, and each option of the chat is on the page', () => {

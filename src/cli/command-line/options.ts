@@ -68,7 +68,7 @@ export const OPTIONS = {
   model: { ...text('NAME', 'The model. Environment: LLM_MODEL.'), short: 'm' },
   'api-key': text('KEY', 'The key. Other users of this machine can see it: prefer the environment.'),
   'base-url': text('URL', 'The endpoint of the model. Environment: LLM_BASE_URL.'),
-  effort: text('LEVEL', 'How much the model reasons: none, minimal, low, medium, high or xhigh.'),
+  effort: text('LEVEL', 'How much the model reasons: none, minimal, low, medium, high, xhigh or max.'),
   'fallback-model': {
     ...text('NAME', 'Ask this model of the same endpoint while the other one is overloaded. Can be repeated.'),
     multiple: true,

@@ -32,6 +32,12 @@ const modeIn = (text: string): string => (isOtherModeName(text) ? MODE_NAMES[tex
 
 const SKIPPING = '--permission-mode bypass asks for nothing, and keeps the sandbox'
 const MODES = 'use --permission-mode'
+const CONNECT = 'use agent-server connect URL'
+const LOCAL = 'use --base-url, such as http://localhost:11434/v1'
+const SUBAGENTS = 'the agent has the subagent general-purpose; the API defines others'
+const WORKTREE = 'make one with git worktree add, and name it with --cwd'
+const IN_EVENTS = 'stream-json always has these events: leave it out'
+const TRUST = 'no directory needs trust: leave it out'
 const PROMPT_FILE = 'give the text, as in --system-prompt "$(cat FILE)"'
 
 /** What to use instead of an option of another agent that has another meaning, or none here. */
@@ -41,16 +47,43 @@ export const INSTEAD: Readonly<Record<string, string>> = {
   'permission-prompt-tool': 'use --ask, which says who answers approvals',
   'system-prompt-file': PROMPT_FILE,
   'append-system-prompt-file': PROMPT_FILE.replace('--', '--append-'),
+  attach: CONNECT,
+  remote: CONNECT,
+  agent: SUBAGENTS,
+  agents: SUBAGENTS,
+  worktree: WORKTREE,
+  w: WORKTREE,
+  oss: LOCAL,
+  'local-provider': LOCAL,
+  variant: 'use --effort',
+  file: 'name the file in the prompt; --image attaches an image',
+  command: 'begin the prompt with /NAME',
+  'prompt-interactive': 'give the prompt without -p',
+  'replay-user-messages': IN_EVENTS,
+  'include-hook-events': IN_EVENTS,
+  'skip-git-repo-check': TRUST,
+  'skip-trust': TRUST,
+  trust: TRUST,
+  'allow-dangerously-skip-permissions': '/permissions bypass works in each chat: leave it out',
+  'strict-mcp-config': 'only --mcp-config and the settings file name servers: leave it out',
+  config: 'use --settings FILE',
+  profile: 'use --settings FILE',
+  color: 'set NO_COLOR=1 for none',
+  share: 'use agent-server sessions export ID',
   'approval-mode': MODES,
   'ask-for-approval': MODES,
+  a: MODES,
   'dangerously-bypass-approvals-and-sandbox': SKIPPING,
   yolo: SKIPPING,
+  y: SKIPPING,
   auto: SKIPPING,
   sandbox: 'the sandbox is a setting of the environment, OPENHANDS_ISOLATION',
   'output-schema': 'use --json-schema',
   cd: 'use --cwd',
+  C: 'use --cwd',
   dir: 'use --cwd',
   title: 'use --name',
+  n: 'use --name',
   session: 'use --resume',
   fork: 'use --fork-session',
   format: 'use --output-format',
