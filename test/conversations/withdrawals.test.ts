@@ -250,3 +250,44 @@ test('at any moment, either a request has the message or it is withdrawn, and no
   }
   expect(outcomes).toEqual(new Set(['withdrawn', 'already_read']))
 })
+
+test('after a withdrawal, no request has the message, whatever pauses, runs and compactions come at the same time', async () => {
+  const random = createRandom(7)
+  const script: Script = async ({ text, messages }) => {
+    await takeTime(random.below(4))
+    if (text.includes('summary')) return { text: 'A summary.' }
+    return messages.length % 3 > 0 ? { text: 'words '.repeat(200), calls: [call('Quick')] } : { text: 'done' }
+  }
+  const quick = tool('Quick', () => ({ output: 'quick '.repeat(200) }))
+  await using bench = await setBench({ script, tools: [quick] })
+  const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, context_window: 4000 }
+  const conversation = await bench.converse({ llm_config, generate_title: true })
+  const attempt = async (at: number) => {
+    const text = `message ${at}.`
+    const posted = await conversation.post(userText(text, random.below(2) === 0))
+    await takeTime(random.below(12))
+    if (random.below(3) === 0) await conversation.pause({ interrupt: random.below(2) === 0 })
+    // Refused, or without effect, at many of these moments.
+    if (random.below(4) === 0) await conversation.compactions.compact({}).catch(() => {})
+    if (random.below(3) === 0) await conversation.run().catch(() => {})
+    const sentBefore = await withdraw(conversation, posted).then(
+      () => bench.model.requests.length,
+      () => undefined,
+    )
+    return { text, sentBefore }
+  }
+  const attempts = Array.from({ length: MOMENTS }, async (_, at) => {
+    await takeTime(at * 5)
+    return await attempt(at)
+  })
+  const done = await Promise.all(attempts)
+  await conversation.pause({ interrupt: true })
+  // At rest it is certain that one can be withdrawn.
+  await withdraw(conversation, await conversation.post(userText(TAKEN_BACK)))
+  done.push({ text: TAKEN_BACK, sentBefore: bench.model.requests.length })
+  await say(conversation, 'and now')
+  const sentAfter = done.filter(({ text, sentBefore = Infinity }) =>
+    requestsWith(bench, text).some((each) => bench.model.requests.indexOf(each) >= sentBefore),
+  )
+  expect(sentAfter).toEqual([])
+})
