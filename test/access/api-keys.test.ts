@@ -165,7 +165,7 @@ describe('an API key', () => {
     await using here = await bench()
     const keys = await here.open()
     await rm(here.path)
-    await expect(keys.create(READER)).rejects.toMatchObject({ code: 'EIO' })
+    await expect(keys.create(READER)).rejects.toMatchObject({ code: 'storage_failed' })
     expect(keys.list()).toEqual([])
   })
 

@@ -254,7 +254,7 @@ describe('deleting', () => {
       join(bench.dataDir, `no-${name}`),
     ])
     for (const [from, to] of moved) await rename(from!, to!)
-    await expect(bench.manager.delete(id)).rejects.toMatchObject({ code: 'EIO' })
+    await expect(bench.manager.delete(id)).rejects.toMatchObject({ code: 'storage_failed' })
     expect(await say(await bench.manager.open(id))).toMatchObject({ stop_reason: 'completed' })
     for (const [from, to] of moved) await rename(to!, from!)
     expect(await (await openStorage(bench.dataDir)).deletions.has(id)).toBe(false)

@@ -164,4 +164,21 @@ describe('tables', () => {
     expect((await all).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect((await storage.deletions.ids()).toSorted()).toEqual([id, beside].toSorted())
   })
+
+  test('that were replaced while the server works are not written: only a start reads what is there', async () => {
+    await using directory = await tempDirectory()
+    const path = join(directory.path, 'tables.db')
+    await using storage = await open(directory.path)
+    await cp(path, `${path}.backup`)
+    const [before, after] = [uuid7(), uuid7()]
+    await storage.deletions.mark(before)
+    await rename(`${path}.backup`, path)
+    const change = () => storage.apiKeys.change(1, after, { id: after })
+    for (let again = 0; again < 2; again++)
+      await expect(change()).rejects.toMatchObject({
+        code: 'storage_failed',
+        message: expect.stringMatching(/replaced.*Restart the server/),
+      })
+    expect(rowsIn(directory.path, 'SELECT id FROM api_keys')).toEqual([])
+  })
 })

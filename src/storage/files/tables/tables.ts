@@ -4,9 +4,13 @@
  * Writes are made in a thread, which commits all that wait together and syncs them: this thread never waits for the disk.
  * While that one does not run, reads are made here: nothing is locked then, and a look-up takes microseconds.
  */
+import { statSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
+import { Problem } from '../../../contract/problem.ts'
 import type { Database } from '../directory/sqlite.ts'
 import { errorFor, failureOf, loadSqlite } from '../directory/sqlite.ts'
+import { shareNext } from '../log/shared-calls.ts'
 import type { Row, TableStep, Value } from './table-thread.ts'
 import { TableThread } from './table-thread.ts'
 
@@ -23,6 +27,8 @@ const IDLE_MS = 30_000
 
 export class Tables implements AsyncDisposable {
   readonly #url: string
+  /** Throws a `Problem` if another file has the name now: what is stored there was read by nobody. */
+  readonly #requireSame: () => Promise<void>
   #reader: Database | undefined
   #thread: TableThread | undefined
   #idle: NodeJS.Timeout | undefined
@@ -31,6 +37,11 @@ export class Tables implements AsyncDisposable {
   /** The database exists. */
   constructor(path: string) {
     this.#url = urlOf(path)
+    const opened = statSync(path)
+    this.#requireSame = shareNext(async () => {
+      const now = await stat(path).catch(() => undefined)
+      if (now?.ino !== opened.ino || now.dev !== opened.dev) throw replaced(path)
+    })
   }
 
   async read(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
@@ -47,6 +58,7 @@ export class Tables implements AsyncDisposable {
 
   /** All steps or none, durably. Resolves to the rows of each. */
   async write(...steps: readonly TableStep[]): Promise<readonly (readonly Row[])[]> {
+    await this.#requireSame()
     clearTimeout(this.#idle)
     if (this.#thread?.hasEnded) this.#thread = undefined
     const thread = (this.#thread ??= new TableThread(this.#url))
@@ -59,14 +71,21 @@ export class Tables implements AsyncDisposable {
 
   /** Resolves when nothing is being written. */
   async settled(): Promise<void> {
+    await this.#begun()
     await this.#thread?.settled()
     await this.#closed
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#begun()
     this.#reader?.close()
     this.#reader = undefined
     await this.#endThread()
+  }
+
+  /** Resolves when the thread has all that it was to write. */
+  async #begun(): Promise<void> {
+    await this.#requireSame().catch(() => {}) // the writes report it
   }
 
   #endThreadLater(): void {
@@ -81,3 +100,6 @@ export class Tables implements AsyncDisposable {
     await this.#closed
   }
 }
+
+const replaced = (path: string) =>
+  new Problem('storage_failed', `${path} was moved, removed or replaced while the server ran. Restart the server.`)
