@@ -72,6 +72,29 @@ test('a printed key is renewed once after a 401, goes to LLM_BASE_URL only, and 
   })
 })
 
+test('the command has the credentials of a cloud, which commands of agents do not have', async () => {
+  await using model = await guardedModel('AKIDEXAMPLE+profile+us-west-2', 'It is there.')
+  const env = {
+    HOME: home,
+    OPENHANDS_DATA_DIR: join(home, 'cloud'),
+    LLM_MODEL: 'scripted',
+    LLM_BASE_URL: model.baseUrl,
+    LLM_API_KEY_COMMAND: JSON.stringify(['bash', '-c', 'echo "$AWS_ACCESS_KEY_ID+$AWS_PROFILE+$AWS_REGION"']),
+    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+    AWS_PROFILE: 'profile',
+    AWS_REGION: 'us-west-2',
+  }
+  const answer = await runCommand(['-p', 'hello'], { env })
+  expect(answer).toMatchObject({ code: 0, stdout: 'It is there.\n' })
+  await using asking = await startScriptedModel({
+    replies: [{ turns: [{ calls: [{ name: 'Bash', arguments: { command: 'env' } }] }, { text: 'Done.' }] }],
+  })
+  const options = ['-p', '--permission-mode', 'bypass', 'hello']
+  expect(await runCommand(options, { env: { ...env, LLM_BASE_URL: asking.baseUrl } })).toMatchObject({ code: 0 })
+  expect(asking.requests.at(-1)?.text).toContain('PATH=')
+  expect(asking.requests.at(-1)?.text).not.toContain('AWS_')
+})
+
 test('doctor says where the key is from, and why a command gives none', async () => {
   await using model = await startScriptedModel({ replies: [] })
   const doctor = async (env: Record<string, string>) => {
