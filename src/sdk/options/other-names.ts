@@ -51,6 +51,8 @@ function either<Other, Own>(otherName: string, other: Other, name: string, own: 
 }
 
 const NO_PROGRAM = 'No other program is started: leave it out.'
+const ALWAYS = 'A query always yields these events: leave it out.'
+const SETTINGS = 'Use settingSources, or the options themselves.'
 
 /** What to use instead of an option of the Claude Agent SDK that has another meaning, or none here. */
 export const INSTEAD_OF_OPTION: Readonly<Record<string, string>> = {
@@ -59,6 +61,17 @@ export const INSTEAD_OF_OPTION: Readonly<Record<string, string>> = {
   executableArgs: NO_PROGRAM,
   extraArgs: NO_PROGRAM,
   pathToClaudeCodeExecutable: NO_PROGRAM,
+  stderr: NO_PROGRAM,
+  includeHookEvents: ALWAYS,
+  forwardSubagentText: ALWAYS,
+  settings: SETTINGS,
+  managedSettings: SETTINGS,
+  skills: 'Use settingSources, which loads them.',
+  agent: 'Use systemPrompt and tools. The agents of agents are for the tool Task.',
+  onElicitation: 'Use answerQuestions.',
+  permissionPrompts: "Instead of 'none', use permissionMode: 'deny'.",
+  sessionStore: 'Use persistDir, or a server.',
+  sandbox: 'It is a setting of the server: OPENHANDS_ISOLATION.',
   maxThinkingTokens: 'Use effort.',
   thinking: 'Use effort.',
   permissionPromptToolName: 'Use canUseTool.',
