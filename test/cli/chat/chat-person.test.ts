@@ -12,12 +12,15 @@ import { bash, setStage } from '../../support/agent.ts'
 import { openChatOn, startChatOn } from './support/chat-on.ts'
 import { KEYS } from './support/terminal.ts'
 
+const STORY = Array.from({ length: 40 }, (_, at) => `Line ${at} of it.`)
+
 let stage: Stage
 beforeAll(async () => {
   const replies = [
     { when: 'where are', turns: [bash('echo "$PLACE in ${PWD##*/}"'), { text: 'There.' }] },
     { when: 'fence', turns: [bash("printf '```\\033[2J'"), { text: 'After.' }] },
     { when: 'slow', turns: [bash('while [ ! -e go ]; do sleep 0.05; done'), { text: 'Done.' }] },
+    { when: 'a story', turns: [{ text: STORY.join('\n\n'), chunk_delay_ms: 10 }] },
     { turns: [{ text: 'Hello.', usage: { prompt_tokens: 900, completion_tokens: 100 } }] },
   ]
   stage = await setStage({ replies })
@@ -175,6 +178,54 @@ describe.concurrent('messages for the end of a run', () => {
     await terminal.say('/new')
     await terminal.shows(/The agent of the other conversation continues[\s\S]*─\n *for this one/)
   })
+})
+
+describe.concurrent('a terminal that is used badly', () => {
+  test('sends a paste of a megabyte whole, and once', async () => {
+    await using terminal = await openChatOn(stage)
+    const pasted = Array.from({ length: 100_000 }, (_, at) => `line ${at}`).join('\n')
+    terminal.press(`\x1b[200~${pasted}\x1b[201~`)
+    await terminal.shows('[paste #1 +100000 lines]')
+    terminal.press(KEYS.enter)
+    await terminal.shows('Hello.')
+    const messages = await stage.events(terminal.id, 'types=UserMessage')
+    expect(messages.map(({ content }) => content)).toEqual([[{ type: 'text', text: pasted }]])
+  })
+
+  test('shows each line of an answer once, also if it is resized to nothing while the agent writes', async () => {
+    await using terminal = await openChatOn(stage)
+    await terminal.say('a story')
+    const sizes = [
+      ['Line 3 of', 60, 20],
+      ['Line 6 of', 20, 5],
+      ['Line 9 of', 1, 1],
+      ['', 100, 40],
+    ] as const
+    for (const [after, columns, rows] of sizes) {
+      await terminal.shows(after)
+      terminal.resize(columns, rows)
+    }
+    await terminal.shows(STORY.at(-1)!)
+    const shown = () => terminal.lines.map((line) => line.trim()).filter((line) => STORY.includes(line))
+    await terminal.until(() => shown().join() === STORY.join(), 'to have each line once')
+  })
+})
+
+test.concurrent('Esc keeps the text that is on the screen, and the next request has it', async () => {
+  await using terminal = await openChatOn(stage)
+  await terminal.say('a story')
+  await terminal.shows('Line 3 of it.')
+  terminal.press(KEYS.escape)
+  await terminal.shows('Interrupted. A message continues the conversation.')
+  await terminal.say('hi again')
+  await terminal.shows('Hello.')
+  const { text } = stage.model.requests.findLast((each) => each.text.includes('hi again'))!
+  expect(text).toContain('Line 3 of it.')
+  expect(terminal.text.match(/Line 3 of it/g)).toHaveLength(1)
+  expect((await stage.events(terminal.id, 'types=AssistantMessage')).map(({ partial }) => partial)).toEqual([
+    true,
+    undefined,
+  ])
 })
 
 describe.concurrent('commands', () => {
