@@ -301,13 +301,15 @@ describe.concurrent('commands', () => {
     }
   })
 
-  test('/status has the title that /rename gave', async () => {
+  test('/status has the title that /rename gave, and /permissions warns of a mode that asks less', async () => {
     await using terminal = await openChatOn(stage)
     await terminal.say('/rename')
     await terminal.shows('/rename TITLE')
     await terminal.say('/rename The second')
     await terminal.say('/status')
     await terminal.shows(/Title +The second/)
+    await terminal.say('/permissions accept_edits')
+    await terminal.shows('! Warning: permission mode accept_edits: files are changed without asking.')
   })
 
   test('/model offers the models of the settings', async () => {

@@ -1,5 +1,6 @@
 /** Commands that show facts of the conversation, and those that change its configuration. */
 import { PermissionMode } from '../../../contract/values/permission.ts'
+import { describeWeakMode } from '../../conversation/refuse-resume.ts'
 import { THEMES } from '../render/theme.ts'
 import { cleanLine, cleanText } from '../state/clean-text.ts'
 import { costOf, countOf } from '../render/status-line.ts'
@@ -80,6 +81,8 @@ export async function showPermissions({ session }: ChatContext, mode: string): P
     project && Object.entries(project).map(([kind, list]) => `  ${kind} (project): ${list.join(', ') || 'no rules'}`)
   const confirms = state.confirmation_mode ? ', and every call needs a decision' : ''
   session.say([`The permission mode is ${state.permission_mode}${confirms}.`, ...rows, ...(more ?? [])].join('\n'))
+  const weak = mode === '' ? undefined : describeWeakMode(state.permission_mode)
+  if (weak !== undefined) session.dispatch({ type: 'Notice', tone: 'warning', text: `Warning: ${weak}` })
 }
 
 /** Those that Shift+Tab goes through. `bypass` is not among them: it is chosen by its name. */
