@@ -2,7 +2,6 @@
  * The bare git repository that holds the snapshots of one conversation: the only file that runs git for them. Git is given
  * bytes and never a workdir, so nothing that a workdir contains (configuration, hooks, filters, attributes) has any effect.
  */
-import { once } from 'node:events'
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -130,6 +129,7 @@ export class RunningGit {
   /** Rejects if it has failed. */
   readonly ended: Promise<void>
   readonly #child: ChildProcess
+  #drained: PromiseWithResolvers<void> | undefined
 
   constructor(child: ChildProcess, name: string) {
     this.#child = child
@@ -143,6 +143,11 @@ export class RunningGit {
     // oxlint-enable typescript/no-non-null-assertion
     // It may end before it has read everything; its exit code says so.
     this.stdin.on('error', () => {})
+    const onDrained = () => {
+      this.#drained?.resolve()
+      this.#drained = undefined
+    }
+    this.stdin.on('drain', onDrained).on('close', onDrained)
     this.ended = new Promise((resolve, reject) => {
       child.on('error', reject)
       child.on('close', (code, signal) => {
@@ -155,8 +160,9 @@ export class RunningGit {
 
   /** Waits until git has read enough for more. */
   async write(chunk: string | Buffer): Promise<void> {
-    if (this.stdin.write(chunk, 'latin1')) return
-    await Promise.race([once(this.stdin, 'drain'), once(this.stdin, 'close')])
+    if (this.stdin.write(chunk, 'latin1') || this.stdin.destroyed) return
+    this.#drained ??= Promise.withResolvers()
+    await this.#drained.promise
   }
 
   kill(): void {

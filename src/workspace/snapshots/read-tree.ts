@@ -4,24 +4,24 @@
  * name is swapped for meanwhile.
  */
 import { createHash } from 'node:crypto'
-import { constants, lstat, readdir } from 'node:fs'
-import type { Dirent, Stats } from 'node:fs'
+import { closeSync, constants } from 'node:fs'
+import type { Stats } from 'node:fs'
 import { open, readlink } from 'node:fs/promises'
-import { codeOf } from '../../lib/error-code.ts'
-import type { OpenedPath } from '../../files/jail/opened-path.ts'
-import { openAt, openDirectory, within } from '../../files/jail/opened-path.ts'
 import { isTemporaryName } from '../../files/jail/unfinished-files.ts'
+import { codeOf } from '../../lib/error-code.ts'
+import { mapBounded } from '../../lib/map-bounded.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import type { IgnoreRules } from './ignore-rules.ts'
 import { matchIgnoreRules, readIgnoreRules } from './ignore-rules.ts'
+import type { OpenDirectory } from './open-directory.ts'
+import { inDirectory, localDiskOf, lstatAll, namesIn, openInner, openRoot } from './open-directory.ts'
 import type { FileStat, LeftOut, LeftOutReason, RootTree, TreeEntry } from './tree-entry.ts'
-import { fromBytes, isSameStat, MODE_BITS } from './tree-entry.ts'
+import { isSameStat, MODE_BITS, shownPath } from './tree-entry.ts'
 
 /** Larger files are left out. */
 export const MAX_FILE_BYTES = 10 * 1024 ** 2
 export const MAX_ENTRIES = 200_000
 const MAX_DEPTH = 256
-/** Names of one directory that are looked at concurrently. */
-const CONCURRENCY = 16
 /** Files that are read concurrently: each is in memory as a whole. */
 const READERS = 4
 /** Of a `.gitignore`. */
@@ -55,105 +55,125 @@ export async function readTree(path: string, options: ReadOptions): Promise<Root
   return await new TreeReader(options).read(path)
 }
 
+/** A name in a directory, and its path from the root. */
+type Named = { readonly name: string; readonly path: string }
 type Place = {
-  readonly directory: OpenedPath
+  readonly directory: OpenDirectory
   readonly path: string
   readonly depth: number
   readonly rules: RuleChain
 }
 /** The rules of a directory and of those above. */
 type RuleChain = readonly { readonly base: string; readonly rules: IgnoreRules }[]
-
 class TreeReader {
   readonly #options: ReadOptions
   readonly #entries = new Map<string, TreeEntry>()
   readonly #leftOut: LeftOut[] = []
-  #reading = 0
-  readonly #waiting: (() => void)[] = []
+  readonly #slices = createSlices()
 
   constructor(options: ReadOptions) {
     this.#options = options
   }
 
   async read(path: string): Promise<RootTree> {
-    await using directory = await openDirectory(path)
-    const own = { base: '', rules: await readRulesAt(directory, '.git/info/exclude') }
-    const hasRules = await lstatAt(directory, Buffer.from('.gitignore')).then(
-      (found) => found.isFile(),
-      () => false,
-    )
-    const rules = hasRules ? [own] : [{ base: '', rules: GENERATED }, own]
-    await this.#readDirectory({ directory, path: '', depth: 0, rules })
-    const leftOut = this.#leftOut.sort((a, b) => (a.path < b.path ? -1 : 1))
+    const fd = await openRoot(path)
+    try {
+      const directory = { fd, path, quick: this.#options.known && (await localDiskOf(fd)) }
+      const own = { base: '', rules: await readRulesAt(directory, '.git/info/exclude') }
+      const [hasRules] = await lstatAll(directory, [{ name: RULES_FILE }], this.#slices)
+      const isRuled = hasRules !== undefined && !(hasRules instanceof Error) && hasRules.isFile()
+      const rules = isRuled ? [own] : [{ base: '', rules: GENERATED }, own]
+      await this.#readDirectory({ directory, path: '', depth: 0, rules })
+    } finally {
+      closeSync(fd)
+    }
+    const leftOut = this.#leftOut.toSorted((a, b) => (a.path < b.path ? -1 : 1))
     return { entries: this.#entries, leftOut }
   }
 
   async #readDirectory(place: Place): Promise<void> {
     this.#options.signal.throwIfAborted()
+    await this.#slices.rest()
     const { directory, path, depth } = place
     const names = await namesIn(directory)
-    const hasRules = names.some(({ name }) => name.equals(RULES_FILE))
-    const rules = hasRules
-      ? [...place.rules, { base: path, rules: await readRulesAt(directory, '.gitignore') }]
-      : place.rules
-    const here = { ...place, rules }
-    const below: { name: Buffer; path: string }[] = []
-    await forEach(names, CONCURRENCY, async (entry) => {
-      const name = fromBytes(entry.name)
-      if (name === '.git' || isTemporaryName(name)) return
-      const inner = path === '' ? name : `${path}/${name}`
-      if (this.#isIgnored(inner, entry.isDirectory(), rules)) this.#leave(inner, 'ignored')
-      else if (entry.isDirectory()) below.push({ name: entry.name, path: inner })
-      else await this.#readEntry(here, entry.name, inner)
-    })
+    const own = names.some(({ name }) => name === RULES_FILE) ? await readRulesAt(directory, RULES_FILE) : []
+    const rules = own.length > 0 ? [...place.rules, { base: path, rules: own }] : place.rules
+    const below: Named[] = []
+    const others: Named[] = []
+    for (const entry of names) {
+      const { name } = entry
+      if (name === '.git' || isTemporaryName(name)) continue
+      const inner = { name, path: path === '' ? name : `${path}/${name}` }
+      if (this.#isIgnored(inner.path, entry.isDirectory(), rules)) this.#leave(inner.path, 'ignored')
+      else (entry.isDirectory() ? below : others).push(inner)
+    }
+    await this.#readEntries(directory, others)
     // One after another: concurrently, each level would multiply the open descriptors.
     for (const each of below) {
       if (depth === MAX_DEPTH) this.#leave(each.path, 'unreadable')
-      else await this.#orLeave(each.path, () => this.#descend(here, each.name, each.path))
+      else await this.#orLeave(each.path, () => this.#descend({ ...place, rules }, each))
     }
   }
 
-  async #descend({ directory, depth, rules }: Place, name: Buffer, path: string): Promise<void> {
-    await using inner = await openAt(entryIn(directory, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
-    if (this.#options.without.includes(inner.path)) return
-    if (!this.#options.isShown(inner.path)) return this.#leave(path, 'hidden')
-    const { mode } = await inner.handle.stat()
-    this.#add(path, { kind: 'directory', mode: mode & MODE_BITS, blob: '', seen: undefined })
-    await this.#readDirectory({ directory: inner, path, depth: depth + 1, rules })
+  async #descend({ directory, depth, rules }: Place, { name, path }: Named): Promise<void> {
+    const { fd, mode, quick } = await openInner(directory, name)
+    try {
+      const inner = { fd, path: `${directory.path}/${shownPath(name)}`, quick }
+      if (this.#options.without.includes(inner.path)) return
+      if (!this.#options.isShown(inner.path)) return this.#leave(path, 'hidden')
+      this.#add(path, { kind: 'directory', mode: mode & MODE_BITS, blob: '', seen: undefined })
+      await this.#readDirectory({ directory: inner, path, depth: depth + 1, rules })
+    } finally {
+      // A directory is closed from memory, which costs less than to hand it to the thread pool.
+      closeSync(fd)
+    }
   }
 
-  async #readEntry({ directory }: Place, name: Buffer, path: string): Promise<void> {
-    await this.#orLeave(path, async () => {
-      const found = await lstatAt(directory, name)
+  async #readEntries(directory: OpenDirectory, named: readonly Named[]): Promise<void> {
+    const stats = await lstatAll(directory, named, this.#slices)
+    const changed: { readonly entry: Named; readonly found: Stats }[] = []
+    for (const [index, entry] of named.entries()) {
+      const found = stats[index]
+      if (found instanceof Error) await this.#orLeave(entry.path, () => Promise.reject(found))
+      else if (found && !this.#knows(directory, entry, found)) changed.push({ entry, found })
+    }
+    await mapBounded(changed, READERS, ({ entry, found }) =>
+      this.#orLeave(entry.path, () =>
+        found.isSymbolicLink() ? this.#readLink(directory, entry) : this.#readContent(directory, entry),
+      ),
+    )
+  }
+
+  /** Returns true if the content need not be read. */
+  #knows(directory: OpenDirectory, { name, path }: Named, found: Stats): boolean {
+    if (!this.#options.isShown(`${directory.path}/${shownPath(name)}`)) this.#leave(path, 'hidden')
+    else if (found.isSymbolicLink()) return false
+    else if (!found.isFile()) this.#leave(path, 'special')
+    else if (found.size > MAX_FILE_BYTES) this.#leave(path, 'too_large')
+    else {
       const known = this.#options.known?.get(path)
-      if (!this.#options.isShown(`${directory.path}/${name.toString()}`)) return this.#leave(path, 'hidden')
-      if (found.isSymbolicLink()) return await this.#readLink(directory, name, path)
-      if (!found.isFile()) return this.#leave(path, 'special')
-      if (found.size > MAX_FILE_BYTES) return this.#leave(path, 'too_large')
+      if (known?.kind !== 'file' || !known.seen || !isSameStat(known.seen, found)) return false
       const mode = found.mode & MODE_BITS
-      if (known?.kind === 'file' && known.seen && isSameStat(known.seen, found))
-        return this.#add(path, known.mode === mode ? known : { ...known, mode })
-      await this.#inTurn(() => this.#readContent(directory, name, path, known))
-    })
+      this.#add(path, known.mode === mode ? known : { ...known, mode })
+    }
+    return true
   }
 
-  async #readLink(directory: OpenedPath, name: Buffer, path: string): Promise<void> {
-    const target = await readlink(entryIn(directory, name), { encoding: 'buffer' })
+  async #readLink(directory: OpenDirectory, { name, path }: Named): Promise<void> {
+    const target = await readlink(inDirectory(directory, name), { encoding: 'buffer' })
     const blob = blobOf(target)
     if (this.#options.known?.get(path)?.blob !== blob) await this.#options.store(target)
     this.#add(path, { kind: 'symlink', mode: 0o777, blob, seen: undefined })
   }
 
-  async #readContent(directory: OpenedPath, name: Buffer, path: string, known: TreeEntry | undefined): Promise<void> {
-    // Do not block on a fifo that has replaced the file.
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-    await using file = await open(entryIn(directory, name), flags)
+  async #readContent(directory: OpenDirectory, { name, path }: Named): Promise<void> {
+    await using file = await open(inDirectory(directory, name), FILE)
     const before = await file.stat()
     if (!before.isFile()) return this.#leave(path, 'special')
     const content = await readUpTo(file, MAX_FILE_BYTES + 1, before.size)
     if (content.length > MAX_FILE_BYTES) return this.#leave(path, 'too_large')
     const blob = blobOf(content)
-    if (known?.blob !== blob) await this.#options.store(content)
+    if (this.#options.known?.get(path)?.blob !== blob) await this.#options.store(content)
     this.#add(path, { kind: 'file', mode: before.mode & MODE_BITS, blob, seen: settledStat(before, content.length) })
   }
 
@@ -189,21 +209,12 @@ class TreeReader {
       this.#leave(path, 'unreadable')
     }
   }
-
-  async #inTurn(work: () => Promise<void>): Promise<void> {
-    if (this.#reading >= READERS) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    this.#reading++
-    try {
-      await work()
-    } finally {
-      this.#reading--
-      this.#waiting.shift()?.()
-    }
-  }
 }
 
 const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ELOOP', 'EINVAL', 'ENXIO', 'ENODEV', 'EIO'])
-const RULES_FILE = Buffer.from('.gitignore')
+const RULES_FILE = '.gitignore'
+/** Does not block on a fifo that has replaced the file. */
+const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** The name of a blob in git. */
 export function blobOf(content: Buffer): string {
@@ -236,38 +247,12 @@ async function readUpTo(file: Awaited<ReturnType<typeof open>>, limit: number, s
   }
 }
 
-async function readRulesAt(directory: OpenedPath, name: string): Promise<IgnoreRules> {
+async function readRulesAt(directory: OpenDirectory, name: string): Promise<IgnoreRules> {
   try {
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-    await using file = await open(within(directory, name), flags)
+    await using file = await open(inDirectory(directory, name), FILE)
     if (!(await file.stat()).isFile()) return []
     return readIgnoreRules((await readUpTo(file, MAX_RULES_BYTES, 4096)).toString('latin1'))
   } catch {
     return []
   }
-}
-
-/** Returns the path as bytes, because a name need not be UTF-8. */
-const entryIn = (place: OpenedPath, name: Buffer): Buffer => Buffer.concat([Buffer.from(within(place, '')), name])
-
-// The functions with a callback cost half as much as those with a promise of their own, and are called for each file.
-const lstatAt = (directory: OpenedPath, name: Buffer) =>
-  new Promise<Stats>((resolve, reject) => {
-    lstat(entryIn(directory, name), (error, found) => (error ? reject(error) : resolve(found)))
-  })
-
-const namesIn = (directory: OpenedPath) =>
-  new Promise<Dirent<Buffer>[]>((resolve, reject) => {
-    readdir(within(directory, '.'), { withFileTypes: true, encoding: 'buffer' }, (error, found) =>
-      error ? reject(error) : resolve(found),
-    )
-  })
-
-async function forEach<T>(items: readonly T[], limit: number, work: (item: T) => Promise<void>): Promise<void> {
-  const rest = items.values()
-  const workAll = async () => {
-    for (const item of rest) await work(item)
-  }
-  const ends = await Promise.allSettled(Array.from({ length: Math.min(limit, items.length) }, workAll))
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
