@@ -1,4 +1,5 @@
 /** Wires the conversations of the server: their storage, the firehose, shared dependencies, and the manager. */
+import { snapshotsOf } from '../workspace/snapshots/snapshots.ts'
 import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeDirectories } from '../files/make-directories.ts'
@@ -165,7 +166,13 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
         resources.limit({
           ...options,
           stateDir: shellsOf(directory),
-          roots: () => [...directories(), outputsOf(directory), privateOf(directory), commandOutputs],
+          roots: () => [
+            ...directories(),
+            outputsOf(directory),
+            privateOf(directory),
+            snapshotsOf(directory),
+            commandOutputs,
+          ],
         }),
     },
     network: {

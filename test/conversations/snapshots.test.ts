@@ -1,7 +1,10 @@
 /** When a run takes snapshots of its workdir, what they are of, and what a restore by the conversation does. */
 import * as fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { GetDiff } from '../../src/contract/diff.ts'
+import type { DiffPage } from '../../src/contract/diff.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
+import { viewConversationDiff } from '../../src/conversations/view-diff.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import type { BenchOptions } from './fixtures.ts'
 import { call, eventsOf, only, say, setBench, tool } from './fixtures.ts'
@@ -97,12 +100,12 @@ test('what was changed by hand between two runs is there before the second one',
   ])
   const { conversation, workdir } = opened
   const first = await say(conversation)
+  const { snapshots } = conversation.files
+  expect((await snapshots.readFile('a', first.seq - 1)).content.toString()).toBe('by the agent')
   fs.writeFileSync(`${workdir}/a`, 'by hand')
   const second = await say(conversation)
   expect(second.changes).toEqual({ files: 1, added: 1, removed: 1 })
-  const { snapshots } = conversation.files
   expect((await snapshots.readFile('a', first.seq)).content.toString()).toBe('by hand')
-  expect((await snapshots.readFile('a', first.seq - 1)).content.toString()).toBe('by the agent')
   await snapshots.restore(first.seq, conversation.log.head, () => {})
   expect(fs.readFileSync(`${workdir}/a`, 'utf8')).toBe('by hand')
   // A restore can be taken back: it began with a snapshot.
@@ -163,4 +166,104 @@ test('a snapshot that fails does not fail the run, and the log of the server say
   expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
   expect(await snapshotsOf(conversation)).toEqual([])
   expect(bench.logged.join('')).toContain('no snapshot of the workdir could be taken')
+})
+
+const SIGNAL = new AbortController().signal
+const diffOf = async (conversation: Conversation, query: object = {}) =>
+  await viewConversationDiff(conversation, GetDiff.parse(query), SIGNAL)
+
+/** The files of a diff, without what most tests do not look at. */
+const briefly = ({ items }: DiffPage) =>
+  items.map(({ status, path, old_path: old }) => [status, ...(old ? [old] : []), path])
+
+const ROWS = Array.from({ length: 50 }, (_, index) => `row ${index}`).join('\n')
+
+test('a diff has renames, binary files, modes and links, page by page, with secrets redacted', async () => {
+  const change = tool('Change', (_, { workdir }) => {
+    fs.renameSync(`${workdir}/old name.txt`, `${workdir}/new "name".txt`)
+    fs.writeFileSync(`${workdir}/binary`, Buffer.from([0, 1, 2, 255]))
+    fs.chmodSync(`${workdir}/run.sh`, 0o755)
+    fs.symlinkSync('/etc/passwd', `${workdir}/link`)
+    fs.rmSync(`${workdir}/gone`)
+    fs.mkdirSync(`${workdir}/src`)
+    fs.writeFileSync(`${workdir}/src/key.txt`, 'the key is the-secret-of-the-test\n')
+    fs.writeFileSync(Buffer.concat([Buffer.from(`${workdir}/`), Buffer.from([0xff])]), 'not UTF-8\n')
+    return { output: 'changed' }
+  })
+  await using opened = await open([{ calls: [call('Change')] }, { text: 'Done.' }], {}, { tools: [change] })
+  const { conversation, workdir } = opened
+  await conversation.secrets.put({ KEY: 'the-secret-of-the-test' })
+  fs.writeFileSync(`${workdir}/old name.txt`, ROWS)
+  fs.writeFileSync(`${workdir}/run.sh`, 'echo\n', { mode: 0o644 })
+  fs.writeFileSync(`${workdir}/gone`, '1\n2\n')
+  expect((await say(conversation)).changes).toEqual({ files: 7, added: 3, removed: 2 })
+
+  const whole = await diffOf(conversation)
+  expect(briefly(whole).toSorted()).toEqual(
+    [
+      ['renamed', 'old name.txt', 'new "name".txt'],
+      ['added', 'binary'],
+      ['modified', 'run.sh'],
+      ['added', 'link'],
+      ['deleted', 'gone'],
+      ['added', 'src/key.txt'],
+      ['added', '\uFFFD'],
+    ].toSorted(),
+  )
+  const fileOf = (path: string) => whole.items.find((each) => each.path === path)
+  expect(fileOf('binary')).toMatchObject({ binary: true, added: 0, removed: 0 })
+  expect(fileOf('run.sh')).toMatchObject({ old_mode: '100644', new_mode: '100755', added: 0 })
+  expect(fileOf('link')).toMatchObject({ new_mode: '120000', added: 1 })
+  expect(fileOf('src/key.txt')!.patch).toMatch(
+    /^diff --git a\/src\/key.txt b\/src\/key.txt\n[^]*\n\+the key is (?!the-secret)/,
+  )
+  expect(fileOf('new "name".txt')!.patch).toContain('rename from old name.txt\n')
+  expect(JSON.stringify(whole)).not.toContain('the-secret-of-the-test')
+
+  const first = await diffOf(conversation, { limit: 4 })
+  fs.writeFileSync(`${workdir}/later`, 'of another page')
+  const second = await diffOf(conversation, { limit: 4, page_id: first.next_page_id })
+  expect([...first.items, ...second.items]).toEqual(whole.items)
+  expect(second).toMatchObject({ files: 7, added: 3, removed: 2, next_page_id: null })
+
+  expect(briefly(await diffOf(conversation, { path: 'src', patch: 'false' }))).toEqual([['added', 'src/key.txt']])
+  await expect(diffOf(conversation, { path: '../data' })).rejects.toMatchObject({ code: 'unsafe_path' })
+  await expect(diffOf(conversation, { path: '/etc' })).rejects.toMatchObject({ code: 'unsafe_path' })
+  await expect(diffOf(conversation, { page_id: 'WyItLXVwbG9hZCIsIjAiXQ' })).rejects.toMatchObject({
+    code: 'invalid_request',
+  })
+})
+
+test('a patch that is too long is cut, and the numbers of its lines are whole', async () => {
+  const long = Array.from({ length: 100_000 }, (_, index) => `line ${index}`).join('\n')
+  const fill = tool('Fill', (_, { workdir }) => {
+    fs.writeFileSync(`${workdir}/long`, long)
+    fs.writeFileSync(`${workdir}/last`, 'x')
+    return { output: 'filled' }
+  })
+  await using opened = await open([{ calls: [call('Fill')] }, { text: 'Done.' }], {}, { tools: [fill] })
+  await say(opened.conversation)
+  const { items } = await diffOf(opened.conversation)
+  expect(items[0]).toMatchObject({ path: 'last', added: 1 })
+  expect(items[1]).toMatchObject({ path: 'long', added: 100_000, patch_truncated: true })
+  expect(items[1]!.patch!.length).toBeLessThanOrEqual(256 * 1024)
+})
+
+test('of earlier runs one snapshot per message is kept, of the last run all', async () => {
+  const turns = ['1', '2', '3'].map((a) => ({ calls: [call('Write', { a })] }))
+  const again = ['4', '5'].map((a) => ({ calls: [call('Write', { a })] }))
+  await using opened = await open([...turns, { text: 'Done.' }, ...again, { text: 'Done.' }])
+  const { conversation } = opened
+  const { snapshots } = conversation.files
+  await say(conversation)
+  expect(await snapshots.list()).toHaveLength(4)
+  const second = await say(conversation)
+  const { seq } = only(await eventsOf(conversation), 'StatusUpdate').findLast(({ status }) => status === 'running')!
+  await snapshots.prune(seq)
+  // Before the first message, after its run, and all of the second run.
+  expect(await snapshots.list()).toHaveLength(4)
+  expect(await snapshotsOf(conversation)).toHaveLength(6)
+  const contentAt = async (at: number) => (await snapshots.readFile('a', at)).content.toString()
+  expect(await contentAt(seq - 2)).toBe('3')
+  expect(await contentAt(second.seq)).toBe('5')
 })

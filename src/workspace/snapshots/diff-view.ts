@@ -60,9 +60,8 @@ const endedPage = (cause: unknown) =>
 /** The path in the tree of git. */
 async function gitPathOf(path: string, roots: readonly RootPaths[]): Promise<string> {
   const real = path.startsWith('/') ? await realpath(path).catch(() => path) : path
-  const root = roots.find(({ shown }) =>
-    real.startsWith('/') ? real === shown || real.startsWith(`${shown}/`) : shown === '',
-  )
+  const isIn = ({ shown }: RootPaths) => shown !== '' && (real === shown || real.startsWith(`${shown}/`))
+  const root = roots.find(real.startsWith('/') ? isIn : ({ shown }) => shown === '')
   if (!root) throw new Problem('unsafe_path', `${path} is neither in the workdir nor in an additional directory.`)
   const inner = root.shown === '' ? real : real.slice(root.shown.length + 1)
   const names = inner.split('/').filter((name) => name !== '' && name !== '.')

@@ -58,26 +58,27 @@ type Keeping = {
 export async function pruneSnapshots(store: GitStore, known: readonly Known[], keeping: Keeping): Promise<void> {
   const there = new Set(await readdir(join(store.directory, 'refs', 'snapshots')).catch(() => []))
   const left = known.filter(({ id }) => there.has(id))
-  const older = left.filter(({ asOf }) => asOf < keeping.runStart)
-  // The newest of them is what the last run began with.
-  const start = older.pop()
-  const removed = older.length === 0 ? [] : notKept(older, await keeping.messages(), Date.now())
+  const ofRun = left.findIndex(({ asOf }) => asOf >= keeping.runStart)
+  // What the last run began with is kept as well.
+  const start = Math.max((ofRun < 0 ? left.length : ofRun) - 1, 0)
+  const older = left.slice(0, start)
+  const removed = older.length === 0 ? [] : notKept(left, start, await keeping.messages(), Date.now())
   for (const { id } of removed) await forgetSnapshot(store, id)
   const { packs, bytes } = await measure(store)
   if (removed.length > 0 || packs > MAX_PACKS) await pack(store)
   if (bytes <= MAX_BYTES) return
-  const kept = older.filter((each) => !removed.includes(each) && each !== start)
+  const kept = older.filter((each) => !removed.includes(each))
   while (kept.length > 0 && (await measure(store)).bytes > MAX_BYTES) {
     for (const { id } of kept.splice(0, Math.ceil(kept.length / 2))) await forgetSnapshot(store, id)
     await pack(store)
   }
 }
 
-/** Of those between two messages, the last one is kept. */
-function notKept(older: readonly Known[], messages: readonly number[], now: number): readonly Known[] {
+/** Of those between two messages, the last one is kept. All from `start` on are. */
+function notKept(all: readonly Known[], start: number, messages: readonly number[], now: number): readonly Known[] {
   const messageOf = ({ asOf }: Known) => messages.findLastIndex((seq) => seq <= asOf)
-  return older.filter((each, index) => {
-    const next = older[index + 1]
+  return all.slice(0, start).filter((each, index) => {
+    const next = all[index + 1]
     return each.at < now - MAX_AGE_MS || (next !== undefined && messageOf(next) === messageOf(each))
   })
 }
