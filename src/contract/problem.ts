@@ -46,6 +46,8 @@ export const PROBLEMS = {
   already_running: 409,
   already_continued: 409,
   conversation_changed: 409,
+  files_changed: 409,
+  workdir_in_use: 409,
   unknown_cost: 409,
   waiting_for_confirmation: 409,
   waiting_for_input: 409,

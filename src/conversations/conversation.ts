@@ -226,8 +226,8 @@ export class Conversation {
   readonly stopSubagent = (agentId: string) => stopSubagent({ log: this.log, actor: this.#actor }, agentId)
 
   rewind(request: RewindRequest, options: RewindOptions) {
-    const { log, exec, compactions, redact } = this
-    return rewindConversation({ ...this.#inner, log, exec, compactions, redact }, request, options)
+    const { log, exec, files, compactions, redact } = this
+    return rewindConversation({ ...this.#inner, log, exec, files, compactions, redact }, request, options)
   }
 
   async setConfirmation(enabled: boolean): Promise<ConversationView> {

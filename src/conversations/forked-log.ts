@@ -83,7 +83,8 @@ function ownEvent(event: Event, id: string): Event {
     case 'TaskUpdate':
     case 'FileUpdate':
     case 'ClientEvent':
-    case 'Rewound': {
+    case 'Rewound':
+    case 'FilesRestored': {
       const { idempotency_key: _, body_hash: __, ...rest } = own
       return rest
     }

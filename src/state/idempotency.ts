@@ -73,7 +73,7 @@ export function findEarlier<T extends Remembered>(
 }
 
 /** The events of requests that may have a key. */
-export const KEYED_TYPES = new Set(['UserMessage', 'TaskUpdate', 'ClientEvent', 'Rewound'] as const)
+export const KEYED_TYPES = new Set(['UserMessage', 'TaskUpdate', 'ClientEvent', 'Rewound', 'FilesRestored'] as const)
 export type KeyedEvent = EventOf<typeof KEYED_TYPES extends Set<infer T extends EventType> ? T : never>
 
 export const isKeyed = (event: Event): event is KeyedEvent => (KEYED_TYPES as ReadonlySet<string>).has(event.type)

@@ -8,8 +8,7 @@ import { Problem } from '../contract/problem.ts'
 import { type AnswerHeldIntent, decideAnswerHeld, decideExpire, type ExpireIntent } from './held-intents.ts'
 import { type AwaitOutsideIntent, decideAwaitOutside, statusOfWait } from './waits.ts'
 import { clientCallsOf } from './open-requests.ts'
-import type { AskIntent, DecideIntent } from './approval-intents.ts'
-import { decideAsk, decidePermission, supersede } from './approval-intents.ts'
+import { type AskIntent, decideAsk, type DecideIntent, decidePermission, supersede } from './approval-intents.ts'
 import { decideReject, type RejectIntent } from './reject-intent.ts'
 import { undecidedCalls } from './open-permission.ts'
 import type { AnswerIntent, AskUserIntent } from './question-intents.ts'
@@ -107,6 +106,7 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
     case 'withdraw':
       return refuseNewer(state) ?? decideWithdraw(state, intent)
     case 'rewind':
+    case 'files_restored':
       return refuseNewer(state) ?? decideRewind(state, intent)
     case 'run':
       return refuseNewer(state) ?? decideRun(state, intent)

@@ -9,7 +9,7 @@ import { openPermissions } from './subagents.ts'
 import { leaveRewoundTasks, tasksBeyond } from './task-intents.ts'
 
 /** `target`: the state at `toSeq`. The run has ended or was paused. */
-export type RewindIntent = {
+type ConversationIntent = {
   kind: 'rewind'
   toSeq: number
   target: Pick<AgentState, 'lastOutputs' | 'forgotten' | 'contextTokens'>
@@ -18,7 +18,35 @@ export type RewindIntent = {
   idempotency?: Idempotency
 }
 
+/** The files were restored. `idempotency`: of a request that does not take the conversation back, too. */
+type FilesIntent = {
+  kind: 'files_restored'
+  toSeq: number
+  restored: {
+    readonly snapshot_id: string
+    readonly changed: number
+    readonly removed: number
+    readonly failed: number
+  }
+  by?: string
+  idempotency?: Idempotency
+}
+
+const filesRestored = ({ toSeq, restored, by, idempotency }: FilesIntent): EventDraft[] => [
+  {
+    type: 'FilesRestored',
+    source: 'user',
+    to_seq: toSeq,
+    ...restored,
+    ...(by !== undefined && { by }),
+    ...keyOf(idempotency),
+  },
+]
+
+export type RewindIntent = ConversationIntent | FilesIntent
+
 export function decideRewind(state: State, intent: RewindIntent): EventDraft[] {
+  if (intent.kind === 'files_restored') return filesRestored(intent)
   const { toSeq, target, processesLeft, by, idempotency } = intent
   const { forgotten, contextTokens, lastOutputs } = target
   const rewound: EventDraft = {

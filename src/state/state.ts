@@ -102,6 +102,7 @@ function foldOwn(state: State, event: Event): State {
     case 'TaskUpdate':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
     case 'ClientEvent':
+    case 'FilesRestored':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event) }
     case 'ForkedFrom':
       return afterFork(next, event)

@@ -20,19 +20,38 @@ export function sayable(content: readonly UserPart[]): readonly UserPart[] {
 export const contextOf = ({ context }: { readonly context?: string | undefined }): UserPart[] =>
   context?.trim() ? [{ type: 'text', text: context }] : []
 
-/** Appended as a message: the prompt before it is unchanged, and with it the provider's cache. */
-export function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
+/** Appended as a message: the prompt before it is unchanged, and with it the provider's cache. Undefined if nothing is to be said. */
+export function tellChange(
+  event: EventOf<'ForkedFrom' | 'ConfigUpdate' | 'Rewound' | 'FilesRestored'>,
+): string | undefined {
+  switch (event.type) {
+    case 'ForkedFrom':
+      return event.cwd === event.from_cwd ? undefined : tellMove(event)
+    case 'ConfigUpdate':
+      return tellDirectoryChange(event)
+    case 'Rewound':
+      return tellRewind(event)
+    case 'FilesRestored':
+      return FILES_RESTORED
+  }
+}
+
+function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
   return `[This is a copy of an earlier conversation. Your working directory is now ${cwd}, a copy of ${from_cwd}: wherever that was said above, use ${cwd} from here on, and leave ${from_cwd} alone. Shells and background processes of before are gone.]`
 }
 
+/** It names no path: one may have been rewound. */
+const FILES_RESTORED =
+  '[The user has restored the files of your directories to an earlier state. Read them again before you rely on what is said about them above.]'
+
 /** It has no words of what was rewound. */
-export function tellRewind({ processes_left: left }: EventOf<'Rewound'>): string {
+function tellRewind({ processes_left: left }: EventOf<'Rewound'>): string {
   const processes = left > 0 ? ` ${left} processes that were started in the background since then still run.` : ''
   return `[The user has taken the conversation back to this point: what came after it is not here any more. Files may have changed since, so read them again before you rely on what is said about them above. Shells were ended with their variables and directories.${processes}]`
 }
 
 /** Undefined for a change of other settings. */
-export function tellDirectoryChange({ changes }: EventOf<'ConfigUpdate'>): string | undefined {
+function tellDirectoryChange({ changes }: EventOf<'ConfigUpdate'>): string | undefined {
   const { additional_directories: directories } = changes
   if (!Array.isArray(directories)) return undefined
   if (directories.length === 0)

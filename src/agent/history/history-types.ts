@@ -9,6 +9,7 @@ const IS_SENT = {
   UserMessage: true,
   MessageWithdrawn: true,
   Rewound: true,
+  FilesRestored: true,
   AssistantMessage: true,
   ToolUse: true,
   ToolResult: true,

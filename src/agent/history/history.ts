@@ -4,7 +4,6 @@
  */
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ModelMessage } from '../../llm/llm.ts'
-import type { RenderOutput, ResultDraft } from './tool-messages.ts'
 import {
   askForOutput,
   contextOf,
@@ -13,29 +12,20 @@ import {
   isDue,
   repeatImages,
   sayable,
+  tellChange,
   tellEnd,
-  tellDirectoryChange,
-  tellMove,
-  tellRewind,
   withCommand,
   wordsOf,
 } from './event-words.ts'
-import { imagesOf, toModelCall, toToolMessage } from './tool-messages.ts'
+import { imagesOf, type RenderOutput, type ResultDraft, toModelCall, toToolMessage } from './tool-messages.ts'
 import { isSent } from './history-types.ts'
-import { type Forgotten } from '../../state/state-shape.ts'
+import type { Forgotten } from '../../state/state-shape.ts'
 import { ContextSize, tokensOfText } from './context-size.ts'
-import type { ListedMessage } from './message-list.ts'
-import { MessageList } from './message-list.ts'
+import { type ListedMessage, MessageList } from './message-list.ts'
 import type { ResultPlace } from './shorten.ts'
-import type { OpenTurn } from './open-turn.ts'
-import { openTurn, waitsOnlyFor } from './open-turn.ts'
+import { type OpenTurn, openTurn, waitsOnlyFor } from './open-turn.ts'
 
-export type HistoryOptions = {
-  /** Absent for the main agent. */
-  readonly agentId?: string | undefined
-  /** Set it if forgotten answers and results are not added. */
-  readonly forgotten?: Forgotten | undefined
-}
+type HistoryOptions = { readonly agentId?: string | undefined; readonly forgotten?: Forgotten | undefined }
 
 export class History {
   readonly size = new ContextSize()
@@ -59,6 +49,7 @@ export class History {
   /** The place of a result in the log, which is known when its event is stored. */
   #expected: { readonly toolUseId: string; readonly origin: { eventId: string } } | undefined
 
+  /** `agentId`: absent for the main agent. `forgotten`: set it if forgotten answers and results are not added. */
   constructor(render: RenderOutput, { agentId, forgotten }: HistoryOptions = {}) {
     this.#render = render
     this.#agentId = agentId
@@ -118,7 +109,7 @@ export class History {
     if (event.type === 'SubagentStart' && event.agent_id === this.#agentId) this.#tasks.add(event.parent_tool_use_id)
     if (event.type === 'Result') return this.#endOfSubagent(event)
     if (event.type === 'ToolUse') this.#callIds.add(event.tool_use_id)
-    if (event.type === 'Rewound') this.#dropOpenTurn()
+    if (event.type === 'Rewound') this.#leaveTurn() // a subagent may have been in the middle of it
     if (!this.#isOwn(event)) return
     if (event.type === 'Condensation') return this.#condense(event)
     this.#seq = event.seq
@@ -130,15 +121,14 @@ export class History {
         this.#system ||= event.system_prompt
         return this.#push({ role: 'user', content: [{ type: 'text', text: event.prompt }] }, 'user')
       case 'ForkedFrom':
-        return this.#tell(event.cwd === event.from_cwd ? undefined : tellMove(event))
       case 'ConfigUpdate':
-        return this.#tell(tellDirectoryChange(event))
+      case 'Rewound':
+      case 'FilesRestored':
+        return this.#tell(tellChange(event))
       case 'UserMessage':
         return this.#push({ role: 'user', content: [...sayable(withCommand(event)), ...contextOf(event)] }, 'user')
       case 'MessageWithdrawn':
         return this.#withdraw(event)
-      case 'Rewound':
-        return this.#tell(tellRewind(event))
       case 'HookEvent':
         // What hooks say about a call is part of its result.
         if (event.tool_use_id === undefined && event.context) this.#push({ role: 'user', content: contextOf(event) })
@@ -271,8 +261,7 @@ export class History {
     if (turn.results.size === turn.callIds.length) this.#settle(turn)
   }
 
-  /** A subagent was in the middle of it where the conversation went back to. */
-  #dropOpenTurn(): void {
+  #leaveTurn(): void {
     this.#turn = undefined
     for (const entry of this.#held.splice(0)) this.#list.push(entry)
   }
@@ -289,8 +278,7 @@ export class History {
     const images = turn.callIds.flatMap((id) => turn.images.get(id) ?? [])
     // In some APIs a tool's message accepts text only, and nothing may be between the results of a turn.
     if (images.length) this.#list.push({ ...place, message: repeatImages(images) })
-    this.#turn = undefined
-    for (const entry of this.#held.splice(0)) this.#list.push(entry)
+    this.#leaveTurn()
   }
 
   /** The answer is the last message. */

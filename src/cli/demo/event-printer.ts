@@ -50,6 +50,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(`${indent(style(event.is_error ? 'red' : 'dim', textOf(event)))}\n`)
       case 'MessageWithdrawn':
       case 'Rewound':
+      case 'FilesRestored':
       case 'SubagentStart':
       case 'ModelRetry':
       case 'McpServerUpdate':

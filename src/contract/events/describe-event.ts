@@ -16,6 +16,8 @@ export function describeEvent(event: Event): string {
       return `user: ${short(event.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' '))}`
     case 'MessageWithdrawn':
       return `message ${event.message_seq} was withdrawn`
+    case 'FilesRestored':
+      return `files restored as of event ${event.to_seq}`
     case 'WorkspaceSnapshot':
       return `files kept, as of event ${event.as_of_seq}`
     case 'Rewound':

@@ -21,7 +21,7 @@ import { RequestAnswered, RequestClosed, RequestOpened } from './request-events.
 import { HookEvent } from './hook-events.ts'
 import { SubagentStart } from './subagent-events.ts'
 import { NetworkAccess } from './network-events.ts'
-import { Rewound } from './rewound.ts'
+import { FilesRestored, Rewound } from './rewound.ts'
 
 /** The highest schema version that this server understands. A log with a higher one can be read, but not run. */
 export const EVENT_VERSION = 5
@@ -32,6 +32,7 @@ export const Event = z
     SystemInit,
     UserMessage,
     MessageWithdrawn,
+    FilesRestored,
     WorkspaceSnapshot,
     Rewound,
     AssistantMessage,
@@ -83,6 +84,7 @@ type DraftOf<E> = E extends Event ? Omit<E, 'id' | 'seq' | 'timestamp' | 'conver
 export function versionOf(draft: EventDraft): number {
   switch (draft.type) {
     case 'Rewound':
+    case 'FilesRestored':
       return 5
     case 'MessageWithdrawn':
       return 4

@@ -36,16 +36,32 @@ export const Rewound = Envelope.extend({
     'A client took the conversation back. The log keeps what does not hold any more, and no model request has it. Settings, secrets, MCP servers, costs and budgets stay those of now.',
   )
 
+export const FilesRestored = Envelope.extend({
+  ...byUser,
+  type: z.literal('FilesRestored'),
+  to_seq: z.int().positive().describe('The files are as they were after this event.'),
+  snapshot_id: z.uuid(),
+  by: z.string().optional().describe('The name of the API key of the client. Absent for the master key.'),
+  changed: z.int().nonnegative().describe('Files, links and directories that were written.'),
+  removed: z.int().nonnegative(),
+  failed: z.int().nonnegative().describe('Paths that could not be restored.'),
+  ...KeyFields,
+})
+  .meta({ id: 'FilesRestored' })
+  .describe('A client took the files back. A `WorkspaceSnapshot` before it has them as they were then.')
+
 /** The events between the two seqs do not hold. */
 export type RewoundSpan = { readonly afterSeq: number; readonly beforeSeq: number }
 
-/** Settings are those of now, and a message that was withdrawn stays withdrawn. */
+/** Settings and files are those of now, and a message that was withdrawn stays withdrawn. */
 const HOLD_ALWAYS: ReadonlySet<string> = new Set([
   'ConfigUpdate',
   'SecretsUpdate',
   'McpServerUpdate',
   'ForkedFrom',
   'MessageWithdrawn',
+  'WorkspaceSnapshot',
+  'FilesRestored',
 ])
 
 /** Returns the spans after one more rewind, in order and apart from each other. `to_seq` is in none of them. */

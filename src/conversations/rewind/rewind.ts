@@ -2,7 +2,7 @@
  * How a client takes a conversation back: the log keeps everything, and from one event on the agent knows nothing of what
  * came after another.
  */
-import type { EventOf } from '../../contract/events/event.ts'
+import type { Event, EventOf } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { RewindOutcome, RewindRequest } from '../../contract/rewind.ts'
 import type { Process } from '../../contract/values/command.ts'
@@ -14,10 +14,12 @@ import type { Idempotency, PostedKey } from '../../state/idempotency.ts'
 import { changed, refuseNewer } from '../../state/refusals.ts'
 import { closedByRewind } from '../../state/rewind-intent.ts'
 import { tasksBeyond } from '../../state/task-intents.ts'
+import type { ConversationFiles } from '../../workspace/files/files.ts'
 import type { ClientExec } from '../../workspace/exec/client-exec.ts'
 import type { ConversationActor } from '../actor.ts'
 import type { LiveState } from '../live-state.ts'
 import type { Compactions } from '../runs/compactions.ts'
+import { hasWholeRun, planFiles, refuseChanged, restoreFiles } from './restore-files.ts'
 import { findTarget } from './rewind-target.ts'
 
 type RewindParts = {
@@ -26,6 +28,7 @@ type RewindParts = {
   readonly state: LiveState
   readonly exec: Pick<ClientExec, 'processes' | 'shells'>
   readonly compactions: Pick<Compactions, 'isIdle'>
+  readonly files: Pick<ConversationFiles, 'snapshots'>
   readonly redact: (text: string) => string
 }
 
@@ -34,6 +37,8 @@ export type RewindOptions = {
   /** The name of the client's API key. */
   readonly by?: string | undefined
   readonly idempotency?: Idempotency | undefined
+  /** Throws a `Problem` if another conversation works in the directories. */
+  readonly others?: () => Promise<void>
 }
 
 /**
@@ -43,11 +48,12 @@ export type RewindOptions = {
 export async function rewindConversation(
   parts: RewindParts,
   request: RewindRequest,
-  { dryRun = false, by, idempotency }: RewindOptions,
+  { dryRun = false, ...options }: RewindOptions,
 ): Promise<RewindOutcome> {
   const { log, actor, state, redact } = parts
-  const make = () => rewindNow(parts, request, { by, idempotency })
-  if (dryRun) return await planRewind(parts, request)
+  const { idempotency } = options
+  const make = () => rewindNow(parts, request, options)
+  if (dryRun) return await planRewind(parts, request, options)
   if (!idempotency) return await actor.enqueue(make)
   const again = async ({ answer }: PostedKey) => await earlierOutcome(log, answer.seq)
   return await actor.enqueue(() =>
@@ -55,34 +61,45 @@ export async function rewindConversation(
   )
 }
 
-async function planRewind(parts: RewindParts, { to_seq, last_seq }: RewindRequest): Promise<RewindOutcome> {
+async function planRewind(parts: RewindParts, request: RewindRequest, options: RewindOptions): Promise<RewindOutcome> {
   const { log, state } = parts
-  await refuse(parts, last_seq)
-  await findTarget(log, state.current.rewound, to_seq)
-  return { to_seq, closed: closedByRewind(state.current, to_seq), processes: await leftProcesses(parts) }
+  const { to_seq, files = false, conversation = true } = request
+  await refuse(parts, request, options)
+  if (conversation) await findTarget(log, state.current.rewound, to_seq)
+  return {
+    to_seq,
+    closed: conversation ? closedByRewind(state.current, to_seq) : NOTHING,
+    ...(files && { files: await planFiles(parts, to_seq) }),
+    processes: await leftProcesses(parts),
+  }
 }
 
-/** In turn only. */
-async function rewindNow(
-  parts: RewindParts,
-  { to_seq: toSeq, last_seq, end_processes: endsProcesses = false }: RewindRequest,
-  { by, idempotency }: Pick<RewindOptions, 'by' | 'idempotency'>,
-): Promise<RewindOutcome> {
+/** In turn only. Files first: if the server is killed in between, the same request does the rest. */
+async function rewindNow(parts: RewindParts, request: RewindRequest, options: RewindOptions): Promise<RewindOutcome> {
   const { log, actor, state } = parts
-  await refuse(parts, last_seq)
-  const target = await findTarget(log, state.current.rewound, toSeq)
+  const { to_seq: toSeq, files = false, conversation = true, end_processes: endsProcesses = false, force } = request
+  await refuse(parts, request, options)
+  const target = conversation ? await findTarget(log, state.current.rewound, toSeq) : undefined
+  const isWhole = hasWholeRun(parts)
+  if (files && isWhole && force !== true) refuseChanged(await planFiles(parts, toSeq))
+  const { by, idempotency } = options
+  const who = { ...(by !== undefined && { by }) }
+  const once = { ...who, ...(idempotency && { idempotency }) }
   try {
-    await stopAll(parts, toSeq)
+    await stopAll(parts, conversation ? toSeq : log.head)
     const processes = await leftProcesses(parts)
     const left = await endShells(parts, endsProcesses ? processes : [])
-    const intent = { kind: 'rewind', toSeq, target, processesLeft: left.length } as const
-    const stored = await actor.apply({
-      ...intent,
-      ...(by !== undefined && { by }),
-      ...(idempotency && { idempotency }),
-    })
-    // oxlint-disable-next-line typescript/no-non-null-assertion -- each such intent has one
-    return { ...outcomeOf(stored.find((event) => event.type === 'Rewound')!), processes }
+    const restored = files ? await restoreFiles(parts, request, isWhole) : undefined
+    const stored = []
+    if (restored) {
+      const { snapshot_id, changed, removed, failed } = restored
+      const counts = { snapshot_id, changed: changed.length, removed: removed.length, failed: failed.length }
+      const intent = { kind: 'files_restored', toSeq, restored: counts } as const
+      stored.push(...(await actor.apply({ ...intent, ...(target ? who : once) })))
+    }
+    if (target)
+      stored.push(...(await actor.apply({ kind: 'rewind', toSeq, target, processesLeft: left.length, ...once })))
+    return { ...outcomeOf(stored.findLast(isOutcome)), ...(restored && { files: restored }), processes }
   } finally {
     // Unless the rewind could not be stored, none is left.
     actor.subagents.current?.resume()
@@ -90,14 +107,20 @@ async function rewindNow(
 }
 
 /** What the agent has done since is rewound in any case. What somebody has sent is not lost without their knowledge. */
-async function refuse({ log, state, compactions }: RewindParts, lastSeq: number): Promise<void> {
+async function refuse(
+  { log, state, compactions }: RewindParts,
+  { to_seq, last_seq, files = false, conversation = true, force = false }: RewindRequest,
+  { others }: RewindOptions,
+): Promise<void> {
   const newer = refuseNewer(state.current)
   if (newer) throw newer
-  if (lastSeq > log.head) throw beyondEnd(lastSeq, log.head)
-  for await (const { events } of readPages(log, { afterSeq: lastSeq, source: 'user', limit: 1 }))
-    for (const { seq } of events) throw changed(lastSeq, seq)
+  if (!files && !conversation) throw nothingAsked()
+  if (last_seq > log.head || to_seq > log.head) throw beyondEnd(Math.max(to_seq, last_seq), log.head)
+  for await (const { events } of readPages(log, { afterSeq: last_seq, source: 'user', limit: 1 }))
+    for (const { seq } of events) throw changed(last_seq, seq)
   if (!compactions.isIdle)
     throw new Problem('conversation_running', 'The conversation is being compacted; wait until that has ended.')
+  if (files && !force) await others?.()
 }
 
 /** Ends the run, its tools, the subagents, and the background jobs that were posted after the event. */
@@ -134,18 +157,25 @@ function ignoreEnded(error: unknown): void {
 async function earlierOutcome(log: EventLog, seq: number): Promise<RewindOutcome> {
   const { events } = await log.read({ afterSeq: seq - 1, beforeSeq: seq + 1, limit: 1 })
   const event = events[0]?.event
-  if (event?.type === 'Rewound') return outcomeOf(event)
+  if (event && isOutcome(event)) return outcomeOf(event)
   throw new Problem('idempotency_mismatch', 'This Idempotency-Key was used for another request; use a new one.')
 }
 
-const outcomeOf = ({ id, seq, to_seq, closed }: EventOf<'Rewound'>): RewindOutcome => ({
-  event_id: id,
-  seq,
-  to_seq,
-  closed,
-})
+type OutcomeEvent = EventOf<'Rewound' | 'FilesRestored'>
 
-const beyondEnd = (last_seq: number, head: number) =>
-  new Problem('cursor_ahead', `The log ends at event ${head}, before last_seq ${last_seq}.`, {
-    details: { last_seq, head },
-  })
+const isOutcome = (event: Event): event is OutcomeEvent => event.type === 'Rewound' || event.type === 'FilesRestored'
+
+const NOTHING: RewindOutcome['closed'] = { requests: [], tasks: [], subagents: [] }
+
+function outcomeOf(event: OutcomeEvent | undefined): RewindOutcome {
+  // A rewind of neither was refused.
+  if (!event) throw nothingAsked()
+  const { id, seq, to_seq } = event
+  return { event_id: id, seq, to_seq, closed: event.type === 'Rewound' ? event.closed : NOTHING }
+}
+
+const nothingAsked = () =>
+  new Problem('invalid_request', 'Neither files nor conversation is true: there is nothing to take back.')
+
+const beyondEnd = (seq: number, head: number) =>
+  new Problem('cursor_ahead', `The log ends at event ${head}, before event ${seq}.`, { details: { seq, head } })

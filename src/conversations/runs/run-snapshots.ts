@@ -100,10 +100,10 @@ export class RunSnapshots implements LoopSnapshots {
     }
   }
 
-  /** Seq of the end of the run before, or 0. */
+  /** Seq of the end of the run before, or of a rewind since then, or 0. */
   async #lastEnd(): Promise<number> {
     const { log } = this.#deps
-    const types = new Set(['Result'])
+    const types = new Set(['Result', 'Rewound', 'FilesRestored'])
     for (let beforeSeq: number | undefined = log.head + 1; beforeSeq !== undefined;) {
       const page = await log.read({ types, order: 'desc', limit: 1, beforeSeq })
       if (page.events[0]) return page.events[0].seq

@@ -1,8 +1,11 @@
-/** The route that takes a conversation back to an earlier event. */
+/** The route that takes a conversation, or its files, back to an earlier event. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { ListConversations } from '../../contract/conversation.ts'
+import { Problem } from '../../contract/problem.ts'
 import { RewindOutcome, RewindQuery, RewindRequest } from '../../contract/rewind.ts'
+import type { Access } from '../../access/access.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
-import { accessOf } from '../guards/authorize.ts'
+import { accessOf, visibleTo } from '../guards/authorize.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
@@ -14,9 +17,12 @@ export const rewindRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
     '/conversations/:id/rewind',
     {
       schema: {
-        ...describe('rewindConversation', 'Take the conversation back to an earlier event', [
+        ...describe('rewindConversation', 'Take the conversation, or its files, back to an earlier event', [
           ...CONVERSATION,
+          'snapshot_not_found',
           'conversation_changed',
+          'files_changed',
+          'workdir_in_use',
           'cursor_ahead',
           'conversation_running',
           'conversation_from_newer_version',
@@ -31,12 +37,48 @@ export const rewindRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
       },
     },
     async (request) => {
-      const conversation = await manager.open(request.params.id)
       const access = accessOf(request)
-      const { dry_run: dryRun = false } = request.query
-      const options = { dryRun, by: access.key?.name, idempotency: idempotencyOf(request) }
-      const { processes, ...outcome } = await conversation.rewind(request.body, options)
+      const { files, force } = request.body
+      if (files === true) access.require('files')
+      if (force === true) access.require('approve')
+      const conversation = await manager.open(request.params.id)
+      const { processes, ...outcome } = await conversation.rewind(request.body, {
+        dryRun: request.query.dry_run === true,
+        by: access.key?.name,
+        idempotency: idempotencyOf(request),
+        others: () => refuseOthers(manager, access, conversation),
+      })
       return { ...outcome, ...(processes && access.allows('read') && { processes }) }
     },
   )
 }
+
+/** Throws `workdir_in_use` while another conversation works in one of the directories. A key learns only of those it can see. */
+async function refuseOthers(
+  manager: ConversationManager,
+  access: Access,
+  { id, state: { settings } }: Awaited<ReturnType<ConversationManager['open']>>,
+): Promise<void> {
+  const own = [settings.workdir, ...(settings.additional_directories ?? [])]
+  const running = ListConversations.parse({ status: 'running', limit: 1000 })
+  const isIn = ({
+    workdir,
+    additional_directories: more = [],
+  }: {
+    workdir: string
+    additional_directories?: readonly string[] | undefined
+  }) => [workdir, ...more].some((path) => own.some((root) => overlap(path, root)))
+  const { items } = await manager.list(running)
+  const others = items.filter((other) => other.id !== id && isIn(other))
+  if (others.length === 0) return
+  const visible = await manager.list(running, visibleTo(access))
+  const known = visible.items.find((each) => others.some((other) => other.id === each.id))
+  throw new Problem(
+    'workdir_in_use',
+    `${known ? `Conversation ${known.id}` : 'Another conversation'} works in this directory. Pause it first, or restore the files with force: true.`,
+    known && { details: { conversation_id: known.id } },
+  )
+}
+
+const overlap = (one: string, other: string) =>
+  one === other || one.startsWith(`${other}/`) || other.startsWith(`${one}/`)

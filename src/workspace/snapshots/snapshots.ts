@@ -165,8 +165,12 @@ export class Snapshots {
    * Restores the files as of this event; `asOf`: the seq of the last event now. The files of now are in a snapshot first, and
    * those after it in another one. `mayProceed` gets the plan, and throws to refuse.
    */
-  async restore(seq: number, asOf: number, mayProceed: (plan: RestoreReport) => void): Promise<RestoreReport> {
-    const target = await this.at(seq)
+  async restore(
+    moment: number | Known,
+    asOf: number,
+    mayProceed: (plan: RestoreReport) => void,
+  ): Promise<RestoreReport> {
+    const target = typeof moment === 'number' ? await this.at(moment) : moment
     return await this.#turns.run(async () => {
       const before = await this.#looked()
       const plans = await this.#plan(target, before)
@@ -182,7 +186,8 @@ export class Snapshots {
         for (const each of done.failed)
           failed.push({ path: await this.#shown.path(plan.root, each.path), reason: each.reason })
       }
-      await this.#take(asOf)
+      // Those of before are the files as of the event before it.
+      await this.#take(this.#deps.log.head + 1)
       return { ...report, failed }
     })
   }

@@ -11,6 +11,7 @@ type LinedEvent = EventOf<
   | 'ForkedFrom'
   | 'SecretsUpdate'
   | 'FileUpdate'
+  | 'FilesRestored'
   | 'CommandResult'
   | 'TaskUpdate'
   | 'NetworkAccess'
@@ -29,6 +30,7 @@ export function addLine(state: ChatState, event: LinedEvent): ChatState {
     case 'ForkedFrom':
     case 'SecretsUpdate':
     case 'FileUpdate':
+    case 'FilesRestored':
       return line('info')
     case 'CommandResult':
       return isShownCommand(state, event) ? state : line('info')

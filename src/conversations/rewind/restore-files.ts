@@ -1,0 +1,61 @@
+/** The files of a rewind: what refuses it, and what is stored about it. */
+import { Problem } from '../../contract/problem.ts'
+import type { RewindOutcome, RewindRequest } from '../../contract/rewind.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { ConversationFiles } from '../../workspace/files/files.ts'
+import type { Status } from '../../contract/events/status.ts'
+import type { LiveState } from '../live-state.ts'
+
+type FilesParts = {
+  readonly log: EventLog
+  readonly state: LiveState
+  readonly files: Pick<ConversationFiles, 'snapshots'>
+}
+
+type Report = NonNullable<RewindOutcome['files']>
+
+/** After these, the last snapshot has what the agent has changed: what differs from it is of somebody else. */
+const WHOLE: ReadonlySet<Status> = new Set(['idle', 'finished', 'error', 'cancelled'])
+
+/** Paths that an error names. */
+const MAX_NAMED = 100
+
+/** True if the run in the state has ended with a snapshot. */
+export const hasWholeRun = ({ state }: Pick<FilesParts, 'state'>): boolean => WHOLE.has(state.current.status)
+
+/** Changes nothing. Throws a `Problem`: `snapshot_not_found`, and `unavailable` without git. */
+export async function planFiles({ files }: FilesParts, toSeq: number): Promise<Report> {
+  return ofReport(await files.snapshots.planRestore(toSeq))
+}
+
+/** `isWhole`: see `hasWholeRun`. Throws `files_changed` before anything is changed. */
+export async function restoreFiles(
+  { files, log }: FilesParts,
+  { to_seq, force = false }: RewindRequest,
+  isWhole: boolean,
+): Promise<Report> {
+  const mayProceed = (plan: Report) => {
+    if (isWhole && !force) refuseChanged(plan)
+  }
+  return ofReport(await files.snapshots.restore(to_seq, log.head, (plan) => mayProceed(ofReport(plan))))
+}
+
+export function refuseChanged({ changed_since: paths }: Report): void {
+  if (paths.length === 0) return
+  throw new Problem(
+    'files_changed',
+    `${paths.length} paths have changed since the last snapshot, such as ${paths[0]}. A rewind keeps them in a snapshot, and replaces them only with force: true.`,
+    { details: { paths: paths.slice(0, MAX_NAMED), count: paths.length } },
+  )
+}
+
+type SnapshotReport = Awaited<ReturnType<ConversationFiles['snapshots']['planRestore']>>
+
+const ofReport = (report: SnapshotReport | Report): Report => ({
+  snapshot_id: report.snapshot_id,
+  changed: [...report.changed],
+  removed: [...report.removed],
+  changed_since: [...report.changed_since],
+  left_out: [...report.left_out],
+  failed: [...report.failed],
+})

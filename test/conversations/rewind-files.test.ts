@@ -1,0 +1,96 @@
+import { readFileSync, writeFileSync, existsSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { RewindRequest } from '../../src/contract/rewind.ts'
+import type { Conversation } from '../../src/conversations/conversation.ts'
+import type { Bench } from './fixtures.ts'
+import { call, eventsOf, only, realShells, say, setBench, tool } from './fixtures.ts'
+
+/** Writes the last word of the last message to a file, and another file of that name. */
+const write = tool('Write', ({ text }, { workdir }) => {
+  writeFileSync(`${workdir}/kept`, String(text))
+  writeFileSync(`${workdir}/${String(text)}`, 'new')
+  return { output: 'written' }
+})
+
+async function setScene(): Promise<{ bench: Bench; conversation: Conversation; path: (name: string) => string }> {
+  const script = ({ body: { messages } }: { body: { messages: readonly { role: string; content?: unknown }[] } }) => {
+    const last = messages.at(-1)!
+    if (last.role === 'tool') return { text: 'Done.' }
+    return { calls: [call('Write', { text: JSON.stringify(last.content).match(/write (\w+)/)?.[1] ?? 'none' })] }
+  }
+  const bench = await setBench({ script, tools: [write], deps: { createShells: realShells() } })
+  const conversation = await bench.converse({ file_checkpointing: true })
+  return { bench, conversation, path: (name) => `${conversation.state.settings.workdir}/${name}` }
+}
+
+const rewind = (conversation: Conversation, to_seq: number, more: Partial<RewindRequest> = {}) =>
+  conversation.rewind({ to_seq, last_seq: conversation.log.head, files: true, ...more }, {})
+
+test('files go back with the conversation, and forward again with a rewind of the rewind', async () => {
+  const { bench, conversation, path } = await setScene()
+  await using _ = bench
+  await say(conversation, 'write one')
+  const end = conversation.log.head
+  await say(conversation, 'write two')
+  const before = conversation.log.head
+  expect(await rewind(conversation, end)).toMatchObject({ files: { changed: ['kept'], removed: ['two'], failed: [] } })
+  expect([readFileSync(path('kept'), 'utf8'), existsSync(path('two'))]).toEqual(['one', false])
+  expect(only(await eventsOf(conversation), 'FilesRestored')).toMatchObject([{ to_seq: end, changed: 1, removed: 1 }])
+  await rewind(conversation, before, { conversation: false })
+  expect([readFileSync(path('kept'), 'utf8'), existsSync(path('two'))]).toEqual(['two', true])
+  await say(conversation, 'write three')
+  const { text } = bench.model.requests.at(-1)!
+  expect(text).toContain('has restored the files')
+  expect(text).not.toContain('write two')
+})
+
+test('files go back alone, and the agent reads that they did', async () => {
+  const { bench, conversation, path } = await setScene()
+  await using _ = bench
+  await say(conversation, 'write one')
+  const end = conversation.log.head
+  await say(conversation, 'write two')
+  await rewind(conversation, end, { conversation: false })
+  expect(readFileSync(path('kept'), 'utf8')).toBe('one')
+  await say(conversation, 'write three')
+  const { text } = bench.model.requests.at(-1)!
+  expect(text).toContain('write two')
+  expect(text).toContain('has restored the files')
+})
+
+test('what somebody has changed since the last snapshot is replaced only by force, and kept in a snapshot', async () => {
+  const { bench, conversation, path } = await setScene()
+  await using _ = bench
+  await say(conversation, 'write one')
+  const end = conversation.log.head
+  await say(conversation, 'write two')
+  writeFileSync(path('kept'), 'by hand')
+  const { head } = conversation.log
+  await expect(rewind(conversation, end)).rejects.toMatchObject({ code: 'files_changed', details: { paths: ['kept'] } })
+  expect([readFileSync(path('kept'), 'utf8'), conversation.log.head]).toEqual(['by hand', head])
+  await rewind(conversation, end, { force: true })
+  expect(readFileSync(path('kept'), 'utf8')).toBe('one')
+  await rewind(conversation, head, { conversation: false })
+  expect(readFileSync(path('kept'), 'utf8')).toBe('by hand')
+})
+
+test('a dry run says what would change, and changes nothing', async () => {
+  const { bench, conversation, path } = await setScene()
+  await using _ = bench
+  await say(conversation, 'write one')
+  const end = conversation.log.head
+  await say(conversation, 'write two')
+  const { head } = conversation.log
+  const request = { to_seq: end, last_seq: head, files: true }
+  const planned = await conversation.rewind(request, { dryRun: true })
+  expect(planned.files).toMatchObject({ changed: ['kept'], removed: ['two'], changed_since: [] })
+  expect([readFileSync(path('kept'), 'utf8'), conversation.log.head]).toEqual(['two', head])
+})
+
+test('a rewind of nothing, or without a snapshot, is refused', async () => {
+  const { bench, conversation } = await setScene()
+  await using _ = bench
+  const nothing = { files: false, conversation: false }
+  await expect(rewind(conversation, 1, nothing)).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(rewind(conversation, 1)).rejects.toMatchObject({ code: 'snapshot_not_found' })
+})
