@@ -14,7 +14,7 @@ import { call, eventsOf, realShells, say, setBench, tool, userText } from './fix
 import { mortalStore } from './mortal-store.ts'
 
 type Deed =
-  | { readonly kind: 'say' | 'post' | 'compact' | 'fork' | 'restart' | 'kill' | 'configure'; readonly place?: never }
+  | { readonly kind: 'say' | 'post' | 'compact' | 'fork' | 'restart' | 'kill' | 'configure' }
   | { readonly kind: 'rewind'; readonly place: number }
 
 const deeds: fc.Arbitrary<Deed[]> = fc.array(
@@ -91,7 +91,7 @@ async function play(plan: readonly Deed[]): Promise<void> {
       ({ id } = await bench.manager.fork(id, ForkConversation.parse({ workdir: 'share' })))
     else if (deed.kind === 'restart') await bench.restart()
     else if (deed.kind === 'kill') await bench.restart({ kill: true, between: logs.die })
-    else {
+    else if (deed.kind === 'rewind') {
       const { head } = live.log
       const rewound = live.rewind({ to_seq: 1 + Math.floor(deed.place * (head - 1)), last_seq: head }, {})
       await rewound.catch(async ({ code, details }: { code: string; details: { nearest: number } }) => {
