@@ -75,6 +75,12 @@ async function main(args: string[]): Promise<number | undefined> {
       await serve(command)
       return undefined
     }
+    case 'import':
+    case 'export': {
+      const { transfer } = await import('./cli/transfer.ts')
+      await transfer(command)
+      return undefined
+    }
     case 'key': {
       const { printKey } = await import('./cli/master-key.ts')
       await printKey()

@@ -100,6 +100,22 @@ export const COMMANDS = {
     ],
     options: ['host', 'port', 'generate-key', 'scripted-model', 'stop-with-stdin', 'log-format'],
   },
+  import: {
+    usage: ['import --from DIRECTORY'],
+    about: 'Copies the conversations of a data directory into the database of OPENHANDS_DATABASE_URL.',
+    details: [
+      'The server must be stopped, and the database empty. At the end both are compared; until then the files count. If it is interrupted, run it again.',
+    ],
+    options: ['from'],
+  },
+  export: {
+    usage: ['export --to DIRECTORY'],
+    about: 'Copies the conversations of the database of OPENHANDS_DATABASE_URL back into files.',
+    details: [
+      'The server must be stopped. The directory is the data directory of the server, or an empty one. At the end both are compared; until then the database counts. If it is interrupted, run it again.',
+    ],
+    options: ['to'],
+  },
   key: {
     usage: ['key'],
     about: 'Prints the master key that serve --generate-key uses here, for scripts.',

@@ -45,6 +45,8 @@ const OF_SETTINGS = Object.fromEntries(
 export const OPTIONS = {
   host: text('ADDRESS', 'Listen on this address.'),
   port: text('PORT', 'Listen on this port; 0 takes a free one.'),
+  from: { ...text('DIRECTORY', 'The data directory to copy into the database.'), completes: 'directories' },
+  to: { ...text('DIRECTORY', 'The data directory to copy the database into.'), completes: 'directories' },
   'log-format': oneOf(['json', 'pretty'], 'How log lines look.'),
   'generate-key': flag('Make a master key at first use and keep it in the data directory.'),
   'scripted-model': flag('Add a stand-in for a model.'),

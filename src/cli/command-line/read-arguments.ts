@@ -32,6 +32,8 @@ export type SessionsInvocation = {
   readonly apiKey: string | undefined
 }
 
+export type TransferInvocation = { readonly name: 'import' | 'export'; readonly directory: string }
+
 export type Invocation =
   | { readonly name: 'help'; readonly command: CommandName | undefined }
   | { readonly name: 'version' | 'demo' | 'key' }
@@ -47,6 +49,7 @@ export type Invocation =
   | { readonly name: 'scripted-model'; readonly port: string | undefined; readonly script: string | undefined }
   | { readonly name: 'completion'; readonly shell: CompletedShell }
   | SessionsInvocation
+  | TransferInvocation
   | RunInvocation
   | { readonly name: 'doctor'; readonly run: RunInvocation }
 
@@ -148,6 +151,10 @@ function invocationOf(name: CommandName, words: readonly string[], values: Value
       return { name, shell: oneOf(onlyOne(words), SHELLS, 'name a shell') }
     case 'scripted-model':
       return { name, port: values.port, script: onlyOne(words) }
+    case 'import':
+    case 'export':
+      noWords(words)
+      return { name, directory: directoryOf(name, values) }
     case 'serve':
       noWords(words)
       return { name, ...serveOptions(values) }
@@ -155,6 +162,13 @@ function invocationOf(name: CommandName, words: readonly string[], values: Value
       noWords(words)
       return name === 'help' ? { name, command: undefined } : { name }
   }
+}
+
+function directoryOf(name: 'import' | 'export', { from, to }: Values): string {
+  const directory = name === 'import' ? from : to
+  if (directory === undefined)
+    throw new UsageError(`${name} needs a data directory: ${name} ${name === 'import' ? '--from' : '--to'} DIRECTORY.`)
+  return directory
 }
 
 function serveOptions(values: Values) {

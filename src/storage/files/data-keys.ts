@@ -11,15 +11,20 @@ const FILE = 'data-keys'
 
 /** Creates a key if none can be decrypted: see `openKeys`. */
 export async function openDataKeys(dataDir: string, operatorKeys: KeyMaterial): Promise<DataKeys> {
-  const path = join(dataDir, FILE)
-  const { sealed, keys, isChanged } = openKeys(await readLines(path), operatorKeys)
-  if (isChanged) await replaceFile(path, Buffer.from(`${sealed.join('\n')}\n`))
+  const { sealed, keys, isChanged } = openKeys(await readSealedKeys(dataDir), operatorKeys)
+  if (isChanged) await writeSealedKeys(dataDir, sealed)
   return keys
 }
 
-async function readLines(path: string): Promise<string[]> {
+/** Durable. */
+export async function writeSealedKeys(dataDir: string, sealed: readonly string[]): Promise<void> {
+  await replaceFile(join(dataDir, FILE), Buffer.from(`${sealed.join('\n')}\n`))
+}
+
+/** Returns the keys as they are stored, Base64, oldest first. */
+export async function readSealedKeys(dataDir: string): Promise<string[]> {
   try {
-    return (await readFile(path, 'utf8')).split('\n').filter(Boolean)
+    return (await readFile(join(dataDir, FILE), 'utf8')).split('\n').filter(Boolean)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return []
     throw error

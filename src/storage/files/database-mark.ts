@@ -3,9 +3,9 @@
  * conversations, and new ones would be in two places.
  */
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '../../lib/durable-file.ts'
+import { replaceFile, syncDirectory } from '../../lib/durable-file.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { DataDirectoryError } from './directory/data-lock.ts'
 
@@ -13,7 +13,7 @@ const pathIn = (directory: string): string => join(directory, 'database')
 
 /** Throws a `DataDirectoryError` if the conversations of the directory are in a database. */
 export async function requireNoDatabase(directory: string): Promise<void> {
-  if ((await readMark(directory)) === undefined) return
+  if ((await readDatabaseMark(directory)) === undefined) return
   throw new DataDirectoryError(
     `The conversations of ${directory} are in a PostgreSQL database. Set OPENHANDS_DATABASE_URL to it, or use another data directory.`,
   )
@@ -21,25 +21,32 @@ export async function requireNoDatabase(directory: string): Promise<void> {
 
 /** `id`: the identity of the database; undefined if it has none yet. Throws a `DataDirectoryError` if another one is meant. */
 export async function requireDatabase(directory: string, id: string | undefined): Promise<void> {
-  const marked = await readMark(directory)
+  const marked = await readDatabaseMark(directory)
   if (marked !== undefined && marked !== id)
     throw new DataDirectoryError(
       `${directory} belongs to another database than that of OPENHANDS_DATABASE_URL. Set the URL of the former one, or use an empty data directory.`,
     )
   if (marked === undefined && hasFiles(directory))
     throw new DataDirectoryError(
-      `${directory} was used without a database, and its conversations are in files. Start without OPENHANDS_DATABASE_URL, or use an empty data directory.`,
+      `${directory} was used without a database, and its conversations are in files. Start without OPENHANDS_DATABASE_URL, run agent-server import --from ${directory}, or use an empty data directory.`,
     )
 }
 
 /** Notes, durably, that this database has the conversations of the directory. */
 export async function markDatabase(directory: string, id: string): Promise<void> {
-  if ((await readMark(directory)) === id) return
+  if ((await readDatabaseMark(directory)) === id) return
   const path = pathIn(directory)
   await replaceFile(path, `${id}\n`, { draft: `${path}.new` })
 }
 
-async function readMark(directory: string): Promise<string | undefined> {
+/** From now on, durably, the conversations of the directory are in its files. */
+export async function unmarkDatabase(directory: string): Promise<void> {
+  await rm(pathIn(directory), { force: true })
+  await syncDirectory(directory)
+}
+
+/** Returns the identity of the database that has the conversations of the directory; undefined if they are in files. */
+export async function readDatabaseMark(directory: string): Promise<string | undefined> {
   try {
     return (await readFile(pathIn(directory), 'utf8')).trim()
   } catch (error) {
@@ -49,5 +56,5 @@ async function readMark(directory: string): Promise<string | undefined> {
 }
 
 /** The first files that a storage in files makes. */
-const hasFiles = (directory: string): boolean =>
+export const hasFiles = (directory: string): boolean =>
   ['data-keys', 'version', 'tables.db'].some((name) => existsSync(join(directory, name)))

@@ -8,7 +8,7 @@ import { timerMs } from '../../lib/bounded-wait.ts'
 import { Queue } from '../../lib/queue.ts'
 import type { Backoff } from '../../lib/backoff.ts'
 import { backoffMs } from '../../lib/backoff.ts'
-import { LostStatement, isOutage, toProblem } from './database-errors.ts'
+import { DatabaseError, LostStatement, isOutage, toProblem } from './database-errors.ts'
 import type { PostgresRow, SessionIdentity, PostgresSessionOptions } from './session.ts'
 import { PostgresSession } from './session.ts'
 
@@ -119,6 +119,17 @@ export class PostgresDatabase implements AsyncDisposable {
       lost.push(identity)
       throw error
     }
+  }
+}
+
+/** Makes the first connection of a process. Throws a `DatabaseError`. */
+export async function connectFirst(database: PostgresDatabase): Promise<PostgresSession> {
+  try {
+    return await database.connect()
+  } catch (error) {
+    if (error instanceof DatabaseError) throw error
+    const why = error instanceof Error ? error.message || error.name : String(error)
+    throw new DatabaseError(`The database of OPENHANDS_DATABASE_URL cannot be used: ${why}.`, { cause: error })
   }
 }
 

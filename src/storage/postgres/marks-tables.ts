@@ -1,5 +1,6 @@
 /** Sets of conversations: marks, deletions with the keys of their creates, and those that share a workdir. */
 import type { CreationKey, Deletions, Marks, SharedWorkdirs } from '../storage.ts'
+import { hashOfWorkdir } from '../shared/workdir-hash.ts'
 import type { PostgresDatabase } from './database.ts'
 
 export class MarksTable implements Marks {
@@ -75,24 +76,27 @@ export class SharedWorkdirsTable implements SharedWorkdirs {
 
   async add(workdir: string, ids: readonly string[]): Promise<void> {
     const text = 'insert into shared_workdirs select $1, id from unnest($2::uuid[]) id on conflict do nothing'
-    await this.#database.write(text, [workdir, ids])
+    await this.#database.write(text, [hashOfWorkdir(workdir), ids])
   }
 
   async isShared(workdir: string): Promise<boolean> {
-    return (await this.#database.read('select from shared_workdirs where workdir = $1 limit 1', [workdir])).length > 0
+    return (
+      (await this.#database.read('select from shared_workdirs where workdir = $1 limit 1', [hashOfWorkdir(workdir)]))
+        .length > 0
+    )
   }
 
   async has(workdir: string, id: string): Promise<boolean> {
     const text = 'select from shared_workdirs where workdir = $1 and conversation_id = $2'
-    return (await this.#database.read(text, [workdir, id])).length > 0
+    return (await this.#database.read(text, [hashOfWorkdir(workdir), id])).length > 0
   }
 
   async move(workdir: string, to: string): Promise<void> {
-    await this.#database.write(MOVE, [workdir, to])
+    await this.#database.write(MOVE, [hashOfWorkdir(workdir), hashOfWorkdir(to)])
   }
 
   async leave(workdir: string, id: string): Promise<boolean> {
-    const [found] = await this.#database.write(LEAVE, [workdir, id])
+    const [found] = await this.#database.write(LEAVE, [hashOfWorkdir(workdir), id])
     return found?.['is_empty'] === true
   }
 }

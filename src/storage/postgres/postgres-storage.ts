@@ -25,17 +25,15 @@ import type {
 } from '../storage.ts'
 import { ApiKeysTable } from './api-keys-table.ts'
 import { SnapshotRows, SummaryRows } from './caches.ts'
-import { PostgresDatabase } from './database.ts'
+import { PostgresDatabase, connectFirst } from './database.ts'
 import { openDatabaseKeys } from './database-data-keys.ts'
-import { DatabaseError } from './database-errors.ts'
 import { KeptIncarnation, beginIncarnation, lockDatabase } from './incarnation.ts'
 import { DeletionsTable, MarksTable, SharedWorkdirsTable } from './marks-tables.ts'
 import type { PostgresParts } from './postgres-conversation.ts'
 import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
-import { migrate, readIdentity } from './schema.ts'
+import { migrate, readIdentity, requireIdentity } from './schema.ts'
 import { SecretRows } from './secret-rows.ts'
-import type { PostgresSession } from './session.ts'
 
 export type PostgresStorageOptions = {
   /** `postgresql://user:password@host:5432/name?sslmode=verify-full`, with several hosts separated by commas. */
@@ -61,7 +59,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const lock = opened.use(await lockDataDirectory(options.directory))
   const { url, outageMs = OUTAGE_MS, renewMs = RENEW_MS, onFault } = options
   const database = opened.use(new PostgresDatabase({ url, outageMs }))
-  const session = await connect(database)
+  const session = await connectFirst(database)
   opened.defer(() => session.end())
   await lockDatabase(session)
   // Before anything is written: it may be the wrong database.
@@ -75,22 +73,6 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)
   return new PostgresStorage({ ...options, directory, database, keys, lock, owner, incarnation }, opened.move())
-}
-
-async function requireIdentity(session: PostgresSession): Promise<string> {
-  const id = await readIdentity(session)
-  if (id === undefined) throw new DatabaseError('The database has no identity. Restore a backup of it.')
-  return id
-}
-
-async function connect(database: PostgresDatabase): Promise<PostgresSession> {
-  try {
-    return await database.connect()
-  } catch (error) {
-    if (error instanceof DatabaseError) throw error
-    const why = error instanceof Error ? error.message || error.name : String(error)
-    throw new DatabaseError(`The database of OPENHANDS_DATABASE_URL cannot be used: ${why}.`, { cause: error })
-  }
 }
 
 type Parts = Pick<PostgresStorageOptions, 'directory' | 'onFault'> & {

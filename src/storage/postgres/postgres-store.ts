@@ -12,6 +12,7 @@ import { takenOver } from './database-errors.ts'
 import { PostgresLog } from './postgres-log.ts'
 import { readPage } from './read-events.ts'
 import type { PostgresRow } from './session.ts'
+import { writeEvents } from './write-events.ts'
 
 export type PostgresStoreOptions = {
   readonly database: PostgresDatabase
@@ -20,9 +21,6 @@ export type PostgresStoreOptions = {
   /** Unix time in milliseconds. */
   readonly now?: () => number
 }
-
-/** Characters of events that a copy writes with one statement. */
-const COPY_CHARS = 1024 * 1024
 
 export class PostgresStore implements EventStore, LogViews {
   readonly #database: PostgresDatabase
@@ -62,7 +60,10 @@ export class PostgresStore implements EventStore, LogViews {
     return await this.#enqueue(conversationId, async () => {
       const [row] = await this.#database.write(BEGIN_COPY, [conversationId])
       if (!row) throw exists()
-      const { head, lastAt } = await this.#writeEvents(conversationId, this.#copies(conversationId, events, ending))
+      const { head, lastAt } = await writeEvents(
+        { database: this.#database, id: conversationId },
+        this.#copies(conversationId, events, ending),
+      )
       const values = [conversationId, this.#owner, randomUUID(), head, lastAt]
       const [created] = await this.#database.write(END_COPY, values)
       if (!created) throw exists()
@@ -150,27 +151,6 @@ export class PostgresStore implements EventStore, LogViews {
       yield { seq, at, type, source: draft.source, json }
     }
   }
-
-  /** Writes the events of a conversation that has no log yet. */
-  async #writeEvents(id: string, events: AsyncIterable<EventRow>): Promise<{ head: number; lastAt: number }> {
-    let chunk: EventRow[] = []
-    let chars = 0
-    let last: EventRow | undefined
-    const flush = async () => {
-      if (chunk.length === 0) return
-      const columns = (['seq', 'at', 'type', 'source', 'json'] as const).map((name) => chunk.map((row) => row[name]))
-      await this.#database.write(INSERT, [id, ...columns])
-      chunk = []
-      chars = 0
-    }
-    for await (const event of events) {
-      chunk.push((last = event))
-      chars += event.json.length
-      if (chars >= COPY_CHARS) await flush()
-    }
-    await flush()
-    return { head: last?.seq ?? 0, lastAt: last?.at ?? 0 }
-  }
 }
 
 const CREATED = 'returning id, epoch, head, last_at'
@@ -196,10 +176,6 @@ const BEGIN_COPY = `
   )
   select id from made`
 const END_COPY = 'select * from finish_copy($1, $2, $3, $4, $5)'
-const INSERT = `
-  insert into events (conversation_id, seq, at, type, source, json)
-  select $1, e.* from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[]) e
-  on conflict do nothing`
 const OPEN = `
   update conversations c set owner = $2, epoch = nextval('epochs'), is_released = false
   where id = $1 and has_log and exists (select from incarnations where id = $2 and ended_at is null)

@@ -84,8 +84,10 @@ export async function findEvent(log: LogExtent, eventId: string): Promise<Stored
 type RowsRead = { readonly events: readonly PostgresRow[]; readonly hasMore: boolean }
 type RowsOptions = EventFilter & { readonly order: 'asc' | 'desc'; readonly limit: number; readonly maxBytes: number }
 
-/** Reads one event more than it returns, to know whether there is one; its text is not read. */
-async function readRows({ database, id }: LogExtent, range: Range, options: RowsOptions): Promise<RowsRead> {
+/**
+ * As stored. Reads one event more than it returns, to know whether there is one; its text is not read.
+ */
+export async function readRows({ database, id }: LogExtent, range: Range, options: RowsOptions): Promise<RowsRead> {
   const { types, source, order, limit, maxBytes } = options
   const values = [
     id,

@@ -5,13 +5,14 @@
 import { DatabaseError } from './database-errors.ts'
 import type { PostgresSession } from './session.ts'
 import { FIRST_MIGRATION } from './first-migration.ts'
+import { SECOND_MIGRATION } from './second-migration.ts'
 
 /** Names the database in the data directories that were used with it. A copy of the database keeps it. */
 const IDENTITY_MIGRATION = `
   create table database_identity (id uuid not null default gen_random_uuid());
   insert into database_identity default values`
 
-const MIGRATIONS: readonly string[] = [FIRST_MIGRATION, IDENTITY_MIGRATION]
+const MIGRATIONS: readonly string[] = [FIRST_MIGRATION, IDENTITY_MIGRATION, SECOND_MIGRATION]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */
 const MIGRATION_LOCK = 7_236_841_101
@@ -54,4 +55,11 @@ export async function readIdentity(session: PostgresSession): Promise<string | u
   if (table?.['is_there'] !== true) return undefined
   const [row] = await run('select id from database_identity')
   return row && String(row['id'])
+}
+
+/** As `readIdentity`, after the migrations. Throws a `DatabaseError` if a row was removed by hand. */
+export async function requireIdentity(session: PostgresSession): Promise<string> {
+  const id = await readIdentity(session)
+  if (id === undefined) throw new DatabaseError('The database has no identity. Restore a backup of it.')
+  return id
 }

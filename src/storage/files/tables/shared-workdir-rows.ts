@@ -1,5 +1,5 @@
 /** Which conversations work in a shared workdir, as rows: the workdir is a hash of its path. */
-import { createHash } from 'node:crypto'
+import { hashOfWorkdir } from '../../shared/workdir-hash.ts'
 import type { SharedWorkdirs } from '../../storage.ts'
 import type { Tables } from './tables.ts'
 import { step } from './tables.ts'
@@ -21,7 +21,7 @@ export class SharedWorkdirRows implements SharedWorkdirs {
   }
 
   async add(workdir: string, ids: readonly string[]): Promise<void> {
-    await this.#tables.write(...ids.map((id) => step(ADD, hashOf(workdir), id)))
+    await this.#tables.write(...ids.map((id) => step(ADD, hashOfWorkdir(workdir), id)))
   }
 
   async isShared(workdir: string): Promise<boolean> {
@@ -33,21 +33,19 @@ export class SharedWorkdirRows implements SharedWorkdirs {
   }
 
   async move(workdir: string, to: string): Promise<void> {
-    if (await this.isShared(workdir)) await this.#tables.write(step(MOVE, hashOf(workdir), hashOf(to)))
+    if (await this.isShared(workdir)) await this.#tables.write(step(MOVE, hashOfWorkdir(workdir), hashOfWorkdir(to)))
   }
 
   async leave(workdir: string, id: string): Promise<boolean> {
     const gone: string[] = []
     for (const each of await this.#idsIn(workdir)) if (each === id || !(await this.#isThere(each))) gone.push(each)
     if (gone.length === 0) return !(await this.isShared(workdir))
-    const hash = hashOf(workdir)
+    const hash = hashOfWorkdir(workdir)
     const answers = await this.#tables.write(...gone.map((each) => step(LEAVE, hash, each)), step(ALL, hash))
     return answers.at(-1)?.length === 0
   }
 
   async #idsIn(workdir: string): Promise<string[]> {
-    return (await this.#tables.read(ALL, hashOf(workdir))).map(({ id }) => String(id))
+    return (await this.#tables.read(ALL, hashOfWorkdir(workdir))).map(({ id }) => String(id))
   }
 }
-
-const hashOf = (workdir: string): string => createHash('sha256').update(workdir).digest('hex')
