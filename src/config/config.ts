@@ -49,6 +49,7 @@ export type Config = Address & {
   readonly dataDir: string
   /** Undefined: conversations are kept in files of the data directory. */
   readonly databaseUrl: string | undefined
+  readonly databaseOutageSeconds: number
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
   /** Settings for conversations that ask for the source `user`; undefined: there are none. */
@@ -116,6 +117,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     logFormat: readLogFormat(read),
     dataDir,
     databaseUrl: readDatabaseUrl(read('OPENHANDS_DATABASE_URL')),
+    databaseOutageSeconds: checked('OPENHANDS_DATABASE_OUTAGE_SECONDS', seconds(0.1, 3600), read),
     workdirBase: readWorkdirBase(read, dataDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
     userSettingsDir: readPath('OPENHANDS_USER_SETTINGS_DIR', read),

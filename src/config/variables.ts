@@ -36,6 +36,10 @@ export const VARIABLES = {
       'PostgreSQL database, version 14 or newer, that keeps conversations, keys and secrets instead of files: `postgresql://user:password@host:5432/name`. Default: none.',
     secret: true,
   },
+  OPENHANDS_DATABASE_OUTAGE_SECONDS: {
+    about: 'How long an outage of the database delays requests, in seconds, before they are refused with 503.',
+    default: '30',
+  },
   OPENHANDS_WORKDIR_BASE: { about: 'Where working directories are made. Default: `work` in the data directory.' },
   OPENHANDS_WORKDIR_ROOTS: {
     about:

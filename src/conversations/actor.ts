@@ -131,7 +131,7 @@ export class ConversationActor {
     if (hasWork) await this.#deps.markActive(true)
     // Set this before the append is known to have succeeded: a log that fails may still contain the events.
     if (starts) this.hasRun = true
-    const events = (await this.#log.append(drafts)).map((stored) => stored.event)
+    const events = (await this.#log.append(drafts, { isForClient: true })).map((stored) => stored.event)
     if (starts) this.runs.start()
     // An unnecessary mark costs one look at the next start; an intent that is in the log must not fail because of it.
     else if (!this.isWorking && !leavesWork(this.#state.current))

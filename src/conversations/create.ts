@@ -124,7 +124,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
     const said = await conversation.checkFirst(request.initial_message, signal)
     const secretNames = secrets.names()
     const news = { id, request, settings, project, secretNames, redactor, said }
-    await conversation.log.append(await firstEvents(deps, news))
+    await conversation.log.append(await firstEvents(deps, news), { isForClient: true })
     return { conversation, warnings }
   } catch (error) {
     await undo(deps, own, { request, conversation, workdirMade })

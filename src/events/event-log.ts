@@ -5,7 +5,7 @@
 import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import { Problem } from '../contract/problem.ts'
-import type { EventFilter, LogPage, ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
+import type { AppendOptions, EventFilter, LogPage, ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
 import type { Notice } from './firehose/firehose-record.ts'
 import { LiveMessages } from './live-messages.ts'
 import type { TransientRecord } from './transient-record.ts'
@@ -92,18 +92,16 @@ export class EventLog {
    * subscribers have received them. Concurrent appends are stored and published in the order of the calls. Throws a
    * `Problem`: `storage_full` and `unavailable` (nothing was stored, try again), `storage_failed` (see `failed`).
    */
-  append(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
-    const stored = this.#store(drafts)
+  append(drafts: readonly EventDraft[], purpose?: Pick<AppendOptions, 'isForClient'>): Promise<readonly StoredEvent[]> {
+    const stored = this.#store(drafts, purpose)
     // Publish in the order of the calls, however the promises of the store are chained. No `Queue`: storing must not
-    // wait.
-    const shown = this.#lastShown.then(async () => {
-      const events = await stored
+    // wait. What is refused does not wait for those before it, and those after it do.
+    const before = this.#lastShown
+    const shown = Promise.all([stored, before]).then(([events]) => {
       this.#show(events)
       return events
     })
-    this.#lastShown = shown.catch(() => undefined)
-    // `shown` reports its outcome; alone, it would be an unhandled rejection while another is awaited before it.
-    stored.catch(() => undefined)
+    this.#lastShown = shown.catch(() => before)
     return shown
   }
 
@@ -160,15 +158,18 @@ export class EventLog {
   }
 
   // Not async: an idle log starts writing within this very call.
-  #store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+  #store(drafts: readonly EventDraft[], purpose?: Pick<AppendOptions, 'isForClient'>): Promise<readonly StoredEvent[]> {
     const guard = this.#guard
-    return guard ? guard(() => this.#write(drafts)) : this.#write(drafts)
+    return guard ? guard(() => this.#write(drafts, purpose)) : this.#write(drafts, purpose)
   }
 
-  async #write(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+  async #write(
+    drafts: readonly EventDraft[],
+    purpose?: Pick<AppendOptions, 'isForClient'>,
+  ): Promise<readonly StoredEvent[]> {
     const startedAt = performance.now()
     try {
-      const outcome = await this.#log.append(drafts, { epoch: this.#log.epoch })
+      const outcome = await this.#log.append(drafts, { ...purpose, epoch: this.#log.epoch })
       if (outcome.kind === 'appended') {
         this.#deps.onAppended?.(performance.now() - startedAt)
         return outcome.events

@@ -18,6 +18,11 @@ export type AppendOptions = {
   readonly expectedHead?: number
   /** The writer's lease; the append is refused with `fenced` if a later one was issued. */
   readonly epoch?: number
+  /**
+   * True if a client waits for it: it is refused when an outage of the storage takes too long. Others, which are those of
+   * runs, wait for its end.
+   */
+  readonly isForClient?: boolean
 }
 
 export type AppendOutcome =

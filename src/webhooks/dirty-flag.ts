@@ -69,6 +69,7 @@ export class DirtyFlag {
 
 /** Without the flag the deliveries could be forgotten, so the append is refused; it would most likely fail anyway. */
 function refuse(cause: unknown): never {
+  if (cause instanceof Problem && cause.code === 'storage_unavailable') throw cause
   const code = isOutOfRoom(cause) ? 'storage_full' : 'storage_failed'
   throw new Problem(code, 'The pending webhook deliveries could not be recorded on disk.', {
     cause,

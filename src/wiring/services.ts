@@ -91,7 +91,7 @@ export async function startServices(
 
 /** What PostgreSQL needs is loaded only with it. */
 async function openStorage(
-  { dataDir: directory, secretKeys: operatorKeys, databaseUrl: url }: Config,
+  { dataDir: directory, secretKeys: operatorKeys, databaseUrl: url, databaseOutageSeconds }: Config,
   logger: Logger,
 ): Promise<Storage> {
   const warn = (what: string) => (error: unknown) => logger.warn({ err: error }, what)
@@ -102,5 +102,11 @@ async function openStorage(
   }
   const { openPostgresStorage } = await import('../storage/postgres/postgres-storage.ts')
   const onFault = warn('the database could not be used for its lock or for caches')
-  return await openPostgresStorage({ ...shared, url, serverVersion: VERSION, onFault })
+  return await openPostgresStorage({
+    ...shared,
+    url,
+    outageMs: databaseOutageSeconds * 1000,
+    serverVersion: VERSION,
+    onFault,
+  })
 }

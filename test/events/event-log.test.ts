@@ -8,6 +8,7 @@ import { sseFrame, sseFrames } from '../../src/events/sse-frame.ts'
 import type { TransientRecord } from '../../src/events/transient-record.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { SharedLog } from './fixtures.ts'
+import { until } from '../support/until.ts'
 import { answer, delta, message, seqsOf, sharedLog, tempDirectory, textOf, toldLate, toolResult } from './fixtures.ts'
 
 let shared: SharedLog
@@ -42,6 +43,26 @@ describe('An appended event', () => {
     await Promise.all([late.append([message('first')]), late.append([message('second')])])
     expect(shown).toEqual(['first', 'second'])
     await late.close('closing')
+  })
+
+  test('that is refused does not wait for those before it, and those after it do', async () => {
+    const stored = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let count = 0
+    await log.guardWith(async (append) => {
+      await stored[count++]!.promise
+      return await append()
+    })
+    const shown: string[] = []
+    log.subscribe({ onEvents: (events) => shown.push(...events.map(textOf)) })
+    const [first, refused, last] = ['first', 'refused', 'last'].map((text) => log.append([message(text)]))
+    stored[1]!.reject(new Error('not now'))
+    await expect(refused).rejects.toThrow('not now')
+    stored[2]!.resolve()
+    await until('the append of the last one', () => Promise.resolve(log.head === 1))
+    expect(shown).toEqual([])
+    stored[0]!.resolve()
+    await Promise.all([first, last])
+    expect(shown).toEqual(['first', 'last'])
   })
 
   test('waits for the guard, keeps its place meanwhile, and fails with it', async () => {

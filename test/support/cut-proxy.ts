@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { Socket } from 'node:net'
 
-/** `url` leads to `target`; `cut` closes every connection. */
+/** `url` leads to `target`; `cut` closes every connection, `down` also new ones until `up`. */
 export async function startCutProxy(target: URL) {
   const sockets = new Set<Socket>()
+  let isDown = false
   const listener = createServer((client) => {
+    if (isDown) return void client.destroy()
     const upstream = connect(Number(target.port), target.hostname)
     for (const [one, other] of [
       [client, upstream],
@@ -21,5 +23,7 @@ export async function startCutProxy(target: URL) {
   await once(listener, 'listening')
   const { port } = listener.address() as { port: number }
   const cut = () => sockets.forEach((socket) => socket.destroy())
-  return { url: `http://127.0.0.1:${port}`, cut, close: async () => (cut(), void listener.close()) }
+  const down = () => ((isDown = true), cut())
+  const up = () => void (isDown = false)
+  return { down, up, url: `http://127.0.0.1:${port}`, cut, close: async () => (cut(), void listener.close()) }
 }

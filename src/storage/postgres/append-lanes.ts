@@ -24,6 +24,10 @@ export type AppendEntry = {
   readonly head: number
   /** At least one. */
   readonly events: readonly EventRow[]
+  /** True if it waits for the end of an outage, however long; false if it fails after the limit. */
+  readonly isPatient: boolean
+  /** Called, maybe often, when it still waits after the limit: with the `Problem` for what waits behind it. */
+  readonly onLimit: (problem: unknown) => void
 }
 
 export type AppendResult =
@@ -58,8 +62,9 @@ export class AppendLanes {
   }
 
   /**
-   * Resolves when the events are durable, or certainly not stored. Rejects with a `Problem`: `storage_failed` if the outcome
-   * is unknown at the end of an outage that was too long; any other means that nothing was stored.
+   * Resolves when the events are durable, or certainly not stored. While the outcome is unknown, it waits for the database,
+   * however long. Rejects with a `Problem`: `storage_failed` if the outcome is still unknown when the storage is closed;
+   * any other means that nothing was stored.
    */
   append(entry: AppendEntry): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
@@ -91,9 +96,9 @@ export class AppendLanes {
         if (this.#isTakenOver(entry, rows[i])) reject(takenOver())
         else resolve(this.#resultOf(entry, rows[i]))
     } catch (error) {
-      if (!(error instanceof LostStatement)) return await this.#tryAgain(group, error)
-      const open = await this.#decide(group, error)
-      if (open.length > 0) await this.#tryAgain(open, error)
+      // Not in this lane: other conversations would wait for as long.
+      if (error instanceof LostStatement) void this.#decideAndContinue(group, error)
+      else await this.#tryAgain(group, error)
     }
   }
 
@@ -102,7 +107,7 @@ export class AppendLanes {
     const again = await Promise.all(
       group.map(async (one) => {
         try {
-          await one.outage.wait(error)
+          await one.outage.wait(error, one.entry.isPatient ? one.entry.onLimit : undefined)
           return [one]
         } catch (problem) {
           one.reject(problem)
@@ -113,16 +118,22 @@ export class AppendLanes {
     this.#waiting.unshift(...again.flat())
   }
 
+  async #decideAndContinue(group: readonly Waiting[], lost: LostStatement): Promise<void> {
+    await this.#tryAgain(await this.#decide(group, lost), lost)
+    if (this.#waiting.length > 0 && this.#busy < LANES) await this.#run()
+  }
+
   /** Settles the appends that are stored, or cannot be any more. Returns the others, with their new epoch. */
   async #decide(group: readonly Waiting[], lost: unknown): Promise<Waiting[]> {
     const outage = this.#database.outage()
+    const onLimit = (problem: unknown) => group.forEach(({ entry }) => entry.onLimit(problem))
     for (;;) {
       try {
         const rows = await this.#database.runOnce(DECIDE, [this.#owner, group.map(({ entry }) => entry.id)], 'append')
         const byId = new Map(rows.map((row) => [row['id'], row]))
         return group.filter((one) => this.#isOpen(one, byId.get(one.entry.id)))
       } catch (error) {
-        const problem = await outage.wait(error).catch(toProblem)
+        const problem = await outage.wait(error, onLimit).catch(toProblem)
         if (problem === undefined) continue
         for (const { reject } of group) reject(uncertain(lost))
         return []
@@ -182,6 +193,6 @@ function valuesOf(owner: number, group: readonly Waiting[]): unknown[] {
 const uncertain = (cause: unknown): Problem =>
   new Problem(
     'storage_failed',
-    'The connection to the database broke and could not be restored in time: it is uncertain which events were stored last. The conversation must be reopened.',
+    'The connection to the database broke and was not restored before the server stopped: it is uncertain which events were stored last. The conversation must be reopened.',
     { cause },
   )

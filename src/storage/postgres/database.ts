@@ -163,12 +163,19 @@ export class Outage {
     this.#signal = signal
   }
 
-  /** Resolves when the next attempt should be made. Throws the `Problem` of the error if none should. */
-  async wait(error: unknown): Promise<void> {
+  /**
+   * Resolves when the next attempt should be made. Throws the `Problem` of the error if none should; with `onLimit`, an
+   * outage that is too long calls it with that problem, each time, and the wait goes on.
+   */
+  async wait(error: unknown, onLimit?: (problem: unknown) => void): Promise<void> {
     if (!isOutage(error)) throw toProblem(error)
     this.#since ??= performance.now()
     const since = Math.min(this.#since, this.#absence.since)
-    if (this.#signal.aborted || performance.now() - since > this.#limitMs) throw toProblem(error)
+    if (this.#signal.aborted) throw toProblem(error)
+    if (performance.now() - since > this.#limitMs) {
+      if (!onLimit) throw toProblem(error)
+      onLimit(toProblem(error))
+    }
     try {
       await delay(timerMs(backoffMs(++this.#errors, BACKOFF)), undefined, { signal: this.#signal })
     } catch {

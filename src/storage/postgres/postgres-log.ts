@@ -43,6 +43,10 @@ export class PostgresLog implements StoredLog {
   readonly conversationId: string
   readonly epoch: number
   readonly #parts: PostgresLogParts
+  /** Those that wait behind a statement in progress. */
+  readonly #queued = new Set<Append>()
+  /** Why appends for clients are refused, while an outage is too long. */
+  #outage: unknown
   readonly #commits = createGroupCommit<Append>((group) => this.#commit(group))
   /** Higher than the lease `epoch` after a connection broke. */
   #rowEpoch: number
@@ -68,11 +72,15 @@ export class PostgresLog implements StoredLog {
 
   append(drafts: readonly EventDraft[], options: AppendOptions = {}): Promise<AppendOutcome> {
     if (this.#over) return Promise.reject(this.#over)
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- a `Problem`
+    if (this.#outage !== undefined && options.isForClient) return Promise.reject(this.#outage)
     return new Promise((resolve, reject) => {
       // Serialise now: the draft may change, and one that JSON cannot express must fail its own append only.
       const rows = this.#serialise(drafts)
       const chars = rows.reduce((sum, { line }) => sum + line.json.length, 0)
-      this.#commits.add({ drafts: rows, options, resolve, reject }, chars)
+      const append = { drafts: rows, options, resolve, reject }
+      this.#queued.add(append)
+      this.#commits.add(append, chars)
     })
   }
 
@@ -129,11 +137,13 @@ export class PostgresLog implements StoredLog {
     return { database: this.#parts.database, id: this.conversationId, head: this.#head }
   }
 
-  async #commit(group: readonly Append[]): Promise<void> {
+  async #commit(all: readonly Append[]): Promise<void> {
+    // The others were refused.
+    const group = all.filter((append) => this.#queued.delete(append))
     const { outcomes, events } = this.#decide(group)
     try {
       if (this.#failure) throw this.#failure
-      if (events.length > 0 && !(await this.#store(events))) {
+      if (events.length > 0 && !(await this.#store(events, group))) {
         for (const { resolve } of group) resolve({ kind: 'fenced' })
         return
       }
@@ -166,9 +176,12 @@ export class PostgresLog implements StoredLog {
   }
 
   /** Resolves to false if another owner has the conversation. Rejects with a `Problem`. */
-  async #store(events: readonly EventRow[]): Promise<boolean> {
+  async #store(events: readonly EventRow[], group: readonly Append[]): Promise<boolean> {
     const { lanes, conversationId: id } = this.#parts
-    const result = await lanes.append({ id, epoch: this.#rowEpoch, head: this.#head, events }).catch(this.#noteFailure)
+    const isPatient = !group.every(({ options }) => options.isForClient)
+    const entry = { id, epoch: this.#rowEpoch, head: this.#head, events, isPatient, onLimit: this.#refuseQueued }
+    const result = await lanes.append(entry).catch(this.#noteFailure)
+    this.#outage = undefined
     if (result.kind === 'stored') {
       this.#rowEpoch = result.epoch
       this.#head += events.length
@@ -179,7 +192,18 @@ export class PostgresLog implements StoredLog {
     return false
   }
 
+  /** Nothing of what has not been sent is stored. */
+  readonly #refuseQueued = (problem: unknown): void => {
+    this.#outage = problem
+    for (const append of this.#queued) {
+      if (!append.options.isForClient) continue
+      this.#queued.delete(append)
+      append.reject(problem)
+    }
+  }
+
   readonly #noteFailure = (error: unknown): AppendResult => {
+    this.#outage = undefined
     if (error instanceof Problem && error.code === 'storage_failed') this.#failure = error
     throw error
   }

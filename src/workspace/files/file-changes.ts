@@ -214,6 +214,7 @@ export class FileChanges {
     try {
       const stored = await log.append(
         updates.map((update) => ({ ...update, path: redact(update.path), type: 'FileUpdate', source: 'user' })),
+        { isForClient: true },
       )
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as they were drafted
       return stored.map(({ event }) => event as FileUpdate)

@@ -26,7 +26,7 @@ export async function followMoved(
   try {
     const changes = await findMoved(deps, id, settings)
     if (Object.keys(changes).length === 0) return
-    await log.append([{ type: 'ConfigUpdate', source: 'environment', changes }])
+    await log.append([{ type: 'ConfigUpdate', source: 'environment', changes }], { isForClient: true })
     deps.logger.info({ conversation_id: id, ...changes }, 'the workdir of this conversation was moved')
   } catch (error) {
     deps.logger.warn({ err: error, conversation_id: id }, 'the moved workdir of this conversation could not be stored')

@@ -70,13 +70,13 @@ test(`${CUTS} cut connections, seed ${SEED}: no acknowledged event is lost, none
   }
 })
 
-test('what is appended while the database is away waits, or fails after the limit with nothing stored', async () => {
+test('after an outage that is too long, runs continue; requests were refused with nothing stored', async () => {
   await using directory = await tempDirectory()
   await using database = await createDatabase()
   const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
   const throughProxy = new URL(database.url)
   throughProxy.port = new URL(proxy.url).port
-  await using storage = await openPostgresStorage({
+  const storage = await openPostgresStorage({
     url: throughProxy.href,
     directory: directory.path,
     operatorKeys: ['key of the operator'],
@@ -90,12 +90,26 @@ test('what is appended while the database is away waits, or fails after the limi
   const log = await own.createLog({})
   await append(log, message('before'))
   await until('an answer', () => Promise.resolve(storage.availability.answers()))
-  await proxy.close()
-  // The first one finds the outage at a connection that is open, and is uncertain no longer than the second.
-  const failed = await Promise.allSettled([append(log, message('lost')), storage.due.set(own.id)])
-  expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-  expect(failed[1]).toMatchObject({ reason: { code: 'storage_unavailable' } })
+  proxy.down()
+  const forClient = async (text: string) => await log.append([message(text)], { isForClient: true })
+  // The first one finds the outage at a connection that is open: whether it is stored is decided afterwards.
+  const uncertain = forClient('uncertain')
+  const ofRun = append(log, message('of a run'))
+  const refused = await Promise.allSettled([forClient('refused'), storage.due.set(own.id)])
+  expect(refused).toMatchObject([
+    { status: 'rejected', reason: { code: 'storage_unavailable' } },
+    { status: 'rejected', reason: { code: 'storage_unavailable' } },
+  ])
+  await expect(forClient('also refused')).rejects.toMatchObject({ code: 'storage_unavailable' })
   await expect(own.exists()).rejects.toMatchObject({ code: 'storage_unavailable' })
   expect((await database.query('select json from events')).length).toBe(1)
   await until('a storage that is not ready', () => Promise.resolve(!storage.availability.answers()))
+  proxy.up()
+  expect(await uncertain).toMatchObject({ kind: 'appended' })
+  await ofRun
+  await append(log, message('after'))
+  expect((await readAll(log)).map(textOf)).toEqual(['before', 'uncertain', 'of a run', 'after'])
+  await until('an answer', () => Promise.resolve(storage.availability.answers()))
+  await storage[Symbol.asyncDispose]()
+  await proxy.close()
 })
