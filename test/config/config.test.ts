@@ -402,3 +402,14 @@ describe('is refused in one sentence that names the variable:', () => {
     await ensureWritable(join(home, 'a/b'), 'OPENHANDS_DATA_DIR')
   })
 })
+
+test.each([
+  'mysql://db.example.com/agents',
+  'postgresql://user:100%@db.example.com/agents',
+  'postgresql://db.example.com',
+  'db.example.com',
+])('a database URL that cannot be one is refused without quoting it: %s', (url) => {
+  const said = refusal({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATABASE_URL: url })
+  expect(said).toContain('OPENHANDS_DATABASE_URL is not valid: give it as postgresql://')
+  expect(said).not.toContain(url)
+})

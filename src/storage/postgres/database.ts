@@ -165,7 +165,7 @@ export class Outage {
 
   /**
    * Resolves when the next attempt should be made. Throws the `Problem` of the error if none should; with `onLimit`, an
-   * outage that is too long calls it with that problem, each time, and the wait goes on.
+   * outage that is too long calls it with that problem, each time, and the wait continues.
    */
   async wait(error: unknown, onLimit?: (problem: unknown) => void): Promise<void> {
     if (!isOutage(error)) throw toProblem(error)

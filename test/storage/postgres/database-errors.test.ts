@@ -1,0 +1,117 @@
+/** What a real PostgreSQL refuses, and ends: appends wait where that helps, and otherwise say why they failed. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { uuid7 } from '../../../src/lib/uuid7.ts'
+import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
+import { append, message, readAll, tempDirectory, textOf } from '../../events/fixtures.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase()
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+async function openLog(url = database.url) {
+  const directory = await tempDirectory()
+  const storage = await openPostgresStorage({
+    url,
+    directory: directory.path,
+    operatorKeys: ['key of the operator'],
+    serverVersion: 'test',
+    onFault: () => {}, // what the tests cause
+  })
+  const own = storage.conversation(uuid7())
+  await own.reserve()
+  const log = await own.createLog({})
+  return {
+    storage,
+    log,
+    forClient: async (text: string) => await log.append([message(text)], { isForClient: true }),
+    async [Symbol.asyncDispose]() {
+      await storage[Symbol.asyncDispose]()
+      await directory[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Has each append end with this error, from now on. */
+const refuseWith = async (code: string) =>
+  await database.query(`
+    create or replace function refuse() returns trigger language plpgsql as
+      $f$ begin raise exception 'refused' using errcode = '${code}'; end $f$;
+    create or replace trigger refusal before insert on firehose for each row execute function refuse()`)
+const refuseNoMore = async () => await database.query('drop trigger refusal on firehose')
+
+const END_SESSIONS = `
+  select pg_terminate_backend(pid) from pg_stat_activity
+  where datname = current_database() and pid <> pg_backend_pid()`
+
+test('sessions that an administrator ends (57P01) lose nothing and repeat nothing', async () => {
+  await using opened = await openLog()
+  const texts = Array.from({ length: 40 }, (_, i) => String(i))
+  let ended: Promise<unknown> | undefined
+  for (const [i, text] of texts.entries()) {
+    const stored = append(opened.log, message(text))
+    // Before, while or after the statement is executed.
+    if (i % 3 === 0) ended = database.query(END_SESSIONS)
+    await Promise.all([stored, ended])
+  }
+  expect((await readAll(opened.log)).map(textOf)).toEqual(texts)
+})
+
+test('a full disk of the database (53100) is storage_full, and the log stays usable', async () => {
+  await using opened = await openLog()
+  await refuseWith('53100')
+  await expect(opened.forClient('refused')).rejects.toMatchObject({ code: 'storage_full' })
+  await expect(append(opened.log, message('refused'))).rejects.toMatchObject({ code: 'storage_full' })
+  await refuseNoMore()
+  await append(opened.log, message('stored'))
+  expect((await readAll(opened.log)).map(textOf)).toEqual(['stored'])
+})
+
+test.each(['57014', '40001', '40P01', '55P03'])('an append that is cancelled with %s is repeated', async (code) => {
+  await using opened = await openLog()
+  await refuseWith(code)
+  const stored = append(opened.log, message('stored'))
+  // It has been refused: until then the trigger would not be in use.
+  await Promise.race([stored, until('a refusal', async () => (await refusals()) > 0)])
+  await refuseNoMore()
+  await stored
+  expect((await readAll(opened.log)).map(textOf)).toEqual(['stored'])
+})
+
+/** Transactions of this database that were rolled back. */
+async function refusals(): Promise<number> {
+  const [row] = await database.query('select xact_rollback from pg_stat_database where datname = current_database()')
+  return Number(row?.['xact_rollback'])
+}
+
+test('a user without free connections (53300) waits for one', async () => {
+  await database.query('create role few login superuser')
+  const url = new URL(database.url)
+  url.username = 'few'
+  try {
+    await using opened = await openLog(url.href)
+    await database.query('alter role few nosuperuser connection limit 1')
+    await database.query('grant all on all tables in schema public to few')
+    await database.query('grant all on all sequences in schema public to few')
+    await database.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'few' and datname = current_database()",
+    )
+    const stored = append(opened.log, message('stored'))
+    const used = async () => {
+      const [row] = await database.query("select count(*) as count from pg_stat_activity where usename = 'few'")
+      return Number(row?.['count']) > 0
+    }
+    await until('a connection that is in use', used)
+    await database.query('alter role few connection limit -1')
+    await stored
+    expect((await readAll(opened.log)).map(textOf)).toEqual(['stored'])
+  } finally {
+    await database.query('drop owned by few')
+    await database.query('drop role few')
+  }
+})
