@@ -46,6 +46,7 @@ export class OpenConversations {
       signal: this.#stopping.signal,
       isKnown: (id) => deps.known.has(id),
       open: (id) => this.open(id),
+      drop: (conversation) => this.#drop(conversation),
     })
     this.#idleWatch =
       deps.idle &&
@@ -165,7 +166,7 @@ export class OpenConversations {
     const ending: Promise<unknown>[] = []
     for (const [id, phase] of phases) if ('conversation' in phase) this.#unclosed.add(id)
     for (const [at, [id, phase]] of phases.entries()) {
-      ending.push('ended' in phase ? phase.ended : this.#closeAtStop(id, phase.conversation))
+      ending.push('ended' in phase ? phase.ended : this.#close(id, phase.conversation))
       // All at once, none would be closed before all have begun, and no timer could end the wait for them.
       if (at % CLOSED_AT_ONCE === CLOSED_AT_ONCE - 1) await nextTurn()
     }
@@ -179,7 +180,7 @@ export class OpenConversations {
   }
 
   /** Never rejects. */
-  async #closeAtStop(id: string, opening: Promise<Conversation>): Promise<void> {
+  async #close(id: string, opening: Promise<Conversation>): Promise<void> {
     const conversation = await opening.catch(() => undefined) // reported to the caller that opened it
     try {
       await conversation?.dispose('closing')
@@ -190,8 +191,20 @@ export class OpenConversations {
   }
 
   async #rest(conversation: Conversation): Promise<void> {
+    const { state } = conversation
     await conversation.dispose('closing')
     this.#recovery.rest(conversation.state)
+    // What was stored while it was being closed may have begun something.
+    if (conversation.state === state) await this.#deps.conversations.storage.conversation(conversation.id).release()
+  }
+
+  /** Another writer has it: the object stores nothing more, and the next request asks the storage who that is. Never rejects. */
+  async #drop(conversation: Conversation): Promise<void> {
+    const { id } = conversation
+    const phase = this.#phases.openOf(id)
+    // A request may have replaced it already.
+    if (!phase || (await phase.conversation.catch(() => undefined)) !== conversation) return
+    await this.#phases.close(id, phase, () => this.#close(id, phase.conversation))
   }
 
   #reopen(id: string, failed: Conversation | undefined): Promise<Conversation> {
@@ -203,7 +216,8 @@ export class OpenConversations {
     const { conversations, known } = this.#deps
     try {
       await failed?.dispose('closing')
-      const conversation = await openConversation(conversations, id, known.update)
+      const onReleased = (released: string) => this.#recovery.wasReleased(released)
+      const conversation = await openConversation(conversations, id, { onChange: known.update, onReleased })
       try {
         // A request that has deleted it meanwhile disposes of it.
         if (known.has(id)) await conversation.start(this.#recovery.reasonFor(id))

@@ -13,13 +13,20 @@ import { foldLog } from './registry/read-state.ts'
 import type { State } from '../state/state.ts'
 import { readCallbacks } from '../webhooks/callback-set.ts'
 
+export type OpenOptions = {
+  readonly onChange: (state: State) => void
+  /** Called if its last writer left no work that has begun. */
+  readonly onReleased: (id: string) => void
+}
+
 /** Throws a `Problem` if it does not exist or its log is damaged. */
 export async function openConversation(
   deps: ConversationDeps,
   id: string,
-  onChange: (state: State) => void,
+  { onChange, onReleased }: OpenOptions,
 ): Promise<Conversation> {
-  const { log: stored, repaired } = await deps.storage.conversation(id).openLog()
+  const { log: stored, repaired, isReleased } = await deps.storage.conversation(id).openLog()
+  if (isReleased) onReleased(id)
   if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
   return await openStored(deps, { stored, noted: await readSnapshot(deps.storage, id), onChange })
 }

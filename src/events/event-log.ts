@@ -40,15 +40,13 @@ export type AppendGuard = <T>(append: () => Promise<T>) => Promise<T>
 
 export class EventLog {
   readonly conversationId: string
-  /**
-   * Resolves when the store has failed and the log must be reopened. Does not resolve if another writer took it over.
-   */
-  readonly whenStoreFailed: Promise<void>
+  /** Resolves when `failed` becomes true: the log must be reopened, or, if another writer has it, forgotten. */
+  readonly whenFailed: Promise<'uncertain' | 'taken_over'>
   readonly #deps: EventLogDeps
   readonly #log: StoredLog
   readonly #subscribers = new Set<LogSubscriber>()
   readonly #messages = new LiveMessages()
-  readonly #storeFailed = Promise.withResolvers<void>()
+  readonly #failing = Promise.withResolvers<'uncertain' | 'taken_over'>()
   readonly #now: () => number
   #guard: AppendGuard | undefined
   #failed = false
@@ -61,7 +59,7 @@ export class EventLog {
     this.#log = deps.log
     this.#now = deps.now ?? Date.now
     this.conversationId = deps.log.conversationId
-    this.whenStoreFailed = this.#storeFailed.promise
+    this.whenFailed = this.#failing.promise
   }
 
   /** Seq of the last durable event; 0 if there is none. Subscribers receive it at the latest in the next microtasks. */
@@ -177,11 +175,12 @@ export class EventLog {
     } catch (error) {
       if (error instanceof Problem && error.code === 'storage_failed') {
         this.#failed = true
-        this.#storeFailed.resolve()
+        this.#failing.resolve('uncertain')
       }
       throw error
     }
     this.#failed = true
+    this.#failing.resolve('taken_over')
     throw new Problem('storage_failed', 'Another writer has taken over the log of this conversation.')
   }
 

@@ -115,9 +115,9 @@ export interface EventStore {
   /**
    * Throws `conversation_not_found` or `conversation_damaged`, and never returns a partly read log. Opening cuts off a
    * write that a crash interrupted; the cut bytes are kept in another file, reported in `repaired`. A log has one
-   * writer at a time: the previous one is `fenced` from here on.
+   * writer at a time: the previous one is `fenced` from here on. `isReleased`: no work has begun since its last writer.
    */
-  open(conversationId: string): Promise<{ log: StoredLog; repaired: string | undefined }>
+  open(conversationId: string): Promise<{ log: StoredLog; repaired: string | undefined; isReleased?: boolean }>
   /** Removes the log, if it exists; nothing of it can be read when this resolves. */
   delete(conversationId: string): Promise<void>
 }

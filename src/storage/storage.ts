@@ -26,9 +26,7 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly availability: Availability
   /** Contains the `directory` of each conversation, and nothing that commands may read. */
   readonly directory: string
-  /**
-   * Returns the ids of all conversations with any data: complete ones, and remains of interrupted creates and deletes.
-   */
+  /** Returns the ids of conversations with any data: complete ones, and remains of interrupted creates and deletes. */
   ids(): Promise<string[]>
   /**
    * Returns the storage of one conversation, existing or not. Has no effect by itself; two of the same id are equal.
@@ -65,9 +63,8 @@ export type DataKeys = {
  * The stored data of one conversation.
  *
  * The order of a create: `reserve`, then `createLog` or `copyLog`, then the first append to the log. Until the log
- * contains
- * an event, the conversation does not exist for anyone: a start of the server removes the remains of an interrupted
- * create.
+ * contains an event, the conversation does not exist for anyone: a start of the server removes the remains of an
+ * interrupted create.
  */
 export interface ConversationStorage {
   readonly id: string
@@ -94,6 +91,8 @@ export interface ConversationStorage {
   copyLog(events: AsyncIterable<Event>, ending: () => readonly EventDraft[]): Promise<StoredLog>
   /** As `EventStore.open`. */
   openLog(): ReturnType<EventStore['open']>
+  /** Call it when the log was closed with no work begun: the next `openLog` may say so, also to another process. */
+  release(): Promise<void>
   /**
    * Returns the last event if that is possible at once and without opening the log; undefined otherwise. Call it only for
    * a log that nobody writes. The returned event need not be durable.

@@ -15,6 +15,8 @@ export type RecoveryDeps = {
   readonly isKnown: (id: string) => boolean
   /** Opens the conversation, after disposing an object whose log has failed. */
   readonly open: (id: string) => Promise<Conversation>
+  /** Ends the object of a conversation that another writer has. */
+  readonly drop: (conversation: Conversation) => Promise<void>
   /** Aborted when the server stops. */
   readonly signal: AbortSignal
 }
@@ -43,9 +45,15 @@ export class Recovery {
     await new Retrier(() => this.#try(id, () => this.#recoverOnce(id))).now()
   }
 
-  /** Reopens the conversation when its log fails: a run must not wait until a client requests it. */
+  /**
+   * Reopens the conversation when its log fails: a run must not wait until a client requests it. If another writer has taken
+   * it over, nothing of it works here any more.
+   */
   watch(conversation: Conversation): void {
-    void conversation.log.whenStoreFailed.then(() => this.#openAgain(conversation))
+    const { drop } = this.#deps
+    void conversation.log.whenFailed.then((why) =>
+      why === 'taken_over' ? drop(conversation) : this.#openAgain(conversation),
+    )
   }
 
   /** Closes the requests of the conversation whose deadline has passed. Never rejects; retries until the disk allows it. */
@@ -56,6 +64,11 @@ export class Recovery {
   /** It is closed, and none of its calls has begun: the log cannot show that. */
   rest({ id, openCalls, subagents }: State): void {
     if (openCalls.length > 0 || subagents.length > 0) this.#atRest.add(id)
+  }
+
+  /** Another process has closed it so. */
+  wasReleased(id: string): void {
+    this.#atRest.add(id)
   }
 
   /** Returns why work may be unfinished in a log that is opened now; undefined if none is. */

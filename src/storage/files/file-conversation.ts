@@ -97,6 +97,10 @@ export class FileConversation implements ConversationStorage {
     return await this.#parts.logs.open(this.id)
   }
 
+  release(): Promise<void> {
+    return Promise.resolve()
+  }
+
   async lastEvent(): Promise<LastEvent | undefined> {
     return endingOf(logPathIn(this.#parts.directory, this.id))
   }

@@ -157,14 +157,15 @@ export class AppendLanes {
   #resultOf({ epoch }: AppendEntry, row: PostgresRow | undefined): AppendResult {
     if (row?.['is_stored'] === true) return { kind: 'stored', epoch }
     if (typeof row?.['head_now'] !== 'number') return { kind: 'differs', head: undefined }
+    if (row['owner_now'] !== this.#owner) return { kind: 'fenced' }
     // A failover to another server can bring back an older epoch.
     return Number(row['epoch_now']) > epoch ? { kind: 'fenced' } : { kind: 'differs', head: row['head_now'] }
   }
 
-  /** Returns true if another incarnation has the conversation, or only the end of this one explains the refusal. */
+  /** Returns true if only the end of this incarnation explains the refusal. */
   #isTakenOver({ epoch, head }: AppendEntry, row: PostgresRow | undefined): boolean {
     if (row?.['is_stored'] === true || typeof row?.['head_now'] !== 'number') return false
-    return row['owner_now'] !== this.#owner || (row['epoch_now'] === epoch && row['head_now'] === head)
+    return row['owner_now'] === this.#owner && row['epoch_now'] === epoch && row['head_now'] === head
   }
 }
 

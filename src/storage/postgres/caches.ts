@@ -3,23 +3,24 @@ import { LatestWrites } from '../shared/latest-writes.ts'
 import type { NotedSummaries, Snapshots, Summary, SummaryCache } from '../storage.ts'
 import type { PostgresDatabase } from './database.ts'
 import { WRITE_DOCUMENT, readDocument } from './documents.ts'
+import type { RowOwnership } from './ownership.ts'
 
 const SNAPSHOT = 'snapshot'
 
 export class SnapshotRows implements Snapshots {
-  readonly #database: PostgresDatabase
+  readonly #ownership: RowOwnership
   readonly #writes = new LatestWrites(async (id, snapshot) => {
-    await this.#database.write(WRITE_DOCUMENT, [id, SNAPSHOT, JSON.stringify(snapshot)], 'cache')
+    await this.#ownership.write(WRITE_DOCUMENT, id, [SNAPSHOT, JSON.stringify(snapshot)], 'cache')
   })
 
-  constructor(database: PostgresDatabase) {
-    this.#database = database
+  constructor(ownership: RowOwnership) {
+    this.#ownership = ownership
   }
 
   /** Reads after pending writes. */
   async read(id: string): Promise<unknown> {
     await this.written(id)
-    const text = await readDocument(this.#database, id, SNAPSHOT)
+    const text = await readDocument(this.#ownership.database, id, SNAPSHOT)
     return text === undefined ? undefined : JSON.parse(text)
   }
 

@@ -1,12 +1,14 @@
 /** Texts of conversations, by name: the callbacks, the sealed secrets, the snapshot. */
 import type { CommandEntry, CommandStorage, StoredDocument } from '../storage.ts'
 import type { PostgresDatabase } from './database.ts'
+import type { RowOwnership } from './ownership.ts'
 import { CommandRecordFiles } from '../files/command-record-files.ts'
 import { makeDirectories } from '../../files/make-directories.ts'
 
-/** Fails if the conversation does not exist. */
+/** For `RowOwnership.write`, with a name and a value. Fails if the conversation does not exist. */
 export const WRITE_DOCUMENT = `
-  insert into documents values ($1, $2, $3) on conflict (conversation_id, name) do update set value = excluded.value`
+  insert into documents select $1, $3, $4 from allowed
+  on conflict (conversation_id, name) do update set value = excluded.value`
 
 export async function readDocument(database: PostgresDatabase, id: string, name: string): Promise<string | undefined> {
   const text = 'select value from documents where conversation_id = $1 and name = $2'
@@ -16,29 +18,31 @@ export async function readDocument(database: PostgresDatabase, id: string, name:
 
 /** Renames the document, and returns its new name. Does nothing if the document does not exist. */
 export async function setDocumentAside(
-  database: PostgresDatabase,
+  ownership: RowOwnership,
   id: string,
   name: string,
   suffix: string,
 ): Promise<string> {
   const kept = `${name}.${suffix}-${Date.now()}`
-  await database.write('update documents set name = $3 where conversation_id = $1 and name = $2', [id, name, kept])
+  await ownership.write(SET_ASIDE, id, [name, kept])
   return kept
 }
 
+const SET_ASIDE = 'update documents set name = $4 from allowed where conversation_id = $1 and name = $3'
+
 export class JsonRow implements StoredDocument {
-  readonly #database: PostgresDatabase
+  readonly #ownership: RowOwnership
   readonly #id: string
   readonly #name: string
 
-  constructor(database: PostgresDatabase, id: string, name: string) {
-    this.#database = database
+  constructor(ownership: RowOwnership, id: string, name: string) {
+    this.#ownership = ownership
     this.#id = id
     this.#name = name
   }
 
   async read(): Promise<unknown> {
-    const text = await readDocument(this.#database, this.#id, this.#name)
+    const text = await readDocument(this.#ownership.database, this.#id, this.#name)
     if (text === undefined) return undefined
     try {
       return JSON.parse(text)
@@ -48,22 +52,22 @@ export class JsonRow implements StoredDocument {
   }
 
   async write(value: unknown): Promise<void> {
-    await this.#database.write(WRITE_DOCUMENT, [this.#id, this.#name, JSON.stringify(value)])
+    await this.#ownership.write(WRITE_DOCUMENT, this.#id, [this.#name, JSON.stringify(value)])
   }
 
   async setAside(): Promise<string> {
-    return `the table documents, under ${await setDocumentAside(this.#database, this.#id, this.#name, 'damaged')}`
+    return `the table documents, under ${await setDocumentAside(this.#ownership, this.#id, this.#name, 'damaged')}`
   }
 }
 
 /** The records of commands are rows; their output is in files, which the shell writes. */
 export class CommandRows implements CommandStorage {
-  readonly #database: PostgresDatabase
+  readonly #ownership: RowOwnership
   readonly #id: string
   readonly #outputs: CommandRecordFiles
 
-  constructor(database: PostgresDatabase, id: string, directory: string) {
-    this.#database = database
+  constructor(ownership: RowOwnership, id: string, directory: string) {
+    this.#ownership = ownership
     this.#id = id
     this.#outputs = new CommandRecordFiles(directory)
   }
@@ -73,7 +77,7 @@ export class CommandRows implements CommandStorage {
   }
 
   async entries(): Promise<CommandEntry[]> {
-    const rows = await this.#database.read(
+    const rows = await this.#ownership.database.read(
       'select id, key_hash from commands where conversation_id = $1 order by id collate "C"',
       [this.#id],
     )
@@ -85,18 +89,18 @@ export class CommandRows implements CommandStorage {
 
   async read({ id }: CommandEntry): Promise<unknown> {
     const text = 'select record from commands where conversation_id = $1 and id = $2'
-    const [row] = await this.#database.read(text, [this.#id, id])
+    const [row] = await this.#ownership.database.read(text, [this.#id, id])
     return row && JSON.parse(String(row['record']))
   }
 
   async write({ id, keyHash }: CommandEntry, record: unknown): Promise<void> {
     await makeDirectories(this.directory, 0o700)
-    await this.#database.write(WRITE_COMMAND, [this.#id, id, keyHash, JSON.stringify(record)])
+    await this.#ownership.write(WRITE_COMMAND, this.#id, [id, keyHash, JSON.stringify(record)])
   }
 
   async remove(entry: CommandEntry): Promise<void> {
     await this.#outputs.remove(entry)
-    await this.#database.write('delete from commands where conversation_id = $1 and id = $2', [this.#id, entry.id])
+    await this.#ownership.remove(REMOVE_COMMAND, this.#id, [entry.id])
   }
 
   outputPath(id: string, stream: 'stdout' | 'stderr'): string {
@@ -108,6 +112,7 @@ export class CommandRows implements CommandStorage {
   }
 }
 
+const REMOVE_COMMAND = 'delete from commands using allowed where conversation_id = $1 and id = $3'
 const WRITE_COMMAND = `
-  insert into commands values ($1, $2, $3, $4)
+  insert into commands select $1, $3, $4, $5 from allowed
   on conflict (conversation_id, id) do update set key_hash = excluded.key_hash, record = excluded.record`

@@ -1,37 +1,49 @@
 /**
- * The right of one instance to use a database: a lock of a session, and a row. Several instances on one database are not
- * supported yet.
+ * The right of one instance to use a database: a lock of a session, and a row with a counter. An instance that is alone has
+ * the lock for itself; those that share a database share it, and find out from the counters which of them have died.
  */
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { settlesWithin } from '../../lib/bounded-wait.ts'
 import type { Availability } from '../availability.ts'
+import { CounterWatch } from './counter-watch.ts'
 import type { PostgresDatabase } from './database.ts'
 import { DatabaseError, takenOver } from './database-errors.ts'
-import type { PostgresSession } from './session.ts'
+import type { PostgresRow, PostgresSession } from './session.ts'
 
 /** Any number that other programs are unlikely to use. */
 const INSTANCE_LOCK = 7_236_841_103
 
 const STATEMENT_MS = 10_000
 
+/** How long the end of this instance may take to record, in milliseconds; without it others wait for the TTL. */
+const END_MS = 2000
+
 /** How long the lock of an instance that has just ended may still be held, in milliseconds. */
 const LOCK_WAIT_MS = 2000
 const LOCK_EVERY_MS = 100
 
-/** Locks the database until the session ends. Throws a `DatabaseError` if another instance uses it. */
-export async function lockDatabase(session: PostgresSession): Promise<void> {
+/** Whether other instances may use the database at the same time. */
+export type Sharing = 'alone' | 'shared'
+
+/** Locks the database until the session ends. Throws a `DatabaseError` if another instance does not allow it. */
+export async function lockDatabase(session: PostgresSession, sharing: Sharing): Promise<void> {
   const until = performance.now() + LOCK_WAIT_MS
-  while (!(await tryLock(session))) {
+  while (!(await tryLock(session, sharing))) {
     // The server notices the end of a killed process a moment later.
     if (performance.now() > until) throw await inUse(session)
     await delay(LOCK_EVERY_MS)
   }
 }
 
-/** Ends all others, and returns the number of this incarnation. Call it with the lock. */
-export async function beginIncarnation(session: PostgresSession, serverVersion: string): Promise<number> {
+/** Returns the number of this incarnation; one that is alone ends all others. Call it with the lock. */
+export async function beginIncarnation(
+  session: PostgresSession,
+  serverVersion: string,
+  sharing: Sharing,
+): Promise<number> {
   const values = [hostname(), process.pid, serverVersion]
-  const [row] = await session.run(BEGIN, values, STATEMENT_MS)
+  const [row] = await session.run(sharing === 'alone' ? BEGIN_ALONE : BEGIN, values, STATEMENT_MS)
   return Number(row?.['id'])
 }
 
@@ -40,70 +52,96 @@ type KeptIncarnationOptions = {
   /** Has the lock. */
   readonly session: PostgresSession
   readonly number: number
+  readonly sharing: Sharing
   /** How long the database may be away before requests are refused, and how often it is asked; in milliseconds. */
   readonly outageMs: number
   readonly renewMs: number
+  /** An instance whose counter is unchanged for so long is dead, in milliseconds. */
+  readonly ttlMs: number
+  /** A monotonic clock, in milliseconds. */
+  readonly now: () => number
   readonly onFault: (error: unknown) => void
 }
 
 /**
- * Keeps the lock: takes it again on a new connection when its session has ended. Until then another instance may take it;
- * that ends this incarnation permanently, and no statement is executed any more.
+ * Keeps the lock and raises the counter: takes the lock again on a new connection when its session has ended. Another
+ * instance may end this incarnation permanently, when it takes the lock for itself or sees the counter unchanged for the
+ * TTL; then no statement is executed any more.
  */
 export class KeptIncarnation implements Availability, AsyncDisposable {
   readonly #options: KeptIncarnationOptions
   readonly #timer: NodeJS.Timeout
   readonly #takenOver = new AbortController()
+  readonly #others: CounterWatch
   #session: PostgresSession
   #renewing: Promise<void> | undefined
-  #renewedAt = performance.now()
+  /** When the last renewal that succeeded was begun. */
+  #renewedAt: number
   #isReported = false
 
   constructor(options: KeptIncarnationOptions) {
     this.#options = options
     this.#session = options.session
-    this.#timer = setInterval(() => this.#renew(), options.renewMs).unref()
+    this.#others = new CounterWatch({ ttlMs: options.ttlMs })
+    this.#renewedAt = options.now()
+    this.#timer = setInterval(() => void this.renew(), options.renewMs).unref()
   }
 
   get takenOver(): AbortSignal {
     return this.#takenOver.signal
   }
 
-  readonly answers = (): boolean => performance.now() - this.#renewedAt <= this.#options.outageMs
+  readonly answers = (): boolean => this.#options.now() - this.#renewedAt <= this.#options.outageMs
+
+  /** Raises the counter, and ends the others that have died. Never rejects; a call during another one is that one. */
+  renew(): Promise<void> {
+    return (this.#renewing ??= this.#renewOnce().finally(() => (this.#renewing = undefined)))
+  }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer)
+    if (this.#renewing) await settlesWithin(END_MS, this.#renewing)
+    if (!this.#session.isBroken) await this.#session.run(END, [this.#options.number], END_MS).catch(() => {}) // others wait
     await this.#session.end()
     await this.#renewing
     // It may have connected meanwhile.
     await this.#session.end()
   }
 
-  #renew(): void {
-    this.#renewing ??= this.#renewOnce().finally(() => (this.#renewing = undefined))
-  }
-
   async #renewOnce(): Promise<void> {
+    const { database, number, sharing, now, onFault } = this.#options
     try {
-      if (this.#session.isBroken) this.#session = await this.#options.database.connect()
-      const hasLock = await tryLock(this.#session)
-      const [row] = await this.#session.run(hasLock ? RENEW : FIND, [this.#options.number], STATEMENT_MS)
+      if (this.#session.isBroken) this.#session = await database.connect()
+      const askedAt = now()
+      const hasLock = await tryLock(this.#session, sharing)
+      const [row] = await this.#session.run(hasLock ? RENEW : FIND, [number], STATEMENT_MS)
       if (!row) return await this.#giveUp()
       // Its former session may still have it: the database has not noticed yet that the connection broke.
       if (!hasLock) throw await inUse(this.#session)
       this.#isReported = false
-      this.#renewedAt = performance.now()
+      this.#renewedAt = askedAt
+      if (sharing === 'shared') await this.#endDead()
     } catch (error) {
       // Each outage once: the statements that wait report it as well.
-      if (!this.#isReported) this.#options.onFault(error)
+      if (!this.#isReported) onFault(error)
       this.#isReported = true
     }
+  }
+
+  async #endDead(): Promise<void> {
+    const { number, now } = this.#options
+    const askedAt = now()
+    const rows = await this.#session.run(OTHERS, [number], STATEMENT_MS)
+    for (const dead of this.#others.observe(rows.map(counterOf), { askedAt, answeredAt: now() }))
+      await this.#session.run(END_DEAD, [dead.id, dead.counter, number], STATEMENT_MS)
   }
 
   async #giveUp(): Promise<void> {
     clearInterval(this.#timer)
     const error = new DatabaseError(
-      'Another server has taken over the database while the connection of this one was broken. This one stops, because two must not write. Give each server its own database.',
+      this.#options.sharing === 'alone'
+        ? 'Another server has taken over the database while the connection of this one was broken. This one stops, because two must not write. Give each server its own database.'
+        : 'Another instance has ended this one, because it did not reach the database in time. This one stops; start it again.',
     )
     this.#options.database.refuseAll(takenOver(error))
     this.#takenOver.abort(error)
@@ -112,9 +150,11 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
   }
 }
 
+const counterOf = (row: PostgresRow) => ({ id: Number(row['id']), counter: Number(row['counter']) })
+
 /** Resolves to true if this session has the lock, now or already. */
-async function tryLock(session: PostgresSession): Promise<boolean> {
-  const [held] = await session.run(LOCK, [INSTANCE_LOCK], STATEMENT_MS)
+async function tryLock(session: PostgresSession, sharing: Sharing): Promise<boolean> {
+  const [held] = await session.run(sharing === 'alone' ? LOCK_ALONE : LOCK_SHARED, [INSTANCE_LOCK], STATEMENT_MS)
   return held?.['is_locked'] === true
 }
 
@@ -128,16 +168,22 @@ async function inUse(session: PostgresSession): Promise<DatabaseError> {
   )
 }
 
-const LOCK = `
+const lockWith = (mode: string, lock: string) => `
   select case when exists (
-    select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() and granted
+    select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() and granted and mode = '${mode}'
       and (classid::bigint << 32) | objid::bigint = $1 and objsubid = 1
-  ) then true else pg_try_advisory_lock($1) end as is_locked`
+  ) then true else ${lock}($1) end as is_locked`
+const LOCK_ALONE = lockWith('ExclusiveLock', 'pg_try_advisory_lock')
+const LOCK_SHARED = lockWith('ShareLock', 'pg_try_advisory_lock_shared')
 const LAST = `
   select host, pid, to_char(started_at, 'YYYY-MM-DD HH24:MI:SS "UTC"') as since from incarnations
   where ended_at is null order by id desc limit 1`
 const FIND = 'select from incarnations where id = $1 and ended_at is null'
-const BEGIN = `
-  with ended as (update incarnations set ended_at = now() where ended_at is null)
-  insert into incarnations (host, pid, server_version) values ($1, $2, $3) returning id`
+const BEGIN = 'insert into incarnations (host, pid, server_version) values ($1, $2, $3) returning id'
+const BEGIN_ALONE = `with ended as (update incarnations set ended_at = now() where ended_at is null) ${BEGIN}`
 const RENEW = 'update incarnations set counter = counter + 1 where id = $1 and ended_at is null returning id'
+const END = 'update incarnations set ended_at = now() where id = $1 and ended_at is null'
+const OTHERS = 'select id, counter from incarnations where id <> $1 and ended_at is null'
+// One that has been ended itself meanwhile ends nobody.
+const END_DEAD = `
+  update incarnations set ended_at = now() where id = $1 and counter = $2 and ended_at is null and not has_ended($3)`

@@ -2,40 +2,50 @@
 import type { CreationKey, Deletions, Marks, SharedWorkdirs } from '../storage.ts'
 import { hashOfWorkdir } from '../shared/workdir-hash.ts'
 import type { PostgresDatabase } from './database.ts'
+import type { RowOwnership } from './ownership.ts'
 
 export class MarksTable implements Marks {
-  readonly #database: PostgresDatabase
+  readonly #ownership: RowOwnership
   readonly #kind: string
 
-  constructor(database: PostgresDatabase, kind: string) {
-    this.#database = database
+  constructor(ownership: RowOwnership, kind: string) {
+    this.#ownership = ownership
     this.#kind = kind
   }
 
   async set(id: string): Promise<void> {
-    await this.#database.write('insert into marks values ($1, $2) on conflict do nothing', [this.#kind, id])
+    await this.#ownership.write('insert into marks select $3, $1 from allowed on conflict do nothing', id, [this.#kind])
   }
 
   async clear(id: string): Promise<void> {
-    await this.#database.write('delete from marks where kind = $1 and conversation_id = $2', [this.#kind, id])
+    const text = 'delete from marks using allowed where kind = $3 and conversation_id = $1'
+    await this.#ownership.remove(text, id, [this.#kind])
   }
 
   async ids(): Promise<string[]> {
-    const rows = await this.#database.read('select conversation_id as id from marks where kind = $1', [this.#kind])
+    const { database, incarnation } = this.#ownership
+    const rows = await database.read(MARKED, [this.#kind, incarnation])
     return rows.map(({ id }) => String(id))
   }
 }
 
+// What another instance that lives has is its own business.
+const MARKED = `
+  select m.conversation_id as id from marks m left join conversations c on c.id = m.conversation_id
+  where m.kind = $1 and (c.owner is null or c.owner = $2 or has_ended(c.owner))`
+
 export class DeletionsTable implements Deletions {
   readonly #database: PostgresDatabase
+  readonly #ownership: RowOwnership
 
-  constructor(database: PostgresDatabase) {
-    this.#database = database
+  constructor(ownership: RowOwnership) {
+    this.#database = ownership.database
+    this.#ownership = ownership
   }
 
   async mark(id: string, key?: CreationKey): Promise<void> {
     const values = key && [key.key, key.bodyHash, key.id, key.at, Date.parse(key.at)]
-    await this.#database.write(values ? MARK_WITH_KEY : MARK, [id, ...(values ?? [])])
+    await this.#ownership.write(values ? [MARK, NOTE_KEY] : MARK, id, values)
   }
 
   async has(id: string): Promise<boolean> {
@@ -59,10 +69,9 @@ export class DeletionsTable implements Deletions {
   }
 }
 
-const MARK = 'insert into deletions (conversation_id) values ($1) on conflict do nothing'
-const MARK_WITH_KEY = `
-  with marked as (${MARK})
-  insert into creation_keys values ($2, $3, $4, $5, $6)
+const MARK = 'insert into deletions (conversation_id) select $1 from allowed on conflict do nothing'
+const NOTE_KEY = `
+  insert into creation_keys select $3, $4, $5, $6, $7 from allowed
   on conflict (key) do update
     set body_hash = excluded.body_hash, conversation_id = excluded.conversation_id, used_at = excluded.used_at,
       used_at_ms = excluded.used_at_ms`

@@ -11,14 +11,14 @@ import type { Sealer } from '../../security/sealer.ts'
 import { removeDraftsIn } from '../files/left-files.ts'
 import type { CommandStorage, ConversationStorage, LastEvent, SecretValues, StoredDocument } from '../storage.ts'
 import type { SnapshotRows } from './caches.ts'
-import type { PostgresDatabase } from './database.ts'
 import { CommandRows, JsonRow } from './documents.ts'
+import type { RowOwnership } from './ownership.ts'
 import type { PostgresStore } from './postgres-store.ts'
 import type { SecretRows } from './secret-rows.ts'
 
 /** What all conversations share. */
 export type PostgresParts = {
-  readonly database: PostgresDatabase
+  readonly ownership: RowOwnership
   /** Contains one directory per conversation. */
   readonly directory: string
   readonly logs: PostgresStore
@@ -42,11 +42,11 @@ export class PostgresConversation implements ConversationStorage {
   }
 
   get callbacks(): StoredDocument {
-    return (this.#callbacks ??= new JsonRow(this.#parts.database, this.id, 'callbacks'))
+    return (this.#callbacks ??= new JsonRow(this.#parts.ownership, this.id, 'callbacks'))
   }
 
   get commands(): CommandStorage {
-    return (this.#commands ??= new CommandRows(this.#parts.database, this.id, `${this.directory}/commands`))
+    return (this.#commands ??= new CommandRows(this.#parts.ownership, this.id, `${this.directory}/commands`))
   }
 
   get sealer(): Sealer {
@@ -54,14 +54,15 @@ export class PostgresConversation implements ConversationStorage {
   }
 
   async reserve(): Promise<void> {
-    const { database, requireHeld } = this.#parts
+    const { ownership, requireHeld } = this.#parts
+    const { database, incarnation } = ownership
     await requireHeld()
-    const [row] = await database.write(RESERVE, [this.id, randomUUID()])
+    const [row] = await database.write(RESERVE, [this.id, randomUUID(), incarnation])
     if (!row) throw exists()
     try {
       await mkdir(this.directory, { mode: 0o700 })
     } catch (cause) {
-      await database.write(UNRESERVE, [this.id])
+      await ownership.remove(UNRESERVE, this.id)
       throw codeOf(cause) === 'EEXIST' ? exists(cause) : cause
     }
   }
@@ -95,6 +96,10 @@ export class PostgresConversation implements ConversationStorage {
     return opened
   }
 
+  async release(): Promise<void> {
+    await this.#parts.ownership.remove(RELEASE, this.id)
+  }
+
   async lastEvent(): Promise<LastEvent | undefined> {
     const row = await this.#row('select seq, at from events where conversation_id = $1 order by seq desc limit 1')
     return row && { seq: Number(row['seq']), timestamp: new Date(Number(row['at'])).toISOString() }
@@ -109,7 +114,7 @@ export class PostgresConversation implements ConversationStorage {
   }
 
   async markCopying(): Promise<void> {
-    await this.#parts.database.write('update conversations set is_copying = true where id = $1', [this.id])
+    await this.#parts.ownership.write('update conversations set is_copying = true from allowed where id = $1', this.id)
   }
 
   async isCopying(): Promise<boolean> {
@@ -124,7 +129,7 @@ export class PostgresConversation implements ConversationStorage {
     // A snapshot must not be refused for a missing conversation.
     await this.#parts.snapshots.written(this.id)
     await removeTree(this.directory)
-    await this.#parts.database.write('select remove_conversation($1)', [this.id])
+    await this.#parts.ownership.call('remove_conversation', this.id)
   }
 
   async discard(): Promise<void> {
@@ -133,16 +138,17 @@ export class PostgresConversation implements ConversationStorage {
   }
 
   async #row(text: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-    return (await this.#parts.database.read(text, [this.id]))[0]
+    return (await this.#parts.ownership.database.read(text, [this.id]))[0]
   }
 }
 
 // A repeated statement finds its own row.
 const RESERVE = `
-  insert into conversations (id, reserved_by) values ($1, $2)
+  insert into conversations (id, reserved_by, owner) values ($1, $2, $3)
   on conflict (id) do update set reserved_by = $2 where conversations.reserved_by = $2
   returning id`
-const UNRESERVE = 'delete from conversations where id = $1 and not has_log'
+const RELEASE = 'update conversations set owner = null, is_released = true from allowed where id = $1 and owner = $2'
+const UNRESERVE = 'delete from conversations using allowed where id = $1 and not has_log'
 
 const isEmpty = (values: SecretValues): boolean =>
   Object.values(values).every((group) => Object.keys(group).length === 0)

@@ -27,8 +27,10 @@ import { ApiKeysTable } from './api-keys-table.ts'
 import { SnapshotRows, SummaryRows } from './caches.ts'
 import { PostgresDatabase, connectFirst } from './database.ts'
 import { openDatabaseKeys } from './database-data-keys.ts'
+import type { Sharing } from './incarnation.ts'
 import { KeptIncarnation, beginIncarnation, lockDatabase } from './incarnation.ts'
 import { DeletionsTable, MarksTable, SharedWorkdirsTable } from './marks-tables.ts'
+import { RowOwnership } from './ownership.ts'
 import type { PostgresParts } from './postgres-conversation.ts'
 import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
@@ -44,32 +46,41 @@ export type PostgresStorageOptions = {
   readonly serverVersion: string
   /** How long an outage of the database delays statements before they fail, in milliseconds. */
   readonly outageMs?: number
-  /** How often the lock of the database is renewed, in milliseconds. */
+  /** How often the lock of the database is renewed and the counter raised, in milliseconds. */
   readonly renewMs?: number
+  /** Whether other instances may use the database at the same time; `alone` by default. */
+  readonly sharing?: Sharing
+  /** For how long a counter must be unchanged until its instance is dead, in milliseconds. */
+  readonly ttlMs?: number
+  /** A monotonic clock, in milliseconds. */
+  readonly now?: () => number
   /** Called with errors that prevent caches from being written or the lock from being kept. */
   readonly onFault: (error: unknown) => void
 }
 
 const OUTAGE_MS = 30_000
 const RENEW_MS = 3000
+const TTL_MS = 10_000
 
 /** Locks the data directory and the database until disposed. Throws a `DataDirectoryError` or a `DatabaseError`. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(await lockDataDirectory(options.directory))
-  const { url, outageMs = OUTAGE_MS, renewMs = RENEW_MS, onFault } = options
+  const { url, outageMs = OUTAGE_MS, sharing = 'alone' } = options
   const database = opened.use(new PostgresDatabase({ url, outageMs }))
   const session = await connectFirst(database)
   opened.defer(() => session.end())
-  await lockDatabase(session)
+  await lockDatabase(session, sharing)
   // Before anything is written: it may be the wrong database.
   await requireDatabase(options.directory, await readIdentity(session))
   await migrate(session)
   const keys = await openDatabaseKeys(session, options.operatorKeys)
   await markDatabase(options.directory, await requireIdentity(session))
   await removeLeftFiles(options.directory)
-  const owner = await beginIncarnation(session, options.serverVersion)
-  const incarnation = opened.use(new KeptIncarnation({ database, session, number: owner, outageMs, renewMs, onFault }))
+  const owner = await beginIncarnation(session, options.serverVersion, sharing)
+  const { renewMs = RENEW_MS, ttlMs = TTL_MS, now = () => performance.now(), onFault } = options
+  const kept = { database, session, number: owner, sharing, outageMs, renewMs, ttlMs, now, onFault }
+  const incarnation = opened.use(new KeptIncarnation(kept))
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)
   return new PostgresStorage({ ...options, directory, database, keys, lock, owner, incarnation }, opened.move())
@@ -105,28 +116,29 @@ class PostgresStorage implements Storage {
     this.keys = keys
     this.directory = join(root, 'sessions')
     this.availability = incarnation
-    this.active = new MarksTable(database, 'active')
-    this.due = new MarksTable(database, 'due')
-    this.deletions = new DeletionsTable(database)
+    const ownership = new RowOwnership(database, owner)
+    this.active = new MarksTable(ownership, 'active')
+    this.due = new MarksTable(ownership, 'due')
+    this.deletions = new DeletionsTable(ownership)
     this.sharedWorkdirs = new SharedWorkdirsTable(database)
     this.apiKeys = new ApiKeysTable(database)
     // The order of this instance: the logs have the events. Several instances will read the rows of the appends.
     this.firehose = { open: () => FirehoseFile.open(join(root, 'firehose')) }
     this.summaries = new SummaryRows(database, onFault)
-    this.snapshots = new SnapshotRows(database)
+    this.snapshots = new SnapshotRows(ownership)
     this.#parts = {
-      database,
+      ownership,
       directory: this.directory,
-      logs: new PostgresStore({ database, owner }),
+      logs: new PostgresStore({ ownership }),
       snapshots: this.snapshots,
-      secrets: new SecretRows(database, keys.material),
+      secrets: new SecretRows(ownership, keys.material),
       requireHeld: () => lock.requireHeld(),
     }
     this.#opened = opened
   }
 
   async ids(): Promise<string[]> {
-    return (await this.#parts.database.read('select id from conversations')).map(({ id }) => String(id))
+    return (await this.#parts.ownership.database.read('select id from conversations')).map(({ id }) => String(id))
   }
 
   conversation(id: string): ConversationStorage {

@@ -9,33 +9,35 @@ import type { EventRow } from './append-lanes.ts'
 import { AppendLanes } from './append-lanes.ts'
 import type { PostgresDatabase } from './database.ts'
 import { takenOver } from './database-errors.ts'
+import type { RowOwnership } from './ownership.ts'
+import { ownedByAnother } from './ownership.ts'
 import { PostgresLog } from './postgres-log.ts'
 import { readPage } from './read-events.ts'
 import type { PostgresRow } from './session.ts'
 import { writeEvents } from './write-events.ts'
 
 export type PostgresStoreOptions = {
-  readonly database: PostgresDatabase
-  /** The incarnation of this instance. */
-  readonly owner: number
+  readonly ownership: RowOwnership
   /** Unix time in milliseconds. */
   readonly now?: () => number
 }
 
 export class PostgresStore implements EventStore, LogViews {
-  readonly #database: PostgresDatabase
-  readonly #owner: number
+  readonly #ownership: RowOwnership
   readonly #now: () => number
   readonly #lanes: AppendLanes
   readonly #current = new Map<string, PostgresLog>()
   // Opening a log takes it over from the previous holder, strictly in turn for each conversation.
   readonly #turns = new Queue({ perKey: 1 })
 
-  constructor({ database, owner, now = Date.now }: PostgresStoreOptions) {
-    this.#database = database
-    this.#owner = owner
+  constructor({ ownership, now = Date.now }: PostgresStoreOptions) {
+    this.#ownership = ownership
     this.#now = now
-    this.#lanes = new AppendLanes(database, owner)
+    this.#lanes = new AppendLanes(ownership.database, ownership.incarnation)
+  }
+
+  get #database(): PostgresDatabase {
+    return this.#ownership.database
   }
 
   create(conversationId: string): Promise<StoredLog> {
@@ -45,7 +47,7 @@ export class PostgresStore implements EventStore, LogViews {
   /** Stores a document with this name together with the log. */
   async createWith(conversationId: string, document: { name: string; value: string } | undefined): Promise<StoredLog> {
     return await this.#enqueue(conversationId, async () => {
-      const values = [conversationId, this.#owner, randomUUID(), document?.name, document?.value]
+      const values = [conversationId, this.#ownership.incarnation, randomUUID(), document?.name, document?.value]
       const [row] = await this.#database.write(CREATE, values)
       if (!row) throw exists()
       return this.#take(conversationId, row)
@@ -58,26 +60,24 @@ export class PostgresStore implements EventStore, LogViews {
     ending: () => readonly EventDraft[],
   ): Promise<StoredLog> {
     return await this.#enqueue(conversationId, async () => {
-      const [row] = await this.#database.write(BEGIN_COPY, [conversationId])
+      const [row] = await this.#database.write(BEGIN_COPY, [conversationId, this.#ownership.incarnation])
       if (!row) throw exists()
-      const { head, lastAt } = await writeEvents(
-        { database: this.#database, id: conversationId },
-        this.#copies(conversationId, events, ending),
-      )
-      const values = [conversationId, this.#owner, randomUUID(), head, lastAt]
+      const write = (columns: readonly unknown[]) => this.#ownership.write(INSERT, conversationId, columns)
+      const { head, lastAt } = await writeEvents(write, this.#copies(conversationId, events, ending))
+      const values = [conversationId, this.#ownership.incarnation, randomUUID(), head, lastAt]
       const [created] = await this.#database.write(END_COPY, values)
       if (!created) throw exists()
       return this.#take(conversationId, created)
     })
   }
 
-  async open(conversationId: string): Promise<{ log: StoredLog; repaired: undefined }> {
+  async open(conversationId: string): Promise<{ log: StoredLog; repaired: undefined; isReleased: boolean }> {
     return await this.#enqueue(conversationId, async () => {
       await this.#current.get(conversationId)?.retire('fenced')
-      const [row] = await this.#database.write(OPEN, [conversationId, this.#owner])
+      const [row] = await this.#database.write(OPEN, [conversationId, this.#ownership.incarnation])
       if (!row) throw await this.#whyNotOpened(conversationId)
       if (Number(row['last_seq'] ?? 0) !== row['head']) throw damaged(row)
-      return { log: this.#take(conversationId, row), repaired: undefined }
+      return { log: this.#take(conversationId, row), repaired: undefined, isReleased: row['is_released'] === true }
     })
   }
 
@@ -93,7 +93,7 @@ export class PostgresStore implements EventStore, LogViews {
     await this.#enqueue(conversationId, async () => {
       await this.#current.get(conversationId)?.retire('deleted')
       this.#current.delete(conversationId)
-      await this.#database.write(DELETE, [conversationId])
+      await this.#ownership.call('empty_log', conversationId)
     })
   }
 
@@ -129,8 +129,9 @@ export class PostgresStore implements EventStore, LogViews {
   }
 
   async #whyNotOpened(id: string): Promise<Problem> {
-    const [row] = await this.#database.read('select from conversations where id = $1 and has_log', [id])
-    return row ? takenOver() : notFound()
+    const [row] = await this.#database.read(FIND_OWNER, [id, this.#ownership.incarnation])
+    if (!row) return notFound()
+    return row['is_over'] === true ? takenOver() : ownedByAnother()
   }
 
   async *#copies(
@@ -168,24 +169,25 @@ const CREATE = `
   select * from made`
 const BEGIN_COPY = `
   with made as (
-    insert into conversations (id) values ($1)
-    on conflict (id) do update set epoch = nextval('epochs') where not conversations.has_log
+    insert into conversations (id, owner) values ($1, $2)
+    on conflict (id) do update set epoch = nextval('epochs')
+    where not conversations.has_log and (conversations.owner = $2 or has_ended(conversations.owner))
     returning id
   ), removed as (
     delete from events using made where conversation_id = made.id
   )
   select id from made`
 const END_COPY = 'select * from finish_copy($1, $2, $3, $4, $5)'
+const INSERT = `
+  insert into events (conversation_id, seq, at, type, source, json)
+  select $1, e.* from allowed, unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[]) e
+  on conflict do nothing`
+// Until its first append a released one stays so: nothing has begun.
 const OPEN = `
-  update conversations c set owner = $2, epoch = nextval('epochs'), is_released = false
-  where id = $1 and has_log and exists (select from incarnations where id = $2 and ended_at is null)
-  ${CREATED}, (select max(seq) from events e where e.conversation_id = c.id) as last_seq`
-const DELETE = `
-  with emptied as (
-    update conversations set has_log = false, head = 0, last_at = 0, epoch = nextval('epochs') where id = $1
-    returning id
-  )
-  delete from events using emptied where conversation_id = emptied.id`
+  update conversations c set owner = $2, epoch = nextval('epochs')
+  where id = $1 and has_log and not has_ended($2) and (owner is null or owner = $2 or has_ended(owner))
+  ${CREATED}, is_released, (select max(seq) from events e where e.conversation_id = c.id) as last_seq`
+const FIND_OWNER = 'select has_ended($2) as is_over from conversations where id = $1 and has_log'
 
 /** Shows what is durable now; its `read` fails when the writer is closed. */
 function viewOf(writer: PostgresLog): LogView {

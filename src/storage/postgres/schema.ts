@@ -6,13 +6,14 @@ import { DatabaseError } from './database-errors.ts'
 import type { PostgresSession } from './session.ts'
 import { FIRST_MIGRATION } from './first-migration.ts'
 import { SECOND_MIGRATION } from './second-migration.ts'
+import { THIRD_MIGRATION } from './third-migration.ts'
 
 /** Names the database in the data directories that were used with it. A copy of the database keeps it. */
 const IDENTITY_MIGRATION = `
   create table database_identity (id uuid not null default gen_random_uuid());
   insert into database_identity default values`
 
-const MIGRATIONS: readonly string[] = [FIRST_MIGRATION, IDENTITY_MIGRATION, SECOND_MIGRATION]
+const MIGRATIONS: readonly string[] = [FIRST_MIGRATION, IDENTITY_MIGRATION, SECOND_MIGRATION, THIRD_MIGRATION]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */
 const MIGRATION_LOCK = 7_236_841_101

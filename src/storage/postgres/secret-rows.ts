@@ -4,26 +4,26 @@ import { Problem } from '../../contract/problem.ts'
 import type { KeyMaterial, Sealer } from '../../security/sealer.ts'
 import { createSealers } from '../../security/sealer.ts'
 import type { SecretValues } from '../storage.ts'
-import type { PostgresDatabase } from './database.ts'
 import { WRITE_DOCUMENT, readDocument, setDocumentAside } from './documents.ts'
+import type { RowOwnership } from './ownership.ts'
 
 const Values = z.record(z.string(), z.record(z.string(), z.string()))
 
 const NAME = 'secrets'
 
 export class SecretRows {
-  readonly #database: PostgresDatabase
+  readonly #ownership: RowOwnership
   readonly #sealerOf: (owner: string) => Sealer
   readonly #unreadable = new Set<string>()
 
-  constructor(database: PostgresDatabase, keyMaterial: KeyMaterial) {
-    this.#database = database
+  constructor(ownership: RowOwnership, keyMaterial: KeyMaterial) {
+    this.#ownership = ownership
     this.#sealerOf = createSealers(keyMaterial)
   }
 
   /** Returns an empty object if the conversation has no secrets. Throws a `Problem` if no key decrypts them. */
   async read(id: string): Promise<SecretValues> {
-    const sealed = await readDocument(this.#database, id, NAME)
+    const sealed = await readDocument(this.#ownership.database, id, NAME)
     if (sealed === undefined) return {}
     const text = this.#sealerOf(id).unseal(Buffer.from(sealed, 'base64'))?.toString()
     if (text !== undefined) return Values.parse(JSON.parse(text))
@@ -36,9 +36,9 @@ export class SecretRows {
 
   /** Replaces all secrets. Those that could not be decrypted are kept under another name. */
   async write(id: string, values: SecretValues): Promise<void> {
-    if (this.#unreadable.delete(id)) await setDocumentAside(this.#database, id, NAME, 'unreadable')
+    if (this.#unreadable.delete(id)) await setDocumentAside(this.#ownership, id, NAME, 'unreadable')
     const { name, value } = this.documentOf(id, values)
-    await this.#database.write(WRITE_DOCUMENT, [id, name, value])
+    await this.#ownership.write(WRITE_DOCUMENT, id, [name, value])
   }
 
   documentOf(id: string, values: SecretValues): { readonly name: string; readonly value: string } {

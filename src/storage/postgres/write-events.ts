@@ -1,13 +1,15 @@
 /** Writes the events of a conversation that nobody appends to, in parts: a copy of a log, or an imported one. */
 import type { EventRow } from './append-lanes.ts'
-import type { PoolName, PostgresDatabase } from './database.ts'
 
 /** Characters of events in one statement. */
 const CHUNK_CHARS = 1024 * 1024
 
-/** What is there already is not changed. Returns the last seq, and its Unix time in milliseconds; 0 if there are none. */
+/**
+ * Calls `write` with the columns of each part: seqs, times, types, sources and texts. Returns the last seq, and its Unix
+ * time in milliseconds; 0 if there are none.
+ */
 export async function writeEvents(
-  { database, id, pool }: { readonly database: PostgresDatabase; readonly id: string; readonly pool?: PoolName },
+  write: (columns: readonly unknown[]) => Promise<unknown>,
   events: AsyncIterable<EventRow>,
 ): Promise<{ head: number; lastAt: number }> {
   let chunk: EventRow[] = []
@@ -16,7 +18,7 @@ export async function writeEvents(
   const flush = async () => {
     if (chunk.length === 0) return
     const columns = (['seq', 'at', 'type', 'source', 'json'] as const).map((name) => chunk.map((row) => row[name]))
-    await database.write(INSERT, [id, ...columns], pool)
+    await write(columns)
     chunk = []
     chars = 0
   }
@@ -28,8 +30,3 @@ export async function writeEvents(
   await flush()
   return { head: last?.seq ?? 0, lastAt: last?.at ?? 0 }
 }
-
-const INSERT = `
-  insert into events (conversation_id, seq, at, type, source, json)
-  select $1, e.* from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[]) e
-  on conflict do nothing`

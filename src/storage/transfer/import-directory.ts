@@ -119,7 +119,7 @@ async function importConversation(
       if (event.seq > head) yield event
     }
   }
-  await writeEvents({ database, id, pool: 'cache' }, missing())
+  await writeEvents((columns) => database.write(INSERT, [id, ...columns], 'cache'), missing())
   if (head === undefined || !last) return undefined
   if (head > digest.value.count)
     throw new TransferError(`the database has ${head} events of it, and the file ${digest.value.count}`)
@@ -165,3 +165,9 @@ const BEGIN = 'insert into conversations (id, created_at) values ($1, $2) on con
 const FINISH = `
   update conversations set has_log = true, head = $2, last_at = $3, epoch = nextval('epochs')
   where id = $1 and (not has_log or head < $2)`
+
+// What is there already is not changed.
+const INSERT = `
+  insert into events (conversation_id, seq, at, type, source, json)
+  select $1, e.* from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[]) e
+  on conflict do nothing`

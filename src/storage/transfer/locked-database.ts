@@ -43,7 +43,7 @@ async function openLocked(url: string, check: (session: PostgresSession) => Prom
   const database = opened.use(new PostgresDatabase({ url, outageMs: OUTAGE_MS }))
   const session = await connectFirst(database)
   opened.defer(() => session.end())
-  await lockDatabase(session)
+  await lockDatabase(session, 'alone')
   await check(session)
   await migrate(session)
   const held = opened.move()

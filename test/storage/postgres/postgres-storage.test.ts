@@ -5,6 +5,7 @@ import { uuid7 } from '../../../src/lib/uuid7.ts'
 import { openFileStorage } from '../../../src/storage/files/file-storage.ts'
 import { PostgresDatabase } from '../../../src/storage/postgres/database.ts'
 import { beginIncarnation } from '../../../src/storage/postgres/incarnation.ts'
+import { RowOwnership } from '../../../src/storage/postgres/ownership.ts'
 import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
 import { PostgresStore } from '../../../src/storage/postgres/postgres-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
@@ -67,13 +68,13 @@ describe('Its logs', () => {
     await (await open(directory.path))[Symbol.asyncDispose]()
     connections = new PostgresDatabase({ url: database.url, outageMs: 1000 })
     const session = await connections.connect()
-    owner = await beginIncarnation(session, 'test')
+    owner = await beginIncarnation(session, 'test', 'alone')
     await session.end()
   })
   afterAll(() => connections[Symbol.asyncDispose]())
 
   describeStore('The PostgreSQL store', async (now) => {
-    const make = () => new PostgresStore({ database: connections, owner, now })
+    const make = () => new PostgresStore({ ownership: new RowOwnership(connections, owner), now })
     return { store: make(), restart: make, [Symbol.asyncDispose]: () => Promise.resolve() }
   })
 })

@@ -1,0 +1,35 @@
+/** Finds the instances that have died, from counters that each raises while it lives. Compares no clocks of two machines. */
+
+export type InstanceCounter = { readonly id: number; readonly counter: number }
+
+/** When the counters were asked for, and when they arrived: they were read at some time in between. Monotonic, in milliseconds. */
+export type Observation = { readonly askedAt: number; readonly answeredAt: number }
+
+type Seen = { readonly counter: number; readonly since: number }
+
+export class CounterWatch {
+  readonly #ttlMs: number
+  #seen: ReadonlyMap<number, Seen> = new Map()
+  #lastAt = -Infinity
+
+  constructor({ ttlMs }: { readonly ttlMs: number }) {
+    this.#ttlMs = ttlMs
+  }
+
+  /**
+   * Returns those whose counter has certainly not changed for the TTL. Time counts only while the observer itself sees the
+   * database: after half a TTL without an observation it begins again, since the others could not raise their counters either.
+   */
+  observe(counters: readonly InstanceCounter[], { askedAt, answeredAt }: Observation): InstanceCounter[] {
+    const isContinuous = askedAt - this.#lastAt <= this.#ttlMs / 2
+    this.#lastAt = answeredAt
+    const before = isContinuous ? this.#seen : new Map<number, Seen>()
+    this.#seen = new Map(
+      counters.map(({ id, counter }) => {
+        const seen = before.get(id)
+        return [id, seen?.counter === counter ? seen : { counter, since: answeredAt }]
+      }),
+    )
+    return counters.filter(({ id }) => askedAt - (this.#seen.get(id)?.since ?? askedAt) >= this.#ttlMs)
+  }
+}

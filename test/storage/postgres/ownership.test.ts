@@ -1,0 +1,183 @@
+/** Two storages on one real database: which of them has a conversation, and what the other one can still write. */
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { uuid7 } from '../../../src/lib/uuid7.ts'
+import type { PostgresStorageOptions } from '../../../src/storage/postgres/postgres-storage.ts'
+import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
+import type { ConversationStorage, Storage } from '../../../src/storage/storage.ts'
+import { append, message, readAll, tempDirectory, textOf } from '../../events/fixtures.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
+
+let database: TestDatabase
+let place: Awaited<ReturnType<typeof tempDirectory>>
+
+beforeAll(async () => {
+  database = await createDatabase()
+  place = await tempDirectory()
+})
+afterAll(async () => {
+  await place[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
+
+/** As it is when a server is stopped or cut off: it raises no counter. */
+const SILENT = { renewMs: 3_600_000 }
+const WATCHING = { renewMs: 100, ttlMs: 1500 }
+
+const start = (options: Partial<PostgresStorageOptions> = {}) =>
+  openPostgresStorage({
+    url: database.url,
+    directory: join(place.path, uuid7()),
+    operatorKeys: ['key of the operator'],
+    serverVersion: 'test',
+    sharing: 'shared',
+    onFault: () => {}, // the end of one of them
+    ...options,
+  })
+
+const create = async (storage: Storage) => {
+  const own = storage.conversation(uuid7())
+  await own.reserve()
+  const log = await own.createLog({ env: { TOKEN: 'first' } })
+  await append(log, message('first'))
+  return { id: own.id, own, log }
+}
+
+const command = { id: 'command', keyHash: undefined }
+
+/** Everything that an instance stores beside the log. */
+const otherWrites = (storage: Storage, own: ConversationStorage): Record<string, () => Promise<unknown>> => ({
+  secrets: () => own.writeSecrets({ env: { TOKEN: 'late' } }),
+  callbacks: () => own.callbacks.write({ late: true }),
+  command: () => own.commands.write(command, { late: true }, { durable: true }),
+  snapshot: () => storage.snapshots.write(own.id, { late: true }),
+  active: () => storage.active.set(own.id),
+  due: () => storage.due.set(own.id),
+  deletion: () => storage.deletions.mark(own.id),
+})
+
+async function expectNoWrite(storage: Storage, own: ConversationStorage): Promise<void> {
+  for (const [name, write] of Object.entries(otherWrites(storage, own)))
+    await expect(write(), name).rejects.toMatchObject({ code: 'storage_unavailable' })
+}
+
+test('instances that share a database start at the same time, and one that wants it alone is refused', async () => {
+  const first = await start()
+  await using second = await start()
+  await first[Symbol.asyncDispose]()
+  await expect(start({ sharing: 'alone' })).rejects.toThrow(/in use by another instance/)
+  const { id } = await create(second)
+  expect(await second.ids()).toContain(id)
+})
+
+test('an instance that shares is refused by one that is alone', async () => {
+  await using own = await createDatabase()
+  await using _alone = await start({ url: own.url, sharing: 'alone' })
+  await expect(start({ url: own.url })).rejects.toThrow(/in use by another instance/)
+})
+
+test('a conversation is open in one living instance: another one can read it, and neither open, write nor remove it', async () => {
+  await using first = await start()
+  await using second = await start()
+  const { id, log } = await create(first)
+  await first.active.set(id)
+  const there = second.conversation(id)
+
+  await expect(there.openLog()).rejects.toMatchObject({ code: 'storage_unavailable' })
+  await expectNoWrite(second, there)
+  expect([await first.active.ids(), await second.active.ids()]).toEqual([[id], []])
+  await second.active.clear(id)
+  await there.remove()
+  await there.discard()
+
+  await append(log, message('second'))
+  expect((await readAll(log)).map(textOf)).toEqual(['first', 'second'])
+  await using view = await second.view(id)
+  expect((await readAll(view)).map(textOf)).toEqual(['first', 'second'])
+  expect(await first.active.ids()).toEqual([id])
+})
+
+test('a conversation that is being created is not removed by another instance', async () => {
+  await using first = await start()
+  await using second = await start()
+  const own = first.conversation(uuid7())
+  await own.reserve()
+  await second.conversation(own.id).remove()
+  await append(await own.createLog({}), message('first'))
+  expect(await own.exists()).toBe(true)
+})
+
+test('a conversation that was released at rest is opened by any instance, which knows that nothing was begun', async () => {
+  await using first = await start()
+  await using second = await start()
+  const { id, own, log } = await create(first)
+  await log.close()
+  await own.release()
+
+  const opened = await second.conversation(id).openLog()
+  expect(opened.isReleased).toBe(true)
+  expect(await second.conversation(id).readSecrets()).toEqual({ env: { TOKEN: 'first' } })
+  await expect(own.openLog()).rejects.toMatchObject({ code: 'storage_unavailable' })
+  await expectNoWrite(first, own)
+  await own.release()
+  await append(opened.log, message('second'))
+  await opened.log.close()
+  expect((await second.conversation(id).openLog()).isReleased, 'something was appended').toBe(false)
+})
+
+test('of two instances that open a released conversation at the same time, one gets it', async () => {
+  await using first = await start()
+  await using second = await start()
+  for (let round = 0; round < 5; round++) {
+    const { id, own, log } = await create(first)
+    await log.close()
+    await own.release()
+    const opened = await Promise.allSettled([first, second].map((storage) => storage.conversation(id).openLog()))
+    expect(opened.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  }
+})
+
+test('an instance that raises no counter for the TTL is ended, its conversations are open to others, and it writes nothing more', async () => {
+  await using own = await createDatabase()
+  await using first = await start({ url: own.url, ...SILENT })
+  await using second = await start({ url: own.url, ...WATCHING })
+  const { id, log } = await create(first)
+  await append(log, message('second'))
+  await until('the end of the first one', async () => {
+    const rows = await own.query('select from incarnations where ended_at is not null')
+    return rows.length === 1
+  })
+
+  const { log: next, isReleased } = await second.conversation(id).openLog()
+  expect([next.head, next.epoch > log.epoch, isReleased]).toEqual([2, true, false])
+  expect(await log.append([message('late')])).toEqual({ kind: 'fenced' })
+  await expect(create(first)).rejects.toMatchObject({ code: 'storage_unavailable' })
+  await expectNoWrite(first, first.conversation(id))
+  await append(next, message('third'))
+  expect((await readAll(next)).map(textOf)).toEqual(['first', 'second', 'third'])
+  expect(await second.conversation(id).readSecrets()).toEqual({ env: { TOKEN: 'first' } })
+})
+
+test('an instance that was ended while it was silent learns it with its next renewal', async () => {
+  await using own = await createDatabase()
+  await using first = await start({ url: own.url, renewMs: 50 })
+  await own.query('update incarnations set ended_at = now()')
+  await until('the announcement', () => Promise.resolve(first.availability.takenOver.aborted))
+  expect(String(first.availability.takenOver.reason)).toContain('Another instance has ended this one')
+})
+
+test('an instance that renews is never ended, and one that stops frees its conversations at once', async () => {
+  await using own = await createDatabase()
+  await using second = await start({ url: own.url, ...WATCHING })
+  const first = await start({ url: own.url, renewMs: 100 })
+  const { id } = await create(first)
+  await until('renewals for twice the TTL', async () => {
+    const [row] = await own.query('select counter::int from incarnations order by id desc limit 1')
+    return Number(row?.['counter']) > (2 * WATCHING.ttlMs) / 100
+  })
+  await expect(second.conversation(id).openLog()).rejects.toMatchObject({ code: 'storage_unavailable' })
+  await first[Symbol.asyncDispose]()
+  expect((await second.conversation(id).openLog()).log.head).toBe(1)
+})
