@@ -98,6 +98,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   getFileInfo: 'Returns size, type, permissions, modification time and entity tag of a file or directory.',
   searchFiles: 'Returns files by name, lines by content, or both. It does not follow links.',
   countFiles: 'Returns the number of files, directories and links below a directory.',
+  getGitStatus:
+    'Returns the branch, the commit and the changed files of a git repository whose top is the workdir. Nothing that the repository names is executed.',
+  getGitDiff:
+    'Returns the files that differ from a commit, with patches. A page can have fewer items than `limit`. Files that are not in the index are in the status only.',
+  getGitFile: 'Sends the content of a file in a commit unchanged.',
   makeDirectory: 'Creates a directory and its parents. An existing directory is left as it is.',
   uploadFiles: 'Stores all files of the form, or none. Each part of the form needs a filename; its name is not used.',
   postTask:

@@ -19,6 +19,7 @@ export function buildFiles({ workspace }: ConversationDeps, parts: Parts): Conve
   return new ConversationFiles({
     ...workspace.files,
     log,
+    stateDirectory: directory,
     workdir,
     rules,
     quota: limits.quota,

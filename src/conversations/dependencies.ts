@@ -94,7 +94,7 @@ export type ModelAccess = {
 export type Workspace = {
   readonly workdirRules: WorkdirRules
   /** File dependencies that all conversations share. */
-  readonly files: Pick<FilesDeps, 'io' | 'ripgrep' | 'unfinished'>
+  readonly files: Pick<FilesDeps, 'io' | 'ripgrep' | 'unfinished' | 'git'>
   /** Returns the file rules for tools and for clients. */
   readonly fileRules: (conversation: {
     stateDirectory: string

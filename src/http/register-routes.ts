@@ -28,6 +28,7 @@ import { downloadRoutes } from './routes/files/downloads.ts'
 import { fileBodyRoutes } from './routes/files/file-bodies.ts'
 import { fileSearchRoutes } from './routes/files/file-search.ts'
 import { fileRoutes } from './routes/files/files.ts'
+import { gitRoutes } from './routes/files/git.ts'
 import { forkRoutes } from './routes/forks.ts'
 import { keyRoutes } from './routes/keys.ts'
 import { modelRoutes } from './routes/models.ts'
@@ -101,6 +102,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(fileRoutes, { manager })
   await app.register(fileSearchRoutes, { manager })
   await app.register(diffRoutes, { manager })
+  await app.register(gitRoutes, { manager })
   await app.register(fileBodyRoutes, { manager, maxUploadBytes })
   await app.register(taskRoutes, { manager })
   await app.register(eventRoutes, { manager })

@@ -117,9 +117,10 @@ type Prepared = {
 async function launchInSandbox(
   { sandbox, shown, toolchains, turns }: Prepared,
   argv: readonly string[],
-  { workdir, additionalDirectories = [], visible, privateDir, network, home: view, gitConfig }: LaunchOptions,
+  { workdir, isWorkdirReadOnly, additionalDirectories = [], visible, privateDir, network, ...of }: LaunchOptions,
 ): Promise<Launch> {
   const { features } = sandbox
+  const { home: view, gitConfig } = of
   if (network.mode !== 'open' && !features.isolatesNetwork)
     throw new Error(
       `No shell is started in the network mode ${network.mode}: bubblewrap cannot create network namespaces on this host.`,
@@ -132,6 +133,7 @@ async function launchInSandbox(
   const home = join(privateDir, 'home')
   const places: ShellPlaces = {
     workdir: opened.use(await openWorkdir(workdir)),
+    isWorkdirReadOnly,
     additionalDirectories: (
       await inOrder(additionalDirectories, async (path) => opened.use(await openAdditional(path)))
     ).filter((place) => place !== undefined),

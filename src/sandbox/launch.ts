@@ -28,6 +28,8 @@ export type HomeView = {
 
 export type LaunchOptions = {
   readonly workdir: string
+  /** For a program that only looks at the workdir. Without a sandbox nothing enforces it. */
+  readonly isWorkdirReadOnly?: boolean | undefined
   /** Other directories of the host that the shell may write to; those that were moved or deleted are left out. */
   readonly additionalDirectories?: readonly string[] | undefined
   /** Server directories that the shell reads. It needs no write access, and has none in a sandbox. */

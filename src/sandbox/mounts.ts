@@ -33,6 +33,7 @@ export type ShownPlace = { readonly at: string; readonly real: string }
 /** The open directories of one conversation. */
 export type ShellPlaces = {
   readonly workdir: OpenedPath
+  readonly isWorkdirReadOnly?: boolean | undefined
   readonly additionalDirectories: readonly OpenedPath[]
   readonly visible: readonly OpenedPath[]
   readonly home: OpenedPath
@@ -239,13 +240,18 @@ function scratchMounts(places: ShellPlaces | undefined, others: readonly Mount[]
   })
 }
 
-function ownMounts({ visible, home, caches }: ShellPlaces, writable: readonly OpenedPath[], bind: Bind): Mount[] {
+function ownMounts(
+  { visible, home, caches, workdir, isWorkdirReadOnly }: ShellPlaces,
+  writable: readonly OpenedPath[],
+  bind: Bind,
+): Mount[] {
+  const optionFor = (place: OpenedPath) => (isWorkdirReadOnly && place === workdir ? '--ro-bind' : '--bind')
   return [
     // Read-only: the server opens files in there by name, and would follow a link that a shell had put in their place.
     ...visible.map((place) => ({ at: place.path, args: () => bind('--ro-bind', place, place.path) })),
     ...[home, ...writable, ...caches].map((place) => ({
       at: place.path,
-      args: () => bind('--bind', place, place.path),
+      args: () => bind(optionFor(place), place, place.path),
     })),
   ]
 }

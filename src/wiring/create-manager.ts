@@ -13,6 +13,7 @@ import { Firehose } from '../events/firehose.ts'
 import type { CallbacksOf } from '../hooks/select-hooks.ts'
 import { UnfinishedFiles } from '../files/jail/unfinished-files.ts'
 import { gitIdentities } from '../shell/git-identity.ts'
+import { findGit } from '../workspace/git/run-git.ts'
 import { findProgram, HostEnvironment } from '../lib/start-process.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
@@ -139,6 +140,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     io: new Queue({ limit: FILE_OPERATIONS }),
     unfinished,
     ripgrep: lazily(() => findProgram('rg', env.path)),
+    git: { launcher, program: lazily(findGit) },
   }
   const hidden = [storage.directory, config.workdirBase, ...config.secretFiles.map(dirname)]
   return {

@@ -37,6 +37,8 @@ import type { Tool, ToolContext } from '../../src/tools/tool.ts'
 import type { ToolOutcome } from '../../src/state/tool-call.ts'
 import { createConnectionPermits } from '../../src/network/connection-permits.ts'
 import { createOutboundConnector } from '../../src/network/outbound-connector.ts'
+import { findGit } from '../../src/workspace/git/run-git.ts'
+import type { GitAccess } from '../../src/workspace/git/run-git.ts'
 import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
 import type { ShellLauncher } from '../../src/sandbox/launch.ts'
 import { HostEnvironment } from '../../src/lib/start-process.ts'
@@ -68,6 +70,7 @@ export type BenchOptions = {
   readonly maxRuns?: number
   /** How callbacks are delivered; receivers are on this machine unless `fetch` says otherwise. */
   readonly callbacks?: Partial<DispatcherOptions>
+  readonly git?: Partial<GitAccess>
   /** Conversations at rest are closed when it says so; by default never. */
   readonly manager?: Partial<Pick<ManagerDeps, 'idle' | 'endOrphans' | 'endProcesses' | 'closeTimeoutMs'>>
 }
@@ -112,6 +115,7 @@ export async function setBench({
   secretKeys = ['key-material-of-the-tests'],
   maxRuns = 256,
   callbacks = {},
+  git = {},
   manager: managerDeps = {},
 }: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
@@ -169,7 +173,12 @@ export async function setBench({
         hooks: { fetch, userAgent: 'test' },
         workspace: {
           workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
-          files: { io: new Queue({ limit: 8 }), ripgrep: () => undefined, unfinished },
+          files: {
+            io: new Queue({ limit: 8 }),
+            ripgrep: () => undefined,
+            unfinished,
+            git: { launcher: hostLauncher, program: findGit, ...git },
+          },
           fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
           homesOf: () => ['/home/user'],
           userSettings: undefined,

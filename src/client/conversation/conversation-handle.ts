@@ -14,6 +14,7 @@ import { listOf } from '../request/list.ts'
 import { CallbacksClient } from './callbacks.ts'
 import { CommandsClient } from './commands.ts'
 import { FilesClient } from './files.ts'
+import { GitClient } from './git.ts'
 import { ClientHooksClient, McpServersClient, PermissionRulesClient, SecretsClient } from './small-parts.ts'
 import { ProcessesClient, ShellSessionsClient } from './processes.ts'
 import { RequestsClient } from './requests.ts'
@@ -32,6 +33,7 @@ export class ConversationHandle {
   readonly clientHooks: ClientHooksClient
   readonly commands: CommandsClient
   readonly files: FilesClient
+  readonly git: GitClient
   readonly mcp: McpServersClient
   readonly permissionRules: PermissionRulesClient
   readonly processes: ProcessesClient
@@ -51,6 +53,7 @@ export class ConversationHandle {
     this.clientHooks = new ClientHooksClient(api, id)
     this.commands = new CommandsClient(api, id)
     this.files = new FilesClient(api, id)
+    this.git = new GitClient(api, id)
     this.mcp = new McpServersClient(api, id)
     this.permissionRules = new PermissionRulesClient(api, id)
     this.processes = new ProcessesClient(api, id)

@@ -43,6 +43,7 @@ import type {
   UploadFiles,
   WrittenFile,
 } from '../../contract/files.ts'
+import type { GetGitDiff, GetGitFile, GetGitStatus, GitDiff, GitStatus } from '../../contract/git.ts'
 import type { PutSecrets, SecretNames } from '../../contract/secret.ts'
 import type { ListTasks, PostTask, Task, TaskPage } from '../../contract/values/task.ts'
 import { get, Operation, post, postOnce, put, remove } from './operation.ts'
@@ -78,6 +79,9 @@ const FILES = {
   getDiff: get('/conversations/{id}/diff').filters<typeof GetDiff>().returns<typeof DiffPage>(),
   deleteSnapshots: remove('/conversations/{id}/snapshots'),
   countFiles: get('/conversations/{id}/file-count').filters<typeof CountFiles>().returns<typeof FileCount>(),
+  getGitStatus: get('/conversations/{id}/git/status').filters<typeof GetGitStatus>().returns<typeof GitStatus>(),
+  getGitDiff: get('/conversations/{id}/git/diff').filters<typeof GetGitDiff>().returns<typeof GitDiff>(),
+  getGitFile: get('/conversations/{id}/git/file').filters<typeof GetGitFile>(),
   uploadFiles: postOnce('/conversations/{id}/files/upload')
     .filters<typeof UploadFiles>()
     .returns<typeof UploadedFiles>(),

@@ -77,6 +77,9 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/:id/file-count',
     'GET /conversations/:id/diff',
     'DELETE /conversations/:id/snapshots',
+    'GET /conversations/:id/git/status',
+    'GET /conversations/:id/git/diff',
+    'GET /conversations/:id/git/file',
     'POST /conversations/:id/dirs/*',
   ],
   commands: [

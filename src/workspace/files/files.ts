@@ -8,6 +8,10 @@ import type { Jail } from '../../files/jail/path-jail.ts'
 import { openJail } from '../../files/jail/path-jail.ts'
 import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
 import type { Snapshots } from '../snapshots/snapshots.ts'
+  }
+
+import type { GitAccess } from '../git/run-git.ts'
+import { GitViews } from '../git/git-views.ts'
 import type { FileChangesDeps, InJail } from './file-changes.ts'
 import { FileChanges } from './file-changes.ts'
 import type { FileViews } from './file-views.ts'
@@ -21,6 +25,9 @@ export type FilesDeps = {
   /** One queue for all conversations, so that a hanging file system leaves threads for the logs. */
   readonly io: Queue
   readonly ripgrep: () => string | undefined
+  readonly git: GitAccess
+  /** The server's own directory for the conversation. */
+  readonly stateDirectory: string
   readonly unfinished: UnfinishedFiles
   /** Undefined if there is no limit. */
   readonly quota: DiskQuota | undefined
@@ -38,6 +45,7 @@ export class ConversationFiles {
   readonly changes: FileChanges
   #snapshots: Snapshots | undefined
   readonly #deps: FilesDeps
+  #git: GitViews | undefined
   readonly #closing = new AbortController()
   readonly #share = new Queue({ limit: SHARE })
 
@@ -54,6 +62,17 @@ export class ConversationFiles {
   /** Made on first use. */
   get snapshots(): Snapshots {
     return (this.#snapshots ??= this.#deps.createSnapshots())
+  }
+
+  /** The user's own repository in the workdir, if it has one. */
+  get git(): GitViews {
+    const { git, stateDirectory, redact } = this.#deps
+    return (this.#git ??= new GitViews({
+      git,
+      stateDirectory,
+      redact,
+      inJail: (signal, work) => this.#inJail(signal, work),
+    }))
   }
 
   /** Ends operations in progress with `why`; no change is in progress when it resolves. */

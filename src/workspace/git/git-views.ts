@@ -1,0 +1,173 @@
+/** The user's own git repository in a workdir, as clients see it: read only, without executing anything that it names. */
+import { join } from 'node:path'
+import type { GetGitDiff, GetGitFile, GetGitStatus, GitDiff, GitStatus, GitStatusEntry } from '../../contract/git.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { Jail } from '../../files/jail/path-jail.ts'
+import { Queue } from '../../lib/queue.ts'
+import { decodePageId, encodePageId } from '../../lib/page-id.ts'
+import { borrowRepository } from './borrowed-repository.ts'
+import type { Git } from './diff-page.ts'
+import { readDiffPage } from './diff-page.ts'
+import { parseStatus } from './parse-status.ts'
+import type { GitAccess } from './run-git.ts'
+import { GitFailure, runGit } from './run-git.ts'
+
+export type GitViewsDeps = {
+  readonly git: GitAccess
+  /** The server's own directory for the conversation. */
+  readonly stateDirectory: string
+  readonly inJail: <T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>) => Promise<T>
+  readonly redact: (text: string) => string
+}
+
+/** Each method throws a `Problem`, also if git fails. */
+export class GitViews {
+  readonly #deps: GitViewsDeps
+  /** One at a time: all use the same directory. */
+  readonly #turns = new Queue({ limit: 1 })
+
+  constructor(deps: GitViewsDeps) {
+    this.#deps = deps
+  }
+
+  async status({ limit, page_id: pageId }: GetGitStatus, signal: AbortSignal): Promise<GitStatus> {
+    const { redact } = this.#deps
+    const start = positionOf(pageId)
+    return await this.#inRepository(signal, async (git) => {
+      const { stdout } = await git(STATUS)
+      const { commit, branch, items: all } = parseStatus(stdout)
+      const items = all.slice(start, start + limit).map((entry) => redactedEntry(entry, redact))
+      const end = start + limit
+      const next = end < all.length ? encodePageId([String(end), '']) : null
+      return { commit, branch: branch === null ? null : redact(branch), items, next_page_id: next }
+    })
+  }
+
+  async diff(query: GetGitDiff, signal: AbortSignal): Promise<GitDiff> {
+    const start = positionOf(query.page_id)
+    return await this.#inRepository(signal, async (git) => {
+      const base = await (query.base === 'head' ? commitOf(git, 'HEAD') : mergeBase(git))
+      const { items, next } = await readDiffPage(git, {
+        // Before the first commit, the files are compared with nothing.
+        base: base ?? (await emptyTree(git)),
+        start,
+        limit: query.limit,
+        redact: this.#deps.redact,
+      })
+      return {
+        base_commit: base ?? null,
+        items,
+        next_page_id: next === undefined ? null : encodePageId([String(next), '']),
+      }
+    })
+  }
+
+  /** Returns a file of a commit, unchanged, and the id of its content. */
+  async file({ rev, path }: GetGitFile, signal: AbortSignal): Promise<{ content: Buffer; version: string }> {
+    return await this.#inRepository(signal, async (git) => {
+      const commit = await commitOf(git, rev)
+      if (commit === undefined)
+        throw new Problem(
+          'revision_not_found',
+          'The repository has no such commit. Name a branch, a tag or the id of a commit.',
+        )
+      const { stdout } = await git(['ls-tree', '-z', '--full-tree', commit, '--', path])
+      const [, mode = '', type, blob = ''] = /^(\d+) (\w+) ([0-9a-f]+)\t/.exec(stdout.toString('latin1')) ?? []
+      if (type === undefined) throw new Problem('file_not_found', 'The commit has no file at this path.')
+      if (type !== 'blob' || !mode.startsWith('100'))
+        throw new Problem('not_a_file', 'The commit has a directory, a link or a submodule at this path.')
+      return { content: (await git(['cat-file', 'blob', blob])).stdout, version: blob }
+    })
+  }
+
+  async #inRepository<T>(signal: AbortSignal, work: (git: Git) => Promise<T>): Promise<T> {
+    const { git: access, stateDirectory, inJail, redact } = this.#deps
+    if (access.program() === undefined)
+      throw new Problem('git_unavailable', 'This server has no git. Ask the operator to install it.')
+    try {
+      return await this.#turns.run(
+        () =>
+          inJail(signal, async (jail) => {
+            const gitDir = join(stateDirectory, 'git', 'view')
+            const call = { workdir: jail.root.path, gitDir, privateDir: join(stateDirectory, 'git'), signal }
+            const git: Git = (args, options) => runGit(access, args, { ...call, ...options })
+            await borrowRepository(jail, gitDir, async (args) => (await git(args)).stdout)
+            return await work(git)
+          }),
+        { signal },
+      )
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error
+      throw new Problem('git_failed', `Git could not read the repository: ${redact(error.message)}`, { cause: error })
+    }
+  }
+}
+
+/** Git enters no submodule: it would read the settings of that repository. */
+const STATUS = [
+  'status',
+  '--porcelain=v2',
+  '--branch',
+  '-z',
+  '--untracked-files=all',
+  '--ignore-submodules=dirty',
+  '--find-renames',
+  '--no-ahead-behind',
+]
+
+function redactedEntry(entry: GitStatusEntry, redact: (text: string) => string): GitStatusEntry {
+  const { path, old_path: oldPath } = entry
+  return { ...entry, path: redact(path), ...(oldPath !== undefined && { old_path: redact(oldPath) }) }
+}
+
+/** Returns undefined if there is none. */
+async function commitOf(git: Git, rev: string): Promise<string | undefined> {
+  try {
+    const { stdout } = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${rev}^{commit}`])
+    return /^[0-9a-f]+$/m.exec(stdout.toString())?.[0]
+  } catch (error) {
+    if (error instanceof GitFailure && NO_COMMIT.test(error.message)) return undefined
+    throw error
+  }
+}
+
+const MAIN_BRANCHES = [
+  'refs/remotes/origin/HEAD',
+  'refs/remotes/origin/main',
+  'refs/remotes/origin/master',
+  'refs/heads/main',
+  'refs/heads/master',
+]
+
+/** With --quiet, git says nothing about a missing revision, and something about a wrong one. */
+const NO_COMMIT = /^Git exited with code|^error: |^fatal: (?!not a git repository)/
+
+async function mergeBase(git: Git): Promise<string> {
+  const head = await commitOf(git, 'HEAD')
+  for (const name of head === undefined ? [] : MAIN_BRANCHES) {
+    const main = await commitOf(git, name)
+    if (main === undefined) continue
+    const common = await mergeBaseWith(git, main)
+    if (common !== undefined) return common
+  }
+  throw new Problem('revision_not_found', 'The repository has no main branch to compare with. Use base=head.')
+}
+
+/** Git fails without a word if the histories have nothing in common. */
+async function mergeBaseWith(git: Git, main: string): Promise<string | undefined> {
+  try {
+    return (await git(['merge-base', 'HEAD', main])).stdout.toString().trim()
+  } catch (error) {
+    if (error instanceof GitFailure && error.message === 'Git exited with code 1.') return undefined
+    throw error
+  }
+}
+
+const emptyTree = async (git: Git) => (await git(['hash-object', '-t', 'tree', '--stdin'])).stdout.toString().trim()
+
+function positionOf(pageId: string | undefined): number {
+  if (pageId === undefined) return 0
+  const at = Number(decodePageId(pageId)?.[0] ?? NaN)
+  if (Number.isSafeInteger(at) && at >= 0) return at
+  throw new Problem('invalid_cursor', 'page_id is not a next_page_id of this list.')
+}
