@@ -1,7 +1,7 @@
 /**
- * A git directory of the server that borrows the objects and references of the repository in a workdir, and has settings of
- * its own. The only file that decides which settings of a repository count: a few that say how its files are stored, with
- * values of a known form. All others are left out, because git would execute the programs that some of them name.
+ * A git directory of the server that borrows the objects and references of the repository in a workdir. The only file that
+ * decides which settings of a repository count: a few that say how its files are stored, with values of a known form. All
+ * others are left out, because git would execute the programs that some of them name.
  */
 import { copyFile, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,13 +9,16 @@ import { Problem } from '../../contract/problem.ts'
 import type { OpenedPath } from '../../files/jail/opened-path.ts'
 import type { Jail } from '../../files/jail/path-jail.ts'
 import { enter, look, openToRead } from '../../files/jail/path-jail.ts'
+import { GitFailure } from './run-git.ts'
 
 /** Runs git with the settings of the borrowed repository. */
 type Run = (args: readonly string[]) => Promise<Buffer>
 
 const MAX_HEAD_BYTES = 4096
+/** The index of a repository with a million files is half as large. */
+const MAX_INDEX_BYTES = 256n * 1024n ** 2n
 
-/** Makes `gitDir` anew. Throws a `Problem` unless the workdir is the top of a repository with all of its parts in it. */
+/** Replaces `gitDir`. Throws a `Problem` unless the workdir is the top of a repository with all of its parts in it. */
 export async function borrowRepository(jail: Jail, gitDir: string, run: Run): Promise<void> {
   const at = join(jail.root.path, '.git')
   const { head, optional } = await checkRepository(jail)
@@ -94,6 +97,7 @@ async function copyIndex(jail: Jail, to: string): Promise<void> {
   await using git = await entered(jail, jail.root, '.git')
   await using entry = await look(jail, git, 'index')
   if (!entry) return
+  if (entry.stats.size > MAX_INDEX_BYTES) throw new GitFailure('The index is larger than 256 MiB.')
   await using file = await openToRead(jail, entry)
   await jail.io(() => copyFile(`/proc/self/fd/${file.fd}`, to))
   const seconds = Number(entry.stats.mtimeMs / 1000n)

@@ -14,10 +14,10 @@ type PageQuery = {
   readonly redact: (text: string) => string
 }
 
-/** Of the patches of one page; the next page continues after the last file that is complete. */
+/** The size of the patches of one page; the next page continues after the last file that is complete. */
 const MAX_PAGE_BYTES = 8 * 1024 ** 2
 const MAX_PATCH_CHARS = 1024 ** 2
-/** Of the names of one page, which are arguments of a program. */
+/** The size of the names of one page, which are arguments of a program. */
 const MAX_NAME_BYTES = 256 * 1024
 
 const DIFF = [
@@ -62,7 +62,7 @@ function fitting(changes: readonly RawChange[]): readonly RawChange[] {
 
 type Patches = {
   readonly texts: ReadonlyMap<string, string>
-  /** How many of the files have all that was asked for. The first one always counts, with what there is of it. */
+  /** How many of the files have all that was asked for. The first one always counts, also if it is cut off. */
   readonly complete: number
 }
 

@@ -1,4 +1,5 @@
 /** The user's own git repository in a workdir, as clients see it: read only, without executing anything that it names. */
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { GetGitDiff, GetGitFile, GetGitStatus, GitDiff, GitStatus, GitStatusEntry } from '../../contract/git.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -91,8 +92,12 @@ export class GitViews {
             const gitDir = join(stateDirectory, 'git', 'view')
             const call = { workdir: jail.root.path, gitDir, privateDir: join(stateDirectory, 'git'), signal }
             const git: Git = (args, options) => runGit(access, args, { ...call, ...options })
-            await borrowRepository(jail, gitDir, async (args) => (await git(args)).stdout)
-            return await work(git)
+            try {
+              await borrowRepository(jail, gitDir, async (args) => (await git(args)).stdout)
+              return await work(git)
+            } finally {
+              await rm(gitDir, { recursive: true, force: true })
+            }
           }),
         { signal },
       )

@@ -1,5 +1,5 @@
 /**
- * Runs git on a workdir: the only file that does. Git gets an environment of its own, no network, and, where there is a
+ * Runs git on a workdir: the only file that does. Git gets a fixed environment, no network, and, where there is a
  * sandbox, a workdir that it cannot write to. It reads the settings of `gitDir` and of no other file: those of a workdir
  * name programs that git would execute.
  */
