@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Flag } from './values/page.ts'
 
 const Seq = z.coerce.number().int().nonnegative()
-/** Of the files of one page: each has its patch. */
+/** A page has fewer items than other lists: each has its patch. */
 const DiffLimit = z.coerce.number().int().min(1).max(500).default(100)
 
 export const GetDiff = z.strictObject({

@@ -2,7 +2,7 @@
 import type { Redactor } from '../security/redaction/redactor.ts'
 import { ConversationFiles } from '../workspace/files/files.ts'
 import type { FilesDeps } from '../workspace/files/files.ts'
-import { Snapshots } from '../workspace/snapshots/snapshots.ts'
+import { WorkspaceSnapshots } from '../workspace/snapshots/snapshots.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { SharedParts } from './subagents/build-subagent.ts'
 
@@ -26,7 +26,7 @@ export function buildFiles({ workspace }: ConversationDeps, parts: Parts): Conve
     redact,
     onFileChanged: (path, how) => hooks.current?.watching.fileChanged(`${workdir()}/${path}`, how),
     createSnapshots: () =>
-      new Snapshots({
+      new WorkspaceSnapshots({
         log,
         directory,
         workdir,

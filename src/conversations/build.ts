@@ -16,7 +16,6 @@ import { ConversationTools } from './changing-tools.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientHooks } from './client-hooks/client-hooks.ts'
 import { WaitingHooks } from './client-hooks/waiting-hooks.ts'
-import { Feature } from './agents/feature.ts'
 import { EndingRequests } from './ending-requests.ts'
 import { HandedOverCalls } from './client-tools/handed-over-calls.ts'
 import { DeclaredTools } from './client-tools/declared-tools.ts'
@@ -36,7 +35,7 @@ import { ConversationProject } from './project/conversation-project.ts'
 import { PostedCommands } from './project/posted-commands.ts'
 import { Compactions } from './runs/compactions.ts'
 import { createLlmFactory, createTitleLlmFactory } from './runs/llm-factory.ts'
-import { RunSnapshots } from './runs/run-snapshots.ts'
+import { runSnapshotsOf } from './runs/run-snapshots.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
 import { Titles } from './runs/titles.ts'
 import { buildRequests } from './requests/build-requests.ts'
@@ -96,16 +95,12 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   )
   const { toolCalls, createLlm, catalog } = agents
   const files = buildFiles(deps, { ...base, redact, hooks })
-  const runSnapshots = new Feature(
-    () => new RunSnapshots({ log, state, gate, toolCalls, logger, snapshots: () => files.snapshots }),
-    () => false,
-  )
   const actor: ConversationActor = new ConversationActor({
     ...agents,
     log,
     state,
     slots: deps.slots,
-    snapshots: () => runSnapshots.use(),
+    snapshots: runSnapshotsOf(() => ({ ...base, gate, toolCalls, snapshots: () => files.snapshots })),
     gate,
     hooks,
     redact,

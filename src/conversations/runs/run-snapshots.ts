@@ -9,7 +9,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import type { Snapshots } from '../../workspace/snapshots/snapshots.ts'
+import type { WorkspaceSnapshots } from '../../workspace/snapshots/snapshots.ts'
 import type { LiveState } from '../live-state.ts'
 
 export type RunSnapshotsDeps = {
@@ -17,11 +17,17 @@ export type RunSnapshotsDeps = {
   readonly state: LiveState
   readonly gate: Pick<PermissionGate, 'mayChange'>
   readonly toolCalls: Pick<ToolCalls, 'callsSubagent'>
-  readonly snapshots: () => Snapshots
+  readonly snapshots: () => WorkspaceSnapshots
   readonly logger: Logger
 }
 
-export class RunSnapshots implements LoopSnapshots {
+/** Returns a function that makes them when the first run needs them. */
+export function runSnapshotsOf(deps: () => RunSnapshotsDeps): () => RunSnapshots {
+  let made: RunSnapshots | undefined
+  return () => (made ??= new RunSnapshots(deps()))
+}
+
+class RunSnapshots implements LoopSnapshots {
   readonly #deps: RunSnapshotsDeps
   #runId: string | undefined
   /** The turn that has its snapshot. */

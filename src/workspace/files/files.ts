@@ -7,9 +7,7 @@ import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Jail } from '../../files/jail/path-jail.ts'
 import { openJail } from '../../files/jail/path-jail.ts'
 import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
-import type { Snapshots } from '../snapshots/snapshots.ts'
-  }
-
+import type { WorkspaceSnapshots } from '../snapshots/snapshots.ts'
 import type { GitAccess } from '../git/run-git.ts'
 import { GitViews } from '../git/git-views.ts'
 import type { FileChangesDeps, InJail } from './file-changes.ts'
@@ -34,7 +32,7 @@ export type FilesDeps = {
   readonly redact: (text: string) => string
   /** Called after each change of a file, with its path from the workdir. Must not throw. */
   readonly onFileChanged: FileChangesDeps['onFileChanged']
-  readonly createSnapshots: () => Snapshots
+  readonly createSnapshots: () => WorkspaceSnapshots
 }
 
 /** Concurrent file operations per conversation, so that one conversation cannot use all shared threads. */
@@ -43,7 +41,7 @@ const SHARE = 4
 export class ConversationFiles {
   readonly views: FileViews
   readonly changes: FileChanges
-  #snapshots: Snapshots | undefined
+  #snapshots: WorkspaceSnapshots | undefined
   readonly #deps: FilesDeps
   #git: GitViews | undefined
   readonly #closing = new AbortController()
@@ -60,7 +58,7 @@ export class ConversationFiles {
   }
 
   /** Made on first use. */
-  get snapshots(): Snapshots {
+  get snapshots(): WorkspaceSnapshots {
     return (this.#snapshots ??= this.#deps.createSnapshots())
   }
 

@@ -32,7 +32,7 @@ export async function differences(store: GitStore, range: DiffRange, signal?: Ab
   return readDifferences(output.toString('latin1').split('\0'))
 }
 
-/** What git has of the trees besides the files is no difference. */
+/** The manifest of a snapshot is left out. */
 const endsOf = ({ commits, paths }: DiffRange) => [...commits, '--', ...(paths.length > 0 ? paths : ['files'])]
 
 /** First all lines of `--raw`, and then those of `--numstat`. */
@@ -52,7 +52,7 @@ function readDifferences(fields: readonly string[]): readonly FileDifference[] {
     }
     const [added = '', removed = '', path] = field.split('\t')
     lines.push({ added: countOf(added), removed: countOf(removed) })
-    // A rename has its two names in fields of their own.
+    // The two names of a rename are two more fields.
     if (path !== '') continue
     next()
     next()
@@ -76,7 +76,7 @@ export function totalsOf(files: readonly FileDifference[]): Totals {
   return { files: files.length, added: sum(({ added }) => added), removed: sum(({ removed }) => removed) }
 }
 
-/** Of one patch. */
+/** A longer patch is cut. */
 const MAX_PATCH_BYTES = 256 * 1024
 
 export type Patch = { readonly text: string; readonly isCut: boolean }

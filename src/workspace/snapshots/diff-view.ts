@@ -7,12 +7,12 @@ import type { Commits, Patch } from './diff-snapshots.ts'
 import { differences, patchesOf, totalsOf } from './diff-snapshots.ts'
 import type { FileDifference } from './diff-snapshots.ts'
 import { rootNameOf } from './manifest.ts'
-import type { Snapshots } from './snapshots.ts'
+import type { WorkspaceSnapshots } from './snapshots.ts'
 import type { RootPaths } from './root-keys.ts'
 import { givenPath, shownPath } from './tree-entry.ts'
 
 export type DiffDeps = {
-  readonly snapshots: Snapshots
+  readonly snapshots: WorkspaceSnapshots
   readonly redact: (text: string) => string
   /** The seq at which the last run began; 0 if there was none. */
   readonly runStart: () => Promise<number>

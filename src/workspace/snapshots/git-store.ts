@@ -11,7 +11,7 @@ import type { ChildProcess } from '../../lib/start-process.ts'
 
 /** Processor speed and disks differ; what takes longer has no end. */
 const TIMEOUT_MS = 60_000
-/** Of the answer of one call that is kept in memory. */
+/** An answer is in memory as a whole. */
 const MAX_OUTPUT_BYTES = 64 * 1024 ** 2
 const MAX_ERROR_BYTES = 4096
 

@@ -7,9 +7,9 @@ import type { LeftOut, TreeEntry, Trees } from './tree-entry.ts'
 import type { Written } from './write-snapshot.ts'
 
 /** The trees as they were when `written` was written. */
-export type Look = { readonly written: Written; readonly trees: Trees }
+export type WorkdirLook = { readonly written: Written; readonly trees: Trees }
 
-/** Of the format: another one is not read. */
+/** A file with another format is not read. */
 const VERSION = 1
 
 type Row = readonly [string, TreeEntry['kind'], number, string, ...(readonly number[])]
@@ -26,14 +26,14 @@ type Saved = {
 const pathIn = ({ directory }: GitStore) => join(directory, 'look.json')
 
 /** Not durable: what is lost costs reading the files once more. */
-export async function saveLook(store: GitStore, { written, trees }: Look): Promise<void> {
+export async function saveLook(store: GitStore, { written, trees }: WorkdirLook): Promise<void> {
   const roots = [...trees].map(([path, { entries, leftOut }]) => ({ path, leftOut, entries: [...entries].map(toRow) }))
   const saved: Saved = { version: VERSION, written, roots }
   await replaceFile(pathIn(store), JSON.stringify(saved), { durable: false })
 }
 
 /** Undefined if there is none, or it is damaged: then everything is read. */
-export async function loadLook(store: GitStore): Promise<Look | undefined> {
+export async function loadLook(store: GitStore): Promise<WorkdirLook | undefined> {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes it; its directory is the server's own
     const saved = JSON.parse(await readFile(pathIn(store), 'utf8')) as Saved

@@ -2,7 +2,7 @@
 import { parentOf } from './manifest.ts'
 import type { LeftOut, RootTree, TreeEntry, Trees } from './tree-entry.ts'
 
-/** Of one directory; all paths are relative to it. In the order in which they are done. */
+/** What changes in one directory; all paths are relative to it. In the order in which they are done. */
 export type RootPlan = {
   readonly root: string
   /** Files and links. */

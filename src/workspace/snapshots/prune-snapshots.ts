@@ -8,7 +8,7 @@ import type { GitStore } from './git-store.ts'
 import { forgetSnapshot } from './stored-snapshots.ts'
 
 /** A snapshot of the log; its content may be removed. */
-export type Known = {
+export type KnownSnapshot = {
   readonly id: string
   /** Seq of its event. */
   readonly seq: number
@@ -19,13 +19,13 @@ export type Known = {
 }
 
 const MAX_AGE_MS = 30 * 24 * 3_600_000
-/** Of a store; beyond it, the oldest snapshots go, but none of the last run. */
+/** When a store is larger, the oldest snapshots go, but none of the last run. */
 const MAX_BYTES = 1024 ** 3
 /** Each snapshot adds a pack. With more, git takes longer to find an object. */
 const MAX_PACKS = 30
 const PAGE = 1000
 
-export async function listSnapshots(log: Pick<EventLog, 'read'>): Promise<Known[]> {
+export async function listSnapshots(log: Pick<EventLog, 'read'>): Promise<KnownSnapshot[]> {
   const events = await readAll(log, 'WorkspaceSnapshot')
   return events.map(({ seq, event }) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only events of this type were read
@@ -55,7 +55,11 @@ type Keeping = {
 }
 
 /** Removes what is not kept, and packs the rest when that is worth it. */
-export async function pruneSnapshots(store: GitStore, known: readonly Known[], keeping: Keeping): Promise<void> {
+export async function pruneSnapshots(
+  store: GitStore,
+  known: readonly KnownSnapshot[],
+  keeping: Keeping,
+): Promise<void> {
   const there = new Set(await readdir(join(store.directory, 'refs', 'snapshots')).catch(() => []))
   const left = known.filter(({ id }) => there.has(id))
   const ofRun = left.findIndex(({ asOf }) => asOf >= keeping.runStart)
@@ -74,9 +78,14 @@ export async function pruneSnapshots(store: GitStore, known: readonly Known[], k
   }
 }
 
-/** Of those between two messages, the last one is kept. All from `start` on are. */
-function notKept(all: readonly Known[], start: number, messages: readonly number[], now: number): readonly Known[] {
-  const messageOf = ({ asOf }: Known) => messages.findLastIndex((seq) => seq <= asOf)
+/** The last one between two messages is kept. All from `start` on are. */
+function notKept(
+  all: readonly KnownSnapshot[],
+  start: number,
+  messages: readonly number[],
+  now: number,
+): readonly KnownSnapshot[] {
+  const messageOf = ({ asOf }: KnownSnapshot) => messages.findLastIndex((seq) => seq <= asOf)
   return all.slice(0, start).filter((each, index) => {
     const next = all[index + 1]
     return each.at < now - MAX_AGE_MS || (next !== undefined && messageOf(next) === messageOf(each))

@@ -24,7 +24,7 @@ export const MAX_ENTRIES = 200_000
 const MAX_DEPTH = 256
 /** Files that are read concurrently: each is in memory as a whole. */
 const READERS = 4
-/** Of a `.gitignore`. */
+/** A `.gitignore` is read up to here. */
 const MAX_RULES_BYTES = 1024 ** 2
 
 /** What is left out where there is no `.gitignore`: what programs make and can make again. */
@@ -34,7 +34,7 @@ const GENERATED = readIgnoreRules(
     .join('\n'),
 )
 
-export type ReadOptions = {
+export type TreeReading = {
   /** The entries of the last look, to compare with. */
   readonly known: ReadonlyMap<string, TreeEntry> | undefined
   /** Receives content that is not known, before the entry is in the tree. */
@@ -51,7 +51,7 @@ export type ReadOptions = {
 /** A tree that has too many entries, or cannot be read at all; the message says what to do. */
 export class UnreadableTree extends Error {}
 
-export async function readTree(path: string, options: ReadOptions): Promise<RootTree> {
+export async function readTree(path: string, options: TreeReading): Promise<RootTree> {
   return await new TreeReader(options).read(path)
 }
 
@@ -66,12 +66,12 @@ type Place = {
 /** The rules of a directory and of those above. */
 type RuleChain = readonly { readonly base: string; readonly rules: IgnoreRules }[]
 class TreeReader {
-  readonly #options: ReadOptions
+  readonly #options: TreeReading
   readonly #entries = new Map<string, TreeEntry>()
   readonly #leftOut: LeftOut[] = []
   readonly #slices = createSlices()
 
-  constructor(options: ReadOptions) {
+  constructor(options: TreeReading) {
     this.#options = options
   }
 

@@ -17,10 +17,10 @@ import { copyStore } from './copy-store.ts'
 import type { Totals } from './diff-snapshots.ts'
 import { differences, totalsOf } from './diff-snapshots.ts'
 import { findGit, GitStore } from './git-store.ts'
-import type { Look } from './look-cache.ts'
+import type { WorkdirLook } from './look-cache.ts'
 import { planRestore } from './plan-restore.ts'
 import type { RootPlan } from './plan-restore.ts'
-import type { Known } from './prune-snapshots.ts'
+import type { KnownSnapshot } from './prune-snapshots.ts'
 import { listSnapshots, pruneSnapshots, readMessageSeqs } from './prune-snapshots.ts'
 import { RootKeys } from './root-keys.ts'
 import type { RootPaths } from './root-keys.ts'
@@ -42,10 +42,10 @@ export type SnapshotsDeps = {
   readonly redact: (text: string) => string
 }
 
-/** Of the paths of one event. */
+/** An event names no more paths than this. */
 const MAX_LEFT_OUT = 100
 
-export class Snapshots {
+export class WorkspaceSnapshots {
   readonly #deps: SnapshotsDeps
   readonly #store: GitStore | undefined
   readonly #closing = new AbortController()
@@ -54,7 +54,7 @@ export class Snapshots {
   readonly #keys: RootKeys
   readonly #shown: ShownPaths
   readonly #looks: WorkdirLooks | undefined
-  #known: Known[] | undefined
+  #known: KnownSnapshot[] | undefined
 
   constructor(deps: SnapshotsDeps) {
     this.#deps = deps
@@ -92,12 +92,12 @@ export class Snapshots {
    * Takes a snapshot of now, unless nothing has changed since the last one. `asOf` is the seq of the last event that the
    * files are the result of. Returns the snapshot that has the files of now.
    */
-  take(asOf: number, runId?: string): Promise<Known> {
+  take(asOf: number, runId?: string): Promise<KnownSnapshot> {
     return this.#turns.run(() => this.#take(asOf, runId))
   }
 
   /** The snapshot with the files as they were after this event. Throws a `Problem` if there is none any more. */
-  async at(seq: number): Promise<Known> {
+  async at(seq: number): Promise<KnownSnapshot> {
     const known = await this.#list()
     const found = known.findLast(({ asOf }) => asOf <= seq) ?? known[0]
     const kept = found && (await commitOf(this.#git, found.id))
@@ -106,7 +106,7 @@ export class Snapshots {
   }
 
   /** All that are kept, in order. */
-  async list(): Promise<readonly Known[]> {
+  async list(): Promise<readonly KnownSnapshot[]> {
     const known = await this.#list()
     const commits = await Promise.all(known.map(({ id }) => commitOf(this.#git, id)))
     return known.filter((_, index) => commits[index] !== undefined)
@@ -128,7 +128,7 @@ export class Snapshots {
     return await Promise.all([keyed(own ?? workdir(), ''), ...others.map((path) => keyed(path, path))])
   }
 
-  async changesBetween(from: Known, to: Known): Promise<Totals> {
+  async changesBetween(from: KnownSnapshot, to: KnownSnapshot): Promise<Totals> {
     if (from.id === to.id) return { files: 0, added: 0, removed: 0 }
     const commits = [await this.#commitOf(from), await this.#commitOf(to)] as const
     return totalsOf(await differences(this.git, { commits, paths: [] }))
@@ -140,7 +140,7 @@ export class Snapshots {
   }
 
   /** The content of a file of the workdir. Throws a `Problem` if the snapshot has no such file. */
-  async readFile(path: string, seq: number): Promise<{ content: Buffer; entry: TreeEntry; snapshot: Known }> {
+  async readFile(path: string, seq: number): Promise<{ content: Buffer; entry: TreeEntry; snapshot: KnownSnapshot }> {
     const snapshot = await this.at(seq)
     const trees = await readSnapshot(this.#git, await this.#commitOf(snapshot))
     const tree = trees.get(await this.#keys.keyOf(await realpath(this.#deps.workdir())))
@@ -166,7 +166,7 @@ export class Snapshots {
    * those after it in another one. `mayProceed` gets the plan, and throws to refuse.
    */
   async restore(
-    moment: number | Known,
+    moment: number | KnownSnapshot,
     asOf: number,
     mayProceed: (plan: RestoreReport) => void,
   ): Promise<RestoreReport> {
@@ -222,16 +222,16 @@ export class Snapshots {
     return this.#store
   }
 
-  async #looked(): Promise<Look> {
+  async #looked(): Promise<WorkdirLook> {
     if (!this.#looks) throw withoutGit()
     return await this.#looks.look()
   }
 
-  async #take(asOf: number, runId?: string): Promise<Known> {
+  async #take(asOf: number, runId?: string): Promise<KnownSnapshot> {
     return await this.#keep(await this.#looked(), asOf, runId)
   }
 
-  async #keep({ written, trees }: Look, asOf: number, runId?: string): Promise<Known> {
+  async #keep({ written, trees }: WorkdirLook, asOf: number, runId?: string): Promise<KnownSnapshot> {
     const last = (await this.#list()).at(-1)
     const commit = last && (await commitOf(this.#git, last.id))
     if (
@@ -258,21 +258,21 @@ export class Snapshots {
     return known
   }
 
-  async #list(): Promise<Known[]> {
+  async #list(): Promise<KnownSnapshot[]> {
     return (this.#known ??= await listSnapshots(this.#deps.log))
   }
 
-  async #commitOf({ id, asOf }: Known): Promise<string> {
+  async #commitOf({ id, asOf }: KnownSnapshot): Promise<string> {
     const commit = await commitOf(this.#git, id)
     if (commit === undefined) throw noSnapshot(asOf)
     return commit
   }
 
-  async #plan(target: Known, now: Look): Promise<readonly RootPlan[]> {
+  async #plan(target: KnownSnapshot, now: WorkdirLook): Promise<readonly RootPlan[]> {
     return planRestore(now.trees, await readSnapshot(this.#git, await this.#commitOf(target)))
   }
 
-  async #report(target: Known, now: Look, plans: readonly RootPlan[]): Promise<RestoreReport> {
+  async #report(target: KnownSnapshot, now: WorkdirLook, plans: readonly RootPlan[]): Promise<RestoreReport> {
     const last = (await this.list()).at(-1)
     return await this.#shown.report(target.id, plans, last ? await this.#plan(last, now) : [])
   }

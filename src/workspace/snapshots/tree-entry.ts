@@ -4,13 +4,13 @@
 export const MODE_BITS = 0o7777
 
 /** `directory` is written down where it is empty or has unusual bits. */
-export type EntryKind = 'file' | 'symlink' | 'directory'
+export type TreeEntryKind = 'file' | 'symlink' | 'directory'
 
 export type TreeEntry = {
-  readonly kind: EntryKind
+  readonly kind: TreeEntryKind
   /** Permission bits, with set-user-ID, set-group-ID and sticky. */
   readonly mode: number
-  /** Of the content, or of the target of a link: the name of the blob in git. Empty for a directory. */
+  /** The name in git of the content, or of the target of a link. Empty for a directory. */
   readonly blob: string
   /** By which a later look knows the file as unchanged; undefined if it may have changed within the resolution of its times. */
   readonly seen: FileStat | undefined

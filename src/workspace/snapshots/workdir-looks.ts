@@ -5,7 +5,7 @@
 import { realpath } from 'node:fs/promises'
 import { Queue } from '../../lib/queue.ts'
 import type { GitStore } from './git-store.ts'
-import type { Look } from './look-cache.ts'
+import type { WorkdirLook } from './look-cache.ts'
 import { loadLook, saveLook } from './look-cache.ts'
 import type { RootKeys } from './root-keys.ts'
 import { MAX_ENTRIES, readTree, UnreadableTree } from './read-tree.ts'
@@ -29,7 +29,7 @@ const TIMEOUT_MS = 60_000
 export class WorkdirLooks {
   readonly #deps: LookDeps
   readonly #turns = new Queue({ limit: 1 })
-  #last: Look | undefined
+  #last: WorkdirLook | undefined
   #isSaved = true
   #isLoaded = false
 
@@ -38,7 +38,7 @@ export class WorkdirLooks {
   }
 
   /** Rejects with an `UnreadableTree`, and with what git or the disk reports. */
-  look(): Promise<Look> {
+  look(): Promise<WorkdirLook> {
     return this.#turns.run(() => this.#look())
   }
 
@@ -57,7 +57,7 @@ export class WorkdirLooks {
     this.#isSaved = true
   }
 
-  async #look(): Promise<Look> {
+  async #look(): Promise<WorkdirLook> {
     const { store } = this.#deps
     if (!this.#isLoaded) this.#last = (await store.exists()) ? await loadLook(store) : undefined
     this.#isLoaded = true
@@ -95,7 +95,7 @@ export class WorkdirLooks {
   }
 }
 
-/** An additional directory that is gone, or in another one, has no tree of its own; a workdir must be there. */
+/** An additional directory that is gone, or in another one, has no tree; a workdir must be there. */
 async function realRoots(given: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(given.map((path) => realpath(path).catch(() => undefined)))
   const [workdir] = found

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { UnfinishedFiles } from '../../../src/files/jail/unfinished-files.ts'
 import { applyRestore } from '../../../src/workspace/snapshots/apply-restore.ts'
 import { findGit, GitStore } from '../../../src/workspace/snapshots/git-store.ts'
-import type { Look } from '../../../src/workspace/snapshots/look-cache.ts'
+import type { WorkdirLook } from '../../../src/workspace/snapshots/look-cache.ts'
 import { planRestore } from '../../../src/workspace/snapshots/plan-restore.ts'
 import { keepSnapshot, readSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
 import { WorkdirLooks } from '../../../src/workspace/snapshots/workdir-looks.ts'
@@ -43,7 +43,7 @@ export async function openBench(additional: readonly string[] = []) {
       await looks.save()
       looks = openLooks()
     },
-    async keep(id: string): Promise<Look> {
+    async keep(id: string): Promise<WorkdirLook> {
       const look = await looks.look()
       await keepSnapshot(store, id, look.written.commit)
       return look
