@@ -18,6 +18,7 @@ import { benchDeltas } from './deltas.ts'
 import { benchEventLoop } from './event-loop.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
+import { benchSnapshots } from './snapshots.ts'
 import { benchHostileAnswers } from './hostile-answers.ts'
 import { benchLimits } from './limits.ts'
 import { benchMcp } from './mcp.ts'
@@ -45,6 +46,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   create: benchCreate,
   open: benchOpen,
   files: benchFiles,
+  snapshots: benchSnapshots,
   commands: benchCommands,
   network: benchNetwork,
   limits: benchLimits,

@@ -199,16 +199,16 @@ test('a diff has renames, binary files, modes and links, page by page, with secr
   expect((await say(conversation)).changes).toEqual({ files: 7, added: 3, removed: 2 })
 
   const whole = await diffOf(conversation)
-  expect(briefly(whole).toSorted()).toEqual(
-    [
-      ['renamed', 'old name.txt', 'new "name".txt'],
-      ['added', 'binary'],
-      ['modified', 'run.sh'],
-      ['added', 'link'],
-      ['deleted', 'gone'],
-      ['added', 'src/key.txt'],
-      ['added', '\uFFFD'],
-    ].toSorted(),
+  expect(new Set(briefly(whole).map(String))).toEqual(
+    new Set([
+      String(['renamed', 'old name.txt', 'new "name".txt']),
+      String(['added', 'binary']),
+      String(['modified', 'run.sh']),
+      String(['added', 'link']),
+      String(['deleted', 'gone']),
+      String(['added', 'src/key.txt']),
+      String(['added', '\uFFFD']),
+    ]),
   )
   const fileOf = (path: string) => whole.items.find((each) => each.path === path)
   expect(fileOf('binary')).toMatchObject({ binary: true, added: 0, removed: 0 })

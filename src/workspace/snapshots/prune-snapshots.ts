@@ -97,7 +97,7 @@ async function pack(store: GitStore): Promise<void> {
   await store.run(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
 }
 
-export async function measure(store: GitStore): Promise<{ readonly packs: number; readonly bytes: number }> {
+async function measure(store: GitStore): Promise<{ readonly packs: number; readonly bytes: number }> {
   const directory = join(store.directory, 'objects', 'pack')
   const names = await readdir(directory).catch(() => [])
   const sizes = await Promise.all(

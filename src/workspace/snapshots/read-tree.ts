@@ -19,7 +19,7 @@ import type { FileStat, LeftOut, LeftOutReason, RootTree, TreeEntry } from './tr
 import { isSameStat, MODE_BITS, shownPath } from './tree-entry.ts'
 
 /** Larger files are left out. */
-export const MAX_FILE_BYTES = 10 * 1024 ** 2
+const MAX_FILE_BYTES = 10 * 1024 ** 2
 export const MAX_ENTRIES = 200_000
 const MAX_DEPTH = 256
 /** Files that are read concurrently: each is in memory as a whole. */
@@ -217,7 +217,7 @@ const RULES_FILE = '.gitignore'
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** The name of a blob in git. */
-export function blobOf(content: Buffer): string {
+function blobOf(content: Buffer): string {
   return createHash('sha1').update(`blob ${content.length}\0`).update(content).digest('hex')
 }
 

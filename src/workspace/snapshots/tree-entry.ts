@@ -37,14 +37,10 @@ export type RootTree = {
 }
 
 export const toBytes = (path: string): Buffer => Buffer.from(path, 'latin1')
-export const fromBytes = (path: Buffer): string => path.toString('latin1')
 /** As it is shown: what is not UTF-8 becomes replacement characters. */
 export const shownPath = (path: string): string => toBytes(path).toString('utf8')
 /** A path as the API has it. */
 export const givenPath = (path: string): string => Buffer.from(path, 'utf8').toString('latin1')
-
-export const isBelow = (path: string, directory: string): boolean =>
-  directory === '' || path === directory || path.startsWith(`${directory}/`)
 
 export const isSameStat = (a: FileStat, b: FileStat): boolean =>
   a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs && a.ino === b.ino

@@ -10,8 +10,6 @@ import { planRestore } from '../../../src/workspace/snapshots/plan-restore.ts'
 import { keepSnapshot, readSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
 import { WorkdirLooks } from '../../../src/workspace/snapshots/workdir-looks.ts'
 
-export type SnapshotBench = Awaited<ReturnType<typeof openBench>>
-
 export async function openBench(additional: readonly string[] = []) {
   const place = await mkdtemp(join(tmpdir(), 'snapshots-'))
   const workdir = join(place, 'work')

@@ -1,0 +1,95 @@
+/** Snapshots of a workdir of 10,000 files and 100 MB, next to `git add -A && git write-tree` of the same tree, in turn. */
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { findGit, GitStore } from '../src/workspace/snapshots/git-store.ts'
+import { WorkdirLooks } from '../src/workspace/snapshots/workdir-looks.ts'
+import type { Row } from './table.ts'
+import { median } from './table.ts'
+
+const FILES = 10_000
+const ROUNDS = 7
+/** Files are read again when they have changed within the resolution of their times. */
+const SETTLED_MS = 200
+/** The kernel counts in hundredths of a second. */
+const MS_PER_TICK = 10
+
+export async function benchSnapshots(): Promise<Row[]> {
+  const git = findGit()
+  if (git === undefined) throw new Error('this benchmark needs git')
+  const home = await mkdtemp(join(tmpdir(), 'bench-snapshots-'))
+  const [workdir, plain] = [join(home, 'work'), join(home, 'plain')]
+  try {
+    await makeTree(workdir)
+    execFileSync(git, ['init', '-q', '--bare', plain])
+    const looks = new WorkdirLooks({
+      store: new GitStore(join(home, 'store'), git),
+      keys: { keyOf: async (path) => path },
+      roots: () => [workdir],
+      readShown: async () => () => true,
+      signal: new AbortController().signal,
+    })
+    const env = { ...process.env, GIT_DIR: plain, GIT_WORK_TREE: workdir }
+    const own = () => looks.look()
+    const bare = () => {
+      execFileSync(git, ['add', '-A'], { env, cwd: workdir })
+      execFileSync(git, ['write-tree'], { env, cwd: workdir })
+    }
+    await wait(SETTLED_MS)
+    const first = [await cpuOf(own), await cpuOf(bare)] as const
+    await wait(SETTLED_MS)
+    await own()
+    const unchanged = await inTurn(own, bare, async () => {})
+    const changed = await inTurn(own, bare, async (round) => {
+      for (let file = 0; file < 10; file++) await writeFile(join(workdir, 'd1', `changed-${file}`), `${round}`)
+    })
+    return [
+      row(`first snapshot of ${FILES} files, 100 MB: CPU`, first),
+      row('the same tree again: CPU', unchanged),
+      row('ten files changed: CPU', changed),
+    ]
+  } finally {
+    await rm(home, { recursive: true, force: true })
+  }
+}
+
+async function makeTree(workdir: string): Promise<void> {
+  for (let file = 0; file < FILES; file++) {
+    const directory = join(workdir, `d${file % 100}`, `e${file % 1000}`)
+    await mkdir(directory, { recursive: true })
+    const line = Array.from({ length: 110 }, () => randomBytes(4).toString('hex')).join(' ')
+    await writeFile(join(directory, `f${file}.txt`), `${line}\n`.repeat(10))
+  }
+  await writeFile(join(workdir, '.gitignore'), '*.log\n')
+}
+
+async function inTurn(own: () => unknown, bare: () => unknown, change: (round: number) => Promise<void>) {
+  const times: (readonly [number, number])[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    await change(round)
+    times.push([await cpuOf(own), await cpuOf(bare)])
+  }
+  return [median(times.map(([ours]) => ours)), median(times.map(([, theirs]) => theirs))] as const
+}
+
+/** Milliseconds of this process and its children. */
+async function cpuOf(work: () => unknown): Promise<number> {
+  const [before, children] = [process.cpuUsage(), await cpuOfChildren()]
+  await work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000 + (await cpuOfChildren()) - children
+}
+
+async function cpuOfChildren(): Promise<number> {
+  const fields = (await readFile('/proc/self/stat', 'utf8')).split(') ')[1]!.split(' ')
+  return (Number(fields[13]) + Number(fields[14])) * MS_PER_TICK
+}
+
+const row = (what: string, [own, bare]: readonly [number, number]): Row => [
+  what,
+  `${own.toFixed(0)} ms`,
+  `${(own / bare).toFixed(2)} of the ${bare.toFixed(0)} ms of \`git add -A && git write-tree\``,
+]
