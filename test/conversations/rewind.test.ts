@@ -274,4 +274,28 @@ describe('a rewind', () => {
     summary.resolve({ text: 'a summary' })
     await compacted
   })
+
+  test('names the processes of the agent in the background, and ends them with their shell when it is asked for', async () => {
+    const script: Script = ({ messages }) =>
+      messages.at(-1)?.role === 'tool' ? { text: 'done' } : { calls: [call('Start')] }
+    const deps: BenchOptions['deps'] = {
+      createTools: (_, { shells }) => [
+        tool('Start', async (_input, { signal }) => {
+          const { exitCode } = await shells.get('agent').run('WORD=x; sleep 1000 &', { timeout: 10, signal })
+          return { output: exitCode }
+        }),
+      ],
+    }
+    await using bench = await setScene({ script, deps })
+    const conversation = await bench.converse()
+    const end = conversation.log.head
+    await say(conversation)
+    const { processes } = await rewind(conversation, end)
+    expect(processes).toMatchObject([{ command_line: 'sleep 1000', session_id: 'agent' }])
+    const event = only(await eventsOf(conversation), 'Rewound')[0]!
+    expect(event.processes_left).toBe(1)
+    await rewind(conversation, event.seq, { end_processes: true })
+    expect(await conversation.exec.processes.list()).toEqual([])
+    expect((await conversation.exec.shells.list()).map(({ id }) => id)).toEqual([])
+  })
 })

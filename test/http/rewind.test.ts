@@ -1,0 +1,64 @@
+import { afterAll, expect, test } from 'vitest'
+import type { Process } from '../../src/contract/values/command.ts'
+import { realShells } from '../conversations/fixtures.ts'
+import { expectProblem, setHttp } from './fixtures.ts'
+
+const http = await setHttp({ deps: { createShells: realShells() } })
+afterAll(() => http[Symbol.asyncDispose]())
+
+async function keyFor(scopes: readonly string[]): Promise<Record<string, string>> {
+  const { body } = await http.call('POST', '/keys', { name: 'a client', scopes })
+  return { authorization: `Bearer ${body.key}` }
+}
+
+const lastSeq = async (id: string): Promise<number> => (await http.call('GET', `/conversations/${id}`)).body.last_seq
+
+const post = async (id: string, message: string) =>
+  await http.call('POST', `/conversations/${id}/messages`, { message })
+
+test('a rewind needs write, its files the scope files, and force the scope approve', async () => {
+  const id = await http.create()
+  await post(id, 'one')
+  const write = await keyFor(['write'])
+  const request = { to_seq: 1, last_seq: await lastSeq(id) }
+  const ask = (body: object, key: Record<string, string>) => http.call('POST', `/conversations/${id}/rewind`, body, key)
+  expectProblem(await ask(request, await keyFor(['read'])), 403, 'forbidden')
+  const withFiles = await ask({ ...request, files: true }, write)
+  expect(withFiles.body.details).toEqual({ missing_scopes: ['files'] })
+  const forced = await ask({ ...request, force: true }, write)
+  expect(forced.body.details).toEqual({ missing_scopes: ['approve'] })
+  const { status, body } = await ask(request, write)
+  expect(status).toBe(200)
+  expect(body).not.toHaveProperty('processes')
+})
+
+test('the list of events has all of them, and with active=true those that hold', async () => {
+  const id = await http.create()
+  await post(id, 'one')
+  const end = await lastSeq(id)
+  await post(id, 'two')
+  const { body } = await http.call('POST', `/conversations/${id}/rewind`, { to_seq: end, last_seq: end + 1 })
+  await post(id, 'three')
+  const seqs = async (query: string) =>
+    (await http.call('GET', `/conversations/${id}/events?${query}`)).body.items.map(({ seq }: { seq: number }) => seq)
+  expect(await seqs('after_seq=1')).toEqual([end, end + 1, body.seq, body.seq + 1])
+  expect(await seqs('after_seq=1&active=true')).toEqual([end, body.seq, body.seq + 1])
+  const { by } = (await http.call('GET', `/conversations/${id}/events/${body.event_id}`)).body
+  expect(by).toBeUndefined()
+})
+
+test('a shell ends with its variables, unless a process in the background is in it', async () => {
+  const id = await http.create()
+  const run = async (command: string, session_id: string) =>
+    (await http.call('POST', `/conversations/${id}/commands`, { command, session_id })).body
+  await run('export WORD=gone', 'plain')
+  await run('export WORD=kept; sleep 1000 &', 'busy')
+  const processes = async (): Promise<Process[]> =>
+    (await http.call('GET', `/conversations/${id}/processes`)).body.items
+  const before = await processes()
+  expect(before.length).toBeGreaterThan(0)
+  await http.call('POST', `/conversations/${id}/rewind`, { to_seq: 1, last_seq: await lastSeq(id) })
+  expect((await run('echo "[$WORD]"', 'plain')).stdout).toBe('[]\n')
+  expect((await run('echo "[$WORD]"', 'busy')).stdout).toBe('[kept]\n')
+  expect(await processes()).toEqual(before)
+})
