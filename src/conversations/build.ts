@@ -86,7 +86,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const mcp = buildMcp(deps, { ...base, ...execution, secrets, redactor })
   const ending = new EndingRequests(base)
   const handedOver = new HandedOverCalls({ ...base, ending, ...deps.clientTools })
-  const elicitations = new HeldRequests(base)
+  const elicitations = new HeldRequests({ ...base, rests: () => agents.subagents.rests })
   const changing = new ConversationTools(state, { mcp, declared: new DeclaredTools(state, handedOver) })
   const agents = buildAgents(
     deps,
@@ -267,8 +267,9 @@ function buildAgents(
   const createSubagentLlm = createLlmFactory({ ...model, recorder: { time: (llm) => recorder.timeSubagent(llm) } })
   const results = new CallResults(state)
   const shared = { ...parts, results, withoutTools, catalog, createLlm: createSubagentLlm }
-  const subagents = new UsedSubagents(state, () =>
-    buildSubagents(deps, shared, { actor, main: () => ({ hooks, toolCalls }) }),
+  const onWork = () => subagents.rests.check()
+  const subagents: UsedSubagents = new UsedSubagents(state, () =>
+    buildSubagents(deps, shared, { actor, main: () => ({ hooks, toolCalls }), onWork }),
   )
   const own = { hooks: () => hooks.current?.tools, shells: shells.ofAgent(), subagents: subagents.access }
   const toolCalls = buildToolCalls(deps, { ...parts, results, ...own, rules: () => [rulesOf(state.current)] })

@@ -1,5 +1,7 @@
 /** The subagents of a conversation, which are built when the agent calls one, or when the log has an open one. */
 import { Feature } from './agents/feature.ts'
+import { SlotRests } from './agents/slot-rests.ts'
+import type { WorkingSlot } from './agents/working-slot.ts'
 import type { LiveState } from './live-state.ts'
 import type { TaskAccess } from '../tools/task/task-access.ts'
 import { listAgents } from './subagents/definitions.ts'
@@ -7,17 +9,25 @@ import type { Subagents } from './subagents/subagents.ts'
 
 export class UsedSubagents extends Feature<Subagents> {
   readonly #state: LiveState
-  #run: AbortSignal | undefined
+  #run: WorkingSlot | undefined
+  #rests: SlotRests | undefined
 
   constructor(state: LiveState, build: () => Subagents) {
     super(build, () => state.current.subagents.length > 0)
     this.#state = state
   }
 
-  /** A run of the main agent begins to work, until the signal is aborted. */
-  enter(signal: AbortSignal): void {
-    this.#run = signal
-    this.current?.enter(signal)
+  /** A run of the main agent begins to work in this slot. */
+  enter(slot: WorkingSlot): void {
+    this.#run = slot
+    this.current?.enter(slot)
+    this.#rests?.check()
+  }
+
+  /** For the calls of all agents, also when there are no subagents. */
+  get rests(): SlotRests {
+    const slotOf = (agent: string | undefined) => (agent === undefined ? this.#run : this.built?.slotOf(agent))
+    return (this.#rests ??= new SlotRests({ state: this.#state, slotOf }))
   }
 
   override use(): Subagents {

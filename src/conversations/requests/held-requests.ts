@@ -28,9 +28,17 @@ export type HeldActor = {
   apply(intent: AnswerHeldIntent | ExpireIntent): Promise<unknown>
 }
 
+type SlotRests = {
+  begin(toolUseId: string): void
+  end(toolUseId: string): Promise<void>
+  check(): void
+}
+
 export type HeldRequestsDeps = {
   readonly log: Pick<EventLog, 'append' | 'subscribe'>
   readonly state: { readonly current: Pick<State, 'run' | 'subagents'> }
+  /** The slots of the agents whose calls wait here. */
+  readonly rests: () => SlotRests
 }
 
 type Asked = {
@@ -58,7 +66,10 @@ export class HeldRequests {
     return [...this.#held.values()].filter(({ isOver }) => !isOver).map(({ view }) => view)
   }
 
-  /** Opens a request and waits for its end. Rejects if it could not be stored. */
+  /**
+   * Opens a request and waits for its end, and then for the slot that the agent has given back meanwhile. Rejects if the
+   * request could not be stored.
+   */
   async hold({ toolUseId, payload, signal }: Asked): Promise<HeldEnd> {
     const id = uuid7()
     const request = new HeldRequest(this.#view(id, { toolUseId, payload }))
@@ -66,10 +77,12 @@ export class HeldRequests {
     // Before it is stored: a client may answer at once.
     this.#held.set(id, request)
     signal.addEventListener('abort', interrupt, { once: true })
-    const unsubscribe = this.#deps.log.subscribe({ onClose: interrupt })
+    const rests = this.#deps.rests()
+    const unsubscribe = this.#deps.log.subscribe({ onEvents: () => rests.check(), onClose: interrupt })
     try {
       if (signal.aborted) return { by: 'interrupted' }
       await request.announce(this.#deps.log.append(this.#ofCall(toolUseId, opening(request.view))))
+      rests.begin(toolUseId)
       const end = await request.end
       if (end.by !== 'answer') await this.#close(toolUseId, request.view)
       return end
@@ -77,6 +90,7 @@ export class HeldRequests {
       signal.removeEventListener('abort', interrupt)
       unsubscribe()
       this.#held.delete(id)
+      await rests.end(toolUseId)
     }
   }
 

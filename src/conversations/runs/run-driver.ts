@@ -11,7 +11,7 @@
  *                              stopped: its end is stored by the caller that stopped it
  *
  * - `queued`: the limit of concurrent runs is reached; the log shows it. With a free slot it works at once.
- * - `working`: it has a slot, which it lends to its subagents. The time limit counts.
+ * - `working`: it has a slot. It lends it to its subagents, and gives it back while it only waits for a form. The time limit counts.
  * - `ending`: its end is being stored in the turn of the conversation. It cannot be stopped, as a stop would have to wait
  *   for that turn. It continues if calls may run without an answer, because hooks have decided them, for example.
  */
@@ -33,6 +33,7 @@ import { dequeued, queued } from '../../state/drafts.ts'
 import type { Intent } from '../../state/intents.ts'
 import { statusOfWait } from '../../state/waits.ts'
 import { LiveHistory } from '../agents/live-history.ts'
+import type { WorkingSlot } from '../agents/working-slot.ts'
 import type { UsedSubagents } from '../used-subagents.ts'
 import type { RunContextParts } from './run-context.ts'
 import { createRunContext, intentToEnd, type RunEnd } from './run-context.ts'
@@ -208,12 +209,13 @@ export class ActiveRun {
   /** From the beginning to the end. Rejects as `onEnd` does. */
   async drive(): Promise<void> {
     const { signal } = this.#abort
-    const slot = this.#deps.slots.take({ signal })
+    const { slots, toolCalls: calls } = this.#deps
+    const slot: WorkingSlot = { slots, signal, calls, request: slots.take({ signal }) }
     try {
-      const waiting = this.#waitFor(slot)
+      const waiting = this.#waitFor(slot.request)
       this.#looping = waiting
       let failed = await waiting
-      this.#deps.subagents.enter(signal)
+      this.#deps.subagents.enter(slot)
       this.#startedAt = performance.now() - (this.#deps.state.current.run?.activeMs ?? 0)
       this.watchDeadline()
       for (;;) {
@@ -231,14 +233,12 @@ export class ActiveRun {
       // It may still be referenced.
       this.#startedAt = 0
       this.#context = undefined
-      slot.leave()
+      slot.isOver = true
+      slot.request.leave()
     }
   }
 
-  /**
-   * While the limit of concurrent runs is reached, the log shows that this run waits. Never throws: a failed append
-   * ends the run.
-   */
+  /** The log shows that this run waits for a slot. Never throws: a failed append ends the run. */
   async #waitFor(slot: SlotRequest): Promise<LoopEnd | undefined> {
     if (slot.isFree) return undefined
     const { log, state } = this.#deps

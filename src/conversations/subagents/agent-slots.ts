@@ -8,6 +8,7 @@
  * The settings of a conversation also limit its subagents: the slot of a subagent is one of its conversation and one of the
  * server.
  */
+import type { WorkingSlot } from '../agents/working-slot.ts'
 import type { SlotRequest } from '../../lib/queue.ts'
 import { Queue } from '../../lib/queue.ts'
 import type { Settings } from '../../state/settings.ts'
@@ -21,6 +22,8 @@ export type AgentSlots = Pick<Queue, 'take'>
 export type WorkOf = {
   readonly signal: AbortSignal
   readonly slots: AgentSlots
+  /** That of the agent, which it lends; those in the background have none above them. */
+  readonly own?: WorkingSlot
   /** The waits of all that work for the same run, or for the same subagent in the background. */
   readonly waiting: DecisionWaits
 }

@@ -9,7 +9,7 @@ import { Subagents } from './subagents.ts'
 export function buildSubagents(
   deps: ConversationDeps,
   shared: SharedParts,
-  { actor, main }: Pick<SubagentsDeps, 'actor' | 'main'>,
+  { actor, main, onWork }: Pick<SubagentsDeps, 'actor' | 'main' | 'onWork'>,
 ): Subagents {
   const { id, log, state, ending, logger } = shared
   return new Subagents({
@@ -18,6 +18,7 @@ export function buildSubagents(
     ending,
     actor,
     main,
+    onWork,
     slots: deps.slots,
     build: (subagent, own) => buildSubagent(deps, shared, subagent, own),
     onError: (error) => logger.error({ err: error, conversation_id: id }, 'a subagent could not be ended'),

@@ -24,33 +24,32 @@ import type { TaskAccess, TaskInput } from '../../tools/task/task-access.ts'
 import type { CallOutcome } from '../../tools/tool.ts'
 import { STAYS_OPEN } from '../../tools/tool.ts'
 import type { EndingRequests } from '../ending-requests.ts'
-import type { LiveState } from '../live-state.ts'
 import type { Subagent } from '../../state/state-shape.ts'
 import { findSubagent, isBlocked, parentOf } from '../../state/subagents.ts'
 import { listAgents } from './definitions.ts'
-import type { SubagentActor } from './apply-in-turn.ts'
 import { applyEnqueued } from './apply-in-turn.ts'
+import type { BeginDeps } from './begin-subagent.ts'
+import { beginSubagent } from './begin-subagent.ts'
 import { BackgroundSubagents } from './background.ts'
 import { FAILED_INSIDE, faultOf, inBackground, interruptedIn, NOT_IN_BACKGROUND, outcomeOf } from './outcome.ts'
-import { planSubagent } from './plan-subagent.ts'
-import type { SubagentStarts } from './subagent-starts.ts'
 import { SubagentRun, type SubagentParts } from './subagent-run.ts'
 import type { Worker } from './decision-waits.ts'
 import { DecisionWaits } from './decision-waits.ts'
+import type { WorkingSlot } from '../agents/working-slot.ts'
+import { takeAgain } from '../agents/working-slot.ts'
 import type { WorkOf } from './agent-slots.ts'
 import { stopOne } from './stop-one.ts'
 import { lent, SubagentSlots } from './agent-slots.ts'
 
-export type SubagentsDeps = {
-  readonly starts: SubagentStarts
-  readonly state: LiveState
+export type SubagentsDeps = BeginDeps & {
   readonly ending: Pick<EndingRequests, 'end'>
-  readonly actor: () => SubagentActor
   /** Limits the runs of all conversations that work at the same time. */
   readonly slots: Queue
   readonly build: (subagent: Subagent, own: TaskAccess) => SubagentParts
   /** What ends when a hook in a subagent ends the run. */
   readonly main: () => Ended
+  /** Called when one has a slot, before it works. */
+  readonly onWork: () => void
   readonly onError: (error: unknown) => void
 }
 
@@ -94,8 +93,13 @@ export class Subagents {
   }
 
   /** A run of the main agent begins to work; subagents may use its slot while it waits for them. */
-  enter(signal: AbortSignal): void {
-    this.#work.set(undefined, { signal, slots: this.#limits.ofRun(), waiting: this.#waiting })
+  enter(own: WorkingSlot): void {
+    this.#work.set(undefined, { signal: own.signal, own, slots: this.#limits.ofRun(), waiting: this.#waiting })
+  }
+
+  /** Undefined if the subagent does not work now. */
+  slotOf(toolUseId: string): WorkingSlot | undefined {
+    return this.#work.get(toolUseId)?.own
   }
 
   /** Starts those in the background that can work, after an attempt to pause or a restart. */
@@ -161,7 +165,7 @@ export class Subagents {
     if (input.run_in_background && callerId !== undefined) return NOT_IN_BACKGROUND
     const { worker, leave } = within.waiting.add({ toolUseId, callerId })
     try {
-      const subagent = await this.#begin(callerId, toolUseId, input, signal)
+      const subagent = await beginSubagent(this.#deps, { toolUseId, callerId }, input, signal)
       if ('fault' in subagent) return faultOf(subagent.fault)
       if (subagent.isBackground) return inBackground(subagent)
       const call = { run: this.#runOf(subagent), worker, signal, ending, within }
@@ -172,26 +176,6 @@ export class Subagents {
     } finally {
       leave()
     }
-  }
-
-  /** Returns the subagent of the call, which may have begun in an earlier run. */
-  async #begin(
-    callerId: string | undefined,
-    toolUseId: string,
-    input: TaskInput,
-    signal: AbortSignal,
-  ): Promise<Subagent | { readonly fault: string }> {
-    const { starts, state } = this.#deps
-    const known = findSubagent(state.current, toolUseId)
-    if (known) return known
-    const planned = await planSubagent(starts, state.current, { toolUseId, callerId }, input)
-    if ('fault' in planned) return planned
-    await applyEnqueued(this.#deps.actor(), { kind: 'start_subagent', subagent: planned }, signal)
-    const begun = findSubagent(state.current, toolUseId)
-    if (begun) return begun
-    // Others have begun since it was planned.
-    const again = await planSubagent(starts, state.current, { toolUseId, callerId }, input)
-    return 'fault' in again ? again : { fault: 'The call has its result already.' }
   }
 
   #runOf(subagent: Subagent): SubagentRun {
@@ -254,16 +238,20 @@ export class Subagents {
     const { toolUseId } = run
     const isWaiting = () => this.#isBlocked(toolUseId)
     if (isWaiting() && !(await within.waiting.until(worker, isWaiting, signal))) return undefined
-    const slot = within.slots.take({ signal })
+    const { slots, waiting, own: above } = within
+    if (above) await takeAgain(above)
+    const own: WorkingSlot = { slots, signal, calls: run.parts.toolCalls, above, request: slots.take({ signal }) }
     try {
-      if (!(await slot.given)) return undefined
+      if (!(await own.request.given)) return undefined
       // It may have been rejected while it waited.
       if (!findSubagent(this.#deps.state.current, toolUseId)) return undefined
-      this.#work.set(toolUseId, { signal, slots: lent(within.slots), waiting: within.waiting })
+      this.#work.set(toolUseId, { signal, own, slots: lent(slots), waiting })
+      this.#deps.onWork()
       return await run.loop(signal)
     } finally {
       this.#work.delete(toolUseId)
-      slot.leave()
+      own.isOver = true
+      own.request.leave()
     }
   }
 

@@ -39,6 +39,7 @@ function setHeld() {
       subscribe: () => () => {},
     },
     state: { current: { run: undefined, subagents: [] } },
+    rests: () => ({ begin: () => {}, end: async () => {}, check: () => {} }),
   })
   const { signal, abort } = abortable()
   const end = held.hold({ toolUseId: 'a', payload: PAYLOAD, signal })

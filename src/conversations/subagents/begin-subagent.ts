@@ -1,0 +1,36 @@
+/** Begins the subagent of a `Task` call: stores its start, unless it has begun in an earlier run. */
+import { findSubagent } from '../../state/subagents.ts'
+import type { Subagent } from '../../state/state-shape.ts'
+import type { TaskInput } from '../../tools/task/task-access.ts'
+import type { LiveState } from '../live-state.ts'
+import type { SubagentActor } from './apply-in-turn.ts'
+import { applyEnqueued } from './apply-in-turn.ts'
+import { planSubagent } from './plan-subagent.ts'
+import type { SubagentStarts } from './subagent-starts.ts'
+
+export type BeginDeps = {
+  readonly starts: SubagentStarts
+  readonly state: LiveState
+  readonly actor: () => SubagentActor
+}
+
+type TaskCall = { readonly toolUseId: string; readonly callerId: string | undefined }
+
+/** Returns why it cannot begin as `fault`. Rejects if its start could not be stored, or with the signal's reason. */
+export async function beginSubagent(
+  { starts, state, actor }: BeginDeps,
+  call: TaskCall,
+  input: TaskInput,
+  signal: AbortSignal,
+): Promise<Subagent | { readonly fault: string }> {
+  const known = findSubagent(state.current, call.toolUseId)
+  if (known) return known
+  const planned = await planSubagent(starts, state.current, call, input)
+  if ('fault' in planned) return planned
+  await applyEnqueued(actor(), { kind: 'start_subagent', subagent: planned }, signal)
+  const begun = findSubagent(state.current, call.toolUseId)
+  if (begun) return begun
+  // Others have begun since it was planned.
+  const again = await planSubagent(starts, state.current, call, input)
+  return 'fault' in again ? again : { fault: 'The call has its result already.' }
+}
