@@ -48,7 +48,7 @@ const POSTGRES_VERSIONS = existsSync('/usr/lib/postgresql')
 
 /**
  * Where a program of the PostgreSQL server may be.
- * @param {'initdb' | 'postgres'} name
+ * @param {'initdb' | 'postgres' | 'pg_receivewal'} name
  */
 export const ofPostgres = (name) => [
   ...POSTGRES_VERSIONS.map((version) => `/usr/lib/postgresql/${version}/bin/${name}`),

@@ -107,6 +107,7 @@ async function openStorage(
     url,
     outageMs: databaseOutageSeconds * 1000,
     serverVersion: VERSION,
+    onWarning: (warning) => logger.warn(warning),
     onFault,
   })
 }

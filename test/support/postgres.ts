@@ -98,7 +98,7 @@ async function start(place: string): Promise<number> {
   return port
 }
 
-function programOf(name: 'initdb' | 'postgres'): string {
+export function programOf(name: 'initdb' | 'postgres' | 'pg_receivewal'): string {
   const path = findCommand(ofPostgres(name))
   if (path === undefined) throw new Error(`${name} was not found`)
   return path

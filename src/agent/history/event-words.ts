@@ -46,7 +46,8 @@ const FILES_RESTORED =
 
 /** It has no words of what was rewound. */
 function tellRewind({ processes_left: left }: EventOf<'Rewound'>): string {
-  const processes = left > 0 ? ` ${left} processes that were started in the background since then still run, with their shells.` : ''
+  const processes =
+    left > 0 ? ` ${left} processes that were started in the background since then still run, with their shells.` : ''
   return `[The user has taken the conversation back to this point: what came after it is not here any more. Files may have changed since, so read them again before you rely on what is said about them above. Shells have ended with their variables and directories.${processes}]`
 }
 

@@ -36,6 +36,7 @@ import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
 import { migrate, readIdentity, requireIdentity } from './schema.ts'
 import { SecretRows } from './secret-rows.ts'
+import { warningOfStandbys } from './standbys.ts'
 
 export type PostgresStorageOptions = {
   /** `postgresql://user:password@host:5432/name?sslmode=verify-full`, with several hosts separated by commas. */
@@ -54,6 +55,8 @@ export type PostgresStorageOptions = {
   readonly ttlMs?: number
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
+  /** Called with what an operator should change. */
+  readonly onWarning?: (warning: string) => void
   /** Called with errors that prevent caches from being written or the lock from being kept. */
   readonly onFault: (error: unknown) => void
 }
@@ -74,6 +77,8 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   // Before anything is written: it may be the wrong database.
   await requireDatabase(options.directory, await readIdentity(session))
   await migrate(session)
+  const warning = await warningOfStandbys(session)
+  if (warning !== undefined) options.onWarning?.(warning)
   const keys = await openDatabaseKeys(session, options.operatorKeys)
   await markDatabase(options.directory, await requireIdentity(session))
   await removeLeftFiles(options.directory)

@@ -1,10 +1,13 @@
 /** What a real PostgreSQL refuses, and ends: appends wait where that helps, and otherwise say why they failed. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
 import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
 import { append, message, readAll, tempDirectory, textOf } from '../../events/fixtures.ts'
+import { startCutProxy } from '../../support/cut-proxy.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
-import { createDatabase } from '../../support/postgres.ts'
+import { createDatabase, programOf } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
 let database: TestDatabase
@@ -14,13 +17,14 @@ beforeAll(async () => {
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
-async function openLog(url = database.url) {
+async function openLog(url = database.url, onWarning?: (warning: string) => void) {
   const directory = await tempDirectory()
   const storage = await openPostgresStorage({
     url,
     directory: directory.path,
     operatorKeys: ['key of the operator'],
     serverVersion: 'test',
+    ...(onWarning && { onWarning }),
     onFault: () => {}, // what the tests cause
   })
   const own = storage.conversation(uuid7())
@@ -114,4 +118,52 @@ test('a user without free connections (53300) waits for one', async () => {
     await database.query('drop owned by few')
     await database.query('drop role few')
   }
+})
+
+test('a start warns if the standbys of the database can lack acknowledged events, and only then', async () => {
+  const warnings: string[] = []
+  const start = async () => await (await openLog(database.url, (text) => warnings.push(text)))[Symbol.asyncDispose]()
+  await using directory = await tempDirectory()
+  const { port } = new URL(database.url)
+  const args = ['-D', directory.path, '-h', '127.0.0.1', '-p', port, '-U', 'postgres', '--no-password']
+  const standby = spawn(programOf('pg_receivewal'), args, { stdio: 'ignore' })
+  try {
+    const isThere = async () =>
+      (await database.query("select from pg_stat_replication where state = 'streaming'")).length > 0
+    await until('a standby', isThere)
+    await start()
+    expect(warnings).toEqual([expect.stringContaining('no standby of the database is synchronous')])
+  } finally {
+    standby.kill()
+    await once(standby, 'exit')
+  }
+  await until('no standby', async () => (await database.query('select from pg_stat_replication')).length === 0)
+  await start()
+  expect(warnings).toHaveLength(1)
+})
+
+test('a host that does not answer is skipped, and one that is read-only (25006) is waited for', async () => {
+  await using other = await createDatabase()
+  const { host, pathname } = new URL(database.url)
+  const proxy = await startCutProxy(new URL(`http://${host}`))
+  proxy.down()
+  await using opened = await openLog(database.url.replace(host, `${new URL(proxy.url).host},${host}`))
+  const name = pathname.slice(1)
+  const alter = async (is: string) =>
+    await other.query(`alter database ${name} set default_transaction_read_only = ${is}`)
+  const sessions = async () => {
+    const [row] = await other.query('select sessions from pg_stat_database where datname = $1', [name])
+    return Number(row?.['sessions'])
+  }
+  await alter('on')
+  const before = await sessions()
+  await other.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  let isStored = false
+  const stored = append(opened.log, message('stored')).then(() => (isStored = true))
+  await until('tries', async () => (await sessions()) > before + 1)
+  expect(isStored).toBe(false)
+  await alter('off')
+  await stored
+  expect((await readAll(opened.log)).map(textOf)).toEqual(['stored'])
+  await proxy.close()
 })
