@@ -282,8 +282,9 @@ export class Chat {
     this.#editing.cancel()
     this.#queued.giveBack()
     greet(this.#session, this.#options)
+    const does = before.state.status === 'running' ? 'continues' : 'waits for an answer'
     if (isBusy(before.state))
-      this.#session.say(`The agent of the other conversation continues: /resume ${before.view.id}`)
+      this.#session.say(`The agent of the other conversation ${does}: /resume ${before.view.id}`)
     this.#open()
   }
 

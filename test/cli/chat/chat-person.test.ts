@@ -20,6 +20,7 @@ beforeAll(async () => {
     { when: 'where are', turns: [bash('echo "$PLACE in ${PWD##*/}"'), { text: 'There.' }] },
     { when: 'fence', turns: [bash("printf '```\\033[2J'"), { text: 'After.' }] },
     { when: 'slow', turns: [bash('while [ ! -e go ]; do sleep 0.05; done'), { text: 'Done.' }] },
+    { when: 'change it', turns: [bash('touch changed'), { text: 'Changed.' }] },
     { when: 'a story', turns: [{ text: STORY.join('\n\n'), chunk_delay_ms: 10 }] },
     { turns: [{ text: 'Hello.', usage: { prompt_tokens: 900, completion_tokens: 100 } }] },
   ]
@@ -299,6 +300,14 @@ describe.concurrent('commands', () => {
       await left.shows(`left no text (${why}); the prompt is unchanged.`)
       await left.shows(/─\n *a draft\n─/)
     }
+  })
+
+  test('/new says that the other conversation waits, if a call of it needs an approval', async () => {
+    await using terminal = await openChatOn(stage, { permission_mode: 'default' })
+    await terminal.say('change it')
+    await terminal.shows('Allow Bash?')
+    await terminal.say('/new')
+    await terminal.shows(/The agent of the other conversation waits for an answer: \/resume/)
   })
 
   test('/status has the title that /rename gave, and /permissions warns of a mode that asks less', async () => {
