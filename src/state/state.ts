@@ -79,12 +79,7 @@ function foldOwn(state: State, event: Event): State {
     case 'AssistantMessage':
       return afterAnswer(next, event)
     case 'Condensation':
-      return {
-        ...next,
-        forgotten: forgottenAfter(state, event),
-        contextTokens: event.tokens_after,
-        ...spentBesides(state, event),
-      }
+      return afterCompaction(next, event)
     case 'ToolUse':
       return afterCall(next, event)
     case 'ToolResult':
@@ -126,6 +121,13 @@ function foldOwn(state: State, event: Event): State {
       return { ...next, version: Math.max(next.version, EVENT_VERSION + 1) }
   }
 }
+
+const afterCompaction = (state: State, event: EventOf<'Condensation'>): State => ({
+  ...state,
+  forgotten: forgottenAfter(state, event),
+  contextTokens: event.tokens_after,
+  ...spentBesides(state, event),
+})
 
 /**
  * Returns the open calls as the permission gate needs them. An approval applies to the call as shown, by id and

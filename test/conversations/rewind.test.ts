@@ -104,7 +104,7 @@ describe('after a rewind', () => {
     expect(lastRequest(bench)).not.toContain(GONE)
   })
 
-  test('settings, costs and keys of requests are those of now, and the task list is that of then', async () => {
+  test('settings, costs and keys of requests are those of now, and the task list is the earlier one', async () => {
     const write = (title: string) => call('TaskTracker', { command: 'plan', task_list: [{ title, status: 'todo' }] })
     const script: Script = ({ text }) => {
       if (text.includes('the second') && !text.includes('late-item')) return { calls: [write('late-item')] }

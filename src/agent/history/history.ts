@@ -42,12 +42,11 @@ export class History {
   #seq = 0
   /** Whether a request asked to continue, and its answer is not stored. */
   #isAsked = false
-  // An answer's calls and their results must be adjacent, whatever the log has in between: messages of the open turn
-  // are kept here until every call has its result.
+  // The calls of an answer and their results are adjacent: messages of the open turn wait until each call has a result.
   #turn: OpenTurn | undefined
   readonly #held: ListedMessage[] = []
   /** The place of a result in the log, which is known when its event is stored. */
-  #expected: { readonly toolUseId: string; readonly origin: { eventId: string } } | undefined
+  #expected: { readonly toolUseId: string; readonly origin: { eventId: string; path: string | undefined } } | undefined
 
   /** `agentId`: absent for the main agent. `forgotten`: set it if forgotten answers and results are not added. */
   constructor(render: RenderOutput, { agentId, forgotten }: HistoryOptions = {}) {
@@ -158,9 +157,8 @@ export class History {
    */
   expect(result: ResultDraft): boolean {
     if (!this.#turn || !waitsOnlyFor(this.#turn, result.tool_use_id)) return false
-    const origin = { eventId: '', path: result.full_output_path }
-    this.#expected = { toolUseId: result.tool_use_id, origin }
-    this.#resulted(result, origin)
+    this.#expected = { toolUseId: result.tool_use_id, origin: { eventId: '', path: result.full_output_path } }
+    this.#resulted(result, this.#expected.origin)
     return true
   }
 

@@ -37,13 +37,8 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'AssistantAborted':
         return write(style('dim', ' (interrupted)\n'))
       case 'AssistantMessage':
-        return write(
-          streamed === event.message_id
-            ? '\n'
-            : event.text
-              ? `\n${style('bold', 'Agent:')} ${plainText(event.text)}\n`
-              : '',
-        )
+        if (streamed === event.message_id) return write('\n')
+        return write(event.text ? `\n${style('bold', 'Agent:')} ${plainText(event.text)}\n` : '')
       case 'ToolUse':
         return write(`${indent(style('cyan', `$ ${inputText(event.input)}`))}\n`)
       case 'ToolResult':

@@ -129,8 +129,7 @@ async function stopAll({ actor, state }: Pick<RewindParts, 'actor' | 'state'>, t
   await runs.stop(new Interrupt('a rewind'))
   await runs.interruptCalls()
   await actor.applyEnd(runs.intentToPause('rewound', true))
-  for (const { id, type } of tasksBeyond(state.current, toSeq))
-    if (type !== 'AgentRun') await actor.tasks.cancelInTurn(id)
+  for (const { id, type } of tasksBeyond(state.current, toSeq)) if (type !== 'AgentRun') await actor.tasks.cancelNow(id)
 }
 
 /** Commands of clients are theirs. */

@@ -128,8 +128,8 @@ export class Tasks {
     return await this.get(taskId)
   }
 
-  /** Cancels a background job; the work of the agent continues. In turn only. */
-  async cancelInTurn(taskId: string): Promise<void> {
+  /** Cancels a background job; the work of the agent continues. Only within an enqueued action. */
+  async cancelNow(taskId: string): Promise<void> {
     await this.#cancelNow(taskId)
   }
 
