@@ -89,6 +89,9 @@ export async function startServices(
   return { ...shared, apiKeys, missingSandbox, served }
 }
 
+const SET_ASIDE =
+  'files of an earlier version were found in the data directory. They were moved and not read, because tables.db counts. To return to an earlier state, restore the whole data directory from a backup.'
+
 /** What PostgreSQL needs is loaded only with it. */
 async function openStorage(
   { dataDir: directory, secretKeys: operatorKeys, databaseUrl: url, databaseOutageSeconds }: Config,
@@ -98,7 +101,8 @@ async function openStorage(
   const shared = { directory, operatorKeys }
   if (url === undefined) {
     const onFault = warn('a start has to read more: the summaries could not be read or written')
-    return await openFileStorage({ ...shared, onFault })
+    const onSetAside = (paths: readonly string[]) => logger.warn({ paths }, SET_ASIDE)
+    return await openFileStorage({ ...shared, onFault, onSetAside })
   }
   const { openPostgresStorage } = await import('../storage/postgres/postgres-storage.ts')
   const onFault = warn('the database could not be used for its lock or for caches')

@@ -26,6 +26,7 @@ import { SecretFiles } from './secret-files.ts'
 import { SnapshotFiles } from './snapshot-files.ts'
 import { ApiKeyRows } from './tables/api-key-rows.ts'
 import { DeletionRows } from './tables/deletion-rows.ts'
+import type { OnSetAside } from './tables/open-tables.ts'
 import { openTables } from './tables/open-tables.ts'
 import { SharedWorkdirRows } from './tables/shared-workdir-rows.ts'
 import type { Tables } from './tables/tables.ts'
@@ -35,6 +36,7 @@ export type FileStorageOptions = {
   readonly directory: string
   /** Called with errors that prevent caches from being written: the next start then takes longer. */
   readonly onFault: (error: unknown) => void
+  readonly onSetAside?: OnSetAside
 }
 
 /** Locks the data directory until disposed. Throws a `DataDirectoryError`. */
@@ -90,7 +92,7 @@ export class FileStorage implements Storage {
     const names = ['sessions', 'active', 'due', 'deletions']
     await Promise.all(names.map((name) => makeDirectories(join(directory, name), 0o700)))
     await syncDirectory(directory)
-    return new FileStorage(directory, await openTables(directory, parts.lock ?? UNLOCKED), parts)
+    return new FileStorage(directory, await openTables(directory, parts.lock ?? UNLOCKED, parts.onSetAside), parts)
   }
 
   private constructor(root: string, tables: Tables, { keys, lock, onFault, logs }: Parts) {

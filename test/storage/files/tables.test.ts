@@ -93,6 +93,28 @@ describe('a data directory of an earlier version', () => {
     expect((await readdir(join(earlier.data, 'before-format-3'))).length).toBe(3)
   })
 
+  test('has files that were put back by hand moved aside again, with a report and without replacing others', async () => {
+    await using earlier = await setEarlier()
+    const kept = join(earlier.data, 'before-format-3')
+    const reported: (readonly string[])[] = []
+    const openAgain = () =>
+      openFileStorage({
+        directory: earlier.data,
+        operatorKeys: ['key of the operator'],
+        onFault: () => {},
+        onSetAside: (paths) => void reported.push(paths),
+      })
+    await (await openAgain())[Symbol.asyncDispose]()
+    expect(reported).toEqual([])
+    await cp(join(kept, 'deleted'), join(earlier.data, 'deleted'), { recursive: true })
+    await earlier.writeKeys('put back')
+    await using storage = await openAgain()
+    await earlier.expectAll(storage)
+    expect(reported).toEqual([[join(kept, 'keys.json.2'), join(kept, 'deleted.2')]])
+    expect(await readFile(join(kept, 'keys.json'), 'utf8')).toContain('dashboard')
+    expect(await readFile(join(kept, 'keys.json.2'), 'utf8')).toContain('put back')
+  })
+
   test('is refused as it is when its API keys are damaged: revoked ones must not come back', async () => {
     await using earlier = await setEarlier()
     await writeFile(join(earlier.data, 'keys.json'), '{"version": 1, "keys": [')

@@ -32,15 +32,23 @@ const SCHEMA = `
 
 type Format = Pick<DataLock, 'format' | 'raiseFormat'>
 
+/** Called with the new paths of files of an earlier version that were found next to tables, and were not read. */
+export type OnSetAside = (paths: readonly string[]) => void
+
 /** Raises the format of the directory. Throws a `DataDirectoryError` if the tables are damaged, or missing. */
-export async function openTables(directory: string, { format, raiseFormat }: Format): Promise<Tables> {
+export async function openTables(
+  directory: string,
+  { format, raiseFormat }: Format,
+  onSetAside?: OnSetAside,
+): Promise<Tables> {
   const path = join(directory, FILE)
   const isThere = existsSync(path)
   if (isThere && (format ?? SINCE_FORMAT) >= SINCE_FORMAT) check(path)
   else if (format === undefined || format < SINCE_FORMAT) await makeTables(directory, path)
   else throw new DataDirectoryError(`${path} is missing. ${ADVICE}`)
   await raiseFormat()
-  await setAsideEarlierFiles(directory)
+  const aside = await setAsideEarlierFiles(directory)
+  if (aside.length > 0 && (format ?? 0) >= SINCE_FORMAT) onSetAside?.(aside)
   return new Tables(path)
 }
 
@@ -102,14 +110,26 @@ async function fill(draft: string, directory: string): Promise<void> {
   }
 }
 
-/** They count no more. A crash may have left some of them in their place. */
-async function setAsideEarlierFiles(directory: string): Promise<void> {
+/**
+ * They count no more. A crash may have left some of them in their place, or somebody has put them back: what was set aside
+ * before is kept next to them. Returns their new paths.
+ */
+async function setAsideEarlierFiles(directory: string): Promise<string[]> {
   const left = EARLIER.filter((name) => existsSync(join(directory, name)))
-  if (left.length === 0) return
+  if (left.length === 0) return []
   const aside = join(directory, ASIDE)
   await mkdir(aside, { mode: 0o700 }).catch((error: unknown) => {
     if (codeOf(error) !== 'EEXIST') throw error
   })
-  for (const name of left) await rename(join(directory, name), join(aside, name))
+  const moved = left.map((name) => ({ name, path: freePath(join(aside, name)) }))
+  for (const { name, path } of moved) await rename(join(directory, name), path)
   await syncDirectory(directory)
+  return moved.map(({ path }) => path)
+}
+
+function freePath(path: string): string {
+  for (let number = 1; ; number++) {
+    const free = number === 1 ? path : `${path}.${number}`
+    if (!existsSync(free)) return free
+  }
 }
