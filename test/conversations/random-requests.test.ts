@@ -16,6 +16,7 @@ import { answersIn, openedIn } from '../support/answering.ts'
 import { openIn } from '../support/log-rules.ts'
 import { effort } from '../support/patience.ts'
 import { takeTime } from '../support/take-time.ts'
+import { until } from '../support/until.ts'
 import type { Action } from './actions.ts'
 import { ACTIONS, askCall, carryOut } from './actions.ts'
 import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
@@ -29,6 +30,8 @@ type Step =
   /** Two clients answer one of the requests that wait, with different answers. */
   | { kind: 'respond'; nth: number }
   | { kind: 'hooks'; on: boolean }
+  /** Waits until a client is asked to execute a call, so that one plan certainly has it. */
+  | { kind: 'wait_for_client_tool' }
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof<fc.MaybeWeightedArbitrary<Step>[]>(
@@ -173,6 +176,8 @@ async function play(plan: readonly Step[]): Promise<Outcome> {
     } else if (step.kind === 'respond') await use((live) => clients.respond(live, step.nth))
     else if (step.kind === 'hooks')
       await use(({ clientHooks }) => clientHooks.register('guard', { hooks: step.on ? HOOKS : {} }))
+    else if (step.kind === 'wait_for_client_tool')
+      await use((live) => until('a client tool', async () => openedIn(await eventsOf(live), 'client_tool').length > 0))
     else await use((live) => carryOut(live, step))
   }
   bench.manager.hold(id)
@@ -245,7 +250,7 @@ test('property: whatever happens, each request has one end, and what was accepte
       const { kinds, ends } = await play(plan)
       for (const each of [...kinds, ...ends]) seen.add(each)
     }),
-    { numRuns: effort(8, 300), examples: [[[]]] },
+    { numRuns: effort(8, 300), examples: [[[]], [[{ kind: 'wait_for_client_tool' }]]] },
   )
   expect([...seen]).toContain('client_tool')
 })

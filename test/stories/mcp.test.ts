@@ -203,7 +203,7 @@ test('an interrupted call is cancelled on the server', async () => {
   })
   await expect.poll(() => calls(id).catch(() => '')).toBe('hang\n')
   await server.call('POST', `/conversations/${id}/pause`, { interrupt: true })
-  expect(await stage.events(id, 'types=ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
+  await expect.poll(() => stage.events(id, 'types=ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
   await expect.poll(() => calls(id)).toBe('hang\ncancelled\n')
 })
 

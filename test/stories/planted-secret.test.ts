@@ -213,13 +213,22 @@ async function filesBelow(directory: string): Promise<Evidence[]> {
   return Promise.all(read)
 }
 
-async function processList(): Promise<Evidence[]> {
+/** The command lines of a process and of all that it has started: other programs of the machine may have the same key. */
+async function commandLinesOf(pid: number): Promise<Evidence[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const parents = new Map<number, number>()
+  for (const id of ids) {
+    const status = await readFile(`/proc/${id}/status`, 'utf8').catch(() => '')
+    parents.set(Number(id), Number(/^PPid:\s+(\d+)/m.exec(status)?.[1] ?? 0))
+  }
+  const isOfServer = (id: number): boolean => id === pid || (id > 1 && isOfServer(parents.get(id) ?? 0))
   return Promise.all(
-    ids.map(async (id) => ({
-      where: `/proc/${id}/cmdline`,
-      text: await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => ''),
-    })),
+    ids
+      .filter((id) => isOfServer(Number(id)))
+      .map(async (id) => ({
+        where: `/proc/${id}/cmdline`,
+        text: await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => ''),
+      })),
   )
 }
 
@@ -272,7 +281,9 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
   expect(
     await say('work', async () => {
       await until('the command', async () => live.seen.text.includes('"command":"sleep 1"'))
-      seen.evidence.push(...(await processList()))
+      const commandLines = await commandLinesOf(stage.server.pid)
+      expect(commandLines.some(({ text }) => text.includes('sleep'))).toBe(true)
+      seen.evidence.push(...commandLines)
       await seen.look('while it works')
     }),
   ).toMatchObject({ status: 'idle' })

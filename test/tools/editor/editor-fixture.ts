@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { AgentFiles } from '../../../src/tools/files/agent-files.ts'
 import { createFileEditor } from '../../../src/tools/files/file-editor.ts'
 import { PdfReader } from '../../../src/tools/pdf/pdf-reader.ts'
+import { PATIENCE_MS } from '../../support/patience.ts'
 import type { Tool, ToolContext } from '../../../src/tools/tool.ts'
 import type { ToolOutcome } from '../../../src/state/tool-call.ts'
 import { createEditorFiles } from '../../../src/files/editor-files.ts'
@@ -16,7 +17,8 @@ export const openEditor = () => openFiles(createFileEditor)
 
 /** `make` makes the tool that is called unless another is named; all tools work with the same files. */
 export async function openFiles(make: (files: AgentFiles, pdfs: PdfReader) => Tool) {
-  const pdfs = new PdfReader()
+  // On a machine with other work, two seconds of work can take a minute.
+  const pdfs = new PdfReader({ timeoutMs: PATIENCE_MS })
   const root = await makeDirectory()
   const [workdir, server, readonly] = [join(root, 'work'), join(root, 'server'), join(root, 'readonly')]
   for (const directory of [workdir, server, readonly]) await mkdir(directory)

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { PdfReader } from '../../../src/tools/pdf/pdf-reader.ts'
+import { PATIENCE_MS } from '../../support/patience.ts'
 
 const child = (name: string) => join(import.meta.dirname, 'children', name)
 const never = new AbortController().signal
@@ -20,7 +21,7 @@ test.each([
   ['ends without an answer', 'process.exit(3)', 'crashed'],
   ['takes all memory', 'const all = []; for (;;) all.push(Buffer.alloc(1e8, 1))', 'crashed'],
 ])('a program that %s is ended, and the next one can run', async (_, code, refusal) => {
-  const reader = new PdfReader({ program: child('run-input.cjs'), timeoutMs: refusal === 'late' ? 1000 : 20_000 })
+  const reader = new PdfReader({ program: child('run-input.cjs'), timeoutMs: refusal === 'late' ? 1000 : PATIENCE_MS })
   expect(await reader.read(Buffer.from(code), undefined, never)).toEqual({ refusal })
 })
 
