@@ -204,3 +204,11 @@ describe('tables', () => {
     expect(rowsIn(directory.path, 'SELECT id FROM api_keys')).toEqual([])
   })
 })
+
+test('a limit of the size of files is reported as missing room, and loses nothing that was stored', async () => {
+  await using directory = await tempDirectory()
+  const child = join(import.meta.dirname, 'children/fill-tables.ts')
+  const limited = ['-c', 'ulimit -S -f 256; exec "$0" "$@"', process.execPath, child, directory.path]
+  const { stdout } = await promisify(execFile)('bash', limited)
+  expect(JSON.parse(stdout)).toEqual({ isOutOfRoom: true, lost: 0 })
+})

@@ -1,4 +1,5 @@
 /** Loads SQLite, and tells its errors apart. */
+import { open, rm, stat } from 'node:fs/promises'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
 /**
@@ -40,6 +41,37 @@ export function failureOf(error: unknown): SqliteFailure {
   if (!(error instanceof Error)) return { message: String(error), errcode: undefined }
   return { message: error.message, errcode: 'errcode' in error ? Number(error.errcode) : undefined }
 }
+
+/** A write failed, for a reason that SQLite does not say: a quota, a limit of the size of files, or the disk itself. */
+const SQLITE_IOERR_WRITE = 778
+
+/**
+ * Returns the error of the system for such a failed write to the file at `path`, if a write behind its end fails now as well;
+ * otherwise the given error.
+ */
+export async function causeOfFailedWrite(error: unknown, path: string): Promise<unknown> {
+  if (!(error instanceof Error && 'errcode' in error && error.errcode === SQLITE_IOERR_WRITE)) return error
+  const probe = `${path}-probe`
+  try {
+    const { size } = await stat(path)
+    const file = await open(probe, 'w', 0o600)
+    try {
+      // Behind what the failed write may have added; a full file takes a part of it, and then nothing.
+      for (const at of [size + ROOM_BYTES, size + 2 * ROOM_BYTES])
+        await file.write(Buffer.alloc(ROOM_BYTES), 0, ROOM_BYTES, at)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    return error
+  } catch (cause) {
+    return cause
+  } finally {
+    await rm(probe, { force: true }).catch(() => {}) // as full as the rest
+  }
+}
+
+const ROOM_BYTES = 256 * 1024
 
 /** Returns an error with the system's code for it: `EIO` for what SQLite does not tell apart. */
 export function errorFor({ message, errcode }: SqliteFailure): Error {

@@ -9,7 +9,7 @@ import { stat } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { Problem } from '../../../contract/problem.ts'
 import type { Database } from '../directory/sqlite.ts'
-import { errorFor, failureOf, loadSqlite } from '../directory/sqlite.ts'
+import { causeOfFailedWrite, errorFor, failureOf, loadSqlite } from '../directory/sqlite.ts'
 import { shareNext } from '../log/shared-calls.ts'
 import type { Row, TableStep, Value } from './table-thread.ts'
 import { TableThread } from './table-thread.ts'
@@ -26,6 +26,7 @@ export const step = (sql: string, ...values: readonly Value[]): TableStep => ({ 
 const IDLE_MS = 30_000
 
 export class Tables implements AsyncDisposable {
+  readonly #path: string
   readonly #url: string
   /** Throws a `Problem` if another file has the name now: what is stored there was read by nobody. */
   readonly #requireSame: () => Promise<void>
@@ -36,6 +37,7 @@ export class Tables implements AsyncDisposable {
 
   /** The database exists. */
   constructor(path: string) {
+    this.#path = path
     this.#url = urlOf(path)
     const opened = statSync(path)
     this.#requireSame = shareNext(async () => {
@@ -64,6 +66,8 @@ export class Tables implements AsyncDisposable {
     const thread = (this.#thread ??= new TableThread(this.#url))
     try {
       return await thread.ask(steps)
+    } catch (error) {
+      throw await causeOfFailedWrite(error, this.#path)
     } finally {
       if (thread.isIdle && this.#thread === thread) this.#endThreadLater()
     }
