@@ -49,8 +49,8 @@ const SQLITE_IOERR_WRITE = 778
  * Returns the error of the system for such a failed write to the file at `path`, if a write behind its end fails now as well;
  * otherwise the given error.
  */
-export async function causeOfFailedWrite(error: unknown, path: string): Promise<unknown> {
-  if (!(error instanceof Error && 'errcode' in error && error.errcode === SQLITE_IOERR_WRITE)) return error
+export async function causeOfFailedWrite(failure: unknown, path: string): Promise<unknown> {
+  if (!(failure instanceof Error && 'errcode' in failure && failure.errcode === SQLITE_IOERR_WRITE)) return failure
   const probe = `${path}-probe`
   try {
     const { size } = await stat(path)
@@ -63,7 +63,7 @@ export async function causeOfFailedWrite(error: unknown, path: string): Promise<
     } finally {
       await file.close()
     }
-    return error
+    return failure
   } catch (cause) {
     return cause
   } finally {

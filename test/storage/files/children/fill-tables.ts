@@ -6,12 +6,14 @@ import { isOutOfRoom } from '../../../../src/lib/error-code.ts'
 const directory = process.argv[2]!
 await using tables = await openTables(directory, { format: undefined, raiseFormat: async () => {} })
 const value = 'x'.repeat(10_000)
-let stored = 0
-let fault: unknown
-while (fault === undefined)
-  await tables
-    .write(step('INSERT INTO api_keys (id, value) VALUES (?, ?)', `key ${stored}`, value))
-    .then(() => (stored += 1))
-    .catch((error: unknown) => (fault = error))
+const fill = async (stored: number): Promise<{ stored: number; fault: unknown }> => {
+  try {
+    await tables.write(step('INSERT INTO api_keys (id, value) VALUES (?, ?)', `key ${stored}`, value))
+  } catch (fault) {
+    return { stored, fault }
+  }
+  return await fill(stored + 1)
+}
+const { stored, fault } = await fill(0)
 const [row] = await tables.read('SELECT count(*) AS count FROM api_keys')
 process.stdout.write(JSON.stringify({ isOutOfRoom: isOutOfRoom(fault), lost: stored - Number(row?.['count']) }))
