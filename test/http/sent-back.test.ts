@@ -31,6 +31,7 @@ const FULL = {
   subagent_limits: { max_concurrent: 5 },
   permission_mode: 'accept_edits',
   enable_message_rewrite_hooks: true,
+  file_checkpointing: true,
   network: { mode: 'open' },
   hooks: { Stop: [{ hooks: [{ type: 'command', command: 'true' }] }] },
   client_tools: [
