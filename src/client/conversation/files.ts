@@ -34,9 +34,12 @@ export class FilesClient {
     )
   }
 
-  /** Downloads a file. The response has its content as `body`, `text()`, `bytes()` and `blob()`. */
-  get(path: string, options: FileOptions = {}): Promise<Response> {
-    return this.#api.send('getFile', { params: { id: this.#id, path } }, options, unread)
+  /**
+   * Downloads a file. The response has its content as `body`, `text()`, `bytes()` and `blob()`. `at`: the file as it was after
+   * the event with this seq, with `file_checkpointing`.
+   */
+  get(path: string, { at, ...options }: FileOptions & { readonly at?: number | undefined } = {}): Promise<Response> {
+    return this.#api.send('getFile', { params: { id: this.#id, path }, query: { at } }, options, unread)
   }
 
   /** Downloads a directory as `tar.gz`. Default: the whole workdir. */
@@ -87,6 +90,18 @@ export class FilesClient {
   /** Creates a directory and its missing parents. */
   makeDirectory(path: string, options?: CallOptions) {
     return this.#api.call('makeDirectory', { params: { id: this.#id, path } }, options)
+  }
+
+  /** Lists the files that have changed, with patches; only with `file_checkpointing`. Default: since the last run began. */
+  diff(query: QueryFor<'getDiff'> = {}, options?: CallOptions) {
+    const params = { id: this.#id }
+    return listOf((page_id = query.page_id) =>
+      this.#api.call('getDiff', { params, query: { ...query, page_id } }, options),
+    )
+  }
+
+  deleteSnapshots(options?: CallOptions) {
+    return this.#api.call('deleteSnapshots', { params: { id: this.#id } }, options)
   }
 }
 

@@ -3,8 +3,9 @@
  * decides which settings of a repository count: a few that say how its files are stored, with values of a known form. All
  * others are left out, because git would execute the programs that some of them name.
  */
-import { copyFile, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { OpenedPath } from '../../files/jail/opened-path.ts'
 import type { Jail } from '../../files/jail/path-jail.ts'
@@ -23,7 +24,7 @@ export async function borrowRepository(jail: Jail, gitDir: string, run: Run): Pr
   const at = join(jail.root.path, '.git')
   const { head, optional } = await checkRepository(jail)
   await rm(gitDir, { recursive: true, force: true })
-  await mkdir(join(gitDir, 'info'), { recursive: true, mode: 0o700 })
+  await makeDirectories(join(gitDir, 'info'), 0o700)
   const link = (name: string) => symlink(join(at, name), join(gitDir, name))
   for (const name of ['objects', 'refs', ...optional]) await link(name)
   await writeFile(join(gitDir, 'HEAD'), head, { mode: 0o600 })

@@ -1,6 +1,7 @@
 /** Copies a store for a fork. Both share the packs on disk by hard links, and either can be removed. */
-import { copyFile, link, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { copyFile, link, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { GitStore } from './git-store.ts'
 
@@ -10,8 +11,8 @@ export async function copyStore(
   to: string,
   extra: { readonly name: string; readonly text: string },
 ): Promise<void> {
-  await mkdir(join(to, 'objects', 'pack'), { recursive: true, mode: 0o700 })
-  await mkdir(join(to, 'refs', 'snapshots'), { recursive: true, mode: 0o700 })
+  await makeDirectories(join(to, 'objects', 'pack'), 0o700)
+  await makeDirectories(join(to, 'refs', 'snapshots'), 0o700)
   await writeFile(join(to, extra.name), extra.text, { mode: 0o600 })
   for (const directory of ['objects/pack', 'refs/snapshots'])
     for (const name of await readdir(join(from.directory, directory)))

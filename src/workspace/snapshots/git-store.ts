@@ -2,8 +2,9 @@
  * The bare git repository that holds the snapshots of one conversation: the only file that runs git for them. Git is given
  * bytes and never a workdir, so nothing that a workdir contains (configuration, hooks, filters, attributes) has any effect.
  */
-import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
+import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import type { Readable, Writable } from 'node:stream'
 import { Problem } from '../../contract/problem.ts'
 import { findProgram, HostEnvironment, startProcess } from '../../lib/start-process.ts'
@@ -80,7 +81,7 @@ export class GitStore {
   async make(): Promise<void> {
     if (await this.exists()) return
     for (const path of ['', 'objects', 'objects/pack', 'refs', 'refs/snapshots', 'info'])
-      await mkdir(join(this.directory, path), { recursive: true, mode: 0o700 })
+      await makeDirectories(join(this.directory, path), 0o700)
     const write = (name: string, text: string) => writeFile(join(this.directory, name), text, { mode: 0o600 })
     await write('config', CONFIG)
     await write('info/attributes', ATTRIBUTES)
