@@ -8,8 +8,8 @@ import type { NameIn } from './setting-fields.ts'
 export type SettingOption = {
   /** Without the dashes. */
   readonly name: string
-  /** How the text becomes a value. `json`: JSON, or a file that contains it. `names`: one name, or several with commas. `texts`: a list, with an option for each. `flag`: true. */
-  readonly form: 'text' | 'number' | 'json' | 'names' | 'texts' | 'flag'
+  /** How the text becomes a value. `json`: JSON, or a file that contains it. `names`: one name, or several with commas. `texts`: a list, with an option for each. `flag`: true. `switch`: `true` or `false`. */
+  readonly form: 'text' | 'number' | 'json' | 'names' | 'texts' | 'flag' | 'switch'
   /** What stands for the value in help. A flag has none. */
   readonly value?: string
   readonly about: string
@@ -40,6 +40,12 @@ export const SETTING_OPTIONS = {
     name: 'allow-unpriced',
     form: 'flag',
     about: 'With a budget, allow models whose cost is not known.',
+  },
+  file_checkpointing: {
+    name: 'file-checkpointing',
+    form: 'switch',
+    value: 'BOOLEAN',
+    about: 'Whether the files are kept before turns that may change them. Default on this machine: if there is git.',
   },
   output_schema: {
     name: 'json-schema',

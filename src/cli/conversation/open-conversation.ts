@@ -1,8 +1,8 @@
 /** Creates the conversation of a command, or finds the one to resume and applies what the command line changes in it. */
-import { findGit } from '../../workspace/snapshots/git-store.ts'
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
+import { findGit } from '../../workspace/snapshots/git-store.ts'
 import { removeLeftHooks } from '../../sdk/hooks/left-hooks.ts'
 import { requireGivenMode } from './refuse-resume.ts'
 import type { ConversationSettings } from '../settings/conversation-settings.ts'
@@ -49,15 +49,21 @@ export async function openConversation(
   }
   if (settings.resume !== undefined) await onNone?.()
   const { sessionId } = settings
-  // A remote server may have no git, and refuse it.
-  const kept = settings.cwd !== undefined && findGit() !== undefined ? { file_checkpointing: true } : {}
-  const body = { ...newConversation(settings), ...kept, ...(sessionId !== undefined && { id: sessionId }) }
+  const body = {
+    ...checkpointingOf(settings),
+    ...newConversation(settings),
+    ...(sessionId !== undefined && { id: sessionId }),
+  }
   const creating = client.conversations.create(body, { signal })
   const view = await namingSettings(new SettingNames(given), creating)
   const notices =
     settings.resume === undefined ? [] : [NO_CONVERSATION[settings.resume === 'latest' ? 'here' : 'anywhere']]
   return { view, isResumed: false, names: given, notices: [...notices, ...warningsOf(view, given)] }
 }
+
+/** A remote server may have no git, and refuse it. */
+const checkpointingOf = ({ cwd }: ConversationSettings): { file_checkpointing?: true } =>
+  cwd !== undefined && findGit() !== undefined ? { file_checkpointing: true } : {}
 
 /** The copy works in the same directory: it is the project of a person. */
 const fork = (

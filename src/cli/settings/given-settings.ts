@@ -79,6 +79,8 @@ async function candidates(
       return [text]
     case 'flag':
       return [text === 'true']
+    case 'switch':
+      return [text === 'true' || (text === 'false' ? false : text)]
     case 'number':
       return [Number(text)]
     case 'names':

@@ -237,6 +237,8 @@ describe.concurrent('commands', () => {
     await terminal.shows('There is no answer to copy yet.')
     await terminal.say('fence')
     await terminal.shows('After.')
+    // What is on the screen is an answer when it is stored.
+    await terminal.hides('Esc interrupts')
     await terminal.say('/copy')
     await terminal.shows('was sent to the clipboard')
     expect(terminal.output).toContain(`\x1b]52;c;${Buffer.from('After.').toString('base64')}\x07`)

@@ -31,7 +31,7 @@ export class ChatEntrance implements Entrance {
   static ofServer = async (at: EntrancePlace) => new ChatEntrance(at, await startServer())
 
   async open(): Promise<void> {
-    await this.#start('--cwd', this.place, '--allowed-tools', ALLOWED.join(', '))
+    await this.#start('--cwd', this.place, '--file-checkpointing', 'false', '--allowed-tools', ALLOWED.join(', '))
     await this.#screen.say('/status')
     await this.#screen.shows(CONVERSATION)
     this.#id = CONVERSATION.exec(this.#screen.text)![1]!

@@ -25,7 +25,7 @@ export class HeadlessEntrance implements Entrance {
     this.#dataDir = join(at.home, 'data')
   }
 
-  open = async () => this.#start('--allowed-tools', ALLOWED.join(', '))
+  open = async () => this.#start('--file-checkpointing', 'false', '--allowed-tools', ALLOWED.join(', '))
 
   async say(content: string): Promise<void> {
     this.#running.write({ type: 'user', message: { role: 'user', content } })

@@ -40,6 +40,7 @@ export class QueryEntrance implements Entrance {
       permissionMode: 'default',
       allowedTools: ALLOWED,
       settingSources: ['project'],
+      enableFileCheckpointing: false,
       model: 'scripted',
       baseUrl: this.#modelUrl,
       apiKey: 'scripted-model-key',

@@ -30,6 +30,7 @@ export class RestEntrance implements Entrance {
       permission_mode: 'default',
       allowed_tools: ALLOWED,
       setting_sources: ['project'],
+      file_checkpointing: false,
       llm_config: { model: 'scripted', base_url: this.#modelUrl, api_key: 'scripted-model-key' },
     })
     expect(status).toBe(201)
