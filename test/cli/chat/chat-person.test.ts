@@ -317,6 +317,7 @@ describe.concurrent('commands', () => {
     await terminal.say('/rename')
     await terminal.shows('/rename TITLE')
     await terminal.say('/rename The second')
+    await terminal.shows('is called The second now')
     await terminal.say('/status')
     await terminal.shows(/Title +The second/)
     await terminal.say('/permissions accept_edits')

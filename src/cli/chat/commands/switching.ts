@@ -42,6 +42,8 @@ const factsOf = (view: ConversationView): string => cleanLine(`${ageOf(view)} ·
 export async function rename({ session }: ChatContext, title: string): Promise<void> {
   if (title === '') throw new Error('Give the new title: /rename TITLE.')
   await session.conversation.updateConfig({ title })
+  // The event comes later, and the next command may show the title.
+  session.dispatch({ type: 'Viewed', view: { title } })
   session.say(`The conversation is called ${cleanLine(title)} now.`)
 }
 
