@@ -7,6 +7,7 @@ import { exportConversation } from './export.ts'
 import { copyAnswer, init } from './prompt-text.ts'
 import { addDirectory } from './add-directory.ts'
 import { changeTheme, compact, showCost, showMcp, showModel, showPermissions, showStatus, showTools } from './facts.ts'
+import { rewind, showChanges, undo } from './rewinding.ts'
 import { THEMES } from '../render/theme.ts'
 import { fork, newConversation, rename, resume } from './switching.ts'
 import { PermissionMode } from '../../../contract/values/permission.ts'
@@ -22,6 +23,19 @@ export const COMMANDS: readonly ChatCommand[] = [
     description: 'Continues in a copy of the conversation, in the same directory.',
     run: fork,
   },
+  {
+    name: 'diff',
+    argument: '[path]',
+    description: 'Shows what the last run has changed in the files.',
+    run: showChanges,
+  },
+  {
+    name: 'undo',
+    argument: '[force]',
+    description: 'Takes the last message back, with the files that were changed since.',
+    run: undo,
+  },
+  { name: 'rewind', description: 'Offers the messages to go back to, and shows what would change.', run: rewind },
   {
     name: 'model',
     argument: '[name]',
