@@ -78,26 +78,37 @@ export function totalsOf(files: readonly FileDifference[]): Totals {
 
 /** A longer patch is cut. */
 const MAX_PATCH_BYTES = 256 * 1024
+/** The patches of one page. */
+const MAX_PAGE_BYTES = 8 * 1024 ** 2
 
 export type Patch = { readonly text: string; readonly isCut: boolean }
 
-/** The patches of the files from `first`, at most `count`, by position. Stops git when it has them. */
+/** `all`: the differences of the range. */
+type PatchPage = { readonly all: readonly FileDifference[]; readonly first: number; readonly count: number }
+
+/**
+ * The patches of the files from `first`, in their order: of `count` files, or of fewer if they are long. Stops git when it has
+ * them.
+ */
 export async function patchesOf(
   store: GitStore,
   range: DiffRange,
-  { first, count }: { readonly first: number; readonly count: number },
+  { all, first, count }: PatchPage,
   signal?: AbortSignal,
 ): Promise<readonly Patch[]> {
   const git = store.start(['diff-tree', ...OPTIONS, '-p', ...endsOf(range)], signal)
   git.stdin.end()
   const patches: { lines: Buffer[]; size: number }[] = []
+  // A file that becomes a link has two patches: it is removed, and added.
+  const owners = all.flatMap(({ status }, index) => (status === 'type_changed' ? [index, index] : [index])).values()
   let at = -1
   let isOver = false
+  let total = 0
   let isHeader = false
   for await (const line of linesOf(git.stdout)) {
     // Lines of a file begin with a space, + or -.
-    if (line.subarray(0, HEADER.length).equals(HEADER)) at++
-    if (at >= first + count) {
+    if (line.subarray(0, HEADER.length).equals(HEADER)) at = owners.next().value ?? all.length
+    if (at >= first + count || (total > MAX_PAGE_BYTES && at > first + patches.length - 1)) {
       isOver = true
       git.kill()
       break
@@ -107,7 +118,9 @@ export async function patchesOf(
     const shown = isHeader ? withoutRoot(line) : line
     const patch = (patches[at - first] ??= { lines: [], size: 0 })
     patch.size += line.length
-    if (patch.size <= MAX_PATCH_BYTES) patch.lines.push(shown)
+    if (patch.size > MAX_PATCH_BYTES) continue
+    patch.lines.push(shown)
+    total += line.length
   }
   if (!isOver) await git.ended
   return patches.map(({ lines, size }) => ({ text: Buffer.concat(lines).toString(), isCut: size > MAX_PATCH_BYTES }))

@@ -28,13 +28,14 @@ export async function viewDiff(deps: DiffDeps, query: GetDiff, signal: AbortSign
   const all = await differences(snapshots.git, range, signal).catch((error: unknown) => {
     throw query.page_id === undefined ? error : endedPage(error)
   })
-  const shown = all.slice(first, first + query.limit)
+  const count = Math.max(Math.min(query.limit, all.length - first), 0)
   const patches =
-    query.patch && shown.length > 0 ? await patchesOf(snapshots.git, range, { first, count: shown.length }, signal) : []
+    query.patch && count > 0 ? await patchesOf(snapshots.git, range, { all, first, count }, signal) : undefined
+  const shown = all.slice(first, first + Math.max(patches?.length ?? count, 1))
   const next = first + shown.length
   return {
     ...totalsOf(all),
-    items: shown.map((file, index) => describeFile(file, patches[index], { roots, redact })),
+    items: shown.map((file, index) => describeFile(file, patches?.[index], { roots, redact })),
     next_page_id: next < all.length ? encodePageId([commits.join('..'), String(next)]) : null,
   }
 }

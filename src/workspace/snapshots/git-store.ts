@@ -27,6 +27,8 @@ const CONFIG = `[core]
 \tcompression = 1
 \tlogAllRefUpdates = false
 \tsharedRepository = 0600
+\tprotectNTFS = false
+\tprotectHFS = false
 [gc]
 \tauto = 0
 [pack]

@@ -13,15 +13,32 @@ type IgnoreRule = {
   readonly name?: string
   /** Matched with the path from the directory of the file, segment by segment. */
   readonly segments?: readonly string[]
+  /** How many names a path has at least that the segments match. */
+  readonly depth?: number
 }
 
 /** A larger file is read up to here. */
 const MAX_RULES = 5000
+/** Patterns of this length, in characters, are matched with one path in a few milliseconds, whatever they are. */
+const PIECE_LENGTH = 16 * 1024
 /** No name is longer than this. */
 const MAX_PATTERN_LENGTH = 4096
 
-export function readIgnoreRules(text: string): IgnoreRules {
-  return text.split('\n', MAX_RULES).flatMap((line) => readRule(line) ?? [])
+/** In pieces, which are matched one after another, the last one first. */
+export function readIgnoreRules(text: string): readonly IgnoreRules[] {
+  const pieces: IgnoreRule[][] = []
+  let length = Infinity
+  for (const line of text.split('\n', MAX_RULES)) {
+    const rule = readRule(line)
+    if (!rule) continue
+    length += line.length
+    if (length > PIECE_LENGTH) {
+      pieces.push([])
+      length = line.length
+    }
+    pieces.at(-1)?.push(rule)
+  }
+  return pieces
 }
 
 function readRule(line: string): IgnoreRule | undefined {
@@ -34,8 +51,13 @@ function readRule(line: string): IgnoreRule | undefined {
   if (pattern === '' || pattern === '/') return undefined
   const kind = { isNegated, forDirectories }
   if (!pattern.includes('/')) return { ...kind, name: pattern }
-  return { ...kind, segments: (pattern.startsWith('/') ? pattern.slice(1) : pattern).split('/') }
+  const all = (pattern.startsWith('/') ? pattern.slice(1) : pattern).split('/')
+  // Two that stand for any number of names are as good as one.
+  const segments = all.filter((each, at) => !(isAny(each) && isAny(all[at + 1] ?? '')))
+  return { ...kind, segments, depth: segments.filter((each) => !isAny(each)).length }
 }
+
+const isAny = (segment: string) => /^\*{2,}$/.test(segment)
 
 /** A space after a backslash stays. */
 function withoutTrailingSpaces(line: string): string {
@@ -52,30 +74,25 @@ export function matchIgnoreRules(rules: IgnoreRules, path: string, isDirectory: 
     const rule = rules[index]
     if (!rule || (rule.forDirectories && !isDirectory)) continue
     const matches =
-      rule.name === undefined
-        ? matchSegments(rule.segments ?? [], (segments ??= path.split('/')))
-        : matchGlob(rule.name, name)
+      rule.name === undefined ? matchSegments(rule, (segments ??= path.split('/'))) : matchGlob(rule.name, name)
     if (matches) return !rule.isNegated
   }
   return undefined
 }
 
 /** `**` stands for any number of segments, at the end for at least one. */
-function matchSegments(pattern: readonly string[], path: readonly string[]): boolean {
-  // Where in the path the pattern so far may end.
-  let ends = new Set([0])
-  for (const [index, segment] of pattern.entries()) {
-    const next = new Set<number>()
-    for (const at of ends) {
-      if (/^\*{2,}$/.test(segment)) {
-        const first = index === pattern.length - 1 ? at + 1 : at
-        for (let to = first; to <= path.length; to++) next.add(to)
-      } else if (at < path.length && matchGlob(segment, path[at] ?? '')) next.add(at + 1)
-    }
-    ends = next
-    if (ends.size === 0) return false
+function matchSegments({ segments = [], depth = 0 }: IgnoreRule, path: readonly string[]): boolean {
+  if (depth > path.length) return false
+  // Where in the path the pattern so far may end, in order.
+  let ends: readonly number[] = [0]
+  for (const [index, segment] of segments.entries()) {
+    if (isAny(segment)) {
+      const first = (ends[0] ?? 0) + (index === segments.length - 1 ? 1 : 0)
+      ends = Array.from({ length: Math.max(path.length + 1 - first, 0) }, (_, at) => first + at)
+    } else ends = ends.filter((at) => at < path.length && matchGlob(segment, path[at] ?? '')).map((at) => at + 1)
+    if (ends.length === 0) return false
   }
-  return ends.has(path.length)
+  return ends.at(-1) === path.length
 }
 
 /** Goes back to the last star only, so that no pattern takes longer than the product of the lengths. */

@@ -11,24 +11,26 @@ import { isTemporaryName } from '../../files/jail/unfinished-files.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { createSlices } from '../../lib/time-slices.ts'
-import type { IgnoreRules } from './ignore-rules.ts'
-import { matchIgnoreRules, readIgnoreRules } from './ignore-rules.ts'
 import type { OpenDirectory } from './open-directory.ts'
 import { inDirectory, localDiskOf, lstatAll, namesIn, openInner, openRoot } from './open-directory.ts'
+import type { RuleChain } from './rule-chain.ts'
+import { bytesLeft, isIgnored, withRules } from './rule-chain.ts'
 import type { FileStat, LeftOut, LeftOutReason, RootTree, TreeEntry } from './tree-entry.ts'
 import { isSameStat, MODE_BITS, shownPath } from './tree-entry.ts'
 
 /** Larger files are left out. */
 const MAX_FILE_BYTES = 10 * 1024 ** 2
-export const MAX_ENTRIES = 200_000
+/** What one snapshot has at most; `pathBytes`: of all paths together, which are in memory and in one answer of git. */
+export const MAX_TREE: TreeBudget = { entries: 200_000, pathBytes: 48 * 1024 ** 2 }
+/** The system opens no longer path. */
+const MAX_PATH_BYTES = 4096
 const MAX_DEPTH = 256
 /** Files that are read concurrently: each is in memory as a whole. */
 const READERS = 4
-/** A `.gitignore` is read up to here. */
-const MAX_RULES_BYTES = 1024 ** 2
-
 /** What is left out where there is no `.gitignore`: what programs make and can make again. */
-const GENERATED = readIgnoreRules(
+const GENERATED = withRules(
+  [],
+  '',
   ['node_modules', '.venv', 'venv', '__pycache__', 'target', '.tox', '.mypy_cache', '.pytest_cache', '.gradle']
     .map((name) => `${name}/`)
     .join('\n'),
@@ -45,8 +47,11 @@ export type TreeReading = {
   readonly without: readonly string[]
   readonly signal: AbortSignal
   /** Shared by the roots of one snapshot. */
-  readonly budget: { entries: number }
+  readonly budget: TreeBudget
 }
+
+/** What is left. */
+type TreeBudget = { entries: number; pathBytes: number }
 
 /** A tree that has too many entries, or cannot be read at all; the message says what to do. */
 export class UnreadableTree extends Error {}
@@ -63,8 +68,7 @@ type Place = {
   readonly depth: number
   readonly rules: RuleChain
 }
-/** The rules of a directory and of those above. */
-type RuleChain = readonly { readonly base: string; readonly rules: IgnoreRules }[]
+
 class TreeReader {
   readonly #options: TreeReading
   readonly #entries = new Map<string, TreeEntry>()
@@ -79,10 +83,9 @@ class TreeReader {
     const fd = await openRoot(path)
     try {
       const directory = { fd, path, quick: this.#options.known && (await localDiskOf(fd)) }
-      const own = { base: '', rules: await readRulesAt(directory, '.git/info/exclude') }
       const [hasRules] = await lstatAll(directory, [{ name: RULES_FILE }], this.#slices)
-      const isRuled = hasRules !== undefined && !(hasRules instanceof Error) && hasRules.isFile()
-      const rules = isRuled ? [own] : [{ base: '', rules: GENERATED }, own]
+      const hasOwn = hasRules !== undefined && !(hasRules instanceof Error) && hasRules.isFile()
+      const rules = await withRepositoryRules(hasOwn ? [] : GENERATED, directory)
       await this.#readDirectory({ directory, path: '', depth: 0, rules })
     } finally {
       closeSync(fd)
@@ -96,16 +99,22 @@ class TreeReader {
     await this.#slices.rest()
     const { directory, path, depth } = place
     const names = await namesIn(directory)
-    const own = names.some(({ name }) => name === RULES_FILE) ? await readRulesAt(directory, RULES_FILE) : []
-    const rules = own.length > 0 ? [...place.rules, { base: path, rules: own }] : place.rules
+    const isRuled = names.some(({ name }) => name === RULES_FILE)
+    const rules = isRuled ? await withRulesIn(place.rules, path, directory, RULES_FILE) : place.rules
+    const { signal } = this.#options
     const below: Named[] = []
     const others: Named[] = []
     for (const entry of names) {
       const { name } = entry
       if (name === '.git' || isTemporaryName(name)) continue
       const inner = { name, path: path === '' ? name : `${path}/${name}` }
-      if (this.#isIgnored(inner.path, entry.isDirectory(), rules)) this.#leave(inner.path, 'ignored')
-      else (entry.isDirectory() ? below : others).push(inner)
+      const isDirectory = entry.isDirectory()
+      if (inner.path.length > MAX_PATH_BYTES) this.#leave(inner.path, 'unreadable')
+      // Git stores no such name, since on other disks it is the same one.
+      else if (name.toLowerCase() === '.git') this.#leave(inner.path, 'special')
+      else if (await isIgnored(rules, { path: inner.path, isDirectory }, { slices: this.#slices, signal }))
+        this.#leave(inner.path, 'ignored')
+      else (isDirectory ? below : others).push(inner)
     }
     await this.#readEntries(directory, others)
     // One after another: concurrently, each level would multiply the open descriptors.
@@ -178,25 +187,21 @@ class TreeReader {
   }
 
   #add(path: string, entry: TreeEntry): void {
-    if (--this.#options.budget.entries < 0)
-      throw new UnreadableTree(`it has more than ${MAX_ENTRIES} files; list what is generated in a .gitignore`)
+    this.#count(path)
     this.#entries.set(path, entry)
   }
 
   #leave(path: string, reason: LeftOutReason): void {
-    if (--this.#options.budget.entries < 0)
-      throw new UnreadableTree(`it has more than ${MAX_ENTRIES} files; list what is generated in a .gitignore`)
+    this.#count(path)
     this.#leftOut.push({ path, reason })
   }
 
-  #isIgnored(path: string, isDirectory: boolean, chain: RuleChain): boolean {
-    for (let index = chain.length - 1; index >= 0; index--) {
-      const link = chain[index]
-      const ignores =
-        link && matchIgnoreRules(link.rules, link.base === '' ? path : path.slice(link.base.length + 1), isDirectory)
-      if (ignores !== undefined) return ignores
-    }
-    return false
+  #count(path: string): void {
+    const { budget } = this.#options
+    if (--budget.entries < 0)
+      throw new UnreadableTree(`it has more than ${MAX_TREE.entries} files; list what is generated in a .gitignore`)
+    if ((budget.pathBytes -= path.length) < 0)
+      throw new UnreadableTree('its paths are too long to be kept; list what is generated in a .gitignore')
   }
 
   async #orLeave(path: string, work: () => Promise<void>): Promise<void> {
@@ -247,12 +252,32 @@ async function readUpTo(file: Awaited<ReturnType<typeof open>>, limit: number, s
   }
 }
 
-async function readRulesAt(directory: OpenDirectory, name: string): Promise<IgnoreRules> {
+/** Adds the rules of a file; those of no file, if it cannot be read. */
+async function withRulesIn(chain: RuleChain, base: string, directory: OpenDirectory, name: string): Promise<RuleChain> {
   try {
     await using file = await open(inDirectory(directory, name), FILE)
-    if (!(await file.stat()).isFile()) return []
-    return readIgnoreRules((await readUpTo(file, MAX_RULES_BYTES, 4096)).toString('latin1'))
+    if (!(await file.stat()).isFile()) return chain
+    const text = await readUpTo(file, bytesLeft(chain), 4096)
+    return withRules(chain, base, text.toString('latin1'))
   } catch {
-    return []
+    return chain
+  }
+}
+
+/** Of `.git/info/exclude`. Each of these names may be a link to the outside. */
+async function withRepositoryRules(chain: RuleChain, root: OpenDirectory): Promise<RuleChain> {
+  const opened: number[] = []
+  try {
+    let place = root
+    for (const name of ['.git', 'info']) {
+      const { fd, quick } = await openInner(place, name)
+      opened.push(fd)
+      place = { fd, path: `${place.path}/${name}`, quick }
+    }
+    return await withRulesIn(chain, '', place, 'exclude')
+  } catch {
+    return chain
+  } finally {
+    for (const fd of opened) closeSync(fd)
   }
 }

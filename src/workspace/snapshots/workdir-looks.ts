@@ -8,7 +8,7 @@ import type { GitStore } from './git-store.ts'
 import type { WorkdirLook } from './look-cache.ts'
 import { loadLook, saveLook } from './look-cache.ts'
 import type { RootKeys } from './root-keys.ts'
-import { MAX_ENTRIES, readTree, UnreadableTree } from './read-tree.ts'
+import { MAX_TREE, readTree, UnreadableTree } from './read-tree.ts'
 import type { RootTree, Trees } from './tree-entry.ts'
 import { areSameTrees, SnapshotWriter } from './write-snapshot.ts'
 
@@ -83,7 +83,7 @@ export class WorkdirLooks {
   async #readAll(writer: SnapshotWriter, signal: AbortSignal): Promise<Trees> {
     const isShown = await this.#deps.readShown()
     const roots = await realRoots(this.#deps.roots())
-    const budget = { entries: MAX_ENTRIES }
+    const budget = { ...MAX_TREE }
     const trees = new Map<string, RootTree>()
     for (const path of roots) {
       const key = await this.#deps.keys.keyOf(path)

@@ -1,0 +1,110 @@
+/** Snapshots of trees that were made to do harm. */
+import { execFileSync } from 'node:child_process'
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { differences, patchesOf } from '../../../src/workspace/snapshots/diff-snapshots.ts'
+import { readTree } from '../../../src/workspace/snapshots/read-tree.ts'
+import { openBench } from './fixture.ts'
+
+test('each patch is that of its file, also after a file that has become a link', async () => {
+  await using bench = await openBench()
+  fs.writeFileSync(join(bench.workdir, 'a'), 'one\n')
+  fs.writeFileSync(join(bench.workdir, 'b'), 'one\n')
+  const before = await bench.keep('before')
+  fs.rmSync(join(bench.workdir, 'a'))
+  fs.symlinkSync('b', join(bench.workdir, 'a'))
+  fs.writeFileSync(join(bench.workdir, 'b'), 'two\n')
+  const after = await bench.keep('after')
+  const range = { commits: [before.written.commit, after.written.commit] as const, paths: [] }
+  const files = await differences(bench.store, range)
+  expect(files.map(({ status }) => status)).toEqual(['type_changed', 'modified'])
+  const patches = await patchesOf(bench.store, range, { all: files, first: 0, count: 2 })
+  expect(patches.map(({ text }) => text.match(/^[-+][^-+].*$/gm))).toEqual([
+    ['-one', '+b'],
+    ['-one', '+two'],
+  ])
+  expect((await patchesOf(bench.store, range, { all: files, first: 1, count: 1 }))[0]?.text).toContain('+two')
+})
+
+test('a page of long patches ends early, and the next one has the rest', async () => {
+  await using bench = await openBench()
+  const before = await bench.keep('before')
+  const text = `${'x'.repeat(99)}\n`.repeat(2500)
+  for (let at = 10; at < 50; at++) fs.writeFileSync(join(bench.workdir, `${at}`), `${at}\n${text}`)
+  const after = await bench.keep('after')
+  const range = { commits: [before.written.commit, after.written.commit] as const, paths: [] }
+  const all = await differences(bench.store, range)
+  const found = []
+  const sizes = []
+  while (found.length < all.length) {
+    const page = await patchesOf(bench.store, range, { all, first: found.length, count: 100 })
+    sizes.push(page.reduce((sum, each) => sum + each.text.length, 0))
+    found.push(...page.map((each) => each.text.match(/^\+(\d+)$/m)?.[1]))
+  }
+  expect(found).toEqual(Array.from({ length: 40 }, (_, at) => `${at + 10}`))
+  expect(Math.max(...sizes)).toBeLessThan(10 * 1024 * 1024)
+})
+
+test('rules of a .gitignore that stand for any depth many times are matched in time', async () => {
+  await using bench = await openBench()
+  const deep = Array.from({ length: 100 }, () => 'd').join('/')
+  fs.mkdirSync(join(bench.workdir, deep), { recursive: true })
+  const rules = Array.from({ length: 30 }, () => `${'**/d/'.repeat(800)}x\n${'**/'.repeat(1300)}x\n`)
+  fs.writeFileSync(join(bench.workdir, '.gitignore'), `${rules.join('')}**/d/**/2\nd/**/**/d/3\n`)
+  for (let at = 0; at < 20; at++) fs.writeFileSync(join(bench.workdir, deep, `${at}`), '')
+  const { trees } = await bench.look()
+  const left = trees.get(bench.workdir)!.leftOut
+  expect(left).toEqual([
+    { path: `${deep}/2`, reason: 'ignored' },
+    { path: `${deep}/3`, reason: 'ignored' },
+  ])
+})
+
+test('a tree whose paths do not fit in memory has no snapshot, and the error says so', async () => {
+  await using bench = await openBench()
+  await using _ = { [Symbol.asyncDispose]: async () => void execFileSync('rm', ['-rf', bench.workdir]) }
+  process.chdir(bench.workdir)
+  try {
+    // The system opens no path that is longer than 4096 bytes at once.
+    for (let depth = 0; depth < 30; depth++) {
+      fs.mkdirSync('d'.repeat(250))
+      process.chdir('d'.repeat(250))
+    }
+    fs.writeFileSync('file', '')
+  } finally {
+    process.chdir('/')
+  }
+  const { trees } = await bench.look()
+  const { entries, leftOut } = trees.get(bench.workdir)!
+  expect(Math.max(...entries.keys().map(({ length }) => length))).toBeLessThan(4096)
+  expect(leftOut).toMatchObject([{ reason: 'unreadable' }])
+  const store = async () => {}
+  const reading = { known: undefined, store, isShown: () => true, without: [], signal: AbortSignal.timeout(60_000) }
+  const reads = (pathBytes: number) => readTree(bench.workdir, { ...reading, budget: { entries: 100, pathBytes } })
+  await reads(100_000)
+  await expect(reads(10_000)).rejects.toThrow('its paths are too long to be kept')
+})
+
+test('rules of a repository behind a link are not read', async () => {
+  await using bench = await openBench(['outside/info'])
+  fs.writeFileSync(join(bench.place, 'outside/info/exclude'), 'guess\n')
+  fs.writeFileSync(join(bench.workdir, 'guess'), '')
+  fs.symlinkSync(join(bench.place, 'outside'), join(bench.workdir, '.git'))
+  expect((await bench.look()).trees.get(bench.workdir)!.entries.has('guess')).toBe(true)
+  fs.rmSync(join(bench.workdir, '.git'))
+  fs.mkdirSync(join(bench.workdir, '.git'))
+  fs.symlinkSync(join(bench.place, 'outside/info'), join(bench.workdir, '.git/info'))
+  expect((await bench.look()).trees.get(bench.workdir)!.entries.has('guess')).toBe(true)
+})
+
+test('names that git gives a meaning to end no snapshot', async () => {
+  await using bench = await openBench()
+  for (const name of ['git~1', '.git ', '.git.', 'back\\.git', '.gitmodules', '..git'])
+    fs.writeFileSync(join(bench.workdir, name), name)
+  fs.mkdirSync(join(bench.workdir, '.GIT'))
+  const { entries, leftOut } = (await bench.look()).trees.get(bench.workdir)!
+  expect(entries.size).toBe(6)
+  // Newer versions of git refuse this name in any spelling.
+  expect(leftOut).toEqual([{ path: '.GIT', reason: 'special' }])
+})
