@@ -1,6 +1,9 @@
 /** When a run takes snapshots of its workdir, what they are of, and what a restore by the conversation does. */
 import * as fs from 'node:fs'
-import { expect, test } from 'vitest'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { UpdateConfig } from '../../src/contract/conversation.ts'
 import { GetDiff } from '../../src/contract/diff.ts'
 import type { DiffPage } from '../../src/contract/diff.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
@@ -177,6 +180,21 @@ const briefly = ({ items }: DiffPage) =>
   items.map(({ status, path, old_path: old }) => [status, ...(old ? [old] : []), path])
 
 const ROWS = Array.from({ length: 50 }, (_, index) => `row ${index}`).join('\n')
+
+test('a diff does not show the files of a directory that the conversation no longer has', async () => {
+  const elsewhere = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'elsewhere-')))
+  onTestFinished(() => fs.rmSync(elsewhere, { recursive: true, force: true }))
+  fs.writeFileSync(`${elsewhere}/private.txt`, 'of the other directory\n')
+  const fields = { additional_directories: [elsewhere] }
+  await using opened = await open([{ calls: [call('Write', { a: '1\n' })] }, { text: 'Done.' }], fields)
+  const { bench, conversation } = opened
+  await say(conversation)
+  fs.writeFileSync(`${elsewhere}/private.txt`, 'changed\n')
+  const paths = async () => (await diffOf(conversation, { from: 'start' })).items.map(({ path }) => path)
+  expect(await paths()).toEqual(expect.arrayContaining(['a', `${elsewhere}/private.txt`]))
+  await bench.configure(conversation.id, UpdateConfig.parse({ additional_directories: [] }))
+  expect(await paths()).toEqual(['a'])
+})
 
 test('a diff has renames, binary files, modes and links, page by page, with secrets redacted', async () => {
   const change = tool('Change', (_, { workdir }) => {

@@ -53,8 +53,8 @@ test('a shell ends with its variables, unless a process in the background is in 
     (await http.call('POST', `/conversations/${id}/commands`, { command, session_id })).body
   await run('export WORD=gone', 'plain')
   await run('export WORD=kept; sleep 1000 &', 'busy')
-  const processes = async (): Promise<Process[]> =>
-    (await http.call('GET', `/conversations/${id}/processes`)).body.items
+  const processes = async (): Promise<number[]> =>
+    (await http.call('GET', `/conversations/${id}/processes`)).body.items.map(({ pid }: Process) => pid)
   const before = await processes()
   expect(before.length).toBeGreaterThan(0)
   await http.call('POST', `/conversations/${id}/rewind`, { to_seq: 1, last_seq: await lastSeq(id) })

@@ -62,8 +62,9 @@ export function parseNumstat(output: string): Map<string, Counts> {
  * the beginning of a patch.
  */
 export function splitPatches(output: string): string[] {
-  const starts = [...output.matchAll(/^diff --git /gm)].map(({ index }) => index)
-  return starts.map((start, i) => output.slice(start, starts[i + 1]).replace(/^\* Unmerged path .*\n/gm, ''))
+  // `^` would match after a carriage return too, which is content.
+  const starts = [...output.matchAll(/(?<![^\n])diff --git /g)].map(({ index }) => index)
+  return starts.map((start, i) => output.slice(start, starts[i + 1]).replace(/(?<![^\n])\* Unmerged path .*\n/g, ''))
 }
 
 export const decoded = (path: string): string => Buffer.from(path, 'latin1').toString()

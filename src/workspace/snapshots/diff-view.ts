@@ -23,7 +23,8 @@ export async function viewDiff(deps: DiffDeps, query: GetDiff, signal: AbortSign
   const { snapshots, redact } = deps
   const { commits, first } = query.page_id === undefined ? await begin(deps, query) : readPageId(query.page_id)
   const roots = await snapshots.roots()
-  const paths = query.path === undefined ? [] : [await gitPathOf(query.path, roots)]
+  // A directory that the conversation no longer has is not shown.
+  const paths = query.path === undefined ? roots.map(gitRootOf) : [await gitPathOf(query.path, roots)]
   const range = { commits, paths }
   const all = await differences(snapshots.git, range, signal).catch((error: unknown) => {
     throw query.page_id === undefined ? error : endedPage(error)
@@ -58,6 +59,8 @@ function readPageId(pageId: string): { commits: Commits; first: number } {
 const endedPage = (cause: unknown) =>
   new Problem('invalid_request', 'The snapshots of this page_id do not exist any more; begin without one.', { cause })
 
+const gitRootOf = ({ key }: RootPaths) => `files/${rootNameOf(key)}`
+
 /** The path in the tree of git. */
 async function gitPathOf(path: string, roots: readonly RootPaths[]): Promise<string> {
   const real = path.startsWith('/') ? await realpath(path).catch(() => path) : path
@@ -67,7 +70,7 @@ async function gitPathOf(path: string, roots: readonly RootPaths[]): Promise<str
   const inner = root.shown === '' ? real : real.slice(root.shown.length + 1)
   const names = inner.split('/').filter((name) => name !== '' && name !== '.')
   if (names.includes('..')) throw new Problem('unsafe_path', `${path} contains "..", which leads out of the workdir.`)
-  return ['files', rootNameOf(root.key), ...names.map(givenPath)].join('/')
+  return [gitRootOf(root), ...names.map(givenPath)].join('/')
 }
 
 type Showing = Pick<DiffDeps, 'redact'> & { readonly roots: readonly RootPaths[] }

@@ -2,11 +2,12 @@
  * The bare git repository that holds the snapshots of one conversation: the only file that runs git for them. Git is given
  * bytes and never a workdir, so nothing that a workdir contains (configuration, hooks, filters, attributes) has any effect.
  */
-import { rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'
 import type { Readable, Writable } from 'node:stream'
 import { Problem } from '../../contract/problem.ts'
+import { ignoreMissing } from '../../lib/error-code.ts'
 import { findProgram, HostEnvironment, startProcess } from '../../lib/start-process.ts'
 import type { ChildProcess } from '../../lib/start-process.ts'
 
@@ -47,6 +48,9 @@ const CONFIG = `[core]
 
 /** Over what a workdir says: a line ending, a filter or an encoding would change the bytes. */
 const ATTRIBUTES = '* -text -ident -filter -working-tree-encoding !diff\n'
+
+const LEFTOVER = /^(?:\.?tmp[-_].+|.+\.(?:lock|keep))$/
+const ignoreNone = (error: unknown): string[] => ignoreMissing(error) ?? []
 
 /** Returns undefined without git. */
 export const findGit = (): string | undefined => findProgram('git', HostEnvironment.ownGit.path)
@@ -89,6 +93,13 @@ export class GitStore {
     await write('info/attributes', ATTRIBUTES)
     await write('HEAD', 'ref: refs/heads/none\n')
     this.#isMade = true
+  }
+
+  /** Removes what a git that was killed has left: its locks would end all that come after it. Nothing else may write meanwhile. */
+  async clean(): Promise<void> {
+    for (const path of ['', 'refs/heads', 'objects', 'objects/pack'])
+      for (const name of await readdir(join(this.directory, path)).catch(ignoreNone))
+        if (LEFTOVER.test(name)) await rm(join(this.directory, path, name), { force: true })
   }
 
   async remove(): Promise<void> {

@@ -15,6 +15,7 @@ export class SnapshotWriter {
   readonly #store: GitStore
   readonly #signal: AbortSignal
   #git: RunningGit | undefined
+  #made: Promise<void> | undefined
 
   constructor(store: GitStore, signal: AbortSignal) {
     this.#store = store
@@ -52,8 +53,13 @@ export class SnapshotWriter {
     this.#git?.kill()
   }
 
-  async #start(): Promise<RunningGit> {
+  async #prepare(): Promise<void> {
     await this.#store.make()
+    await this.#store.clean()
+  }
+
+  async #start(): Promise<RunningGit> {
+    await (this.#made ??= this.#prepare())
     return (this.#git ??= this.#store.start(
       ['fast-import', '--quiet', '--done', '--force', '--depth=0', '--date-format=raw'],
       this.#signal,

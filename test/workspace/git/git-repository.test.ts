@@ -226,6 +226,19 @@ test('pages of a diff have each file once, however large the patches are', async
   expect(await problemOf(views.diff({ base: 'head', limit: 3, page_id: 'nonsense' }, signal))).toBe('invalid_cursor')
 })
 
+test('content that looks like the beginning of a patch is no patch', async () => {
+  const { views, write, commit } = await setRepository()
+  for (const name of ['a', 'b']) await write(name, `${name}\n`)
+  commit()
+  await write('a', 'a\rdiff --git a/b b/b\r* Unmerged path b\n')
+  await write('b', 'changed\n')
+  const { items } = await views.diff({ base: 'head', ...PAGE }, signal)
+  expect(items.map(({ patch }) => patch?.match(/^\+[^+][^\n]*\n/m)?.[0])).toEqual([
+    '+a\rdiff --git a/b b/b\r* Unmerged path b\n',
+    '+changed\n',
+  ])
+})
+
 test('a revision is a name of a commit and never an option or a part of the index', async () => {
   const { root, views, write, commit } = await setRepository()
   await write('file.txt', 'one\n')

@@ -108,3 +108,19 @@ test('names that git gives a meaning to end no snapshot', async () => {
   // Newer versions of git refuse this name in any spelling.
   expect(leftOut).toEqual([{ path: '.GIT', reason: 'special' }])
 })
+
+test('what a git that was killed has left is removed, and its locks end no later snapshot', async () => {
+  await using bench = await openBench()
+  fs.writeFileSync(join(bench.workdir, 'a'), 'one')
+  await bench.keep('one')
+  const left = [
+    'refs/heads/last.lock',
+    'packed-refs.lock',
+    'objects/pack/tmp_pack_a1b2c3',
+    'objects/pack/.tmp-7-pack-1.pack',
+  ]
+  for (const name of left) fs.writeFileSync(join(bench.store.directory, name), '')
+  fs.writeFileSync(join(bench.workdir, 'a'), 'two')
+  await bench.keep('two')
+  expect(left.filter((name) => fs.existsSync(join(bench.store.directory, name)))).toEqual([])
+})
