@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'
 import type { Readable, Writable } from 'node:stream'
 import { Problem } from '../../contract/problem.ts'
-import { ignoreMissing } from '../../lib/error-code.ts'
+import { codeOf, ignoreMissing } from '../../lib/error-code.ts'
 import { findProgram, HostEnvironment, startProcess } from '../../lib/start-process.ts'
 import type { ChildProcess } from '../../lib/start-process.ts'
 
@@ -137,6 +137,17 @@ export class GitStore {
   }
 }
 
+/** These fail only if what they read is missing. */
+const READS: ReadonlySet<string> = new Set(['cat-file', 'diff-tree', 'ls-tree', 'rev-parse'])
+
+/** Snapshots can be removed while they are read. */
+export const unreadable = (cause: Error) =>
+  new Problem(
+    'snapshot_not_found',
+    'The snapshot cannot be read: it was removed meanwhile, or the store of the snapshots is damaged. Read a later one, or remove all of them with DELETE snapshots.',
+    { cause },
+  )
+
 export class RunningGit {
   readonly stdin: Writable
   readonly stdout: Readable
@@ -163,10 +174,12 @@ export class RunningGit {
     }
     this.stdin.on('drain', onDrained).on('close', onDrained)
     this.ended = new Promise((resolve, reject) => {
-      child.on('error', reject)
+      // Without its directory, it does not start.
+      child.on('error', (error) => reject(codeOf(error) === 'ENOENT' ? unreadable(error) : error))
       child.on('close', (code, signal) => {
-        if (code === 0) resolve()
-        else reject(new Error(`git ${name} failed (${signal ?? code}): ${said.slice(0, MAX_ERROR_BYTES).trim()}`))
+        if (code === 0) return resolve()
+        const why = new Error(`git ${name} failed (${signal ?? code}): ${said.slice(0, MAX_ERROR_BYTES).trim()}`)
+        reject(code !== null && READS.has(name) ? unreadable(why) : why)
       })
     })
     this.ended.catch(() => {})

@@ -1,8 +1,10 @@
 /** Reads snapshots from the store: their trees, and the content of their files. */
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Problem } from '../../contract/problem.ts'
 import { ignoreMissing } from '../../lib/error-code.ts'
 import type { GitStore } from './git-store.ts'
+import { unreadable } from './git-store.ts'
 import type { GitEntry } from './manifest.ts'
 import { readTrees } from './manifest.ts'
 import type { Trees } from './tree-entry.ts'
@@ -21,8 +23,13 @@ export async function commitOf(store: GitStore, id: string): Promise<string | un
   return (await readFile(refOf(store, id), 'utf8').catch(ignoreMissing))?.trim()
 }
 
-export async function treeOf(store: GitStore, commit: string): Promise<string> {
-  return (await store.run(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`])).toString().trim()
+/** Undefined if the store is damaged. */
+export async function treeOf(store: GitStore, commit: string): Promise<string | undefined> {
+  const read = store.run(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`])
+  const tree = await read.catch((error: unknown) => {
+    if (!(error instanceof Problem)) throw error
+  })
+  return tree?.toString().trim()
 }
 
 export async function readSnapshot(store: GitStore, commit: string): Promise<Trees> {
@@ -30,7 +37,8 @@ export async function readSnapshot(store: GitStore, commit: string): Promise<Tre
     store.run(['cat-file', 'blob', `${commit}:manifest`]),
     store.run(['ls-tree', '-r', '-z', `${commit}:files`]).catch((error: unknown) => {
       // Git has no empty directories, so trees without a file have no directory of files.
-      if (/Not a valid object name|not a tree object/i.test(String(error))) return Buffer.alloc(0)
+      const said = error instanceof Error ? String(error.cause) : ''
+      if (/Not a valid object name|not a tree object/i.test(said)) return Buffer.alloc(0)
       throw error
     }),
   ])
@@ -62,7 +70,7 @@ export async function forEachBlob(
   try {
     for (const [index, blob] of blobs.entries()) {
       const [, kind, size] = (await reader.line()).split(' ')
-      if (kind !== 'blob') throw new Error(`the snapshot is damaged: ${blob} is missing`)
+      if (kind !== 'blob') throw unreadable(new Error(`${blob} is missing`))
       await use(await reader.bytes(Number(size)), index)
       await reader.bytes(1)
     }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { differences, patchesOf } from '../../../src/workspace/snapshots/diff-snapshots.ts'
 import { readTree } from '../../../src/workspace/snapshots/read-tree.ts'
+import { forEachBlob, readSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
 import { openBench } from './fixture.ts'
 
 test('each patch is that of its file, also after a file that has become a link', async () => {
@@ -123,4 +124,21 @@ test('what a git that was killed has left is removed, and its locks end no later
   fs.writeFileSync(join(bench.workdir, 'a'), 'two')
   await bench.keep('two')
   expect(left.filter((name) => fs.existsSync(join(bench.store.directory, name)))).toEqual([])
+})
+
+test('a snapshot that is removed or damaged while it is read is not found, and the next one works', async () => {
+  await using bench = await openBench()
+  fs.writeFileSync(join(bench.workdir, 'a'), 'one')
+  const { written } = await bench.keep('one')
+  const missing = { code: 'snapshot_not_found' }
+  const packs = join(bench.store.directory, 'objects/pack')
+  for (const name of fs.readdirSync(packs)) fs.rmSync(join(packs, name))
+  await expect(readSnapshot(bench.store, written.commit)).rejects.toMatchObject(missing)
+  await expect(forEachBlob(bench.store, ['0'.repeat(40)], async () => {})).rejects.toMatchObject(missing)
+  await bench.reopen()
+  const { written: next } = await bench.keep('two')
+  expect((await readSnapshot(bench.store, next.commit)).get(bench.workdir)!.entries.has('a')).toBe(true)
+  await bench.store.remove()
+  const range = { commits: [written.commit, next.commit] as const, paths: [] }
+  await expect(differences(bench.store, range)).rejects.toMatchObject(missing)
 })
