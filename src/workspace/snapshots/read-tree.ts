@@ -264,7 +264,7 @@ async function withRulesIn(chain: RuleChain, base: string, directory: OpenDirect
   }
 }
 
-/** Of `.git/info/exclude`. Each of these names may be a link to the outside. */
+/** Adds the rules in `.git/info/exclude`, through no link: each of these names may lead to the outside. */
 async function withRepositoryRules(chain: RuleChain, root: OpenDirectory): Promise<RuleChain> {
   const opened: number[] = []
   try {

@@ -226,7 +226,7 @@ test('pages of a diff have each file once, however large the patches are', async
   expect(await problemOf(views.diff({ base: 'head', limit: 3, page_id: 'nonsense' }, signal))).toBe('invalid_cursor')
 })
 
-test('content that looks like the beginning of a patch is no patch', async () => {
+test('content that looks like the beginning of a patch begins none', async () => {
   const { views, write, commit } = await setRepository()
   for (const name of ['a', 'b']) await write(name, `${name}\n`)
   commit()
