@@ -21,6 +21,8 @@ import { followSession } from './session/follow-session.ts'
 import type { CommandInfo, ContextUsage, McpServersChange } from './session/session-info.ts'
 import { commandsIn, contextUsageOf, replaceMcpServers } from './session/session-info.ts'
 import { openSession } from './session/open-session.ts'
+import type { RewindFilesOptions } from './session/rewind-files.ts'
+import { rewindFiles } from './session/rewind-files.ts'
 import { stopTask } from './session/stop-task.ts'
 import type { ServerLink } from './local/server-link.ts'
 import type { FunctionHook } from './options/hooks-option.ts'
@@ -122,6 +124,14 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
   /** Takes a message back that the agent has not read, and returns it. `messageId` is the id of its `UserMessage` event. */
   withdrawMessage(messageId: string) {
     return this.#control(async (conversation) => await conversation.withdrawMessage(messageId))
+  }
+
+  /**
+   * Restores the files as they were when a message was sent, with `enableFileCheckpointing`. `messageId` is the id of its
+   * `UserMessage` event. The conversation stays as it is; an active run is paused.
+   */
+  rewindFiles(messageId: string, options: RewindFilesOptions = {}) {
+    return this.#control((conversation) => rewindFiles(conversation, messageId, options))
   }
 
   next(): Promise<IteratorResult<QueryEvent, void>> {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
@@ -118,6 +119,39 @@ describe('a query', () => {
     }
     expect(texts).toEqual([[{ type: 'text', text: 'slow words of the first' }], [{ type: 'text', text: 'second' }]])
     expect(stage.model.requests.length - requests).toBe(1)
+  })
+
+  test('restores the files as they were when a message was sent, and the conversation stays', async () => {
+    const cwd = join(stage.home, 'rewinds')
+    await mkdir(cwd, { recursive: true })
+    const ended = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    async function* messages() {
+      yield 'call Bash {"command": "echo one > notes.txt"}'
+      await ended[0]!.promise
+      yield 'call Bash {"command": "echo two > notes.txt"}'
+      await ended[1]!.promise
+    }
+    const given = { ...options, cwd, permissionMode: 'bypass', enableFileCheckpointing: true } as const
+    const asking = query({ prompt: messages(), options: given })
+    const ids: string[] = []
+    let results = 0
+    for await (const event of asking) {
+      if (event.type === 'UserMessage') ids.push(event.id)
+      if (event.type !== 'Result') continue
+      if (++results === 2) {
+        const plan = { canRewind: true, filesChanged: ['notes.txt'] }
+        expect(await asking.rewindFiles(ids[1]!, { dryRun: true })).toEqual(plan)
+        expect(await readFile(join(cwd, 'notes.txt'), 'utf8')).toBe('two\n')
+        await writeFile(join(cwd, 'notes.txt'), 'mine\n')
+        expect(await asking.rewindFiles(ids[1]!)).toEqual({
+          canRewind: false,
+          error: expect.stringContaining('notes.txt'),
+        })
+        expect(await asking.rewindFiles(ids[1]!, { force: true })).toEqual(plan)
+      }
+      ended[results - 1]?.resolve()
+    }
+    expect(await readFile(join(cwd, 'notes.txt'), 'utf8')).toBe('one\n')
   })
 
   test('can be controlled while it lasts', async () => {
