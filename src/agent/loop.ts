@@ -109,10 +109,11 @@ async function runOpenCalls(
   const { toolCalls } = context
   const storing = (result: ResultDraft) => ahead.begin(result)
   let last: FinishedCall = { finishes: false }
+  /** The first of the calls for which the files were kept. */
+  let keptFor: string | undefined
   while (context.openCalls().length) {
     const hooks = context.hooks()
     if (hooks && (await hooks.beforeCalls(signal))) return ENDED_BY_HOOK
-    if (context.snapshots) await context.snapshots.before(nextCalls(context))
     await context.decideCalls(nextCalls(context), signal)
     if (context.hooks() !== hooks || hooks?.areCurrent() === false) continue
     const calls = nextCalls(context)
@@ -125,6 +126,13 @@ async function runOpenCalls(
     if (gated?.asks.length) return await askAbout(gated.asks, hooks, signal)
     const asking = gated && toolCalls.asking(context.openCalls(), gated.denials)
     if (asking?.length) return { asking }
+    // Once nothing is asked any more: what people change until then is theirs. Then the rules are looked at again.
+    const [first] = calls
+    if (context.snapshots && !haveBegun && first && keptFor !== first.toolUseId) {
+      keptFor = first.toolUseId
+      await context.snapshots.before(calls)
+      continue
+    }
     const running = toolCalls.runInParallel(calls, gated?.denials, last.finishes ? undefined : storing)
     const finished: FinishedCall | undefined = await orAborted(running, signal)
     if (!finished) return undefined

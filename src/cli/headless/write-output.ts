@@ -139,6 +139,7 @@ function isShown(event: Event): boolean {
     case 'ConfigUpdate':
     case 'RequestAnswered':
     case 'RequestClosed':
+    case 'WorkspaceSnapshot':
     case 'Result':
     case 'ErrorEvent':
       return false
