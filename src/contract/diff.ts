@@ -24,25 +24,33 @@ export const GetDiff = z.strictObject({
     .describe('A file or a directory, relative to the workdir, or absolute in an additional directory.'),
   patch: Flag.default(true).describe('Whether files have their patch.'),
   limit: DiffLimit,
-  page_id: z.string().max(1000).optional().describe('`next_page_id` of the previous page; it keeps what `now` was.'),
+  page_id: z
+    .string()
+    .regex(/^[0-9a-f]{40}\.\.[0-9a-f]{40}:\d{1,9}$/, { error: 'must be the next_page_id of a page' })
+    .optional()
+    .describe('`next_page_id` of the previous page; it keeps what `now` was.'),
 })
 export type GetDiff = z.infer<typeof GetDiff>
 
+export const FileChange = z.enum(['added', 'modified', 'deleted', 'renamed', 'copied', 'type_changed'])
+export type FileChange = z.infer<typeof FileChange>
+
 export const FileDiff = z
   .object({
-    path: z.string().describe('Relative to the workdir, or absolute in an additional directory.'),
-    status: z.enum(['added', 'deleted', 'modified', 'renamed', 'type_changed']),
-    old_path: z.string().optional().describe('Of a file that was renamed.'),
+    path: z
+      .string()
+      .describe(
+        'Relative to the workdir, or absolute in an additional directory. In a name that is not UTF-8, invalid bytes are shown as U+FFFD.',
+      ),
+    status: FileChange,
+    old_path: z.string().optional().describe('The path before a rename or a copy.'),
     old_mode: z.string().describe('As in git: `100644`, `100755`, `120000` for a link, `000000` for none.'),
     new_mode: z.string(),
     binary: z.literal(true).optional(),
     added: z.int().nonnegative().describe('Lines; 0 for a binary file.'),
     removed: z.int().nonnegative().describe('Lines; 0 for a binary file.'),
-    patch: z.string().optional().describe('In the format of git, redacted.'),
-    patch_truncated: z
-      .literal(true)
-      .optional()
-      .describe('The patch is longer than 256 KiB, and this is its beginning.'),
+    patch: z.string().optional().describe('In the format of git, redacted. Absent where git cannot make one.'),
+    patch_truncated: z.literal(true).optional().describe('The patch is too long, and this is its beginning.'),
   })
   .meta({ id: 'FileDiff' })
 export type FileDiff = z.infer<typeof FileDiff>

@@ -1,18 +1,20 @@
 /** The user's own git repository in a workdir on the wire: requests and responses. */
 import { z } from 'zod'
+import { FileChange, FileDiff } from './diff.ts'
 import { PageLimit } from './values/page.ts'
 
 const Page = {
   limit: PageLimit,
-  page_id: z.string().optional().describe('`next_page_id` of the previous page.'),
+  page_id: z
+    .string()
+    .regex(/^\d{1,9}$/, { error: 'must be the next_page_id of a page' })
+    .optional()
+    .describe('`next_page_id` of the previous page.'),
 }
 
 const GitPath = z
   .string()
   .describe('Relative to the workdir. In a name that is not UTF-8, invalid bytes are shown as U+FFFD.')
-
-const GitChangeKind = z.enum(['added', 'modified', 'deleted', 'renamed', 'copied', 'type_changed'])
-export type GitChangeKind = z.infer<typeof GitChangeKind>
 
 export const GetGitStatus = z.strictObject(Page)
 export type GetGitStatus = z.infer<typeof GetGitStatus>
@@ -21,8 +23,8 @@ const GitStatusEntry = z
   .object({
     path: GitPath,
     old_path: GitPath.optional().describe('The path before a rename or a copy.'),
-    staged: GitChangeKind.optional().describe('The change from HEAD to the index.'),
-    unstaged: GitChangeKind.optional().describe('The change from the index to the file.'),
+    staged: FileChange.optional().describe('The change from HEAD to the index.'),
+    unstaged: FileChange.optional().describe('The change from the index to the file.'),
     untracked: z.literal(true).optional().describe('The file is in no commit and not in the index.'),
     conflict: z.literal(true).optional().describe('A merge has left a conflict.'),
     submodule: z
@@ -54,28 +56,10 @@ export const GetGitDiff = z.strictObject({
 })
 export type GetGitDiff = z.infer<typeof GetGitDiff>
 
-const GitFileDiff = z
-  .object({
-    path: GitPath,
-    old_path: GitPath.optional().describe('The path before a rename.'),
-    change: GitChangeKind,
-    old_mode: z.string().describe('Octal, as git has it: `100644`; `000000` if there was no file.'),
-    new_mode: z.string(),
-    added: z.int().nonnegative().nullable().describe('Added lines; null for a binary file.'),
-    removed: z.int().nonnegative().nullable().describe('Removed lines; null for a binary file.'),
-    patch: z
-      .string()
-      .optional()
-      .describe('In the format of git. Absent if the name is not UTF-8, or a conflict has no file.'),
-    truncated: z.literal(true).optional().describe('The patch is longer than 1 MiB; its beginning is shown.'),
-  })
-  .meta({ id: 'GitFileDiff' })
-export type GitFileDiff = z.infer<typeof GitFileDiff>
-
 export const GitDiff = z
   .object({
     base_commit: z.string().nullable().describe('Null before the first commit.'),
-    items: z.array(GitFileDiff),
+    items: z.array(FileDiff),
     next_page_id: z.string().nullable(),
   })
   .meta({ id: 'GitDiff' })

@@ -40,7 +40,14 @@ export const RewindRequest = z
         'Also end the processes that the agent left in the background. Without it they are listed and still run.',
       ),
   })
-  .meta({ id: 'RewindRequest', examples: [{ to_seq: 7, last_seq: 31 }] })
+  .meta({
+    id: 'RewindRequest',
+    not: {
+      required: ['conversation'],
+      properties: { conversation: { const: false }, files: { const: false } },
+    },
+    examples: [{ to_seq: 7, last_seq: 31 }],
+  })
 export type RewindRequest = z.infer<typeof RewindRequest>
 
 export const RewindQuery = z.strictObject({

@@ -13,7 +13,10 @@ import type { ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
  */
 const MAX_PAGE_BYTES = 2 * 1024 * 1024
 
-/** `rewound`: where events do not hold any more. `nextPageId` is null when the range is exhausted. Throws a `Problem` for an invalid `page_id`. */
+/**
+ * `rewound`: where events do not hold any more. A page of active events is empty only at the end of the range. `nextPageId` is
+ * null when the range is exhausted. Throws a `Problem` for an invalid `page_id`.
+ */
 export async function readEventPage(
   log: Pick<StoredLog, 'read'>,
   query: ListEvents,
@@ -21,20 +24,25 @@ export async function readEventPage(
 ): Promise<{ events: readonly StoredEvent[]; nextPageId: string | null }> {
   const { page_id, after_seq, before_seq, order, limit, active, ...filter } = query
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
-  const page = await log.read({
-    ...withoutUndefined(filter),
-    order,
-    limit,
-    // With a filter most of what is scanned is not returned.
-    ...(!isFiltered && { maxBytes: MAX_PAGE_BYTES }),
-    ...withoutUndefined({ afterSeq: after_seq, beforeSeq: before_seq }),
-    ...(page_id !== undefined && resumeAt(page_id, query)),
-  })
-  const events = beginningOf(page.events)
-  const last = events.length < page.events.length ? events.at(-1)?.seq : page.scannedTo
-  return {
-    events: active === true ? events.filter((event) => holds(rewound, event)) : events,
-    nextPageId: last === undefined ? null : encodePageId([order, String(last)]),
+  const spans = active === true ? rewound : []
+  let position = page_id === undefined ? {} : resumeAt(page_id, query)
+  for (;;) {
+    const page = await log.read({
+      ...withoutUndefined(filter),
+      order,
+      limit,
+      // With a filter most of what is scanned is not returned.
+      ...(!isFiltered && { maxBytes: MAX_PAGE_BYTES }),
+      ...withoutUndefined({ afterSeq: after_seq, beforeSeq: before_seq }),
+      ...position,
+    })
+    const read = beginningOf(page.events)
+    const last = read.length < page.events.length ? read.at(-1)?.seq : page.scannedTo
+    const events = read.filter((event) => holds(spans, event))
+    if (last === undefined) return { events, nextPageId: null }
+    const next = encodePageId([order, String(last)])
+    if (events.length > 0 || spans.length === 0) return { events, nextPageId: next }
+    position = resumeAt(next, query)
   }
 }
 

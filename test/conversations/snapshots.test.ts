@@ -245,11 +245,10 @@ test('a diff has renames, binary files, modes and links, page by page, with secr
   expect(second).toMatchObject({ files: 7, added: 3, removed: 2, next_page_id: null })
 
   expect(briefly(await diffOf(conversation, { path: 'src', patch: 'false' }))).toEqual([['added', 'src/key.txt']])
-  await expect(diffOf(conversation, { path: '../data' })).rejects.toMatchObject({ code: 'unsafe_path' })
-  await expect(diffOf(conversation, { path: '/etc' })).rejects.toMatchObject({ code: 'unsafe_path' })
-  await expect(diffOf(conversation, { page_id: 'WyItLXVwbG9hZCIsIjAiXQ' })).rejects.toMatchObject({
-    code: 'invalid_request',
-  })
+  await expect(diffOf(conversation, { path: '../data' })).rejects.toMatchObject({ code: 'file_not_found' })
+  await expect(diffOf(conversation, { path: '/etc' })).rejects.toMatchObject({ code: 'file_not_found' })
+  const gone = `${'0'.repeat(40)}..${'1'.repeat(40)}:0`
+  await expect(diffOf(conversation, { page_id: gone })).rejects.toMatchObject({ code: 'snapshot_not_found' })
 })
 
 test('a patch that is too long is cut, and the numbers of its lines are whole', async () => {

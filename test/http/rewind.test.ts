@@ -43,6 +43,8 @@ test('the list of events has all of them, and with active=true those that hold',
     (await http.call('GET', `/conversations/${id}/events?${query}`)).body.items.map(({ seq }: { seq: number }) => seq)
   expect(await seqs('after_seq=1')).toEqual([end, end + 1, body.seq, body.seq + 1])
   expect(await seqs('after_seq=1&active=true')).toEqual([end, body.seq, body.seq + 1])
+  // A page is not empty because what it would have was rewound.
+  expect(await seqs(`before_seq=${body.seq}&active=true&order=desc&limit=1`)).toEqual([end])
   const { by } = (await http.call('GET', `/conversations/${id}/events/${body.event_id}`)).body
   expect(by).toBeUndefined()
 })

@@ -2,7 +2,7 @@
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
-import { findGit } from '../../workspace/snapshots/git-store.ts'
+import { findGit } from '../../workspace/git/run-git.ts'
 import { removeLeftHooks } from '../../sdk/hooks/left-hooks.ts'
 import { requireGivenMode } from './refuse-resume.ts'
 import type { ConversationSettings } from '../settings/conversation-settings.ts'

@@ -66,6 +66,10 @@ export const RunCommand = z
   })
   .meta({
     id: 'RunCommand',
+    not: {
+      required: ['background', 'kill_on_disconnect'],
+      properties: { background: { const: true }, kill_on_disconnect: { const: true } },
+    },
     examples: [
       { command: 'npm test', timeout: 300 },
       { command: 'npm run dev', background: true },

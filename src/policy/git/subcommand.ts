@@ -23,7 +23,7 @@ const OWN = new Set(
 /** Their value is the next word. */
 const VALUED = /^(-[Cc]|--(git-dir|work-tree|namespace|super-prefix|config-env|attr-source))$/
 
-/** The call with anything in the place of a name that may be an alias; undefined if there is none. */
+/** Returns the call with a wildcard in place of a name that can be an alias. Returns undefined if no name can be one. */
 export function withoutAlias(words: readonly ShellWord[]): readonly ShellWord[] | undefined {
   const [first] = words
   const subcommand = subcommandIn(words, GIT)

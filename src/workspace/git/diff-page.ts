@@ -1,8 +1,8 @@
 /** One page of the files that differ from a commit, with their patches. */
 import type { GitDiff } from '../../contract/git.ts'
 import type { GitCall, GitOutput } from './run-git.ts'
-import type { Counts, RawChange } from './parse-diff.ts'
-import { decoded, isText, parseNumstat, parseRaw, splitPatches } from './parse-diff.ts'
+import type { RawChange } from './parse-diff.ts'
+import { decoded, isText, parseDifferences, parseRaw, splitPatches, toFileDiff } from './parse-diff.ts'
 
 export type Git = (args: readonly string[], options?: Pick<GitCall, 'keepBytes' | 'input'>) => Promise<GitOutput>
 
@@ -41,17 +41,19 @@ export async function readDiffPage(
   { base, start, limit, redact }: PageQuery,
 ): Promise<{ items: GitDiff['items']; next: number | undefined }> {
   const { stdout } = await git([...DIFF, '--numstat', '--end-of-options', base, '--'])
-  const { changes, rest } = parseRaw(stdout.toString('latin1'))
-  const counts = parseNumstat(rest)
+  const changes = parseDifferences(stdout.toString('latin1'))
   const page = fitting(changes.slice(start, start + limit))
-  const patches = await patchesOf(git, base, page)
-  const shown = page.slice(0, patches.complete)
-  const items = shown.map((change) => itemOf(change, counts.get(change.path), patches.texts.get(change.path), redact))
+  const { texts, complete } = await patchesOf(git, base, page)
+  const shown = (path: string) => redact(decoded(path))
+  const items = page.slice(0, complete).map((change) => {
+    const text = texts.get(change.path)
+    return toFileDiff(change, shown, text === undefined ? undefined : shortened(text, redact))
+  })
   const next = start + items.length
   return { items, next: next < changes.length ? next : undefined }
 }
 
-function fitting(changes: readonly RawChange[]): readonly RawChange[] {
+function fitting<T extends RawChange>(changes: readonly T[]): readonly T[] {
   let bytes = 0
   const end = changes.findIndex(({ path, oldPath = '' }, i) => {
     bytes += path.length + oldPath.length
@@ -89,23 +91,7 @@ async function patchesOf(git: Git, base: string, page: readonly RawChange[]): Pr
   return { texts, complete: Math.max(1, cut) }
 }
 
-function itemOf(
-  { path, oldPath, change, oldMode, newMode }: RawChange,
-  counts: Counts | undefined,
-  patch: string | undefined,
-  redact: (text: string) => string,
-): GitDiff['items'][number] {
-  const isLong = patch !== undefined && patch.length > MAX_PATCH_CHARS
-  return {
-    path: redact(decoded(path)),
-    ...(oldPath !== undefined && { old_path: redact(decoded(oldPath)) }),
-    change,
-    old_mode: oldMode,
-    new_mode: newMode,
-    // A conflict without a file has no counts.
-    added: counts ? counts.added : 0,
-    removed: counts ? counts.removed : 0,
-    ...(patch !== undefined && { patch: redact(decoded(patch)).slice(0, isLong ? MAX_PATCH_CHARS : undefined) }),
-    ...(isLong && { truncated: true }),
-  }
+function shortened(patch: string, redact: (text: string) => string) {
+  const isCut = patch.length > MAX_PATCH_CHARS
+  return { text: redact(decoded(patch)).slice(0, isCut ? MAX_PATCH_CHARS : undefined), isCut }
 }

@@ -5,7 +5,6 @@ import type { GetGitDiff, GetGitFile, GetGitStatus, GitDiff, GitStatus, GitStatu
 import { Problem } from '../../contract/problem.ts'
 import type { Jail } from '../../files/jail/path-jail.ts'
 import { Queue } from '../../lib/queue.ts'
-import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import { borrowRepository } from './borrowed-repository.ts'
 import type { Git } from './diff-page.ts'
 import { readDiffPage } from './diff-page.ts'
@@ -33,19 +32,19 @@ export class GitViews {
 
   async status({ limit, page_id: pageId }: GetGitStatus, signal: AbortSignal): Promise<GitStatus> {
     const { redact } = this.#deps
-    const start = positionOf(pageId)
+    const start = Number(pageId ?? 0)
     return await this.#inRepository(signal, async (git) => {
       const { stdout } = await git(STATUS)
       const { commit, branch, items: all } = parseStatus(stdout)
       const items = all.slice(start, start + limit).map((entry) => redactedEntry(entry, redact))
       const end = start + limit
-      const next = end < all.length ? encodePageId([String(end), '']) : null
+      const next = end < all.length ? String(end) : null
       return { commit, branch: branch === null ? null : redact(branch), items, next_page_id: next }
     })
   }
 
   async diff(query: GetGitDiff, signal: AbortSignal): Promise<GitDiff> {
-    const start = positionOf(query.page_id)
+    const start = Number(query.page_id ?? 0)
     return await this.#inRepository(signal, async (git) => {
       const base = await (query.base === 'head' ? commitOf(git, 'HEAD') : mergeBase(git))
       const { items, next } = await readDiffPage(git, {
@@ -58,7 +57,7 @@ export class GitViews {
       return {
         base_commit: base ?? null,
         items,
-        next_page_id: next === undefined ? null : encodePageId([String(next), '']),
+        next_page_id: next === undefined ? null : String(next),
       }
     })
   }
@@ -125,7 +124,7 @@ function redactedEntry(entry: GitStatusEntry, redact: (text: string) => string):
   return { ...entry, path: redact(path), ...(oldPath !== undefined && { old_path: redact(oldPath) }) }
 }
 
-/** Returns undefined if there is none. */
+/** Returns undefined if the revision names no commit. */
 async function commitOf(git: Git, rev: string): Promise<string | undefined> {
   try {
     const { stdout } = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${rev}^{commit}`])
@@ -169,10 +168,3 @@ async function mergeBaseWith(git: Git, main: string): Promise<string | undefined
 }
 
 const emptyTree = async (git: Git) => (await git(['hash-object', '-t', 'tree', '--stdin'])).stdout.toString().trim()
-
-function positionOf(pageId: string | undefined): number {
-  if (pageId === undefined) return 0
-  const at = Number(decodePageId(pageId)?.[0] ?? NaN)
-  if (Number.isSafeInteger(at) && at >= 0) return at
-  throw new Problem('invalid_cursor', 'page_id is not a next_page_id of this list.')
-}

@@ -1,20 +1,53 @@
-/** Reads the output of `git diff --raw --numstat -z` and `git diff --raw --patch -z`. */
+/** Reads the output of git for differences, with `--raw -z` and then `--numstat` or `--patch`. */
 import { isUtf8 } from 'node:buffer'
-import type { GitChangeKind } from '../../contract/git.ts'
+import type { FileChange, FileDiff } from '../../contract/diff.ts'
 import { CHANGES } from './parse-status.ts'
 
 export type RawChange = {
   /** As on disk: each byte is one character. */
   readonly path: string
   readonly oldPath: string | undefined
-  readonly change: GitChangeKind
+  readonly status: FileChange
   readonly oldMode: string
   readonly newMode: string
   /** How many patches `git diff` writes for it: a change of the type is a removal and an addition. */
   readonly patches: number
 }
 
-export type Counts = { readonly added: number | null; readonly removed: number | null }
+/** Undefined for a binary file. */
+type Counts = { readonly added: number | undefined; readonly removed: number | undefined }
+
+/** A conflict without a file has no counts. */
+const NO_LINES: Counts = { added: 0, removed: 0 }
+
+export type FileDifference = RawChange & Counts
+
+/** Reads `--raw --numstat -z`. */
+export function parseDifferences(output: string): readonly FileDifference[] {
+  const { changes, rest } = parseRaw(output)
+  const counts = parseNumstat(rest)
+  return changes.map((change) => ({ ...change, ...(counts.get(change.path) ?? NO_LINES) }))
+}
+
+/** `shown`: a path as clients have it. `patch`: redacted. */
+export function toFileDiff(
+  { path, oldPath, status, oldMode, newMode, added, removed }: FileDifference,
+  shown: (path: string) => string,
+  patch?: { readonly text: string; readonly isCut: boolean },
+): FileDiff {
+  return {
+    path: shown(path),
+    status,
+    ...(oldPath !== undefined && { old_path: shown(oldPath) }),
+    old_mode: oldMode,
+    new_mode: newMode,
+    ...(added === undefined && { binary: true as const }),
+    added: added ?? 0,
+    removed: removed ?? 0,
+    ...(patch && { patch: patch.text }),
+    ...(patch?.isCut && { patch_truncated: true as const }),
+  }
+}
 
 /** In the order of git, one for each path. `rest` is what follows. */
 export function parseRaw(output: string): { readonly changes: readonly RawChange[]; readonly rest: string } {
@@ -27,23 +60,23 @@ export function parseRaw(output: string): { readonly changes: readonly RawChange
     return field
   }
   while (output[at] === ':') {
-    const [oldMode = '', newMode = '', , , status = ''] = next().slice(1).split(' ')
+    const [oldMode = '', newMode = '', , , letter = ''] = next().slice(1).split(' ')
     const first = next()
-    const hasTwo = status.startsWith('R') || status.startsWith('C')
+    const hasTwo = letter.startsWith('R') || letter.startsWith('C')
     const path = hasTwo ? next() : first
-    const change = CHANGES[status[0] ?? '']
+    const status = CHANGES[letter[0] ?? '']
     const oldPath = hasTwo ? first : undefined
     const base = { path, oldPath, oldMode, newMode }
-    if (change) found.set(path, { ...base, change, patches: change === 'type_changed' ? 2 : 1 })
+    if (status) found.set(path, { ...base, status, patches: status === 'type_changed' ? 2 : 1 })
     // A conflict whose file was removed.
-    else if (!found.has(path)) found.set(path, { ...base, change: 'modified', patches: 0 })
+    else if (!found.has(path)) found.set(path, { ...base, status: 'modified', patches: 0 })
   }
   // An empty field ends the list.
   return { changes: [...found.values()], rest: output[at] === '\0' ? output.slice(at + 1) : output.slice(at) }
 }
 
 /** By path. */
-export function parseNumstat(output: string): Map<string, Counts> {
+function parseNumstat(output: string): Map<string, Counts> {
   const counts = new Map<string, Counts>()
   const fields = output.split('\0').values()
   for (const field of fields) {
@@ -52,7 +85,11 @@ export function parseNumstat(output: string): Map<string, Counts> {
     // Of a rename, both paths follow.
     if (name === '') fields.next()
     const path = name === '' ? (fields.next().value ?? '') : name
-    counts.set(path, { added: added === '-' ? null : Number(added), removed: removed === '-' ? null : Number(removed) })
+    const isBinary = added === '-'
+    counts.set(path, {
+      added: isBinary ? undefined : Number(added),
+      removed: isBinary ? undefined : Number(removed),
+    })
   }
   return counts
 }

@@ -1,7 +1,8 @@
 /** Reads the output of `git status --porcelain=v2 --branch -z`. */
-import type { GitChangeKind, GitStatus, GitStatusEntry } from '../../contract/git.ts'
+import type { FileChange } from '../../contract/diff.ts'
+import type { GitStatus, GitStatusEntry } from '../../contract/git.ts'
 
-export const CHANGES: Readonly<Record<string, GitChangeKind>> = {
+export const CHANGES: Readonly<Record<string, FileChange>> = {
   A: 'added',
   M: 'modified',
   D: 'deleted',

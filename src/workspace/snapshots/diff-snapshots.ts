@@ -1,17 +1,7 @@
 /** What differs between two snapshots: files with the numbers of their lines, and patches of one page of them. */
+import type { FileDifference } from '../git/parse-diff.ts'
+import { parseDifferences } from '../git/parse-diff.ts'
 import type { GitStore } from './git-store.ts'
-
-export type FileDifference = {
-  readonly status: 'added' | 'deleted' | 'modified' | 'renamed' | 'type_changed'
-  /** Bytes as characters, below `files/<name of the root>/`. */
-  readonly path: string
-  readonly oldPath?: string
-  readonly oldMode: string
-  readonly newMode: string
-  /** Undefined for a binary file. */
-  readonly added: number | undefined
-  readonly removed: number | undefined
-}
 
 export type Totals = { readonly files: number; readonly added: number; readonly removed: number }
 
@@ -29,46 +19,11 @@ export async function differences(store: GitStore, range: DiffRange, signal?: Ab
     undefined,
     signal,
   )
-  return readDifferences(output.toString('latin1').split('\0'))
+  return parseDifferences(output.toString('latin1'))
 }
 
 /** The manifest of a snapshot is left out. */
 const endsOf = ({ commits, paths }: DiffRange) => [...commits, '--', ...(paths.length > 0 ? paths : ['files'])]
-
-/** First all lines of `--raw`, and then those of `--numstat`. */
-function readDifferences(fields: readonly string[]): readonly FileDifference[] {
-  const all = fields.values()
-  const next = () => all.next().value ?? ''
-  const found: Omit<FileDifference, 'added' | 'removed'>[] = []
-  const lines: { added: number | undefined; removed: number | undefined }[] = []
-  for (let field = next(); field !== ''; field = next()) {
-    if (field.startsWith(':')) {
-      const [oldMode = '', newMode = '', , , letter = ''] = field.slice(1).split(' ')
-      const first = next()
-      const isRename = letter.startsWith('R')
-      const status = STATUS[letter.slice(0, 1)] ?? 'modified'
-      found.push({ status, oldMode, newMode, path: isRename ? next() : first, ...(isRename && { oldPath: first }) })
-      continue
-    }
-    const [added = '', removed = '', path] = field.split('\t')
-    lines.push({ added: countOf(added), removed: countOf(removed) })
-    // The two names of a rename are two more fields.
-    if (path !== '') continue
-    next()
-    next()
-  }
-  return found.map((file, index) => ({ ...file, added: lines[index]?.added, removed: lines[index]?.removed }))
-}
-
-const STATUS: Readonly<Record<string, FileDifference['status']>> = {
-  A: 'added',
-  D: 'deleted',
-  M: 'modified',
-  R: 'renamed',
-  T: 'type_changed',
-}
-
-const countOf = (text: string) => (text === '-' ? undefined : Number(text))
 
 export function totalsOf(files: readonly FileDifference[]): Totals {
   const sum = (of: (file: FileDifference) => number | undefined) =>
@@ -99,8 +54,7 @@ export async function patchesOf(
   const git = store.start(['diff-tree', ...OPTIONS, '-p', ...endsOf(range)], signal)
   git.stdin.end()
   const patches: { lines: Buffer[]; size: number }[] = []
-  // A file that becomes a link has two patches: it is removed, and added.
-  const owners = all.flatMap(({ status }, index) => (status === 'type_changed' ? [index, index] : [index])).values()
+  const owners = all.flatMap(({ patches: count }, index) => Array.from({ length: count }, () => index)).values()
   let at = -1
   let isOver = false
   let total = 0

@@ -1,11 +1,10 @@
 /** The differences between two moments of a conversation, page by page, as clients see them. */
 import { realpath } from 'node:fs/promises'
-import type { DiffPage, FileDiff, GetDiff } from '../../contract/diff.ts'
+import type { DiffPage, GetDiff } from '../../contract/diff.ts'
 import { Problem } from '../../contract/problem.ts'
-import { decodePageId, encodePageId } from '../../lib/page-id.ts'
-import type { Commits, Patch } from './diff-snapshots.ts'
+import { toFileDiff } from '../git/parse-diff.ts'
+import type { Commits } from './diff-snapshots.ts'
 import { differences, patchesOf, totalsOf } from './diff-snapshots.ts'
-import type { FileDifference } from './diff-snapshots.ts'
 import { rootNameOf } from './manifest.ts'
 import type { WorkspaceSnapshots } from './snapshots.ts'
 import type { RootPaths } from './root-keys.ts'
@@ -36,8 +35,12 @@ export async function viewDiff(deps: DiffDeps, query: GetDiff, signal: AbortSign
   const next = first + shown.length
   return {
     ...totalsOf(all),
-    items: shown.map((file, index) => describeFile(file, patches?.[index], { roots, redact })),
-    next_page_id: next < all.length ? encodePageId([commits.join('..'), String(next)]) : null,
+    items: shown.map((file, index) => {
+      const patch = patches?.[index]
+      const redacted = patch && { ...patch, text: redact(patch.text) }
+      return toFileDiff(file, (path) => shownIn(path, { roots, redact }), redacted)
+    }),
+    next_page_id: next < all.length ? `${commits.join('..')}:${next}` : null,
   }
 }
 
@@ -48,16 +51,17 @@ async function begin({ snapshots, runStart }: DiffDeps, { from, to }: GetDiff) {
   return { commits: ends, first: 0 }
 }
 
+/** The form of it was checked. */
 function readPageId(pageId: string): { commits: Commits; first: number } {
-  const [range = '', position = ''] = decodePageId(pageId) ?? []
-  const [, from, to] = /^([0-9a-f]{40})\.\.([0-9a-f]{40})$/.exec(range) ?? []
-  if (from === undefined || to === undefined || !/^\d{1,9}$/.test(position))
-    throw new Problem('invalid_request', 'page_id is not the next_page_id of a page; begin without one.')
+  const [range = '', position] = pageId.split(':')
+  const [from = '', to = ''] = range.split('..')
   return { commits: [from, to], first: Number(position) }
 }
 
 const endedPage = (cause: unknown) =>
-  new Problem('invalid_request', 'The snapshots of this page_id do not exist any more; begin without one.', { cause })
+  new Problem('snapshot_not_found', 'The snapshots of this page_id do not exist any more; begin without one.', {
+    cause,
+  })
 
 const gitRootOf = ({ key }: RootPaths) => `files/${rootNameOf(key)}`
 
@@ -66,30 +70,15 @@ async function gitPathOf(path: string, roots: readonly RootPaths[]): Promise<str
   const real = path.startsWith('/') ? await realpath(path).catch(() => path) : path
   const isIn = ({ shown }: RootPaths) => shown !== '' && (real === shown || real.startsWith(`${shown}/`))
   const root = roots.find(real.startsWith('/') ? isIn : ({ shown }) => shown === '')
-  if (!root) throw new Problem('unsafe_path', `${path} is neither in the workdir nor in an additional directory.`)
+  if (!root) throw new Problem('file_not_found', `${path} is neither in the workdir nor in an additional directory.`)
   const inner = root.shown === '' ? real : real.slice(root.shown.length + 1)
   const names = inner.split('/').filter((name) => name !== '' && name !== '.')
-  if (names.includes('..')) throw new Problem('unsafe_path', `${path} contains "..", which leads out of the workdir.`)
+  if (names.includes('..'))
+    throw new Problem('file_not_found', `${path} contains "..", which leads out of the workdir.`)
   return [gitRootOf(root), ...names.map(givenPath)].join('/')
 }
 
 type Showing = Pick<DiffDeps, 'redact'> & { readonly roots: readonly RootPaths[] }
-
-function describeFile(file: FileDifference, patch: Patch | undefined, showing: Showing): FileDiff {
-  const { status, path, oldPath, oldMode, newMode, added, removed } = file
-  return {
-    path: shownIn(path, showing),
-    status,
-    ...(oldPath !== undefined && { old_path: shownIn(oldPath, showing) }),
-    old_mode: oldMode,
-    new_mode: newMode,
-    ...(added === undefined && { binary: true as const }),
-    added: added ?? 0,
-    removed: removed ?? 0,
-    ...(patch && { patch: showing.redact(patch.text) }),
-    ...(patch?.isCut && { patch_truncated: true as const }),
-  }
-}
 
 /** `files/<root>/<path>`. */
 function shownIn(path: string, { roots, redact }: Showing): string {

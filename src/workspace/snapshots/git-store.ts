@@ -8,8 +8,9 @@ import { makeDirectories } from '../../files/make-directories.ts'
 import type { Readable, Writable } from 'node:stream'
 import { Problem } from '../../contract/problem.ts'
 import { codeOf, ignoreMissing } from '../../lib/error-code.ts'
-import { findProgram, HostEnvironment, startProcess } from '../../lib/start-process.ts'
+import { HostEnvironment, startProcess } from '../../lib/start-process.ts'
 import type { ChildProcess } from '../../lib/start-process.ts'
+import { findGit } from '../git/run-git.ts'
 
 /** Processor speed and disks differ; what takes longer has no end. */
 const TIMEOUT_MS = 60_000
@@ -51,9 +52,6 @@ const ATTRIBUTES = '* -text -ident -filter -working-tree-encoding !diff\n'
 
 const LEFTOVER = /^(?:\.?tmp[-_].+|.+\.(?:lock|keep))$/
 const ignoreNone = (error: unknown): string[] => ignoreMissing(error) ?? []
-
-/** Returns undefined without git. */
-export const findGit = (): string | undefined => findProgram('git', HostEnvironment.ownGit.path)
 
 /** Throws a `Problem` if snapshots are wanted and there is no git. */
 export function checkSnapshots(areWanted: boolean): void {

@@ -32,7 +32,7 @@ export async function saveLook(store: GitStore, { written, trees }: WorkdirLook)
   await replaceFile(pathIn(store), JSON.stringify(saved), { durable: false })
 }
 
-/** Undefined if there is none, or it is damaged: then everything is read. */
+/** Returns undefined if the cache is missing or damaged: all files are read then. */
 export async function loadLook(store: GitStore): Promise<WorkdirLook | undefined> {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes it; its directory is the server's own

@@ -16,7 +16,8 @@ import { applyRestore } from './apply-restore.ts'
 import { copyStore } from './copy-store.ts'
 import type { Totals } from './diff-snapshots.ts'
 import { differences, totalsOf } from './diff-snapshots.ts'
-import { findGit, GitStore } from './git-store.ts'
+import { findGit } from '../git/run-git.ts'
+import { GitStore } from './git-store.ts'
 import type { WorkdirLook } from './look-cache.ts'
 import { planRestore } from './plan-restore.ts'
 import type { RootPlan } from './plan-restore.ts'
@@ -96,7 +97,7 @@ export class WorkspaceSnapshots {
     return this.#turns.run(() => this.#take(asOf, runId))
   }
 
-  /** The snapshot with the files as they were after this event. Throws a `Problem` if there is none any more. */
+  /** Returns the snapshot with the files as they were after this event. Throws a `Problem` if it does not exist or was deleted. */
   async at(seq: number): Promise<KnownSnapshot> {
     const known = await this.#list()
     const found = known.findLast(({ asOf }) => asOf <= seq) ?? known[0]

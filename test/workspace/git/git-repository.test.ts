@@ -162,15 +162,15 @@ describe.each(['none', 'bubblewrap'] as const)('with the isolation %s', (isolati
     const { items, base_commit: base } = await views.diff({ base: 'head', ...PAGE }, signal)
     expect(base).toBe(head)
     const byPath = Object.fromEntries(items.map((item) => [item.path, item]))
-    expect(byPath['new name.txt']).toMatchObject({ change: 'renamed', old_path: 'old name.txt', added: 0, removed: 0 })
+    expect(byPath['new name.txt']).toMatchObject({ status: 'renamed', old_path: 'old name.txt', added: 0, removed: 0 })
     expect(byPath['new name.txt']?.patch).toContain('rename from old name.txt')
     expect(byPath['run.sh']).toMatchObject({ old_mode: '100644', new_mode: '100755' })
-    expect(byPath['binary']).toMatchObject({ added: null, removed: null })
-    expect(byPath['gone.txt']).toMatchObject({ change: 'deleted', removed: 1 })
-    expect(byPath['secret.txt']).toMatchObject({ change: 'type_changed', new_mode: '120000' })
+    expect(byPath['binary']).toMatchObject({ binary: true, added: 0, removed: 0 })
+    expect(byPath['gone.txt']).toMatchObject({ status: 'deleted', removed: 1 })
+    expect(byPath['secret.txt']).toMatchObject({ status: 'type_changed', new_mode: '120000' })
     expect(byPath['secret.txt']?.patch).toContain('-[redacted]')
     expect(byPath['secret.txt']?.patch).toContain('+gone.txt')
-    expect(byPath['\ufffda']).toMatchObject({ change: 'modified', added: 1 })
+    expect(byPath['\ufffda']).toMatchObject({ status: 'modified', added: 1 })
     expect(byPath['\ufffda']?.patch).toBeUndefined()
     expect(Object.keys(byPath)).not.toContain('new.txt')
   })
@@ -190,7 +190,7 @@ test('a repository without a commit, with a detached HEAD and with a conflict is
   await write('file.txt', 'one\n')
   git('add', '.')
   const first = await views.diff({ base: 'head', ...PAGE }, signal)
-  expect(first).toMatchObject({ base_commit: null, items: [{ path: 'file.txt', change: 'added', added: 1 }] })
+  expect(first).toMatchObject({ base_commit: null, items: [{ path: 'file.txt', status: 'added', added: 1 }] })
   const base = commit()
   git('checkout', '-q', '-b', 'side')
   await write('file.txt', 'two\n')
@@ -203,7 +203,7 @@ test('a repository without a commit, with a detached HEAD and with a conflict is
   expect(() => git('merge', 'side')).toThrow()
   expect((await views.status(PAGE, signal)).items).toEqual([{ path: 'file.txt', conflict: true }])
   const { items } = await views.diff({ base: 'head', ...PAGE }, signal)
-  expect(items).toMatchObject([{ path: 'file.txt', change: 'modified' }])
+  expect(items).toMatchObject([{ path: 'file.txt', status: 'modified' }])
   expect(items[0]?.patch).toContain('+<<<<<<< HEAD')
 })
 
@@ -219,11 +219,12 @@ test('pages of a diff have each file once, however large the patches are', async
   let pageId: string | undefined
   do {
     const page = await views.diff({ base: 'head', limit: 3, page_id: pageId }, signal)
-    seen.push(...page.items.map(({ path, patch, truncated }) => `${path} ${patch !== undefined} ${truncated}`))
+    seen.push(...page.items.map(({ path, patch, patch_truncated: isCut }) => `${path} ${patch !== undefined} ${isCut}`))
     pageId = page.next_page_id ?? undefined
   } while (pageId !== undefined)
   expect(seen).toEqual(['a true true', 'b true true', 'c true undefined', 'd true undefined'])
-  expect(await problemOf(views.diff({ base: 'head', limit: 3, page_id: 'nonsense' }, signal))).toBe('invalid_cursor')
+  const beyond = await views.diff({ base: 'head', limit: 3, page_id: '999' }, signal)
+  expect([beyond.items, beyond.next_page_id]).toEqual([[], null])
 })
 
 test('content that looks like the beginning of a patch begins none', async () => {

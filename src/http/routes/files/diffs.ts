@@ -18,7 +18,7 @@ export const diffRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         ...describe('getDiff', 'Get what has changed in the files', [
           ...CONVERSATION,
           'snapshot_not_found',
-          'unsafe_path',
+          'file_not_found',
           'workdir_missing',
         ]),
         params: ById,

@@ -25,7 +25,7 @@ export const gitRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> 
     '/conversations/:id/git/status',
     {
       schema: {
-        ...describe('getGitStatus', 'Get the state of the git repository in the workdir', [...GIT, 'invalid_cursor']),
+        ...describe('getGitStatus', 'Get the state of the git repository in the workdir', GIT),
         params: ById,
         querystring: GetGitStatus,
         response: { 200: GitStatus },
@@ -43,7 +43,6 @@ export const gitRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> 
       schema: {
         ...describe('getGitDiff', 'Compare the files of the git repository with a commit', [
           ...GIT,
-          'invalid_cursor',
           'revision_not_found',
         ]),
         params: ById,
