@@ -32,8 +32,8 @@ export const GetDiff = z.strictObject({
 })
 export type GetDiff = z.infer<typeof GetDiff>
 
-export const FileChangeKind = z.enum(['added', 'modified', 'deleted', 'renamed', 'copied', 'type_changed'])
-export type FileChangeKind = z.infer<typeof FileChangeKind>
+export const FileDiffStatus = z.enum(['added', 'modified', 'deleted', 'renamed', 'copied', 'type_changed'])
+export type FileDiffStatus = z.infer<typeof FileDiffStatus>
 
 export const FileDiff = z
   .object({
@@ -42,7 +42,7 @@ export const FileDiff = z
       .describe(
         'Relative to the workdir, or absolute in an additional directory. In a name that is not UTF-8, invalid bytes are shown as U+FFFD.',
       ),
-    status: FileChangeKind,
+    status: FileDiffStatus,
     old_path: z.string().optional().describe('The path before a rename or a copy.'),
     old_mode: z.string().describe('As in git: `100644`, `100755`, `120000` for a link, `000000` for none.'),
     new_mode: z.string(),

@@ -1,6 +1,6 @@
 /** The user's own git repository in a workdir on the wire: requests and responses. */
 import { z } from 'zod'
-import { FileChangeKind, FileDiff } from './diff.ts'
+import { FileDiffStatus, FileDiff } from './diff.ts'
 import { PageLimit } from './values/page.ts'
 
 const Page = {
@@ -23,8 +23,8 @@ const GitStatusEntry = z
   .object({
     path: GitPath,
     old_path: GitPath.optional().describe('The path before a rename or a copy.'),
-    staged: FileChangeKind.optional().describe('The change from HEAD to the index.'),
-    unstaged: FileChangeKind.optional().describe('The change from the index to the file.'),
+    staged: FileDiffStatus.optional().describe('The change from HEAD to the index.'),
+    unstaged: FileDiffStatus.optional().describe('The change from the index to the file.'),
     untracked: z.literal(true).optional().describe('The file is in no commit and not in the index.'),
     conflict: z.literal(true).optional().describe('A merge has left a conflict.'),
     submodule: z

@@ -1,13 +1,13 @@
 /** Reads the output of git for differences, with `--raw -z` and then `--numstat` or `--patch`. */
 import { isUtf8 } from 'node:buffer'
-import type { FileChangeKind, FileDiff } from '../../contract/diff.ts'
+import type { FileDiffStatus, FileDiff } from '../../contract/diff.ts'
 import { CHANGES } from './parse-status.ts'
 
 export type RawChange = {
   /** As on disk: each byte is one character. */
   readonly path: string
   readonly oldPath: string | undefined
-  readonly status: FileChangeKind
+  readonly status: FileDiffStatus
   readonly oldMode: string
   readonly newMode: string
   /** How many patches `git diff` writes for it: a change of the type is a removal and an addition. */

@@ -1,8 +1,8 @@
 /** Reads the output of `git status --porcelain=v2 --branch -z`. */
-import type { FileChangeKind } from '../../contract/diff.ts'
+import type { FileDiffStatus } from '../../contract/diff.ts'
 import type { GitStatus, GitStatusEntry } from '../../contract/git.ts'
 
-export const CHANGES: Readonly<Record<string, FileChangeKind>> = {
+export const CHANGES: Readonly<Record<string, FileDiffStatus>> = {
   A: 'added',
   M: 'modified',
   D: 'deleted',
