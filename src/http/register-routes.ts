@@ -1,5 +1,6 @@
 /** Registers all routes of the API. The OpenAPI document is generated from the same list. */
 import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { ApiKeys } from '../access/api-keys.ts'
 import type { StreamTickets } from '../access/stream-tickets.ts'
 import type { Info } from '../contract/server.ts'
@@ -72,47 +73,50 @@ export type RouteDeps = {
 export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Promise<void> {
   const { manager, firehose, info, readiness, metrics, streamSlots, firehoseSlots } = deps
   const { max_upload_bytes: maxUploadBytes, stream_buffer_bytes: streamBufferBytes } = info.limits
-  await app.register(serverRoutes, { info, readiness, metrics })
-  await app.register(modelRoutes, deps)
-  await app.register(documentRoutes)
-  await app.register(keyRoutes, deps)
-  await app.register(conversationRoutes, { manager })
-  await app.register(attendanceRoutes, { manager })
-  await app.register(agentConfigRoutes, { manager })
-  await app.register(mcpRoutes, { manager })
-  await app.register(mcpOauthRoutes, { manager, pending: deps.pendingAuthorizations })
-  await app.register(forkRoutes, { manager })
-  await app.register(messageRoutes, { manager })
-  await app.register(withdrawalRoutes, { manager })
-  await app.register(rewindRoutes, { manager })
-  await app.register(subagentRoutes, { manager })
-  await app.register(compactionRoutes, { manager })
-  await app.register(confirmationRoutes, { manager })
-  await app.register(permissionRoutes, { manager })
-  await app.register(permissionRuleRoutes, { manager })
-  await app.register(requestRoutes, { manager })
-  await app.register(clientHookRoutes, { manager })
-  await app.register(commandRoutes, { manager })
-  await app.register(commandIoRoutes, { manager })
-  await app.register(processRoutes, { manager })
-  await app.register(shellSessionRoutes, { manager })
-  await app.register(secretRoutes, { manager })
-  await app.register(directoryRoutes, { manager })
-  await app.register(downloadRoutes, { manager })
-  await app.register(fileRoutes, { manager })
-  await app.register(fileSearchRoutes, { manager })
-  await app.register(diffRoutes, { manager })
-  await app.register(gitRoutes, { manager })
+  // One scope for all: a plugin of Fastify for each router is a tenth of the time that they take to register.
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  await serverRoutes(routes, { info, readiness, metrics })
+  await modelRoutes(routes, deps)
+  await documentRoutes(routes, {})
+  await keyRoutes(routes, deps)
+  await conversationRoutes(routes, { manager })
+  await attendanceRoutes(routes, { manager })
+  await agentConfigRoutes(routes, { manager })
+  await mcpRoutes(routes, { manager })
+  await mcpOauthRoutes(routes, { manager, pending: deps.pendingAuthorizations })
+  await forkRoutes(routes, { manager })
+  await messageRoutes(routes, { manager })
+  await withdrawalRoutes(routes, { manager })
+  await rewindRoutes(routes, { manager })
+  await subagentRoutes(routes, { manager })
+  await compactionRoutes(routes, { manager })
+  await confirmationRoutes(routes, { manager })
+  await permissionRoutes(routes, { manager })
+  await permissionRuleRoutes(routes, { manager })
+  await requestRoutes(routes, { manager })
+  await clientHookRoutes(routes, { manager })
+  await commandRoutes(routes, { manager })
+  await commandIoRoutes(routes, { manager })
+  await processRoutes(routes, { manager })
+  await shellSessionRoutes(routes, { manager })
+  await secretRoutes(routes, { manager })
+  await directoryRoutes(routes, { manager })
+  await downloadRoutes(routes, { manager })
+  await fileRoutes(routes, { manager })
+  await fileSearchRoutes(routes, { manager })
+  await diffRoutes(routes, { manager })
+  await gitRoutes(routes, { manager })
+  // Its parser of multipart bodies is for its routes alone.
   await app.register(fileBodyRoutes, { manager, maxUploadBytes })
-  await app.register(taskRoutes, { manager })
-  await app.register(eventRoutes, { manager })
-  await app.register(eventStreamRoutes, { manager, metrics, streamSlots, streamBufferBytes })
-  await app.register(callbackRoutes, { manager })
-  await app.register(callbackSecretRoutes, { manager })
-  await app.register(deliveryRoutes, { manager })
+  await taskRoutes(routes, { manager })
+  await eventRoutes(routes, { manager })
+  await eventStreamRoutes(routes, { manager, metrics, streamSlots, streamBufferBytes })
+  await callbackRoutes(routes, { manager })
+  await callbackSecretRoutes(routes, { manager })
+  await deliveryRoutes(routes, { manager })
   const streams = { firstFrameKey: createFirstFrameKey(deps.checkKey), metrics, streamBufferBytes }
-  await app.register(socketRoutes, { manager, streamSlots, ...streams })
-  await app.register(firehoseRoutes, {
+  await socketRoutes(routes, { manager, streamSlots, ...streams })
+  await firehoseRoutes(routes, {
     firehose,
     ownerOf: (id) => manager.ownerOf(id),
     slots: firehoseSlots,

@@ -16,7 +16,13 @@ const PAGE = { limit: 100 }
 /** A loaded machine takes its time. */
 const PATIENT: GitLimits = { timeoutMs: PATIENCE_MS, outputBytes: 64 * 1024 ** 2 }
 
-async function setRepository(isolation: 'none' | 'bubblewrap' = 'none', limits: GitLimits = PATIENT) {
+const GIT_WITHOUT_END = join(import.meta.dirname, 'children/git-without-end.sh')
+
+async function setRepository(
+  isolation: 'none' | 'bubblewrap' = 'none',
+  limits: GitLimits = PATIENT,
+  program: () => string | undefined = findGit,
+) {
   const root = await mkdtemp(join(tmpdir(), 'git-'))
   onTestFinished(() => rm(root, { recursive: true, force: true }))
   const [dataDir, workdirBase] = [join(root, 'data'), join(root, 'work')]
@@ -26,7 +32,7 @@ async function setRepository(isolation: 'none' | 'bubblewrap' = 'none', limits: 
   const launcher = isolation === 'bubblewrap' ? await requireSandbox({ dataDir, workdirBase }) : hostLauncher
   const rules = { forbidden: [], permitted: [], readable: ['/'] }
   const views = new GitViews({
-    git: { launcher, program: findGit, limits },
+    git: { launcher, program, limits },
     stateDirectory,
     redact: (text) => text.replaceAll('s3cret-value', '[redacted]'),
     async inJail(each, work) {
@@ -301,7 +307,7 @@ test('in a sandbox git can write neither to the workdir nor to its settings, and
 })
 
 test('git is ended when it takes too long or writes too much', async () => {
-  const slow = await setRepository('none', { timeoutMs: 1, outputBytes: 1024 })
+  const slow = await setRepository('none', { timeoutMs: 1, outputBytes: 1024 }, () => GIT_WITHOUT_END)
   expect(await problemOf(slow.views.status(PAGE, signal))).toBe('git_failed')
   const { views, write } = await setRepository('none', { timeoutMs: PATIENCE_MS, outputBytes: 2048 })
   for (let i = 0; i < 100; i++) await write(`a file with a long name ${i}`, '')
