@@ -17,8 +17,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   asyncapi: 'Returns the description of WebSockets, event streams and deliveries to callbacks. It needs no key.',
   createConversation:
     'Stores a new conversation. The agent does not start before a message with `run`, or a run. `warnings` lists fields of `llm_config` that this server does not use.',
-  listConversations: 'Returns conversations by creation time. All filters must match.',
-  countConversations: 'Returns how many conversations match all filters.',
+  listConversations:
+    'Returns conversations by the time of their creation or of their last change. All filters must match.',
+  listConversationSummaries:
+    'Returns the same list as short rows, from memory: what each conversation is about, what its agent does now and what waits.',
+  countConversations: 'Returns how many conversations match all filters, with `by` also of each status.',
   getConversation: 'Returns the configuration, the status and the usage so far. Secret values are masked.',
   deleteConversation:
     'Ends everything that runs in the conversation and removes its data. Afterwards the id returns 410 and cannot be used again.',

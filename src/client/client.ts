@@ -134,6 +134,13 @@ export class ConversationsClient {
     )
   }
 
+  /** Lists them as short rows: what a page of conversations shows. */
+  summaries(query: QueryFor<'listConversationSummaries'> = {}, options?: CallOptions) {
+    return listOf((page_id = query.page_id) =>
+      this.#api.call('listConversationSummaries', { query: { ...query, page_id } }, options),
+    )
+  }
+
   count(query?: QueryFor<'countConversations'>, options?: CallOptions) {
     return this.#api.call('countConversations', { query }, options)
   }

@@ -5,7 +5,7 @@ import { METADATA_FILTERS, MetadataFilter } from './conversations/metadata-filte
 import { Status } from './events/status.ts'
 import { DroppedField } from './values/llm-config.ts'
 import { MessageInput, UsageByModel } from './values/message.ts'
-import { PageLimit, repeated } from './values/page.ts'
+import { Count, Flag, PageLimit, listOf, repeated } from './values/page.ts'
 import { PermissionMode, RuleTexts } from './values/permission.ts'
 import { ProjectSource } from './project/project-settings.ts'
 import { DEFAULT_WAIT_S, RunOutcome, WaitTimeout } from './run.ts'
@@ -197,25 +197,43 @@ export const ConversationPage = z
   .meta({ id: 'ConversationPage' })
 
 const ConversationFilter = {
-  status: Status.optional(),
+  status: listOf(Status, Status.options.length)
+    .optional()
+    .describe('Only with one of these, with commas or by repeating the parameter.'),
   q: z.string().min(1).max(200).optional().describe('Part of the title or of the first message, case-insensitive.'),
   user_id: z.string().optional(),
   label: repeated(Label, MAX_LABELS)
     .optional()
     .describe('Only with this label. Repeat the parameter for several, which all must be there.'),
   metadata: repeated(MetadataFilter, METADATA_FILTERS.max).optional().describe(METADATA_FILTERS.about),
+  model: z.string().min(1).max(200).optional().describe('Only with this model in `llm_config`.'),
+  archived: Flag.optional().describe('`true`: only archived conversations. `false`: only the others. Default: all.'),
   created_after: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
   created_before: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
   updated_after: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
   updated_before: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
 }
 
-export const CountConversations = z.strictObject(ConversationFilter)
-export type CountConversations = z.infer<typeof CountConversations>
+export const CountConversations = z.strictObject({
+  ...ConversationFilter,
+  by: z.enum(['status']).optional().describe('Also count those of each status.'),
+})
+export type CountedConversations = Omit<z.infer<typeof CountConversations>, 'by'>
+
+export const ConversationCount = Count.extend({
+  by_status: z
+    .partialRecord(Status, z.int().positive())
+    .optional()
+    .describe('With `by`. Without those that have none.'),
+}).meta({ id: 'ConversationCount', examples: [{ count: 42, by_status: { running: 2, finished: 40 } }] })
 
 export const ListConversations = z.strictObject({
   ...ConversationFilter,
-  order: z.enum(['asc', 'desc']).default('desc').describe('Sort by creation time.'),
+  sort: z
+    .enum(['created_at', 'updated_at'])
+    .default('created_at')
+    .describe('By `updated_at`, a conversation that changes while you page moves to the newest end.'),
+  order: z.enum(['asc', 'desc']).default('desc'),
   limit: PageLimit,
   page_id: z.string().optional().describe('`next_page_id` of the previous page.'),
 })

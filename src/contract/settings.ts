@@ -8,6 +8,7 @@ import { Agents, SubagentLimits } from './agents/definition.ts'
 import { ClientTools, StoredClientTool } from './client-tools/client-tool.ts'
 import { CompactionSettings } from './compaction/settings.ts'
 import {
+  Archived,
   Env,
   FileCheckpointing,
   Labels,
@@ -41,10 +42,7 @@ export type Setting = {
   readonly stored: z.ZodType
   /** Its field in the view. Absent: it is not shown. */
   readonly shown?: z.ZodType
-  /**
-   * What is stored of a create: `sent` is stored as it is, `text` with secret values redacted, and `derived` is computed
-   * (`conversations/config/settings.ts`).
-   */
+  /** What is stored of a create: `sent` as it is, `text` with secret values redacted, `derived` as `config/settings.ts` computes it. */
   readonly from: 'sent' | 'text' | 'derived'
 }
 
@@ -70,6 +68,7 @@ export const SETTINGS = {
     shown: texts,
     from: 'text',
   },
+  archived: { update: Archived.optional(), stored: flag, shown: flag, from: 'sent' },
   generate_title: { create: TitleWriting.generate_title, stored: flag, shown: flag, from: 'sent' },
   title_model: { create: TitleWriting.title_model, stored: text, shown: text, from: 'text' },
   user_id: { create: UserId.optional(), stored: text, shown: text, from: 'text' },

@@ -45,7 +45,7 @@ export class KnownModels {
 
   async #ofConversations(isVisible: IsVisible): Promise<ModelInfo[]> {
     const { catalog, manager } = this.#deps
-    const { items } = await manager.list({ order: 'desc', limit: MAX_CONVERSATIONS }, isVisible)
+    const { items } = await manager.list({ sort: 'created_at', order: 'desc', limit: MAX_CONVERSATIONS }, isVisible)
     const infos = items.flatMap((view: ConversationView) => modelsOf(view)).map((each) => describeModel(each, catalog))
     return infos.filter((info) => info !== undefined)
   }

@@ -4,28 +4,27 @@
  */
 import type {
   ConversationView,
-  CountConversations,
+  CountedConversations,
   CreateConversation,
   ForkConversation,
   ListConversations,
 } from '../contract/conversation.ts'
+import type { ConversationSummaries } from '../contract/conversations/summary.ts'
 import type { ListAllRequests, WaitingRequests } from '../contract/request.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { uuid7 } from '../lib/uuid7.ts'
-import { mapBounded } from '../lib/map-bounded.ts'
 import type { Conversation } from './conversation.ts'
 import type { Created, CreateOptions } from './create.ts'
 import { createConversation } from './create.ts'
 import { forkConversation } from './fork.ts'
 import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
 import type { State } from '../state/state.ts'
-import { withContextSize } from './context-size.ts'
-import { viewOf } from '../state/view.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { CreatedKeys } from '../idempotency/created-keys.ts'
 import { answerOnce } from '../state/idempotency.ts'
 import { createInFlight } from '../idempotency/in-flight.ts'
 import { Attendance } from './registry/attendance.ts'
+import { ConversationPages } from './registry/conversation-pages.ts'
 import { keyOf } from './registry/known-conversations.ts'
 import type { Summary } from '../storage/storage.ts'
 import type { IsVisible } from './registry/listing.ts'
@@ -34,14 +33,9 @@ import type { OpenConversationsDeps } from './open-conversations.ts'
 import { OpenConversations } from './open-conversations.ts'
 import { deletedProblem } from './registry/phases.ts'
 import { removeData, stateOnDisk } from './registry/removal.ts'
-import { damaged } from './registry/resting-views.ts'
-import { readSnapshot } from '../state/snapshot.ts'
 import type { StartUpDeps } from './registry/start-up.ts'
 import { WaitingRequestPages } from './registry/waiting-requests.ts'
 import { reportLeftProcesses, reportUnclosed } from './registry/stop-report.ts'
-
-/** Conversations viewed concurrently. */
-const VIEW_CONCURRENCY = 64
 
 /**
  * How long a delete waits for running work to end and data to be removed, in milliseconds. It then returns and
@@ -69,6 +63,7 @@ export class ConversationManager {
   readonly attendance = new Attendance()
   readonly #deps: ManagerDeps
   readonly #open: OpenConversations
+  readonly #pages: ConversationPages
   readonly #waiting: WaitingRequestPages
   readonly #created = new CreatedKeys()
   readonly #inFlight = createInFlight()
@@ -77,6 +72,8 @@ export class ConversationManager {
   constructor(deps: ManagerDeps) {
     this.#deps = deps
     this.#open = new OpenConversations(deps)
+    const { known, conversations } = deps
+    this.#pages = new ConversationPages({ known, open: this.#open, attendance: this.attendance, conversations })
     this.#waiting = new WaitingRequestPages({ known: deps.known, open: this.#open })
   }
 
@@ -158,11 +155,12 @@ export class ConversationManager {
     query: ListConversations,
     isVisible?: IsVisible,
   ): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
-    const { ids, nextPageId } = this.#deps.known.page(query, isVisible)
-    const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.#viewWithoutOpening(id))
-    const { catalog } = this.#deps.conversations.models
-    const items = views.flatMap((view) => (view ? [withContextSize(view, catalog)] : []))
-    return { items, next_page_id: nextPageId }
+    return await this.#pages.page(query, isVisible)
+  }
+
+  /** Does the same with a short row for each conversation, from memory. */
+  async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
+    return await this.#pages.summaries(query, isVisible)
   }
 
   /** Returns one page of what waits in all conversations, the oldest first. */
@@ -170,7 +168,7 @@ export class ConversationManager {
     return await this.#waiting.page(query, isVisible)
   }
 
-  count(filter: CountConversations, isVisible?: IsVisible): number {
+  count(filter: CountedConversations, isVisible?: IsVisible): number {
     return this.#deps.known.count(filter, isVisible)
   }
 
@@ -278,23 +276,5 @@ export class ConversationManager {
     await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)
     this.#open.forget(id)
     await known.forget(id)
-  }
-
-  async #viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
-    const { known, conversations } = this.#deps
-    const conversation = await this.#open.ifOpen(id)
-    if (conversation && known.has(id)) return conversation.view()
-    const view = await known.viewAtRest(id)
-    if (!known.has(id)) return undefined
-    if (view) return view
-    // `meta.json` was removed, or could not be written.
-    const reopened = await this.open(id).catch(() => undefined)
-    if (reopened) {
-      known.update(reopened.state)
-      return reopened.view()
-    }
-    const state = await readSnapshot(conversations.storage, id)
-    const now = known.get(id)
-    return now && viewOf(damaged(state, now))
   }
 }

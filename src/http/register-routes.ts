@@ -20,7 +20,7 @@ import { callbackRoutes } from './routes/callbacks/callbacks.ts'
 import { commandIoRoutes } from './routes/command-io.ts'
 import { commandRoutes } from './routes/commands.ts'
 import { confirmationRoutes } from './routes/confirmation.ts'
-import { conversationRoutes } from './routes/conversations.ts'
+import { conversationListRoutes, conversationRoutes } from './routes/conversations.ts'
 import { deliveryRoutes } from './routes/callbacks/deliveries.ts'
 import { eventRoutes } from './routes/events.ts'
 import { diffRoutes } from './routes/files/diffs.ts'
@@ -80,6 +80,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await documentRoutes(routes, {})
   await keyRoutes(routes, deps)
   await conversationRoutes(routes, { manager })
+  await conversationListRoutes(routes, { manager })
   await attendanceRoutes(routes, { manager })
   await agentConfigRoutes(routes, { manager })
   await mcpRoutes(routes, { manager })

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { EventOf } from '../contract/events/event.ts'
 import type { StopReason } from '../contract/events/status.ts'
 import { cutReasonOf } from '../contract/finish-reason.ts'
+import { PREVIEW_CHARS } from './preview.ts'
 import { TOOLS_THAT_FINISH } from './tool-roles.ts'
 
 export const Answered = z.object({ stopReason: z.enum(['completed', 'finished']), text: z.string() })
@@ -30,9 +31,11 @@ export function answeredAfterResult(
 
 const CUT_OFF: ReadonlySet<StopReason> = new Set(['paused', 'server_restart'])
 
-/** The end of a run uses the answer up, unless it was cut off. */
-export const answeredAfterEnd = (before: Answered | undefined, { stop_reason }: EventOf<'Result'>) =>
-  CUT_OFF.has(stop_reason) ? before : undefined
+/** The end of a run uses the answer up, unless it was cut off, and is what lists show. */
+export const afterEnd = (before: Answered | undefined, { stop_reason, final_text }: EventOf<'Result'>) => ({
+  answered: CUT_OFF.has(stop_reason) ? before : undefined,
+  lastWords: Buffer.from(final_text.slice(0, PREVIEW_CHARS)).toString(),
+})
 
 type Ending = {
   readonly answered: Answered | undefined

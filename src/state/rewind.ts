@@ -34,6 +34,7 @@ export function afterRewind(state: State, event: EventOf<'Rewound'>): State {
     // What one run may do ends with it.
     lastRun: lastRun && { id: lastRun.id, startSeq: lastRun.startSeq },
     runsInARow: 0,
+    ...(lastRun && lastRun.startSeq > to_seq && { lastWords: '' }),
     ...(previewSeq > to_seq && { preview: '', previewSeq: 0 }),
   }
 }

@@ -230,6 +230,8 @@ const Meta = z.object({
   preview: z.string(),
   // Missing in files of versions in which no message could be withdrawn.
   previewSeq: z.number().default(0),
+  // Missing in files of earlier versions, until the next run ends.
+  lastWords: z.string().default(''),
   // Missing in files of versions in which no conversation could be rewound.
   rewound: z.array(Span).default([]),
   version: z.number(),

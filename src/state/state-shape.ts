@@ -111,6 +111,8 @@ export type State = AgentState & {
   readonly preview: string
   /** The seq of that message; 0 without one. */
   readonly previewSeq: number
+  /** The beginning of the text that the newest run ended with. */
+  readonly lastWords: string
   /** Where events do not hold any more, in order. */
   readonly rewound: readonly RewoundSpan[]
   /** Highest schema version seen; above ours, the conversation can be read but not run. */
@@ -151,6 +153,7 @@ export const EMPTY_STATE: State = {
   postedKeys: [],
   preview: '',
   previewSeq: 0,
+  lastWords: '',
   rewound: [],
   version: 1,
 }

@@ -14,7 +14,7 @@ import { withPostedKey } from './idempotency.ts'
 import { afterClosing, isAllowed, openPermission, releasedRequest } from './open-permission.ts'
 import { requestsAfter, requestsAfterResult } from './open-requests.ts'
 import { withClientResult } from './client-result.ts'
-import { answeredAfterEnd, answeredAfterResult, answeredBy } from './answered.ts'
+import { afterEnd, answeredAfterResult, answeredBy } from './answered.ts'
 import { afterDecisions } from './decided-calls.ts'
 import { afterHook, withoutVerdicts } from './hooked-calls.ts'
 import { tasksAfter, tasksInRun } from './task-state.ts'
@@ -114,7 +114,7 @@ function foldOwn(state: State, event: Event): State {
     case 'ErrorEvent':
       return next
     case 'Result':
-      return { ...next, answered: answeredAfterEnd(state.answered, event) }
+      return { ...next, ...afterEnd(state.answered, event) }
     default:
       // An event of a newer server may change the state: continue reading, but do not run.
       event satisfies never

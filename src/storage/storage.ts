@@ -15,11 +15,13 @@
  * in workdirs, and the files that agents may not read.
  */
 import type { Event, EventDraft } from '../contract/events/event.ts'
-import type { Status } from '../contract/events/status.ts'
 import type { EventStore, LogViews, StoredLog } from '../events/event-store.ts'
 import type { FirehoseOrderStore } from '../events/firehose/firehose-order.ts'
 import type { Sealer } from '../security/sealer.ts'
 import type { Availability } from './availability.ts'
+import type { Summary } from './summary.ts'
+
+export type { Summary } from './summary.ts'
 
 export interface Storage extends LogViews, AsyncDisposable {
   readonly keys: DataKeys
@@ -236,30 +238,6 @@ export interface ApiKeyTable {
   change(version: number, id: string, value: unknown): Promise<number | undefined>
   /** Stores when these keys were used, RFC 3339, and ignores those that do not exist. Written; no change of the version. */
   noteUses(uses: ReadonlyMap<string, string>): Promise<void>
-}
-
-/**
- * What is kept in memory for every conversation; small, because there may be many. Times are Unix times in
- * milliseconds.
- */
-export type Summary = {
-  readonly id: string
-  readonly status: Status
-  /** Seq of the last event; 0 if the log cannot be read. */
-  readonly lastSeq: number
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly title: string | undefined
-  readonly userId: string | undefined
-  readonly labels: readonly string[]
-  /** The fields of the metadata that lists can be filtered by, as texts. */
-  readonly fields: Readonly<Record<string, string>>
-  readonly preview: string
-  /** When the oldest request that waits was opened; undefined if none waits. */
-  readonly waitsSince: number | undefined
-  /** When the first of them is closed without an answer, in milliseconds since 1970. */
-  readonly deadline: number | undefined
-  readonly idempotency: { readonly key: string; readonly bodyHash: string } | undefined
 }
 
 /** The last known state of each conversation, so that its log need not be read. */

@@ -132,6 +132,6 @@ test('a view says how full the context is, also in lists and after a restart', a
   await say(await http.bench.manager.open(id))
   expect(await contextOf(id)).toEqual({ used: 730, size: 9000 })
   await http.bench.restart()
-  const { items } = await http.bench.manager.list({ order: 'asc', limit: 10 })
+  const { items } = await http.bench.manager.list({ sort: 'created_at', order: 'asc', limit: 10 })
   expect(items.map(({ context }) => context)).toEqual([{ used: 730, size: 9000 }, { used: 0 }])
 })

@@ -1,5 +1,6 @@
 /** The operations of the server itself: its state, its description, its keys and the list of conversations. */
 import type {
+  ConversationCount,
   ConversationPage,
   ConversationView,
   CountConversations,
@@ -17,7 +18,7 @@ import type {
   StreamTicket,
 } from '../../contract/key.ts'
 import type { ListModels, ModelPage } from '../../contract/models.ts'
-import type { Count } from '../../contract/values/page.ts'
+import type { ConversationSummaries } from '../../contract/conversations/summary.ts'
 import type { Alive, Info, Readiness } from '../../contract/server.ts'
 import type { StreamFirehose } from '../../contract/events-api.ts'
 import type { ListAllRequests, WaitingRequests } from '../../contract/request.ts'
@@ -43,6 +44,11 @@ export const SERVER_OPERATIONS = {
   createConversation: postOnce('/conversations').sends<typeof CreateConversation>().returns<typeof ConversationView>(),
   listAllRequests: get('/requests').filters<typeof ListAllRequests>().returns<typeof WaitingRequests>(),
   listConversations: get('/conversations').filters<typeof ListConversations>().returns<typeof ConversationPage>(),
-  countConversations: get('/conversations/count').filters<typeof CountConversations>().returns<typeof Count>(),
+  listConversationSummaries: get('/conversations/summaries')
+    .filters<typeof ListConversations>()
+    .returns<typeof ConversationSummaries>(),
+  countConversations: get('/conversations/count')
+    .filters<typeof CountConversations>()
+    .returns<typeof ConversationCount>(),
   streamFirehose: get('/firehose').filters<typeof StreamFirehose>(),
 }

@@ -17,6 +17,7 @@ export const Labels = z
   .refine((labels) => new Set(labels).size === labels.length, { error: 'has a label twice' })
   .meta({ uniqueItems: true })
   .describe(`Texts to find it by: up to ${MAX_LABELS}, each once, of up to 64 characters.`)
+export const Archived = z.boolean().describe('Out of the way: `archived=false` leaves it out of lists. It still works.')
 /** It is in memory for as long as the conversation is open. */
 const MAX_METADATA_BYTES = 64 * 1024
 export const Metadata = z.record(z.string(), z.unknown()).describe('Any JSON object of the client.')

@@ -2,7 +2,7 @@
  * All existing conversations and their last known state, in memory and in the file that makes the next start fast.
  * Opens none.
  */
-import type { ConversationView, CountConversations, ListConversations } from '../../contract/conversation.ts'
+import type { ConversationView, CountedConversations, ListConversations } from '../../contract/conversation.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { CreationKey, Summary } from '../../storage/storage.ts'
 import type { IsVisible } from './listing.ts'
@@ -101,7 +101,7 @@ export class KnownConversations {
     await this.#deps.storage.summaries.forget(id)
   }
 
-  count(filter: CountConversations, isVisible?: IsVisible): number {
+  count(filter: CountedConversations, isVisible?: IsVisible): number {
     return this.#summaries.count(filter, isVisible)
   }
 

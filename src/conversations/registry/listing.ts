@@ -1,11 +1,11 @@
 /** Filters and pages of conversation lists, over an order that is maintained elsewhere. Pure. */
-import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
+import type { CountedConversations, ListConversations } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { SortedList } from './sorted-list.ts'
+import { SortedList } from './sorted-list.ts'
 import { filterableFields, pairIn } from '../../contract/conversations/metadata-filter.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Summary } from '../../storage/storage.ts'
-import { nextDeadline, waitsSince } from '../../state/open-requests.ts'
+import { nextDeadline, restingRequests, waitsSince } from '../../state/open-requests.ts'
 import type { State } from '../../state/state.ts'
 
 /** Returns true if the client may see the conversation. */
@@ -25,6 +25,11 @@ export function summarize({ settings, ...state }: State): Summary {
     labels: settings.labels ?? NO_LABELS,
     fields: settings.metadata ? filterableFields(settings.metadata) : NO_FIELDS,
     preview: state.preview,
+    lastWords: state.lastWords,
+    model: settings.llm_config.model,
+    costUsd: state.costUsd,
+    isArchived: settings.archived ?? false,
+    waiting: mayWait ? restingRequests(state).length : 0,
     waitsSince: mayWait ? waitsSince(state) : undefined,
     deadline: mayWait ? nextDeadline(state) : undefined,
     idempotency: idempotency && { key: idempotency.key, bodyHash: idempotency.bodyHash },
@@ -41,15 +46,14 @@ export function compareSummaries(a: Position, b: Position): number {
 
 type Position = Pick<Summary, 'id' | 'createdAt'>
 
-/** The summaries of the filtered status, or all. */
+/** The summaries of one status, or all, in the order of their creation. */
 type Listed = SortedList<Summary>
 
-/** True if the count of one status already is the answer. */
-export function asksForStatusOnly(filter: CountConversations): boolean {
-  return Object.entries(filter).every(([name, value]) => name === 'status' || value === undefined)
-}
+/** True if every conversation matches. */
+export const matchesAll = (filter: CountedConversations): boolean =>
+  Object.values(filter).every((value) => value === undefined)
 
-export function countMatching(listed: Listed, filter: CountConversations, isVisible?: IsVisible): number {
+export function countMatching(listed: Listed, filter: CountedConversations, isVisible?: IsVisible): number {
   const [first, end] = placesWithin(listed, filter)
   const isWanted = createMatcher(filter, isVisible)
   let count = 0
@@ -64,7 +68,21 @@ export function listPage(
   query: ListConversations,
   isVisible?: IsVisible,
 ): { ids: string[]; nextPageId: string | null } {
-  const after = query.page_id === undefined ? undefined : positionOf(query.page_id)
+  const isByUpdate = query.sort === 'updated_at'
+  const after = query.page_id === undefined ? undefined : positionOf(query.page_id, isByUpdate)
+  const found = (isByUpdate ? firstByUpdate : firstByCreation)(listed, query, { after, isVisible })
+  const page = found.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    ids: page.map(({ id }) => id),
+    nextPageId: last && found.length > query.limit ? pageIdAfter(last, isByUpdate) : null,
+  }
+}
+
+type Wanted = { readonly after: Position | undefined; readonly isVisible: IsVisible | undefined }
+
+/** Returns what follows in this order: at most one more than the limit. */
+function firstByCreation(listed: Listed, query: ListConversations, { after, isVisible }: Wanted): Summary[] {
   const isWanted = createMatcher(query, isVisible)
   const [first, end] = placesWithin(listed, query)
   const found: Summary[] = []
@@ -81,25 +99,46 @@ export function listPage(
     const from = after ? listed.firstPlace((one) => compareSummaries(one, after) >= 0) : end
     for (let place = Math.min(end, from) - 1; place >= first && !isFull(); place--) take(place)
   }
-  const page = found.slice(0, query.limit)
-  const last = page.at(-1)
-  return {
-    ids: page.map(({ id }) => id),
-    nextPageId: last && isFull() ? encodePageId([new Date(last.createdAt).toISOString(), last.id]) : null,
-  }
+  return found
 }
 
-function positionOf(pageId: string): Position {
-  const [time, id] = decodePageId(pageId) ?? []
-  const createdAt = Date.parse(time ?? '')
-  if (id !== undefined && !Number.isNaN(createdAt)) return { createdAt, id }
+/** Does the same by time of change, which changes with each event: they are not kept in this order, but looked through. */
+function firstByUpdate(listed: Listed, query: ListConversations, { after, isVisible }: Wanted): Summary[] {
+  const isWanted = createMatcher(query, isVisible)
+  const direction = query.order === 'asc' ? 1 : -1
+  const compare = (a: Position, b: Position) => direction * compareSummaries(a, b)
+  const found = new SortedList<Position & { readonly summary: Summary }>(compare)
+  const [first, end] = placesWithin(listed, query)
+  for (let place = first; place < end; place++) {
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
+    const summary = listed.at(place)!
+    const position = { id: summary.id, createdAt: summary.updatedAt, summary }
+    if ((after && compare(position, after) <= 0) || !isWanted(summary)) continue
+    const last = found.at(query.limit)
+    if (last && compare(position, last) > 0) continue
+    if (last) found.delete(last)
+    found.add(position)
+  }
+  return Array.from({ length: found.length }, (_, place) => found.at(place)).flatMap((one) => one?.summary ?? [])
+}
+
+/** In the page ids of that order, before the time. */
+const BY_UPDATE = 'updated_at '
+
+const pageIdAfter = ({ id, createdAt, updatedAt }: Summary, isByUpdate: boolean): string =>
+  encodePageId([isByUpdate ? BY_UPDATE + new Date(updatedAt).toISOString() : new Date(createdAt).toISOString(), id])
+
+function positionOf(pageId: string, isByUpdate: boolean): Position {
+  const [key = '', id] = decodePageId(pageId) ?? []
+  const createdAt = Date.parse(key.replace(BY_UPDATE, ''))
+  if (id !== undefined && !Number.isNaN(createdAt) && key.startsWith(BY_UPDATE) === isByUpdate) return { createdAt, id }
   throw new Problem(
     'invalid_cursor',
-    'page_id was not issued by this server; leave it out to start from the first page.',
+    'page_id was not issued by this server for this sort; leave it out to start from the first page.',
   )
 }
 
-function placesWithin(listed: Listed, { created_after, created_before }: CountConversations): [number, number] {
+function placesWithin(listed: Listed, { created_after, created_before }: CountedConversations): [number, number] {
   const [after, before] = [timeOf(created_after), timeOf(created_before)]
   return [
     after === undefined ? 0 : listed.firstPlace(({ createdAt }) => createdAt >= after),
@@ -107,16 +146,19 @@ function placesWithin(listed: Listed, { created_after, created_before }: CountCo
   ]
 }
 
-/** Returns the checks that remain after status and time of creation. */
+/** Returns the checks that remain after the time of creation. */
 function createMatcher(
-  { user_id, q, label, metadata, ...filter }: CountConversations,
+  { status: statuses, user_id, q, label, metadata, model: ofModel, archived, ...filter }: CountedConversations,
   isVisible: IsVisible = () => true,
 ): (summary: Summary) => boolean {
   const [after = -Infinity, before = Infinity] = [timeOf(filter.updated_after), timeOf(filter.updated_before)]
   const text = q?.toLowerCase()
   const wanted = metadata && [...metadata].map(pairIn)
-  return ({ id, userId, labels, fields, title = '', preview, updatedAt }) =>
+  return ({ id, status, userId, labels, fields, model, isArchived, title = '', preview, updatedAt }) =>
     isVisible({ id, userId }) &&
+    (statuses === undefined || statuses.has(status)) &&
+    (ofModel === undefined || model === ofModel) &&
+    (archived === undefined || isArchived === archived) &&
     (user_id === undefined || userId === user_id) &&
     (label === undefined || label.values().every((each) => labels.includes(each))) &&
     (wanted === undefined || wanted.every(([name, value]) => Object.hasOwn(fields, name) && fields[name] === value)) &&

@@ -2,12 +2,12 @@
  * All conversations in list order, by status and with counts, updated with each change, so that a request needs no
  * sorting or counting.
  */
-import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
+import type { CountedConversations, ListConversations } from '../../contract/conversation.ts'
 import { Status } from '../../contract/events/status.ts'
 import { SortedList } from './sorted-list.ts'
 import type { Summary } from '../../storage/storage.ts'
 import type { IsVisible } from './listing.ts'
-import { asksForStatusOnly, compareSummaries, countMatching, listPage } from './listing.ts'
+import { matchesAll, compareSummaries, countMatching, listPage } from './listing.ts'
 
 /** One object per conversation for its whole life, so that a change that affects no order is a plain assignment. */
 type Kept = { -readonly [Field in keyof Summary]: Summary[Field] }
@@ -75,18 +75,17 @@ export class Summaries {
     this.#of(known.status).delete(known)
   }
 
-  count(filter: CountConversations, isVisible?: IsVisible): number {
-    const listed = this.#listed(filter)
-    return asksForStatusOnly(filter) && !isVisible ? listed.length : countMatching(listed, filter, isVisible)
+  count({ status, ...filter }: CountedConversations, isVisible?: IsVisible): number {
+    const lists = status ? [...status].map((each) => this.#of(each)) : [this.#all]
+    const isAll = matchesAll(filter) && !isVisible
+    const counts = lists.map((listed) => (isAll ? listed.length : countMatching(listed, filter, isVisible)))
+    return counts.reduce((sum, count) => sum + count, 0)
   }
 
   /** Throws a `Problem` for an invalid `page_id`. */
   page(query: ListConversations, isVisible?: IsVisible): { ids: string[]; nextPageId: string | null } {
-    return listPage(this.#listed(query), query, isVisible)
-  }
-
-  #listed({ status }: Pick<CountConversations, 'status'>): SortedList<Kept> {
-    return status === undefined ? this.#all : this.#of(status)
+    const [first, ...others] = query.status ?? []
+    return listPage(first && others.length === 0 ? this.#of(first) : this.#all, query, isVisible)
   }
 
   #of(status: Status): SortedList<Kept> {

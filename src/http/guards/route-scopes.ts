@@ -20,6 +20,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/:id/events/:event_id',
     // Frames on a WebSocket require the scopes of the corresponding routes.
     'GET /conversations/:id/ws',
+    'GET /conversations/summaries',
     'GET /requests',
     'GET /conversations/:id/requests',
     'GET /conversations/:id/requests/:request_id',

@@ -1,15 +1,17 @@
-/** Routes that create, find and delete conversations. */
+/** Routes that create, show, list and delete conversations. */
 import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
-  ConversationView,
+  ConversationCount,
   ConversationPage,
+  ConversationView,
   CountConversations,
   CreateConversation,
   ListConversations,
 } from '../../contract/conversation.ts'
-import { Count } from '../../contract/values/page.ts'
+import { ConversationSummaries } from '../../contract/conversations/summary.ts'
+import { Status } from '../../contract/events/status.ts'
 import { DEFAULT_WAIT_S } from '../../contract/run.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { startFirstRun } from '../../conversations/runs/first-run.ts'
@@ -35,8 +37,6 @@ const CREATE = [
 
 export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')
-  const shown = (view: ConversationView) => withReadFields(manager, view)
-
   app.post(
     '/conversations',
     {
@@ -60,33 +60,6 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
   )
 
   app.get(
-    '/conversations',
-    {
-      schema: {
-        ...describe('listConversations', 'List conversations', ['invalid_cursor']),
-        querystring: ListConversations,
-        response: { 200: ConversationPage },
-      },
-    },
-    async (request) => {
-      const { items, ...page } = await manager.list(request.query, visibleTo(accessOf(request)))
-      return { ...page, items: items.map(shown) }
-    },
-  )
-
-  app.get(
-    '/conversations/count',
-    {
-      schema: {
-        ...describe('countConversations', 'Count conversations'),
-        querystring: CountConversations,
-        response: { 200: Count },
-      },
-    },
-    async (request) => ({ count: manager.count(request.query, visibleTo(accessOf(request))) }),
-  )
-
-  app.get(
     '/conversations/:id',
     {
       schema: {
@@ -95,7 +68,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         response: { 200: ConversationView },
       },
     },
-    async (request) => shown((await manager.open(request.params.id)).view()),
+    async (request) => withReadFields(manager, (await manager.open(request.params.id)).view()),
   )
 
   app.delete(
@@ -111,6 +84,60 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       await manager.delete(request.params.id)
       return reply.code(204).send()
     },
+  )
+}
+
+/** Lists of conversations, in full and as short rows, and their counts. */
+export const conversationListRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (
+  app,
+  { manager },
+) => {
+  const describe = describeRoute('conversations')
+
+  app.get(
+    '/conversations',
+    {
+      schema: {
+        ...describe('listConversations', 'List conversations', ['invalid_cursor']),
+        querystring: ListConversations,
+        response: { 200: ConversationPage },
+      },
+    },
+    async (request) => {
+      const { items, ...page } = await manager.list(request.query, visibleTo(accessOf(request)))
+      return { ...page, items: items.map((view) => withReadFields(manager, view)) }
+    },
+  )
+
+  app.get(
+    '/conversations/count',
+    {
+      schema: {
+        ...describe('countConversations', 'Count conversations'),
+        querystring: CountConversations,
+        response: { 200: ConversationCount },
+      },
+    },
+    async (request) => {
+      const { by, ...filter } = request.query
+      const count = (statuses = filter.status) =>
+        manager.count({ ...filter, status: statuses }, visibleTo(accessOf(request)))
+      if (!by) return { count: count() }
+      const counts = [...(filter.status ?? Status.options)].map((each) => [each, count(new Set([each]))] as const)
+      return { count: count(), by_status: Object.fromEntries(counts.filter(([, each]) => each > 0)) }
+    },
+  )
+
+  app.get(
+    '/conversations/summaries',
+    {
+      schema: {
+        ...describe('listConversationSummaries', 'List conversations as short rows', ['invalid_cursor']),
+        querystring: ListConversations,
+        response: { 200: ConversationSummaries },
+      },
+    },
+    async (request) => await manager.summaries(request.query, visibleTo(accessOf(request))),
   )
 }
 

@@ -17,7 +17,7 @@ import { isDamaged, loadSqlite } from './directory/sqlite.ts'
 export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
 
 /** Raised when summaries are derived differently or have another format: older ones are dropped. */
-const FORMAT = 2
+const FORMAT = 3
 
 /**
  * Nothing is synced, and a transaction is undone from memory. What is deleted is overwritten, because it may be private.
@@ -48,6 +48,11 @@ type Entry = readonly [
   /** Names and values, in turn. */
   fields: readonly string[] | null,
   preview: string,
+  lastWords: string,
+  model: string | null,
+  costUsd: number | null,
+  isArchived: boolean,
+  waiting: number,
   key: string | null,
   bodyHash: string | null,
   waitsSince: number | null,
@@ -221,37 +226,48 @@ const isTexts = (value: unknown) => Array.isArray(value) && value.every((each) =
 
 const fieldOf = (name: string, isNullable = false) => ({ name, isNullable })
 const [NUMBER, TIME] = [fieldOf('number'), fieldOf('number', true)]
-const [TEXT, OPTIONAL] = [fieldOf('string'), fieldOf('string', true)]
+const [TEXT, OPTIONAL, BOOLEAN] = [fieldOf('string'), fieldOf('string', true), fieldOf('boolean')]
 const TEXTS = fieldOf('texts', true)
-const MORE = [OPTIONAL, OPTIONAL, TEXTS, TEXTS, TEXT, OPTIONAL, OPTIONAL, TIME, TIME, NUMBER]
+const MORE = [
+  OPTIONAL,
+  OPTIONAL,
+  TEXTS,
+  TEXTS,
+  TEXT,
+  TEXT,
+  OPTIONAL,
+  TIME,
+  BOOLEAN,
+  NUMBER,
+  OPTIONAL,
+  OPTIONAL,
+  TIME,
+  TIME,
+  NUMBER,
+]
 const FIELDS = [TEXT, NUMBER, NUMBER, TEXT, NUMBER, NUMBER, NUMBER, ...MORE]
 const STATUSES: ReadonlySet<unknown> = new Set(Status.options)
 
 function toEntry({ summary, stamp }: NotedSummary): Entry {
-  const { id, status, lastSeq, title, userId, preview, idempotency, waitsSince, deadline } = summary
-  const times = [summary.createdAt, summary.updatedAt] as const
-  const found = [listed(summary.labels), listed(Object.entries(summary.fields).flat())] as const
+  const { id, status, lastSeq, createdAt, updatedAt, idempotency, preview, lastWords, isArchived, waiting } = summary
+  const log = [id, stamp.size, stamp.mtimeMs, status, lastSeq, createdAt, updatedAt] as const
+  const given = [summary.title ?? null, summary.userId ?? null, listed(summary.labels)] as const
+  const shown = [preview, lastWords, summary.model ?? null, summary.costUsd ?? null, isArchived, waiting] as const
   const keys = [idempotency?.key ?? null, idempotency?.bodyHash ?? null] as const
-  const rest = [
-    title ?? null,
-    userId ?? null,
-    ...found,
-    preview,
-    ...keys,
-    waitsSince ?? null,
-    deadline ?? null,
-  ] as const
-  return [id, stamp.size, stamp.mtimeMs, status, lastSeq, ...times, ...rest, stamp.mtimeMs]
+  const times = [summary.waitsSince ?? null, summary.deadline ?? null, stamp.mtimeMs] as const
+  return [...log, ...given, listed(Object.entries(summary.fields).flat()), ...shown, ...keys, ...times]
 }
 
-function fromEntry([id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, ...texts]: Entry): NotedSummary {
-  const [title, userId, labels, fields, preview, key, bodyHash, since, until] = texts
-  const idempotency = key !== null && bodyHash !== null ? { key, bodyHash } : undefined
-  const times = { createdAt, updatedAt }
+function fromEntry([id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, ...rest]: Entry): NotedSummary {
+  const [title, userId, labels, fields, preview, lastWords, model, costUsd, isArchived, waiting, ...last] = rest
+  const [key, bodyHash, waitsSince, deadline] = last
+  const texts = { title: title ?? undefined, userId: userId ?? undefined, model: model ?? undefined }
   const found = { labels: labels ?? NO_LABELS, fields: fields ? inPairs(fields) : NO_FIELDS }
-  const shown = { title: title ?? undefined, userId: userId ?? undefined, ...found, preview }
-  const waiting = { waitsSince: since ?? undefined, deadline: until ?? undefined }
-  return { summary: { id, status, lastSeq, ...times, ...shown, ...waiting, idempotency }, stamp: { size, mtimeMs } }
+  const known = { ...texts, ...found, preview, lastWords, isArchived, waiting, costUsd: costUsd ?? undefined }
+  const waits = { waitsSince: waitsSince ?? undefined, deadline: deadline ?? undefined }
+  const idempotency = key !== null && bodyHash !== null ? { key, bodyHash } : undefined
+  const summary = { id, status, lastSeq, createdAt, updatedAt, ...known, ...waits, idempotency }
+  return { summary, stamp: { size, mtimeMs } }
 }
 
 /** Shared: most conversations have none. */

@@ -38,7 +38,7 @@ export class SnapshotRows implements Snapshots {
 }
 
 /** Raised when the type `Summary` changes: others are made again. */
-const FORMAT = 1
+const FORMAT = 2
 
 /** A summary is valid while its log has the same head. */
 export class SummaryRows implements SummaryCache {

@@ -25,6 +25,11 @@ function summaryOf(id: string, random: Random): Summary {
     labels: random.pick([[], ['urgent'], ['nightly', 'urgent']]),
     fields: random.pick<Record<string, string>>([{}, { ticket: '17' }]),
     preview: random.pick(['', 'write a REPORT', 'hello']),
+    lastWords: '',
+    model: random.pick([undefined, 'gpt-5', 'gpt-6']),
+    costUsd: undefined,
+    isArchived: random.pick([false, true]),
+    waiting: 0,
     waitsSince: random.pick([undefined, at(1)]),
     deadline: undefined,
     idempotency: undefined,
@@ -34,7 +39,10 @@ function summaryOf(id: string, random: Random): Summary {
 function queryOf(random: Random): ListConversations {
   const time = () => random.pick([undefined, undefined, new Date(at(random.below(8))).toISOString()])
   return ListConversations.parse({
-    status: random.pick([undefined, ...STATUSES]),
+    status: random.pick([undefined, ...STATUSES, 'idle,paused', ['error', 'running']]),
+    model: random.pick([undefined, undefined, 'gpt-5']),
+    archived: random.pick([undefined, undefined, 'true', 'false']),
+    sort: random.pick([undefined, 'updated_at']),
     user_id: random.pick([undefined, undefined, 'a']),
     label: random.pick([undefined, undefined, 'urgent', ['urgent', 'nightly']]),
     metadata: random.pick([undefined, undefined, 'ticket=17']),
@@ -53,7 +61,9 @@ function expectedIds(all: Iterable<Summary>, query: ListConversations): string[]
   const before = (time: number, bound: string | undefined) => bound === undefined || time < Date.parse(bound)
   const fitting = [...all].filter(
     (one) =>
-      (query.status === undefined || one.status === query.status) &&
+      (query.status === undefined || query.status.has(one.status)) &&
+      (query.model === undefined || one.model === query.model) &&
+      (query.archived === undefined || one.isArchived === query.archived) &&
       (query.user_id === undefined || one.userId === query.user_id) &&
       [...(query.label ?? [])].every((label) => one.labels.includes(label)) &&
       (query.metadata === undefined || one.fields['ticket'] === '17') &&
@@ -63,7 +73,8 @@ function expectedIds(all: Iterable<Summary>, query: ListConversations): string[]
       from(one.updatedAt, query.updated_after) &&
       before(one.updatedAt, query.updated_before),
   )
-  const key = ({ createdAt, id }: Summary) => `${createdAt} ${id}`
+  const isByUpdate = query.sort === 'updated_at'
+  const key = ({ createdAt, updatedAt, id }: Summary) => `${isByUpdate ? updatedAt : createdAt} ${id}`
   const sorted = fitting.sort((a, b) => (key(a) < key(b) ? -1 : 1)).map(({ id }) => id)
   return query.order === 'asc' ? sorted : sorted.toReversed()
 }
@@ -107,7 +118,7 @@ describe('lists and counts', () => {
         const query = queryOf(random)
         const expected = expectedIds(model.values(), query)
         expect(allPages(summaries, query), `seed ${seed} ${JSON.stringify(query)}`).toEqual(expected)
-        const { order: _, limit: __, ...filter } = query
+        const { order: _, limit: __, sort: ___, ...filter } = query
         expect(summaries.count(filter)).toBe(expected.length)
       }
       for (const id of model.keys()) expect(summaries.get(id)).toEqual(model.get(id))

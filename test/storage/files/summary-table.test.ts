@@ -14,7 +14,7 @@ const MIB = 1024 * 1024
 
 function noted(id: string, lastSeq: number): NotedSummary {
   const times = { createdAt: 1, updatedAt: 2 }
-  const found = { labels: [], fields: {} }
+  const found = { labels: [], fields: {}, lastWords: 'w', model: 'm', costUsd: 0.5, isArchived: true, waiting: 1 }
   const texts = { title: undefined, userId: undefined, ...found, preview: PREVIEW, waitsSince: undefined, deadline: 3 }
   return {
     summary: { id, status: 'idle', lastSeq, ...times, ...texts, idempotency: undefined },

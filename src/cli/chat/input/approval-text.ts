@@ -4,7 +4,7 @@ import { revealLine, revealText, UNSEEN } from '../state/clean-text.ts'
 import { diffOfCall } from '../state/diff.ts'
 import type { Starts } from '../state/diff-numbers.ts'
 import { numberedLines } from '../state/diff-numbers.ts'
-import { fieldsOf } from '../state/tool-text.ts'
+import { fieldsOfInput } from '../../../contract/events/call-title.ts'
 import { diffLinesFor } from '../render/diff-lines.ts'
 import { exactLines } from '../render/lines.ts'
 import type { Theme } from '../render/theme.ts'
@@ -17,7 +17,7 @@ export function approvalLines(
   { input, reason, rules }: Approval['call'],
   { width, theme, starts }: { width: number; theme: Theme; starts?: Starts | undefined },
 ): string[] {
-  const fields = fieldsOf(input)
+  const fields = fieldsOfInput(input)
   const diff = diffOfCall(input)
   const { command, ...others } = fields
   const named = typeof command === 'string' ? others : fields
@@ -39,7 +39,7 @@ const textOfField = (value: unknown): string => (typeof value === 'string' ? val
 
 /** Returns the command of a call, or all of its input as JSON. Throws if that is too long for the prompt. */
 export function editableText({ input }: Approval['call']): string {
-  const { command } = fieldsOf(input)
+  const { command } = fieldsOfInput(input)
   const text = typeof command === 'string' && isPlain(command) ? command : jsonOf(input)
   if (text.length <= MAX_EDITED_CHARS) return text
   throw new Error(
@@ -49,12 +49,12 @@ export function editableText({ input }: Approval['call']): string {
 
 /** Returns the changed input. Throws if the text is not JSON where it has to be. */
 export function editedInput({ input }: Approval['call'], text: string): Record<string, unknown> {
-  const fields = fieldsOf(input)
+  const fields = fieldsOfInput(input)
   if (typeof fields['command'] === 'string' && isPlain(fields['command'])) return { ...fields, command: text }
   const parsed: unknown = JSON.parse(text)
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw new Error('The input of a call must be a JSON object.')
-  return fieldsOf(parsed)
+  return fieldsOfInput(parsed)
 }
 
 /** The prompt would change anything else: it replaces marks of pastes by what was pasted. */

@@ -4,7 +4,7 @@
  */
 import type { DiffLine } from './diff.ts'
 import { diffOfCall } from './diff.ts'
-import { fieldsOf } from './tool-text.ts'
+import { fieldsOfInput } from '../../../contract/events/call-title.ts'
 
 /** The first line of each part of a diff, in the file before the change. */
 export type Starts = readonly (number | undefined)[]
@@ -76,7 +76,7 @@ export function numberedLines(input: unknown, starts: Starts = []): readonly Dif
 
 /** The parts between the headings of the diff. */
 function hunksOf(input: unknown): Hunk[] {
-  const { file_path, path: other, content, file_text, insert_line, command } = fieldsOf(input)
+  const { file_path, path: other, content, file_text, insert_line, command } = fieldsOfInput(input)
   let path = [file_path, other].find((each) => typeof each === 'string')
   const isWhole = typeof content === 'string' || typeof file_text === 'string'
   const inserted = command === 'insert' && typeof insert_line === 'number' ? insert_line + 1 : undefined

@@ -1,5 +1,5 @@
 /** The change that a call makes to a file, as lines. A call has the text before and after it, never the whole file. */
-import { fieldsOf } from './tool-text.ts'
+import { fieldsOfInput } from '../../../contract/events/call-title.ts'
 
 export type DiffLine = { readonly sign: '+' | '-' | ' ' | '@'; readonly text: string; readonly line?: number }
 
@@ -20,7 +20,7 @@ const PAIRS = [
 
 /** Returns undefined for a call that is not an edit. */
 export function diffOfCall(input: unknown): CallDiff | undefined {
-  const fields = fieldsOf(input)
+  const fields = fieldsOfInput(input)
   const { input: patch, edits } = fields
   if (typeof patch === 'string' && patch.startsWith('*** Begin Patch'))
     return { lines: linesOfPatch(patch), fields: ['input'] }
@@ -36,7 +36,7 @@ export function diffOfCall(input: unknown): CallDiff | undefined {
 /** With its other fields, such as `replace_all`. */
 function linesOfEdit(edit: unknown, at: number): DiffLine[] {
   const diff = diffOfCall(edit)
-  const others = Object.entries(fieldsOf(edit)).filter(([name]) => diff?.fields.includes(name) !== true)
+  const others = Object.entries(fieldsOfInput(edit)).filter(([name]) => diff?.fields.includes(name) !== true)
   const rest = diff && others.length === 0 ? '' : ` ${JSON.stringify(diff ? Object.fromEntries(others) : edit)}`
   return [{ sign: '@', text: `edit ${at + 1}${rest}` }, ...(diff?.lines ?? [])]
 }

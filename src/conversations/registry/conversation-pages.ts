@@ -1,0 +1,77 @@
+/** Pages of the list of conversations, in full or as short rows. No log is opened for them. */
+import type { ConversationView, ListConversations } from '../../contract/conversation.ts'
+import type { ConversationSummaries } from '../../contract/conversations/summary.ts'
+import { mapBounded } from '../../lib/map-bounded.ts'
+import { readSnapshot } from '../../state/snapshot.ts'
+import { viewOf } from '../../state/view.ts'
+import type { ConversationDeps } from '../dependencies.ts'
+import { withContextSize } from './context-size.ts'
+import type { OpenConversations } from '../open-conversations.ts'
+import type { Attendance } from './attendance.ts'
+import type { KnownConversations } from './known-conversations.ts'
+import type { IsVisible } from './listing.ts'
+import { damaged } from './resting-views.ts'
+import { liveSummaryRow, summaryRow } from './summary-rows.ts'
+
+/** Conversations of a page that are read at once. */
+const VIEW_CONCURRENCY = 64
+
+type Sources = {
+  readonly known: KnownConversations
+  readonly open: OpenConversations
+  readonly attendance: Attendance
+  readonly conversations: ConversationDeps
+}
+
+export class ConversationPages {
+  readonly #sources: Sources
+
+  constructor(sources: Sources) {
+    this.#sources = sources
+  }
+
+  /** Throws a `Problem` for an invalid `page_id`. */
+  async page(
+    query: ListConversations,
+    isVisible?: IsVisible,
+  ): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
+    const { known, conversations } = this.#sources
+    const { ids, nextPageId } = known.page(query, isVisible)
+    const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.#viewWithoutOpening(id))
+    const { catalog } = conversations.models
+    const items = views.flatMap((view) => (view ? [withContextSize(view, catalog)] : []))
+    return { items, next_page_id: nextPageId }
+  }
+
+  /** Does the same from memory alone. */
+  async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
+    const { known, open, attendance } = this.#sources
+    const { ids, nextPageId } = known.page(query, isVisible)
+    const rows = await mapBounded(ids, VIEW_CONCURRENCY, async (id) => {
+      const conversation = await open.ifOpen(id)
+      const summary = known.get(id)
+      if (!summary) return []
+      const isAttended = attendance.has(id)
+      return [conversation ? liveSummaryRow(conversation, isAttended) : summaryRow(summary, isAttended)]
+    })
+    return { items: rows.flat(), next_page_id: nextPageId }
+  }
+
+  async #viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
+    const { known, open, conversations } = this.#sources
+    const conversation = await open.ifOpen(id)
+    if (conversation && known.has(id)) return conversation.view()
+    const view = await known.viewAtRest(id)
+    if (!known.has(id)) return undefined
+    if (view) return view
+    // `meta.json` was removed, or could not be written.
+    const reopened = await open.open(id).catch(() => undefined)
+    if (reopened) {
+      known.update(reopened.state)
+      return reopened.view()
+    }
+    const state = await readSnapshot(conversations.storage, id)
+    const now = known.get(id)
+    return now && viewOf(damaged(state, now))
+  }
+}
