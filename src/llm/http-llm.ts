@@ -82,6 +82,7 @@ export class HttpLlm implements Llm {
       const { target, forms } = attempts.current
       const answer = new AnswerAssembly({
         model: target.endpoint.model,
+        provider: target.endpoint.provider,
         takenIds,
         costOf: (usage, sent) => this.#deps.catalog.costOf(target.config, usage, sent),
       })

@@ -87,6 +87,8 @@ export type LlmAnswer = {
   /** The provider's finish reason; `unknown` if there was none. */
   readonly stopReason: string
   readonly model: string
+  /** The name of its API. */
+  readonly provider?: string
 }
 
 /**

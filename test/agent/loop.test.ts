@@ -323,6 +323,26 @@ describe('an error of the provider', () => {
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: 'Good.' })
   })
 
+  test('an answer says through which API it came, and when its first piece and its end came, without earlier attempts', async () => {
+    await using bench = await setBench({
+      script: inOrder([
+        { status: 503, error: { message: 'busy' } },
+        { text: 'So it is.', delay_ms: 60, chunk_delay_ms: 10 },
+        { text: '', calls: [] },
+      ]),
+    })
+    const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: MODEL_KEY, num_retries: 1 }
+    const conversation = await bench.converse({ llm_config })
+    await say(conversation)
+    const [answer] = only(await eventsOf(conversation), 'AssistantMessage')
+    const { first_delta_ms = 0, duration_ms = 0 } = answer!
+    expect(answer).toMatchObject({ provider: 'openai', text: 'So it is.' })
+    expect(first_delta_ms).toBeGreaterThanOrEqual(50)
+    expect(duration_ms).toBeGreaterThan(first_delta_ms)
+    await say(conversation)
+    expect(only(await eventsOf(conversation), 'AssistantMessage').at(-1)).not.toHaveProperty('first_delta_ms')
+  })
+
   test('a retried request is reported with reason and wait, and the deltas of the attempt are withdrawn', async () => {
     await using bench = await setBench({
       script: inOrder([

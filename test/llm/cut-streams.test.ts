@@ -82,6 +82,7 @@ test('a stream is the same answer however its bytes arrive', async () => {
         costUsd: undefined,
         stopReason: 'tool_calls',
         model: 'test-model',
+        provider: 'openai',
       })
       expect(shownText(deltas)).toBe(TEXT)
       for (const index of [0, 1]) {

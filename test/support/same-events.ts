@@ -5,7 +5,7 @@ const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|call_[0
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g
 /** Each client makes its own idempotency keys. */
 const LEFT_OUT = new Set(['idempotency_key', 'body_hash', 'idempotency'])
-const NUMBERS = new Set(['duration_ms', 'execution_time'])
+const NUMBERS = new Set(['duration_ms', 'first_delta_ms', 'execution_time'])
 
 /** `places` are the directories of this conversation. */
 export function comparable(events: readonly object[], places: readonly string[]): unknown[] {

@@ -21,6 +21,9 @@ export type TurnDeps = {
   readonly isJudged?: () => boolean
 }
 
+/** One request to the model; of the times of `performance.now()`, the first may be the end of the wait for it. */
+type Attempt = { readonly messageId: string; readonly startedAt: number; firstDeltaAt?: number }
+
 export type Turn = {
   readonly hasCalls: boolean
   /** The provider paused the answer, and continues it with the next request. */
@@ -35,32 +38,33 @@ export type Turn = {
  * before its wait. No tool starts before the answer is complete, so that a retry repeats only text.
  */
 export async function takeTurn(stream: AnswerStream, deps: TurnDeps, signal: AbortSignal): Promise<Turn> {
-  let messageId = uuid7()
-  const abandon = () => deps.publish({ type: 'AssistantAborted', message_id: messageId, run_id: deps.runId })
+  let attempt: Attempt = { messageId: uuid7(), startedAt: performance.now() }
+  const abandon = () => deps.publish({ type: 'AssistantAborted', message_id: attempt.messageId, run_id: deps.runId })
   try {
     let show: ReturnType<typeof createDeltaPublisher> | undefined
     for (;;) {
       const next = await stream.next()
       if (next.done) {
-        const answer = deps.onAnswer ? await checkedAnswer(next.value, deps.onAnswer, deps) : next.value
-        return await storeAnswer(answer, messageId, deps)
+        const answer = deps.onAnswer ? await checkedAnswer(next.value, deps.onAnswer, attempt, deps) : next.value
+        return await storeAnswer(answer, attempt, deps)
       }
       if (next.value.kind !== 'retry') {
-        show ??= createDeltaPublisher(messageId, deps)
+        attempt.firstDeltaAt ??= performance.now()
+        show ??= createDeltaPublisher(attempt.messageId, deps)
         show(next.value)
         continue
       }
       signal.throwIfAborted()
       if (show) abandon()
-      await deps.emit([toModelRetry(next.value, messageId, deps.runId)])
-      messageId = uuid7()
+      await deps.emit([toModelRetry(next.value, attempt.messageId, deps.runId)])
+      attempt = { messageId: uuid7(), startedAt: performance.now() + next.value.waitMs }
       show = undefined
     }
   } catch (error) {
     // It waits for its next attempt, if it was the event of a retry that could not be stored.
     await leaveAnswer(stream)
     const partial = deps.isJudged?.() ? undefined : partialOf(error)
-    if (partial) await storePartial(partial, messageId, deps)
+    if (partial) await storePartial(partial, attempt, deps)
     else abandon()
     throw error instanceof CutAnswer ? signal.reason : error
   }
@@ -79,12 +83,18 @@ function partialOf(error: unknown): LlmAnswer | undefined {
 type OnAnswer = NonNullable<TurnDeps['onAnswer']>
 
 /** Stores only the usage of an answer that must not be used, because it was paid for. */
-async function checkedAnswer(answer: LlmAnswer, onAnswer: OnAnswer, deps: TurnDeps): Promise<LlmAnswer> {
+async function checkedAnswer(
+  answer: LlmAnswer,
+  onAnswer: OnAnswer,
+  attempt: Attempt,
+  deps: TurnDeps,
+): Promise<LlmAnswer> {
   try {
     return await onAnswer(answer)
   } catch (error) {
     const { parts: _, ...rest } = answer
-    if (error instanceof LlmError) await storePartial({ ...rest, text: '', reasoning: '' }, uuid7(), deps)
+    if (error instanceof LlmError)
+      await storePartial({ ...rest, text: '', reasoning: '' }, { ...attempt, messageId: uuid7() }, deps)
     throw error
   }
 }
@@ -129,23 +139,24 @@ export function toModelRetry(attempt: LlmRetry, messageId: string, runId: string
   } as const satisfies EventDraft
 }
 
-async function storeAnswer(answer: LlmAnswer, messageId: string, deps: TurnDeps): Promise<Turn> {
+async function storeAnswer(answer: LlmAnswer, attempt: Attempt, deps: TurnDeps): Promise<Turn> {
   const uses = answer.toolCalls.map((call): EventDraft => {
     const input = parseInput(call)
     return { type: 'ToolUse', source: 'agent', run_id: deps.runId, tool_use_id: call.id, name: call.name, input }
   })
   // One batch: after a crash the log has the answer with all of its calls, or neither.
-  await deps.emit([assistantMessage(answer, messageId, deps), ...uses])
+  await deps.emit([assistantMessage(answer, attempt, deps), ...uses])
   // Without text the next request would be the same as this one.
   const isPaused = answer.stopReason === 'pause_turn' && answer.text.trim() !== ''
   return { hasCalls: uses.length > 0, isPaused, text: answer.text, stopReason: answer.stopReason }
 }
 
-async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps): Promise<void> {
-  await deps.emit([{ ...assistantMessage({ ...said, toolCalls: [] }, messageId, deps), partial: true }])
+async function storePartial(said: LlmAnswer, attempt: Attempt, deps: TurnDeps): Promise<void> {
+  await deps.emit([{ ...assistantMessage({ ...said, toolCalls: [] }, attempt, deps), partial: true }])
 }
 
-function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThrough }: TurnDeps) {
+function assistantMessage(answer: LlmAnswer, attempt: Attempt, { runId, readThrough }: TurnDeps) {
+  const { messageId, startedAt, firstDeltaAt } = attempt
   // Providers refuse a message that is only white space, and with it every later request of the conversation.
   const text = answer.text.trim() === '' ? '' : answer.text
   return {
@@ -157,6 +168,9 @@ function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThr
     content: answer.parts ? [...answer.parts] : partsOf(answer.reasoning, text),
     tool_use_ids: answer.toolCalls.map((call) => call.id),
     model: answer.model,
+    ...(answer.provider !== undefined && { provider: answer.provider }),
+    duration_ms: Math.max(0, Math.round(performance.now() - startedAt)),
+    ...(firstDeltaAt !== undefined && { first_delta_ms: Math.max(0, Math.round(firstDeltaAt - startedAt)) }),
     usage: answer.usage,
     ...(answer.costUsd !== undefined && { cost_usd: answer.costUsd }),
     stop_reason: answer.stopReason,

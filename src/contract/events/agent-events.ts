@@ -14,6 +14,17 @@ export const AssistantMessage = Envelope.extend({
   content: z.array(AssistantPart),
   tool_use_ids: z.array(z.string()),
   model: z.string(),
+  provider: z.string().optional().describe('The API that the model was asked through: `openai`, `anthropic`, ….'),
+  duration_ms: z
+    .number()
+    .nonnegative()
+    .optional()
+    .describe('From the request to the end of the answer, without the attempts before it.'),
+  first_delta_ms: z
+    .number()
+    .nonnegative()
+    .optional()
+    .describe('From the request to the first piece of the answer. Absent without one.'),
   usage: Usage,
   cost_usd: z.number().nonnegative().optional(),
   stop_reason: z.string().describe('Finish reason of the provider.'),

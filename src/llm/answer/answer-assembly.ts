@@ -28,6 +28,7 @@ export class NotAnAnswer extends Error {}
 
 export type AnswerOptions = {
   readonly model: string
+  readonly provider?: string
   /** Ids of earlier calls. */
   readonly takenIds: TakenIds
   /** `sent` is the cost that the provider reported, in USD. */
@@ -202,7 +203,7 @@ export class AnswerAssembly {
   }
 
   #answerWith(text: string, toolCalls: LlmAnswer['toolCalls']): LlmAnswer {
-    const { model, costOf } = this.#options
+    const { model, provider, costOf } = this.#options
     return {
       text: text.toWellFormed(),
       reasoning: this.#reasoning.toWellFormed(),
@@ -211,6 +212,7 @@ export class AnswerAssembly {
       costUsd: this.#usage && costOf(this.#usage, this.#cost),
       stopReason: this.#stopReason || 'unknown',
       model: this.#servedModel || model,
+      ...(provider !== undefined && { provider }),
     }
   }
 

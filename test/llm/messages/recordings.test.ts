@@ -36,6 +36,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'tool_use',
     model: 'claude-sonnet-5-5',
+    provider: 'anthropic',
   },
   'interleaved-thinking.sse': {
     text: '\n\n',
@@ -61,6 +62,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'tool_use',
     model: 'claude-opus-4-8',
+    provider: 'anthropic',
   },
   'server-tool-and-citations.sse': {
     text: "I'll check. There are two.",
@@ -70,6 +72,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'end_turn',
     model: 'claude-opus-5',
+    provider: 'anthropic',
   },
   'gateway-without-event-names.sse': {
     text: 'Two trees.',
@@ -80,6 +83,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'tool_use',
     model: 'deepseek-chat',
+    provider: 'anthropic',
   },
   'whole-message.json': {
     text: 'Two trees.',
@@ -90,6 +94,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'tool_use',
     model: 'claude-haiku-5-5',
+    provider: 'anthropic',
   },
 }
 

@@ -36,6 +36,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'completed',
     model: 'gpt-6-2026-08-07',
+    provider: 'openai_responses',
   },
   'interleaved-reasoning.sse': {
     text: '',
@@ -57,6 +58,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'completed',
     model: 'gpt-5.2-codex',
+    provider: 'openai_responses',
   },
   'gateway-with-plain-reasoning.sse': {
     text: 'Two trees.',
@@ -66,6 +68,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'completed',
     model: 'openai/gpt-oss-120b',
+    provider: 'openai_responses',
   },
   'only-the-end.sse': {
     text: 'Two trees.',
@@ -75,6 +78,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'completed',
     model: 'gpt-4.1',
+    provider: 'openai_responses',
   },
   'whole-response.json': {
     text: 'I cannot do that.',
@@ -84,6 +88,7 @@ const ANSWERS: Record<string, LlmAnswer> = {
     costUsd: undefined,
     stopReason: 'completed',
     model: 'gpt-4.1',
+    provider: 'openai_responses',
   },
 }
 
