@@ -23,6 +23,8 @@ describe('arguments', () => {
   test.each([
     ['All: $ARGUMENTS.', 'a "b c"', 'All: a "b c".'],
     ['$1-$2-$3.', `a "b c"`, 'a-b c-.'],
+    ['$1-$2.', `"a b" c`, 'a b-c.'],
+    ['$1-$2.', `x='a b'y c`, 'x=a by-c.'],
     ['$1', '$2 x', '$2'],
     ['$ARGUMENTS', '$1 $ARGUMENTS', '$1 $ARGUMENTS'],
     ['Nothing.', 'more', 'Nothing.\n\nARGUMENTS: more'],

@@ -4,6 +4,8 @@ import { readSnapshot, writeSnapshot } from '../../src/state/snapshot.ts'
 import type { State, Subagent } from '../../src/state/state-shape.ts'
 import { NO_AGENT } from '../../src/state/state-shape.ts'
 import { stateOf } from '../../src/state/subagents.ts'
+import { PermissionMode } from '../../src/contract/values/permission.ts'
+import { Status } from '../../src/contract/events/status.ts'
 import { asked, conversationId, folded, runId, status, toolUse } from '../conversations/events.ts'
 
 /** The state as the next start reads it: JSON in between. */
@@ -52,4 +54,162 @@ test('what a restart closes does not depend on the snapshot: a request of the ma
   const events = decideRecover(await restarted(before), recover)
   expect(events).toEqual(decideRecover(before, recover))
   expect(events.map(({ type }) => type)).toEqual(['Result'])
+})
+
+/** Each field of the type has a value: a new one is a type error here, until it has one. */
+type Whole<T> = { [K in keyof T]-?: NonNullable<T[K]> }
+
+const USAGE = { input_tokens: 1, output_tokens: 2, cached_tokens: 3, reasoning_tokens: 4 }
+const AT = '2026-01-31T12:00:00.000Z'
+const ID = '018f0000-0000-7000-8000-00000000000f'
+const RULES = { allow: ['Bash(ls)'], ask: ['Bash(cp:*)'], deny: ['Bash(rm:*)'] }
+
+const RUN: Whole<NonNullable<State['run']>> = {
+  id: runId,
+  startedAt: AT,
+  startSeq: 3,
+  steps: 4,
+  maxSteps: 5,
+  outputSchema: { type: 'object' },
+  outputRequests: 6,
+  toolChoice: 'required',
+  activeSince: AT,
+  activeMs: 7,
+  usage: { m: USAGE },
+  costUsd: 0.5,
+  unpriced: 'other',
+  finalText: 'so far',
+  blockedStops: 8,
+}
+
+const CALL: Whole<State['openCalls'][number]> = {
+  toolUseId: 'a',
+  name: 'Bash',
+  input: { command: 'ls' },
+  runId,
+  isChanged: true,
+  changedBy: 'hook',
+  hook: { decision: 'allow', reason: 'why', context: 'more' },
+  approvedDefinition: 'hash',
+  clientResult: { output: [1], isError: true },
+}
+
+const AGENT: Whole<typeof NO_AGENT> = {
+  run: RUN,
+  openCalls: [
+    CALL,
+    { ...CALL, hook: { decision: 'ask' }, clientResult: 'timeout' },
+    { ...CALL, hook: { decision: 'deny' } },
+  ],
+  request: {
+    id: ID,
+    openedAt: AT,
+    isReleased: true,
+    calls: [
+      {
+        toolUseId: 'a',
+        name: 'Bash',
+        input: { command: 'ls' },
+        inputHash: 'hash',
+        definitionHash: 'other',
+        reason: 'changes files',
+        rules: ['Bash(ls)'],
+        decision: { behavior: 'allow', updated_input: { command: 'pwd' }, message: 'go' },
+      },
+    ],
+  },
+  holdsCalls: true,
+  lastOutputs: { Finish: 'done' },
+  granted: RULES,
+  readThrough: 9,
+  repeats: {
+    calls: { recent: ['x'], times: 2 },
+    unchanged: { recent: ['y'], times: 3 },
+    failures: { times: 4, last: 'z', same: 5 },
+    texts: 6,
+    turn: { print: 7, ms: 8, results: ['r'], failed: true },
+  },
+  answered: { stopReason: 'finished', text: 'Done.' },
+  forgotten: { seq: 10, throughSeq: 8 },
+  contextTokens: 11,
+}
+
+const SUBAGENT: Whole<Subagent> = {
+  toolUseId: 'task',
+  callerId: 'caller',
+  agentId: runId,
+  name: 'helper',
+  tools: ['Bash'],
+  deny: ['Write'],
+  model: 'small',
+  mode: 'plan',
+  isBackground: true,
+  firstSeq: 2,
+  agent: { ...AGENT, answered: { stopReason: 'completed', text: 'Yes.' } },
+}
+
+const TASK: Whole<State['tasks'][number]> = {
+  id: ID,
+  type: 'AgentRun',
+  title: 'nightly',
+  status: 'running',
+  seq: 12,
+  createdAt: AT,
+  updatedAt: AT,
+  runId,
+  progress: { done: 1, total: 2 },
+}
+
+const WHOLE: Whole<State> = {
+  ...AGENT,
+  id: conversationId,
+  status: 'running',
+  reason: 'run',
+  lastSeq: 20,
+  createdAt: AT,
+  updatedAt: AT,
+  settings: { workdir: '/w', llm_config: { model: 'm' }, tools: ['Bash'], max_iteration_per_run: 5, archived: true },
+  hooksAt: 13,
+  subagents: [SUBAGENT],
+  requests: [
+    {
+      kind: 'question',
+      request_id: ID,
+      tool_use_ids: ['a'],
+      opened_at: AT,
+      payload: { questions: [{ question: 'Which?', header: 'W', options: [], multi_select: false }] },
+    },
+  ],
+  tasks: [TASK, { ...TASK, type: 'Command', status: 'pending' }, { ...TASK, type: 'Ticker' }],
+  runRequestedAt: 14,
+  subagentEndedAt: 15,
+  lastRun: { id: runId, startSeq: 3, overrides: { model: 'n', permissionMode: 'plan', allowed: RULES } },
+  runsInARow: 16,
+  usage: { m: USAGE },
+  costUsd: 0.75,
+  postedKeys: [{ key: 'k', bodyHash: 'h', at: AT, answer: { event_id: ID, seq: 17, run_id: runId } }],
+  preview: 'hello',
+  previewSeq: 18,
+  lastWords: 'Done.',
+  rewound: [{ afterSeq: 4, beforeSeq: 6 }],
+  version: 1,
+}
+
+test('every field of the state survives a restart, with each value that it can have', async () => {
+  expect(await restarted(WHOLE)).toEqual(WHOLE)
+  for (const each of Status.options) expect((await restarted({ ...WHOLE, status: each })).status).toBe(each)
+  for (const mode of PermissionMode.options) {
+    const overrides = { permissionMode: mode }
+    const state = { ...WHOLE, subagents: [{ ...SUBAGENT, mode }], lastRun: { id: runId, startSeq: 3, overrides } }
+    expect(await restarted(state)).toEqual(state)
+  }
+})
+
+test('every field of the state that may be missing survives a restart without it', async () => {
+  const { run, request, granted, answered, forgotten, contextTokens, lastRun, costUsd, ...needed } = WHOLE
+  const without = { run, request, granted, answered, forgotten, contextTokens, lastRun, costUsd }
+  const none = Object.fromEntries(Object.keys(without).map((name) => [name, undefined]))
+  const { callerId: _, model: __, mode: ___, ...subagent } = SUBAGENT
+  const bare = { ...needed, ...none, subagents: [{ ...subagent, agent: NO_AGENT }] } as unknown as State
+  expect(await restarted(bare)).toEqual(bare)
 })

@@ -1,0 +1,102 @@
+/** What one run or one decision has given ends when it must: rules of what fold and intents keep, and for how long. */
+import { describe, expect, test } from 'vitest'
+import { EMPTY_STATE } from '../../src/state/state.ts'
+import type { State } from '../../src/state/state.ts'
+import { decideRewind } from '../../src/state/rewind-intent.ts'
+import { decideWithdraw } from '../../src/state/withdraw-intent.ts'
+import {
+  asked,
+  conversationId,
+  decided,
+  folded,
+  runId,
+  settings,
+  status,
+  toolUse,
+  userMessage,
+} from '../conversations/events.ts'
+
+const OVERRIDDEN = { ...status('running'), model: 'small', permission_mode: 'plan' as const }
+const changed = (changes: Record<string, unknown>) => ({ type: 'ConfigUpdate', source: 'user', changes }) as const
+
+test.each([
+  [{ title: 'new' }, { model: 'small', permissionMode: 'plan' }],
+  [{ permission_mode: 'default' }, { model: 'small' }],
+  [{ llm_config: { model: 'large' } }, { permissionMode: 'plan' }],
+])('the change %j of the settings leaves the running run %j', (changes, left) => {
+  const { overrides } = folded([OVERRIDDEN, changed(changes)]).lastRun!
+  expect(Object.fromEntries(Object.entries(overrides!).filter(([, value]) => value !== undefined))).toEqual(left)
+})
+
+test('what a slash command allows holds until the run ends, also while it waits', () => {
+  const command = {
+    name: 'release',
+    body: 'Release it.',
+    path: '/r.md',
+    source: 'project',
+    allowed_tools: ['Bash(npm:*)'],
+  }
+  const project_settings = { commands: [command], skills: [], permission_rules: { allow: [], ask: [], deny: [] } }
+  const from = { ...EMPTY_STATE, id: conversationId, settings: { ...settings, project_settings } } as unknown as State
+  const posted = { ...userMessage('/release', true), slash_command: { name: 'release', arguments: '' } }
+  const granted = folded([posted as never, status('running')], from)
+  expect(granted.granted).toBeDefined()
+  expect(folded([status('waiting_for_confirmation', 'running'), status('running')], granted).granted).toBeDefined()
+  for (const end of ['idle', 'paused', 'error'] as const)
+    expect(folded([status(end, 'running')], granted).granted, end).toBeUndefined()
+})
+
+test('an allowed call runs with the definition of its tool that the user was asked about', () => {
+  const opened = asked(['a', 'b'])
+  const tool_uses = opened.payload.tool_uses.map((each, at) => ({
+    ...each,
+    ...(at === 0 && { definition_hash: 'd'.repeat(64) }),
+  }))
+  const waiting = [status('running'), toolUse('a'), toolUse('b'), { ...opened, payload: { tool_uses } }]
+  const { openCalls } = folded([...waiting, decided('a'), decided('b')])
+  expect(openCalls.map(({ toolUseId, approvedDefinition }) => [toolUseId, approvedDefinition])).toEqual([
+    ['a', 'd'.repeat(64)],
+    ['b', undefined],
+  ])
+})
+
+test('the result of a call that a rewind ends says why, and so does what was asked about it', () => {
+  const waiting = folded([status('running'), toolUse('a'), asked(['a']), status('waiting_for_confirmation', 'running')])
+  const target = { lastOutputs: {}, forgotten: undefined, contextTokens: undefined }
+  const drafts = decideRewind(waiting, { kind: 'rewind', toSeq: 0, target, processesLeft: 0 })
+  expect(drafts).toMatchObject([
+    { type: 'RequestClosed', reason: 'rewound' },
+    {
+      type: 'ToolResult',
+      tool_use_id: 'a',
+      error_message: expect.stringContaining('taken back to an event before this call'),
+    },
+    { type: 'Rewound' },
+    { type: 'StatusUpdate', status: 'idle' },
+  ])
+})
+
+describe('a message that is withdrawn', () => {
+  const running = folded([userMessage('hello', true), status('running')])
+  const intent = { kind: 'withdraw', message: { seq: 1 }, sentThrough: 0, runRequestedAt: 0, now: 0 } as const
+  const typesAfter = (state: State, more: object = {}) => {
+    const drafts = decideWithdraw(state, { ...intent, ...more })
+    return Array.isArray(drafts) ? drafts.map(({ type }) => type) : drafts
+  }
+
+  test('ends the run that began for it and has nothing else to do', () => {
+    expect(typesAfter(running)).toEqual(['MessageWithdrawn', 'Result', 'StatusUpdate'])
+  })
+
+  test.each<readonly [string, Partial<State>, object]>([
+    ['another message asks for a run', {}, { runRequestedAt: 2 }],
+    ['a newer message asked for it', { runRequestedAt: 2 }, {}],
+    ['a subagent has ended, which the agent has not read', { subagentEndedAt: 2 }, {}],
+    ['a call has no result', { openCalls: [{ toolUseId: 'a', name: 'Bash', input: {}, runId }] }, {}],
+    ['the agent does not run', { status: 'paused' }, {}],
+    ['the model has answered', { run: { ...running.run!, steps: 1 } }, {}],
+    ['the run is older', { run: { ...running.run!, startSeq: 0 } }, {}],
+  ])('leaves the run alone if %s', (_, state, more) => {
+    expect(typesAfter({ ...running, ...state }, more)).toEqual(['MessageWithdrawn'])
+  })
+})
