@@ -10,6 +10,7 @@ import { accessSync, constants } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf } from './error-code.ts'
+import { isInside } from './is-inside.ts'
 
 export type { ChildProcess } from 'node:child_process'
 
@@ -201,8 +202,9 @@ export class HostEnvironment {
 
 /** Ignores program directories of packages and projects (npm puts those first on PATH): agents can write there. */
 export function findProgram(name: string, path: string): string | undefined {
+  const project = process.cwd()
   const isOfProject = (directory: string) =>
-    /\/node_modules(\/|$)/.test(directory) || isInside(directory, process.cwd())
+    /\/node_modules(\/|$)/.test(directory) || (project !== '/' && isInside(directory, project))
   const directories = path.split(':').filter((directory) => isAbsolute(directory) && !isOfProject(directory))
   const candidates = directories.map((directory) => join(directory, name))
   return candidates.find((candidate) => {
@@ -214,5 +216,3 @@ export function findProgram(name: string, path: string): string | undefined {
     }
   })
 }
-
-const isInside = (path: string, directory: string) => `${path}/`.startsWith(directory === '/' ? '//' : `${directory}/`)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { makeDirectories } from '../files/make-directories.ts'
 import { Problem } from '../contract/problem.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
-import { isOutOfDescriptors } from '../lib/error-code.ts'
+import { ignoreMissing, isOutOfDescriptors } from '../lib/error-code.ts'
 import type { HostEnvironment } from '../lib/start-process.ts'
 import { BACKGROUND_DIRECTORY } from './output/background-output.ts'
 import type { ShellStand } from './bash-report.ts'
@@ -251,10 +251,6 @@ async function keptSessions(stateDir: string): Promise<string[]> {
 }
 
 const byId = (a: SessionFacts, b: SessionFacts) => (a.id < b.id ? -1 : 1)
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error
-}
 
 /** The id names a directory. */
 const SESSION_ID = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/

@@ -1,5 +1,5 @@
 /** One conversation in the chat: reads its events, keeps what is shown of it, and sends what the user does. */
-import { AgentServerError } from '../../client/request/agent-server-error.ts'
+import { AgentServerError, isGatewayStatus } from '../../client/request/agent-server-error.ts'
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
@@ -228,10 +228,8 @@ function isLost(error: unknown): error is AgentServerError {
   if (!(error instanceof AgentServerError)) return false
   const { code, status = 0 } = error
   if (code === 'connection_failed' || code === 'unavailable' || status === 429) return true
-  return code === 'unexpected_response' && GATEWAY_STATUSES.has(status)
+  return code === 'unexpected_response' && isGatewayStatus(status)
 }
-
-const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 
 function viewed({ title, workdir, llm_config, state, status, usage, cost_usd }: ConversationView) {
   return {

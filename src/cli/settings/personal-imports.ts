@@ -8,6 +8,7 @@ import { homeDirectory } from '../../config/paths.ts'
 import type { FoundEntry } from '../../files/editor-files.ts'
 import { createFileViews } from '../../files/editor-files.ts'
 import { FileRefusal } from '../../files/jail/file-refusal.ts'
+import { isInside } from '../../lib/is-inside.ts'
 import { importsIn } from '../../project/memory.ts'
 import { MAX_IMPORT_DEPTH, MAX_MEMORY_FILES } from '../../project/project-limits.ts'
 
@@ -101,5 +102,3 @@ class ImportReader {
 
 const TOO_DEEP = `imports are at most ${MAX_IMPORT_DEPTH} levels deep`
 const TOO_MUCH = `instructions have at most ${MAX_INSTRUCTIONS_BYTES / 1024} KiB in ${MAX_MEMORY_FILES} files`
-
-const isInside = (path: string, directory: string): boolean => path.startsWith(`${directory}/`)

@@ -14,6 +14,11 @@ export type AgentServerErrorCode =
   | 'invalid_signature'
   | 'server_lost'
 
+/** Sent by proxies for a server that does not answer. */
+const GATEWAY_STATUSES: ReadonlySet<number | undefined> = new Set([502, 503, 504])
+
+export const isGatewayStatus = (status: number | undefined): boolean => GATEWAY_STATUSES.has(status)
+
 type Options = {
   /** The status of the response; absent if there was none. */
   readonly status?: number | undefined

@@ -3,7 +3,7 @@
  * and when a limit is reached for a moment. The only file that calls `fetch`.
  */
 import { faultOfHeaderValue } from '../../contract/values/http-header.ts'
-import { AgentServerError } from './agent-server-error.ts'
+import { AgentServerError, isGatewayStatus } from './agent-server-error.ts'
 import { delayAfter, MAX_DELAY_MS, sleep } from './delay.ts'
 import { connectionError, errorOf, redirected } from './response-error.ts'
 import { mistake, requireSignal, sendableHeaders } from './sendable.ts'
@@ -43,7 +43,6 @@ export type ApiRequest = {
 }
 
 const DEFAULT_RETRIES = 5
-const GATEWAY_STATUSES: ReadonlySet<number | undefined> = new Set([502, 503, 504])
 
 export class Transport {
   readonly #baseUrl: string
@@ -138,7 +137,7 @@ function mayRepeat(error: AgentServerError, { body, isRepeatable }: ApiRequest, 
     case 'connection_failed':
       return isRepeatable || wasRefused(error.cause)
     case 'unexpected_response':
-      return error.status === 429 || (isRepeatable && GATEWAY_STATUSES.has(error.status))
+      return error.status === 429 || (isRepeatable && isGatewayStatus(error.status))
     case 'idempotency_in_flight':
       return failures > 1 // it is our own first request, whose response was lost
     default:

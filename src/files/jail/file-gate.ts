@@ -2,6 +2,7 @@
  * The only file that decides which paths the editor, or a client of the API, may access: the server's own files are
  * excluded.
  */
+import { isInside } from '../../lib/is-inside.ts'
 import { FileRefusal } from './file-refusal.ts'
 import { openAt } from './opened-path.ts'
 
@@ -93,6 +94,3 @@ async function realRoot(path: string): Promise<string> {
     return path
   }
 }
-
-const isInside = (path: string, root: string) =>
-  path === root || path.startsWith(root.endsWith('/') ? root : `${root}/`)

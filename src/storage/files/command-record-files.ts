@@ -6,6 +6,7 @@ import { readFile, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
+import { ignoreMissing } from '../../lib/error-code.ts'
 import type { CommandEntry, CommandStorage } from '../storage.ts'
 
 const STREAMS = ['stdout', 'stderr'] as const
@@ -76,7 +77,3 @@ const sizeOf = (path: string): Promise<number> =>
     ({ size }) => size,
     () => 0, // it wrote nothing
   )
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
-}

@@ -1,6 +1,7 @@
 /** A JSON value in one file, such as `callbacks.json`. */
 import { readFile, rename } from 'node:fs/promises'
 import { replaceFile } from '../../lib/durable-file.ts'
+import { ignoreMissing } from '../../lib/error-code.ts'
 import type { StoredDocument } from '../storage.ts'
 
 export class JsonDocument implements StoredDocument {
@@ -32,8 +33,4 @@ function parseJson(text: string): unknown {
   } catch {
     return null
   }
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
 }

@@ -3,6 +3,7 @@ import { readFile, rename } from 'node:fs/promises'
 import { z } from 'zod'
 import { Problem } from '../../contract/problem.ts'
 import { SyncedFile, replaceFile } from '../../lib/durable-file.ts'
+import { ignoreMissing } from '../../lib/error-code.ts'
 import type { KeyMaterial, Sealer } from '../../security/sealer.ts'
 import { createSealers } from '../../security/sealer.ts'
 import type { SecretValues } from '../storage.ts'
@@ -71,8 +72,4 @@ export class SecretFiles {
 
 async function setAside(path: string): Promise<void> {
   await rename(path, `${path}.unreadable-${Date.now()}`).catch(ignoreMissing)
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
 }

@@ -1,11 +1,12 @@
 /** The only file that decides which directories a conversation works in. */
 import { realpathSync } from 'node:fs'
 import { lstat, mkdir, realpath, stat, statfs } from 'node:fs/promises'
-import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import { makeDirectories } from '../../files/make-directories.ts'
 import { FileRefusal } from '../../files/jail/file-refusal.ts'
 import { codeOf } from '../../lib/error-code.ts'
+import { isInside } from '../../lib/is-inside.ts'
 import { makeDirectory } from '../../files/jail/opened-path.ts'
 
 export type WorkdirRules = {
@@ -174,9 +175,6 @@ async function realpathOfExisting(path: string): Promise<string> {
     return join(await realpathOfExisting(dirname(path)), relative(dirname(path), path))
   }
 }
-
-const isInside = (path: string, root: string) =>
-  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
 
 /** `why` is a clause about the directory. */
 class Refused extends Error {
