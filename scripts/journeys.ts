@@ -54,7 +54,7 @@ export async function traceJourneys(): Promise<Journey[]> {
   const journeys: Journey[] = []
   await withServer(async (stage) => {
     await stage.counter.watchTimers()
-    journeys.push(await messageIn(stage))
+    journeys.push(await messageIn(stage, 3))
     await traceOthers(stage, journeys)
   })
   return journeys
