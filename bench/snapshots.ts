@@ -43,8 +43,8 @@ export async function benchSnapshots(): Promise<Row[]> {
     const first = [await cpuOf(own), await cpuOf(bare)] as const
     await wait(SETTLED_MS)
     await own()
-    const unchanged = await inTurn(own, bare, async () => {})
-    const changed = await inTurn(own, bare, async (round) => {
+    const unchanged = await alternating(own, bare, async () => {})
+    const changed = await alternating(own, bare, async (round) => {
       for (let file = 0; file < 10; file++) await writeFile(join(workdir, 'd1', `changed-${file}`), `${round}`)
     })
     return [
@@ -67,7 +67,7 @@ async function makeTree(workdir: string): Promise<void> {
   await writeFile(join(workdir, '.gitignore'), '*.log\n')
 }
 
-async function inTurn(own: () => unknown, bare: () => unknown, change: (round: number) => Promise<void>) {
+async function alternating(own: () => unknown, bare: () => unknown, change: (round: number) => Promise<void>) {
   const times: (readonly [number, number])[] = []
   for (let round = 0; round < ROUNDS; round++) {
     await change(round)

@@ -1,4 +1,4 @@
-/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, or a name in the sources one of its vague words. */
+/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, or a name in any of the code one of its vague words. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -28,7 +28,7 @@ const findings = [
   ...findIn(['openapi/*.json'], wordsOfJson),
   ...findIn(['src/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'], wordsOfSource),
   ...findIn(['test/**/*.test.ts', 'test/**/*-contract.ts'], namesOfTests),
-  ...findIn(['src/**/*.ts'], identifiersOf, findNames),
+  ...findIn(['{src,scripts,bench,test}/**/*.ts'], identifiersOf, findNames),
 ]
 
 for (const finding of findings) console.error(describe(finding))

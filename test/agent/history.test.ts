@@ -263,7 +263,11 @@ test('arguments that were not a JSON object are shown to the model as it wrote t
 
 test('a failed call reads as an error, reported once; empty output is described as empty', () => {
   const failed = { ...toolResult('a', { code: 1 }), is_error: true, error_message: 'It failed.' } as EventDraft
-  const told = { ...toolResult('b', 'Sorry: It failed.'), is_error: true, error_message: 'It failed.' } as EventDraft
+  const reported = {
+    ...toolResult('b', 'Sorry: It failed.'),
+    is_error: true,
+    error_message: 'It failed.',
+  } as EventDraft
   const { messages } = historyOf(
     [
       userMessage('begin'),
@@ -272,7 +276,7 @@ test('a failed call reads as an error, reported once; empty output is described 
       toolUse('b'),
       toolUse('c'),
       failed,
-      told,
+      reported,
       toolResult('c', ''),
     ].map((draft, at) => stored(draft, at + 1)),
   )

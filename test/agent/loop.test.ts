@@ -25,7 +25,7 @@ import { PATIENCE_S } from '../support/patience.ts'
 const echo = tool('Echo', (input) => ({ output: input['text'] ?? 'echo' }))
 
 /** The log without its first event: type and what is telling of it. */
-function told(events: readonly Event[]): string[] {
+function summary(events: readonly Event[]): string[] {
   return events.slice(1).map((event) => {
     if (event.type === 'StatusUpdate') return `${event.status} (${event.reason})`
     if (event.type === 'Result') return `Result ${event.stop_reason}`
@@ -45,7 +45,7 @@ describe('a run', () => {
       session_id: conversation.id,
     })
     const events = await eventsOf(conversation)
-    expect(told(events)).toEqual([
+    expect(summary(events)).toEqual([
       'UserMessage',
       'running (message)',
       'AssistantMessage',
@@ -67,7 +67,7 @@ describe('a run', () => {
     const conversation = await bench.converse()
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: 'Done.', steps: 3 })
     const events = await eventsOf(conversation)
-    expect(told(events).slice(2, -2)).toEqual([
+    expect(summary(events).slice(2, -2)).toEqual([
       'AssistantMessage',
       'ToolUse',
       'ToolUse',
@@ -300,9 +300,9 @@ describe('an error of the provider', () => {
     await using bench = await setBench({ script: () => ({ status, error }) })
     const conversation = await bench.converse()
     expect(await say(conversation)).toMatchObject({ stop_reason: 'error', steps: 0 })
-    const [told, ...more] = only(await eventsOf(conversation), 'ErrorEvent')
+    const [summary, ...more] = only(await eventsOf(conversation), 'ErrorEvent')
     expect(more).toEqual([])
-    expect(told?.error_type).toBe(type)
+    expect(summary?.error_type).toBe(type)
     expect(conversation.state.status).toBe('error')
   })
 
@@ -451,7 +451,7 @@ describe('pause', () => {
     await conversation.post(userText('go', true))
     await shown.promise
     expect(await conversation.pause({ interrupt: false })).toBe('paused')
-    expect(told(await eventsOf(conversation))).toEqual([
+    expect(summary(await eventsOf(conversation))).toEqual([
       'UserMessage',
       'running (message)',
       'Result paused',

@@ -13,12 +13,12 @@ import { effort } from '../support/patience.ts'
 import { call, eventsOf, realShells, say, setBench, tool, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 
-type Deed =
+type Action =
   | { readonly kind: 'say' | 'post' | 'compact' | 'fork' | 'restart' | 'kill' | 'configure' }
   | { readonly kind: 'rewind'; readonly place: number }
 
-const deeds: fc.Arbitrary<Deed[]> = fc.array(
-  fc.oneof<fc.MaybeWeightedArbitrary<Deed>[]>(
+const actions: fc.Arbitrary<Action[]> = fc.array(
+  fc.oneof<fc.MaybeWeightedArbitrary<Action>[]>(
     { weight: 6, arbitrary: fc.constant({ kind: 'say' }) },
     {
       weight: 4,
@@ -50,7 +50,7 @@ const wordsIn = (text: string): ReadonlySet<string> => new Set(text.match(/\bw\d
 
 const PADDING = 'and so on '.repeat(150)
 
-async function play(plan: readonly Deed[]): Promise<void> {
+async function play(plan: readonly Action[]): Promise<void> {
   let words = 0
   const word = (kind: string) => `w${++words}${kind}`
   const script: Script = ({ messages, text }) => {
@@ -76,24 +76,24 @@ async function play(plan: readonly Deed[]): Promise<void> {
     const spoken = active.filter(({ type }) => type === 'UserMessage' || type === 'ToolResult')
     if (!isCompacted) for (const each of wordsIn(JSON.stringify(spoken))) expect(sent, `${each} holds`).toContain(each)
   }
-  for (const deed of plan) {
+  for (const action of plan) {
     const since = bench.model.requests.length
-    if (deed.kind === 'say') {
+    if (action.kind === 'say') {
       await say(live, `${word('u')} ${PADDING}`)
       await checkRequests(since)
-    } else if (deed.kind === 'post') await live.post(userText(word('u')))
-    else if (deed.kind === 'configure') await bench.configure(id, { max_iteration_per_run: 100 + words })
-    else if (deed.kind === 'compact') {
+    } else if (action.kind === 'post') await live.post(userText(word('u')))
+    else if (action.kind === 'configure') await bench.configure(id, { max_iteration_per_run: 100 + words })
+    else if (action.kind === 'compact') {
       const compacted = live.compactions.compact({})
       await compacted.catch((error: unknown) => expect(error).toMatchObject({ code: 'nothing_to_compact' }))
       if (bench.model.requests.length > since) await checkRequests(since)
-    } else if (deed.kind === 'fork')
+    } else if (action.kind === 'fork')
       ({ id } = await bench.manager.fork(id, ForkConversation.parse({ workdir: 'share' })))
-    else if (deed.kind === 'restart') await bench.restart()
-    else if (deed.kind === 'kill') await bench.restart({ kill: true, between: logs.die })
-    else if (deed.kind === 'rewind') {
+    else if (action.kind === 'restart') await bench.restart()
+    else if (action.kind === 'kill') await bench.restart({ kill: true, between: logs.die })
+    else if (action.kind === 'rewind') {
       const { head } = live.log
-      const rewound = live.rewind({ to_seq: 1 + Math.floor(deed.place * (head - 1)), last_seq: head }, {})
+      const rewound = live.rewind({ to_seq: 1 + Math.floor(action.place * (head - 1)), last_seq: head }, {})
       await rewound.catch(async ({ code, details }: { code: string; details: { nearest: number } }) => {
         expect(code).toBe('invalid_request')
         await live.rewind({ to_seq: details.nearest, last_seq: head }, {})
@@ -110,5 +110,5 @@ async function play(plan: readonly Deed[]): Promise<void> {
 }
 
 test('no request has what was rewound, and each has what holds, whatever else happens', async () => {
-  await fc.assert(fc.asyncProperty(deeds, play), { numRuns: effort(12, 300) })
+  await fc.assert(fc.asyncProperty(actions, play), { numRuns: effort(12, 300) })
 })

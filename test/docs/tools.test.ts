@@ -21,12 +21,12 @@ test("the table of presets equals the script's output", () => {
 })
 
 test('the tools that run at the same time are those that only read', () => {
-  const told = /Calls of one turn that only read \((.*?)\)/.exec(page)![1]!
+  const sentence = /Calls of one turn that only read \((.*?)\)/.exec(page)![1]!
   const readers = createTools(TOOL_NAMES, UNUSED_DEPS).filter(({ readOnly }) => readOnly)
-  expect([...told.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(readers.map(({ name }) => name))
+  expect([...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(readers.map(({ name }) => name))
 })
 
 test('the default preset is the one that the page names', () => {
-  const told = /Without it: (.*?);/s.exec(page)![1]!
-  expect([...told.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(DEFAULT_TOOLS)
+  const sentence = /Without it: (.*?);/s.exec(page)![1]!
+  expect([...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(DEFAULT_TOOLS)
 })

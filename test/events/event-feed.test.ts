@@ -9,7 +9,7 @@ import { WaitingHooks } from '../../src/conversations/client-hooks/waiting-hooks
 import type { Published } from '../../src/events/sse-frame.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { SharedLog } from './fixtures.ts'
-import { answer, delta, message, seqsOf, sharedLog, tempDirectory, toldLate, toolResult } from './fixtures.ts'
+import { answer, delta, message, seqsOf, sharedLog, tempDirectory, reportedLate, toolResult } from './fixtures.ts'
 import { effort } from '../support/patience.ts'
 import { takeTime } from '../support/take-time.ts'
 
@@ -101,7 +101,7 @@ describe('A reader', () => {
   test('a reader ahead of the subscribers does not get events twice', async () => {
     await using directory = await tempDirectory()
     const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
-    const late = new EventLog({ log: toldLate(stored, () => 100), onListenerError: () => undefined })
+    const late = new EventLog({ log: reportedLate(stored, () => 100), onListenerError: () => undefined })
     const appended = late.append([message('a'), message('b')])
     await expect.poll(() => late.head, { interval: 1 }).toBe(2)
     const feed = follow(late, { afterSeq: 0 })

@@ -9,7 +9,17 @@ import type { TransientRecord } from '../../src/events/transient-record.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { SharedLog } from './fixtures.ts'
 import { until } from '../support/until.ts'
-import { answer, delta, message, seqsOf, sharedLog, tempDirectory, textOf, toldLate, toolResult } from './fixtures.ts'
+import {
+  answer,
+  delta,
+  message,
+  seqsOf,
+  sharedLog,
+  tempDirectory,
+  textOf,
+  reportedLate,
+  toolResult,
+} from './fixtures.ts'
 
 let shared: SharedLog
 let log: EventLog
@@ -35,7 +45,7 @@ describe('An appended event', () => {
     await using directory = await tempDirectory()
     const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
     const late = new EventLog({
-      log: toldLate(stored, (call) => (call === 0 ? 20 : 0)),
+      log: reportedLate(stored, (call) => (call === 0 ? 20 : 0)),
       onListenerError: () => undefined,
     })
     const shown: string[] = []
@@ -195,13 +205,13 @@ describe('The message so far', () => {
   })
 
   test('is forgotten with the durable message, or when its attempt is abandoned; others stay', async () => {
-    const [told, givenUp, other] = [uuid7(), uuid7(), uuid7()]
-    for (const id of [told, givenUp, other]) log.publish(delta(id, 0, id))
+    const [stored, givenUp, other] = [uuid7(), uuid7(), uuid7()]
+    for (const id of [stored, givenUp, other]) log.publish(delta(id, 0, id))
     log.publish({ type: 'AssistantAborted', message_id: givenUp })
-    expect(soFar().map(({ message_id }) => message_id)).toEqual([told, other])
+    expect(soFar().map(({ message_id }) => message_id)).toEqual([stored, other])
     const seen: string[][] = []
     log.subscribe({ onEvents: () => seen.push(soFar().map(({ message_id }) => message_id)) })
-    await log.append([answer(told, told)])
+    await log.append([answer(stored, stored)])
     expect(seen).toEqual([[other]])
   })
 

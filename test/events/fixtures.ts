@@ -81,7 +81,7 @@ export async function sharedLog(): Promise<SharedLog> {
 }
 
 /** The same log, but its appends are reported late: durable and readable `ms` before the promise says so. */
-export function toldLate(stored: StoredLog, ms: (call: number) => number): StoredLog {
+export function reportedLate(stored: StoredLog, ms: (call: number) => number): StoredLog {
   let calls = 0
   return {
     conversationId: stored.conversationId,

@@ -100,10 +100,10 @@ describe('conversations', () => {
     })
     const { warnings: _, ...rest } = conversation
     expect(rest, 'a key that may write need not read what was said').not.toHaveProperty('preview')
-    const told = { ...rest, preview: 'first' }
-    expect(checked(await http.call('GET', `/conversations/${id}`), 200, ConversationView)).toEqual(told)
+    const view = { ...rest, preview: 'first' }
+    expect(checked(await http.call('GET', `/conversations/${id}`), 200, ConversationView)).toEqual(view)
     expect(checked(await http.call('GET', '/conversations'), 200, ConversationPage)).toEqual({
-      items: [told],
+      items: [view],
       next_page_id: null,
     })
     expect(checked(await http.call('GET', '/conversations/count?user_id=u'), 200, Count)).toEqual({ count: 1 })

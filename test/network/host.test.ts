@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { parseHost, splitPort, formatTarget } from '../../src/network/host.ts'
 
-const told = (text: string) => {
+const nameOf = (text: string) => {
   const host = parseHost(text)
   return host === undefined ? undefined : host.kind === 'name' ? host.name : `address ${host.address}`
 }
@@ -16,7 +16,7 @@ test.each([
   ['ⅼocalhost', 'localhost'],
   ['_service.example.com', '_service.example.com'],
 ])('the name %s is %s', (text, name) => {
-  expect(told(text)).toBe(name)
+  expect(nameOf(text)).toBe(name)
 })
 
 test.each([
@@ -37,7 +37,7 @@ test.each([
   ['::ffff:7f00:1', '127.0.0.1'],
   ['[2001:DB8:0:0::1]', '2001:db8::1'],
 ])('the address %s is %s', (text, address) => {
-  expect(told(text)).toBe(`address ${address}`)
+  expect(nameOf(text)).toBe(`address ${address}`)
 })
 
 test.each([
@@ -65,7 +65,7 @@ test.each([
   'a'.repeat(64),
   'a.'.repeat(127) + 'a',
 ])('%j is not a host', (text) => {
-  expect(told(text)).toBeUndefined()
+  expect(nameOf(text)).toBeUndefined()
 })
 
 describe('a port', () => {

@@ -187,7 +187,7 @@ describe('from the kernel a shell gets', () => {
   test('the usual sockets, and none to the hypervisor, of packets or for other parts of the kernel', async () => {
     const { workdirBase, open } = await setHost()
     const run = await open(join(workdirBase, 'one'))
-    for (const [family, type, protocol, told] of [
+    for (const [family, type, protocol, outcome] of [
       [1, 1, 0, 'allowed'],
       [2, 1, 0, 'allowed'],
       [10, 2, 0, 'allowed'],
@@ -197,7 +197,7 @@ describe('from the kernel a shell gets', () => {
       [38, 5, 0, '97'],
       [40, 1, 0, '97'],
     ] as const)
-      expect((await run(ask('socket', family, type, protocol))).stdout.trim(), String(family)).toBe(told)
+      expect((await run(ask('socket', family, type, protocol))).stdout.trim(), String(family)).toBe(outcome)
   })
 
   test('no files that would give their owner’s rights to others', async () => {

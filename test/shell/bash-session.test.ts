@@ -1,7 +1,7 @@
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { eventually, isWalled, openShells, processesOf, runIn } from './shell-fixture.ts'
+import { eventually, isSandboxed, openShells, processesOf, runIn } from './shell-fixture.ts'
 
 /** In a sandbox it is reported as shells report it: by its exit code. */
 const KILLED = /SIGKILL|exit code 137/
@@ -222,7 +222,7 @@ describe('a deleted working directory', () => {
   test('that is the workdir itself is reported too; in a sandbox it is held in place', async () => {
     const { run, workdir } = await openShells()
     const removed = await run(`rmdir ${workdir}`)
-    if (isWalled) {
+    if (isSandboxed) {
       expect(removed.stderr).toMatch(/busy|Read-only/)
       expect((await run('pwd')).stdout).toBe(`${workdir}\n`)
     } else {

@@ -25,4 +25,4 @@ test.each([
   [1536, '1.5 KiB'],
   [64 * 1024 ** 2, '64 MiB'],
   [5000 * 1024 ** 4, '5000 TiB'],
-])('%d bytes are formatted as %s', (bytes, told) => expect(tellBytes(bytes)).toBe(told))
+])('%d bytes are formatted as %s', (bytes, text) => expect(tellBytes(bytes)).toBe(text))

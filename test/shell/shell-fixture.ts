@@ -24,7 +24,7 @@ declare module 'vitest' {
   }
 }
 
-export const isWalled = inject('isolation') === 'bubblewrap'
+export const isSandboxed = inject('isolation') === 'bubblewrap'
 
 export type Fixture = {
   readonly shells: Shells
@@ -64,7 +64,7 @@ export async function openShells(
   const workdir = join(workdirBase, 'workdir')
   const outputDir = join(dataDir, 'outputs')
   const env = HostEnvironment.from({ PATH: process.env['PATH'], HOME: root, LANG: 'C.UTF-8' })
-  const launcher = isWalled ? await requireSandbox({ dataDir, workdirBase }) : hostLauncher
+  const launcher = isSandboxed ? await requireSandbox({ dataDir, workdirBase }) : hostLauncher
   const [stateDir, privateDir] = [join(dataDir, 'state'), join(dataDir, 'private')]
   const base = { conversationId, workdir, outputDir, stateDir, privateDir, env, launcher }
   const opened: Shells[] = []
@@ -81,7 +81,7 @@ export async function openShells(
   const shell = shells.get('agent')
   const run = (command: string, options?: Partial<CommandOptions>) => runIn(shell, command, options)
   const isRunning = (pid: number, sessionId = 'agent') => {
-    const hostPid = isWalled ? hostPidOf(pid, `AGENT_SERVER_SHELL=${conversationId}/${sessionId}\0`) : pid
+    const hostPid = isSandboxed ? hostPidOf(pid, `AGENT_SERVER_SHELL=${conversationId}/${sessionId}\0`) : pid
     const entry = hostPid === undefined ? undefined : findProcess(hostPid)
     return entry !== undefined && !entry.isZombie
   }

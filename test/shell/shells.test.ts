@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { HostEnvironment } from '../../src/lib/start-process.ts'
-import { isWalled, openShells, runIn } from './shell-fixture.ts'
+import { isSandboxed, openShells, runIn } from './shell-fixture.ts'
 import { launcherOf } from '../support/launcher.ts'
 
 describe('the environment of a shell', () => {
@@ -28,9 +28,9 @@ describe('the environment of a shell', () => {
     })
     const names = (await run('env')).stdout.split('\n').flatMap((line) => line.split('=')[0] || [])
     const marks = ['AGENT_SERVER_SHELL', 'AGENT_SERVER_STATE_DIR']
-    const behindWall = isWalled ? ['HOME', 'TMPDIR'] : []
+    const ofSandbox = isSandboxed ? ['HOME', 'TMPDIR'] : []
     const unattended = Object.keys(HostEnvironment.from({}).variables)
-    expect(names.sort()).toEqual([...marks, ...behindWall, ...unattended, 'TZ', 'PWD', 'SHLVL', '_'].sort())
+    expect(names.sort()).toEqual([...marks, ...ofSandbox, ...unattended, 'TZ', 'PWD', 'SHLVL', '_'].sort())
   })
 })
 
@@ -156,7 +156,7 @@ describe('a program', () => {
     const { output, conversationId } = await start(['env', '-0'], forged)
     expect(output.split('\0')).toContain(`AGENT_SERVER_SHELL=${conversationId}/+odd`)
     expect(output).not.toContain('AGENT_SERVER_STATE_DIR=/nowhere')
-    expect(output.includes('HOME=/nowhere')).toBe(!isWalled)
+    expect(output.includes('HOME=/nowhere')).toBe(!isSandboxed)
   })
 
   test.each([

@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Told } from '../support/churn.ts'
+import type { Arrival } from '../support/churn.ts'
 import { connectEvents, connectSocket } from '../support/churn.ts'
 import { KEY } from '../support/server.ts'
 import type { World } from './world.ts'
@@ -38,14 +38,14 @@ export async function followAll(world: World, signal: AbortSignal, isSocket: boo
   const reached = new Map<string, number>()
   let cursor = '0'
   while (!signal.aborted) {
-    await visit(world, signal, isSocket, `/firehose?cursor=${cursor}`, (told) => {
-      const before = reached.get(told.conversation) ?? 0
-      if (told.seq !== before + 1)
+    await visit(world, signal, isSocket, `/firehose?cursor=${cursor}`, (arrival) => {
+      const before = reached.get(arrival.conversation) ?? 0
+      if (arrival.seq !== before + 1)
         world.fail(
-          `a reader of the firehose got an event out of order: ${told.conversation} ${told.seq} after ${before}`,
+          `a reader of the firehose got an event out of order: ${arrival.conversation} ${arrival.seq} after ${before}`,
         )
-      reached.set(told.conversation, told.seq)
-      ;({ cursor } = told)
+      reached.set(arrival.conversation, arrival.seq)
+      ;({ cursor } = arrival)
     })
   }
 }
@@ -70,12 +70,12 @@ async function visit(
   signal: AbortSignal,
   isSocket: boolean,
   path: string,
-  onTold: (told: Told) => void,
+  onArrival: (arrival: Arrival) => void,
 ): Promise<void> {
   const { promise: ended, resolve } = Promise.withResolvers<void>()
   let isGone = false
   const connect = isSocket ? connectSocket : connectEvents
-  const leave = connect({ url: world.url, key: KEY }, path, (told) => isGone || onTold(told), resolve)
+  const leave = connect({ url: world.url, key: KEY }, path, (arrival) => isGone || onArrival(arrival), resolve)
   world.operations += 1
   // Some are gone before they are connected. Who follows a deleted conversation is sent away.
   const stayMs = world.random.below(8) === 0 ? world.random.below(3) : world.random.below(LONGEST_STAY_MS)

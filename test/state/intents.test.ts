@@ -68,7 +68,7 @@ const asking = folded([questioned('a'), status('waiting_for_input', 'running')],
 /** A client executes `a`, and `b` comes after it. */
 const atClient = folded([handedOver('a'), status('waiting_for_client', 'running')], enqueue)
 const pausedAtClient = folded([status('paused', 'waiting_for_client')], atClient)
-const pausedInTurn = folded([status('paused', 'running')], enqueue)
+const pausedMidTurn = folded([status('paused', 'running')], enqueue)
 const pausedUndecided = folded([status('paused', 'waiting_for_confirmation')], waiting)
 
 function inSituation(situation: Situation): State {
@@ -88,7 +88,7 @@ function inSituation(situation: Situation): State {
     case 'two questions':
       return folded([questioned('a'), questioned('b', newRunId), status('waiting_for_input', 'running')], enqueue)
     case 'paused, in a turn':
-      return pausedInTurn
+      return pausedMidTurn
     case 'paused, undecided':
       return pausedUndecided
     case 'paused, decided':
@@ -502,14 +502,14 @@ describe('a call of a paused turn', () => {
   const interrupting = ['message', 'message with run', 'pause with interrupt'] as const
 
   test.each(interrupting)('that has not begun never runs after a %s; the others keep their place', (name) => {
-    const outcome = decide(pausedInTurn, { ...intentOf[name], begun: ['a'] }) as EventDraft[]
+    const outcome = decide(pausedMidTurn, { ...intentOf[name], begun: ['a'] }) as EventDraft[]
     const results = outcome.filter((draft) => draft.type === 'ToolResult')
     expect(results).toMatchObject([{ tool_use_id: 'b', run_id: runId, is_error: true, error_type: 'interrupted' }])
-    expect(folded(outcome, pausedInTurn).openCalls).toMatchObject([{ toolUseId: 'a' }])
+    expect(folded(outcome, pausedMidTurn).openCalls).toMatchObject([{ toolUseId: 'a' }])
   })
 
   test.each(['message', 'message with run'] as const)('has its result before the %s', (name) => {
-    expect(typesOf(decide(pausedInTurn, intentOf[name])).slice(0, 3)).toEqual([...INTERRUPTED, 'UserMessage'])
+    expect(typesOf(decide(pausedMidTurn, intentOf[name])).slice(0, 3)).toEqual([...INTERRUPTED, 'UserMessage'])
   })
 
   test.each(interrupting)(
@@ -684,7 +684,7 @@ describe('recovery', () => {
   })
 
   test('distinguishes the call that may have begun from those that cannot have: calls run one after the other', () => {
-    expect(decide(pausedInTurn, intentOf.recover)).toMatchObject([
+    expect(decide(pausedMidTurn, intentOf.recover)).toMatchObject([
       { tool_use_id: 'a', output: expect.stringContaining('not known') },
       { tool_use_id: 'b', output: expect.stringContaining('did not run') },
     ])

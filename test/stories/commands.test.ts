@@ -301,8 +301,8 @@ describe('secrets', () => {
     await call('DELETE', `/commands/${commandId}`)
     await stream.until(({ event, data }) => event === 'CommandResult' && data.command_id === commandId)
     stream.close()
-    const told = JSON.stringify([stream.frames, await stage.events(id), (await call('GET', '/commands')).body])
-    expect(told).not.toContain(SECRET)
+    const everything = JSON.stringify([stream.frames, await stage.events(id), (await call('GET', '/commands')).body])
+    expect(everything).not.toContain(SECRET)
   })
 
   test('are refused in the text of a command, where everybody would see them', async () => {

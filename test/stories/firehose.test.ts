@@ -125,10 +125,12 @@ test('filters by type and by conversation, tells deltas on request, and that a c
     first,
     second,
   ])
-  const [, ...told] = mine.frames
-  expect(new Set(told.map(({ conversation_id }) => conversation_id))).toEqual(new Set([first]))
-  expect(told.map(({ type }) => type)).toEqual(expect.arrayContaining(['AssistantDelta', 'AssistantMessage', 'Result']))
-  const deltas = told.flatMap(({ type, text_delta }) => (type === 'AssistantDelta' ? text_delta : []))
+  const [, ...events] = mine.frames
+  expect(new Set(events.map(({ conversation_id }) => conversation_id))).toEqual(new Set([first]))
+  expect(events.map(({ type }) => type)).toEqual(
+    expect.arrayContaining(['AssistantDelta', 'AssistantMessage', 'Result']),
+  )
+  const deltas = events.flatMap(({ type, text_delta }) => (type === 'AssistantDelta' ? text_delta : []))
   expect(deltas.join('')).toBe('Hello there.')
   for (const { close } of [all, mine]) close()
 

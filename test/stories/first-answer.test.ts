@@ -134,14 +134,14 @@ describe('the same approval in the chat, in a headless run and over REST', () =>
     await chat.shows('or type another answer')
     chat.press('1')
     const { request_id } = question
-    const [answered, told] = await Promise.all([
+    const [answered, ack] = await Promise.all([
       answer(stage.server.call, id, request_id, { kind: 'question', answers: { '0': 'B' } }),
       byLine({ type: 'answer', request_id, answer: { kind: 'question', answers: { '0': 'C' } } }),
     ])
     const { answer: given } = await headless.next((event) => isAnswer(event, question))
     const [winner] = given.answers['Which one?']
     expect(answered.status).toBe(winner === 'B' ? 200 : 409)
-    expect(told.type).toBe(winner === 'C' ? 'ack' : 'problem')
+    expect(ack.type).toBe(winner === 'C' ? 'ack' : 'problem')
     if (winner !== 'A') await chat.shows(/The question was answered in another client: |Another client answered first/)
   })
 

@@ -151,8 +151,8 @@ describe('a command hook before a call', () => {
     })
     expect(await isThere(join(await workdirOf(done.id), 'other'))).toBe(true)
     expect(done.result).toMatchObject({ ran_input: { command: 'touch other' }, changed_by: 'hook' })
-    const told = stage.model.requests.at(-1)!.body.messages.at(-1)!
-    expect(told.content).toContain('A hook changed this call. What ran is {"command":"touch other"}')
+    const toolMessage = stage.model.requests.at(-1)!.body.messages.at(-1)!
+    expect(toolMessage.content).toContain('A hook changed this call. What ran is {"command":"touch other"}')
 
     const denied = await touchWith(hooks, { permission_rules: { deny: ['Bash(touch other)'] } })
     expect(denied.result).toMatchObject({ error_type: 'denied' })

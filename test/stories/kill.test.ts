@@ -175,8 +175,8 @@ type Result = { readonly is_error: boolean; readonly output: { readonly stdout: 
 async function checkNotes(workdir: string, results: readonly Result[], message: string): Promise<void> {
   const notes = (await readFile(join(workdir, 'notes'), 'utf8').catch(() => '')).split('\n').slice(0, -1)
   expect(new Set(notes).size, `${message}: no command ran twice`).toBe(notes.length)
-  const told = results.flatMap(({ is_error, output }) => (is_error ? [] : [output.stdout.trim()]))
-  expect(notes, message).toEqual(expect.arrayContaining(told))
+  const printed = results.flatMap(({ is_error, output }) => (is_error ? [] : [output.stdout.trim()]))
+  expect(notes, message).toEqual(expect.arrayContaining(printed))
 }
 
 async function runToEnd(stage: Stage, subject: Subject): Promise<void> {

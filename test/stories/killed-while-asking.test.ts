@@ -26,7 +26,7 @@ describe.concurrent('a kill while an approval waits', () => {
   })
 
   test.each(Object.entries(OTHERS))('by %s: the same events, and the same history', async (name, create) => {
-    const told = await tellThrough(create, tellKilledWhileAsking, join(home, name.replaceAll(/\W+/g, '-')))
-    expect(told).toEqual(await byRest)
+    const story = await tellThrough(create, tellKilledWhileAsking, join(home, name.replaceAll(/\W+/g, '-')))
+    expect(story).toEqual(await byRest)
   })
 })

@@ -101,9 +101,9 @@ describe('in the mode allowlist', () => {
       expect(await scene.run(id, command), `${name}: ${command}`).not.toMatch(outcome)
     }
     expect(outside.seen.slice(before)).toEqual([])
-    const told = await scene.run(id, `curl -sS http://unlisted.test:${outside.port}/`)
-    expect(told).toContain(`refused unlisted.test:${outside.port}: it is not on the allow list`)
-    expect(told).toContain('network.allow')
+    const output = await scene.run(id, `curl -sS http://unlisted.test:${outside.port}/`)
+    expect(output).toContain(`refused unlisted.test:${outside.port}: it is not on the allow list`)
+    expect(output).toContain('network.allow')
   })
 
   test('programs of one shell reach each other over its own loopback', async () => {

@@ -24,9 +24,9 @@ describe.concurrent('the same story', () => {
   })
 
   test.each(Object.entries(OTHERS))('by %s: the same events, and the same history', async (name, create) => {
-    const told = await tellThrough(create, tellStory, join(home, name.replaceAll(/\W+/g, '-')))
-    expect(told.events).toEqual((await byRest).events)
-    expect(told.lastRequest).toEqual((await byRest).lastRequest)
+    const story = await tellThrough(create, tellStory, join(home, name.replaceAll(/\W+/g, '-')))
+    expect(story.events).toEqual((await byRest).events)
+    expect(story.lastRequest).toEqual((await byRest).lastRequest)
   })
 })
 

@@ -244,17 +244,17 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
     extra_headers: { 'x-custom': HEADER },
     num_retries: 1,
   }
-  const told = `${TOKEN} ${SECRETS.TRICKY} ${LLM_KEY} ${HEADER} ${KEY} ${SERVER_SECRETS.LLM_API_KEY} ${SERVER_SECRETS.OPENHANDS_SECRET_KEY}`
+  const secretText = `${TOKEN} ${SECRETS.TRICKY} ${LLM_KEY} ${HEADER} ${KEY} ${SERVER_SECRETS.LLM_API_KEY} ${SERVER_SECRETS.OPENHANDS_SECRET_KEY}`
 
   const created = await call('POST', '/conversations', {
     llm_config,
     secrets: { GITHUB_TOKEN: TOKEN, TRICKY: SECRETS.TRICKY },
     title: `About ${TOKEN}`,
     user_id: TOKEN,
-    metadata: { note: told, [TOKEN]: [SECRETS.TRICKY] },
-    system_prompt_extensions: [told],
-    microagents: [told],
-    initial_message: { role: 'user', content: told, sender: TOKEN },
+    metadata: { note: secretText, [TOKEN]: [SECRETS.TRICKY] },
+    system_prompt_extensions: [secretText],
+    microagents: [secretText],
+    initial_message: { role: 'user', content: secretText, sender: TOKEN },
     visualize: true,
   })
   expect(created.status).toBe(201)
@@ -268,7 +268,7 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
   const runs = { ends: 0 }
   const say = async (text: string, during?: () => Promise<void>) => {
     const posted = await call('POST', `${path}/messages`, {
-      message: { role: 'user', content: `${text} ${told}`, sender: SECRETS.LONG },
+      message: { role: 'user', content: `${text} ${secretText}`, sender: SECRETS.LONG },
     })
     expect(posted.status).toBe(202)
     const running = call('POST', `${path}/run`, { wait: true, timeout: PATIENCE_S })
@@ -298,7 +298,7 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
     { message: { role: TOKEN, content: TOKEN } },
     { message: { role: 'user', content: [{ type: TOKEN }] }, [TOKEN]: TOKEN },
     `{"a": ${TOKEN}`,
-    { title: told.repeat(9) },
+    { title: secretText.repeat(9) },
     { secrets: { [TOKEN]: 'NAME' } },
     { secrets: { NAME: { [TOKEN]: 1 } } },
     { secrets: { PATH: TOKEN, 'not a name': TOKEN } },
@@ -341,7 +341,7 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
   await call('DELETE', `${path}/secrets/${query}`)
   const keyed = { 'idempotency-key': TOKEN }
   expect((await call('POST', `${path}/messages`, { message: { role: 'user', content: 'x' } }, keyed)).status).toBe(400)
-  await call('POST', `${path}/reject`, { reason: told })
+  await call('POST', `${path}/reject`, { reason: secretText })
   await call('POST', `${path}/messages`, { message: { role: 'user', content: 'x' } }, { 'content-type': TOKEN })
   for (const route of [
     path,

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { isWalled } from '../shell/shell-fixture.ts'
+import { isSandboxed } from '../shell/shell-fixture.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 
@@ -209,7 +209,7 @@ describe('shell sessions', () => {
 test('the pids that clients receive are those of the host, whatever the shell reports', async () => {
   const { background_pid, stdout } = await run('sleep 371 >/dev/null & echo $!')
   expect(isAlive(background_pid)).toBe(true)
-  expect(stdout === `${background_pid}\n`).toBe(!isWalled)
+  expect(stdout === `${background_pid}\n`).toBe(!isSandboxed)
   expect((await call('DELETE', `/processes/${background_pid}`)).status).toBe(200)
   expect(isAlive(background_pid)).toBe(false)
 })

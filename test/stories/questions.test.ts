@@ -189,7 +189,7 @@ test('a kill while the answer comes in leaves the question or its answer, and th
 const asker = (socket: SocketClient) => async (frame: object) => {
   const id = `${Math.random()}`
   socket.say({ id, ...frame })
-  return await socket.until((told) => told.id === id)
+  return await socket.until((each) => each.id === id)
 }
 
 test('over a WebSocket the same: the first of two clients answers, the other one learns that, both see it', async () => {

@@ -57,7 +57,7 @@ test('the agent is steered over the socket: approve by hash, run, pause; each fr
   const ask = async (frame: object) => {
     const sent = `${Math.random()}`
     socket.say({ id: sent, ...frame })
-    return await socket.until((told) => told.id === sent && (told.type === 'ack' || told.type === 'problem'))
+    return await socket.until((each) => each.id === sent && (each.type === 'ack' || each.type === 'problem'))
   }
 
   expect(await ask({ type: 'pause' })).toMatchObject({ of: 'pause', result: { status: 'idle' } })

@@ -103,13 +103,13 @@ async function write({ url, key, conversations }: ChurnPlan, random: Random, unt
   return written
 }
 
-export type Told = { readonly cursor: string; readonly conversation: string; readonly seq: number }
+export type Arrival = { readonly cursor: string; readonly conversation: string; readonly seq: number }
 
 /** Answers how to break it off. `onEnd` is called once, whoever ended it. */
 type Connect = (
   place: Pick<ChurnPlan, 'url' | 'key'>,
   path: string,
-  onTold: (told: Told) => void,
+  onArrival: (arrival: Arrival) => void,
   onEnd: () => void,
 ) => () => void
 
@@ -119,22 +119,22 @@ function createSubscriber(plan: ChurnPlan, name: string, followed: string | unde
   let cursor = '0'
   let connections = 0
   let events = 0
-  let onTold = () => {}
+  let onArrival = () => {}
 
-  const take = (told: Told) => {
-    const before = reached.get(told.conversation) ?? 0
-    if (told.seq !== before + 1) faults.push(`${name}: ${told.conversation} ${told.seq} after ${before}`)
-    reached.set(told.conversation, told.seq)
-    cursor = told.cursor
+  const take = (arrival: Arrival) => {
+    const before = reached.get(arrival.conversation) ?? 0
+    if (arrival.seq !== before + 1) faults.push(`${name}: ${arrival.conversation} ${arrival.seq} after ${before}`)
+    reached.set(arrival.conversation, arrival.seq)
+    cursor = arrival.cursor
     events += 1
-    onTold()
+    onArrival()
   }
   const come = () => {
     connections += 1
     let isGone = false
     const { promise: ended, resolve } = Promise.withResolvers<void>()
     // What is on its way when it leaves is not seen.
-    const breakOff = connect(plan, pathOf(followed, connect, cursor), (told) => isGone || take(told), resolve)
+    const breakOff = connect(plan, pathOf(followed, connect, cursor), (arrival) => isGone || take(arrival), resolve)
     const leave = () => {
       isGone = true
       breakOff()
@@ -165,7 +165,7 @@ function createSubscriber(plan: ChurnPlan, name: string, followed: string | unde
       while (!hasReached(heads) && !deadline.aborted) {
         const { ended, leave } = come()
         const { promise: done, resolve } = Promise.withResolvers<void>()
-        onTold = () => hasReached(heads) && resolve()
+        onArrival = () => hasReached(heads) && resolve()
         deadline.addEventListener('abort', () => resolve(), { once: true })
         await Promise.race([done, ended])
         leave()
@@ -182,7 +182,7 @@ function pathOf(followed: string | undefined, connect: Connect, cursor: string):
 }
 
 /** Without an agent: each has a connection of its own, which breaks when it leaves. */
-export const connectEvents: Connect = ({ url, key }, path, onTold, onEnd) => {
+export const connectEvents: Connect = ({ url, key }, path, onArrival, onEnd) => {
   const request = http.get(url + path, { agent: false, headers: { authorization: `Bearer ${key}` } })
   request.on('error', () => {}).on('close', onEnd)
   request.on('response', (response) => {
@@ -193,28 +193,28 @@ export const connectEvents: Connect = ({ url, key }, path, onTold, onEnd) => {
       rest = frames.pop()!
       for (const frame of frames) {
         const [, cursor, json] = /^id: (.*)\nevent: .*\ndata: (.*)$/m.exec(frame) ?? []
-        if (json !== undefined) tell(cursor!, json, onTold)
+        if (json !== undefined) tell(cursor!, json, onArrival)
       }
     })
   })
   return () => void request.destroy()
 }
 
-export const connectSocket: Connect = ({ url, key }, path, onTold, onEnd) => {
+export const connectSocket: Connect = ({ url, key }, path, onArrival, onEnd) => {
   const headers = { authorization: `Bearer ${key}` }
   const socket = new WebSocket(url.replace('http', 'ws') + path, { headers, perMessageDeflate: false })
   socket.on('error', () => {}).on('close', onEnd)
   socket.on('message', (data: Buffer) => {
     const json = data.toString()
     const [, cursor, seq] = /^\{(?:"cursor":"([^"]+)",)?"seq":(\d+)/.exec(json) ?? []
-    if (seq !== undefined) tell(cursor ?? seq, json, onTold)
+    if (seq !== undefined) tell(cursor ?? seq, json, onArrival)
   })
   return () => socket.terminate()
 }
 
 /** From the first bytes: a thousand that parse what they get would be most of the work. */
-function tell(cursor: string, json: string, onTold: (told: Told) => void): void {
+function tell(cursor: string, json: string, onArrival: (arrival: Arrival) => void): void {
   const seq = /"seq":(\d+)/.exec(json)![1]!
   const conversation = /"conversation_id":"([^"]+)"/.exec(json)![1]!
-  onTold({ cursor, conversation, seq: Number(seq) })
+  onArrival({ cursor, conversation, seq: Number(seq) })
 }

@@ -96,11 +96,11 @@ describe('the Bash tool', () => {
   test('fails without a throw when there is no such session or no shell', async () => {
     const { call } = await openTool()
     expect((await call({ command: 'true', session_id: '../x' })).error?.type).toBe('invalid_input')
-    const launcher = launcherOf(() => ['sh', '-c', 'echo no wall >&2; exit 1'])
+    const launcher = launcherOf(() => ['sh', '-c', 'echo no sandbox >&2; exit 1'])
     const broken = await openTool({ launcher })
     expect((await broken.call({ command: 'true' })).error).toMatchObject({
       type: 'failed',
-      message: expect.stringMatching(/no wall/),
+      message: expect.stringMatching(/no sandbox/),
     })
   })
 

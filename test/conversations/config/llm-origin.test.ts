@@ -38,9 +38,9 @@ describe('an update that leads to another origin', () => {
     await using bench = await setBench()
     await using other = await startScriptedModel(() => ({ text: 'Hello.' }))
     const { id } = await converse(bench)
-    const told = await put(bench, id, { base_url: other.baseUrl })
-    expect(told.dropped).toEqual(['api_key', 'extra_headers'])
-    expect(told.llm_config).toEqual({ model: 'scripted', base_url: other.baseUrl, num_retries: 0 })
+    const change = await put(bench, id, { base_url: other.baseUrl })
+    expect(change.dropped).toEqual(['api_key', 'extra_headers'])
+    expect(change.llm_config).toEqual({ model: 'scripted', base_url: other.baseUrl, num_retries: 0 })
     expect(await run(bench, id)).toMatchObject({ stop_reason: 'completed' })
     await bench.restart()
     expect(await run(bench, id)).toMatchObject({ stop_reason: 'completed' })
@@ -59,9 +59,9 @@ describe('an update that leads to another origin', () => {
     await using other = await startScriptedModel(() => ({ text: 'Hello.' }))
     const { id, llm_config: masked } = await converse(bench)
     const sent = { ...masked, base_url: other.baseUrl, api_key: 'a-key-for-the-other' }
-    const told = await put(bench, id, { ...sent, extra_headers: { ...masked.extra_headers, 'X-New': 'new-1' } })
-    expect(told.dropped).toEqual(['extra_headers'])
-    expect(told.llm_config.extra_headers).toEqual({ 'X-New': '**********' })
+    const change = await put(bench, id, { ...sent, extra_headers: { ...masked.extra_headers, 'X-New': 'new-1' } })
+    expect(change.dropped).toEqual(['extra_headers'])
+    expect(change.llm_config.extra_headers).toEqual({ 'X-New': '**********' })
     await run(bench, id)
     expect(other.requests.at(-1)?.headers).toMatchObject({
       authorization: 'Bearer a-key-for-the-other',
@@ -98,8 +98,8 @@ describe('an update that leads to another origin', () => {
   test('does not include another path, nor an unrelated change', async () => {
     await using bench = await setBench()
     const { id } = await converse(bench)
-    const told = await put(bench, id, { base_url: bench.model.baseUrl.replace('/v1', '/other/v1'), temperature: 1 })
-    expect(told).not.toHaveProperty('dropped')
+    const change = await put(bench, id, { base_url: bench.model.baseUrl.replace('/v1', '/other/v1'), temperature: 1 })
+    expect(change).not.toHaveProperty('dropped')
     await run(bench, id)
     expect(bench.model.requests.at(-1)).toMatchObject({
       path: expect.stringContaining('/other/'),

@@ -93,7 +93,7 @@ const settled = (conversation: Conversation, status: string) =>
   expect.poll(() => conversation.state.status).toBe(status)
 
 /** The results of the turn, as the model read them. */
-const toldModel = (bench: Bench) =>
+const sentToModel = (bench: Bench) =>
   bench.model.requests
     .at(-1)!
     .body.messages.filter(({ role }) => role === 'tool')
@@ -150,7 +150,7 @@ describe('a call that waits', () => {
     await approvalsOf(conversation).decide(request_id, [allow(tool_uses[1]!), deny(tool_uses[0]!, 'too risky')])
     await settled(conversation, 'idle')
     expect(scene.ran.map(({ input }) => input)).toEqual([{ n: 2 }])
-    expect(toldModel(scene.bench)).toEqual([
+    expect(sentToModel(scene.bench)).toEqual([
       expect.stringContaining('too risky'),
       expect.stringContaining('Act ran {"n":2}'),
     ])
@@ -170,7 +170,7 @@ describe('a call that waits', () => {
     )
     await settled(conversation, 'idle')
     expect(scene.ran).toEqual([])
-    expect(toldModel(scene.bench)).toEqual([
+    expect(sentToModel(scene.bench)).toEqual([
       expect.stringContaining('did not allow'),
       expect.stringContaining('did not'),
     ])
@@ -188,7 +188,10 @@ describe('a call that waits', () => {
     expect(only(events, 'Result')).toMatchObject([{ stop_reason: 'rejected' }])
     await conversation.run()
     await settled(conversation, 'idle')
-    expect(toldModel(scene.bench)).toEqual([expect.stringContaining('not today'), expect.stringContaining('not today')])
+    expect(sentToModel(scene.bench)).toEqual([
+      expect.stringContaining('not today'),
+      expect.stringContaining('not today'),
+    ])
     await expect(approvalsOf(conversation).reject(undefined)).rejects.toMatchObject({ code: 'nothing_pending' })
   })
 
@@ -204,7 +207,7 @@ describe('a call that waits', () => {
     await change({ n: 7, stop: true })
     await settled(conversation, 'idle')
     expect(scene.ran).toEqual([{ name: 'Act', input: { n: 7, stop: true } }])
-    expect(toldModel(scene.bench)[0]).toContain('{"n":7,"stop":true}')
+    expect(sentToModel(scene.bench)[0]).toContain('{"n":7,"stop":true}')
     const events = await eventsOf(conversation)
     expect(only(events, 'ToolResult')[0]).toMatchObject({ ran_input: { n: 7, stop: true } })
     expect(decisionsIn(events)[0]).toMatchObject({

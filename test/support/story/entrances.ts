@@ -15,7 +15,7 @@ import { storyTurn } from './script.ts'
 
 type Create = (at: EntrancePlace) => Promise<Entrance>
 type Tell = (entrance: Entrance, model: ScriptedModel) => Promise<Event[]>
-type Told = { readonly events: readonly unknown[]; readonly lastRequest: readonly unknown[] }
+type Story = { readonly events: readonly unknown[]; readonly lastRequest: readonly unknown[] }
 
 export const BY_REST: Create = RestEntrance.create
 
@@ -28,7 +28,7 @@ export const OTHERS: Record<string, Create> = {
 }
 
 /** `home`: a directory for this telling. */
-export async function tellThrough(create: Create, tell: Tell, home: string): Promise<Told> {
+export async function tellThrough(create: Create, tell: Tell, home: string): Promise<Story> {
   const place = join(home, 'place')
   await mkdir(place, { recursive: true })
   await using model = await startScriptedModel(storyTurn)

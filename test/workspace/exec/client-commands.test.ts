@@ -101,15 +101,15 @@ test('a shell that cannot be started fails the command, in the log too, and no o
 test('run by another part of the server has an id before it begins, and is ended by a signal', async () => {
   await using opened = await open()
   const abort = new AbortController()
-  const told: string[] = []
+  const ids: string[] = []
   const outcome = await opened.commands.run(commandOf('echo begun; sleep 60'), {
     signal: abort.signal,
     onId(id) {
-      told.push(id)
+      ids.push(id)
       void until('its output', async () => (await wholeOf(opened, id)).text === 'begun\n').then(() => abort.abort())
     },
   })
-  expect(outcome).toMatchObject({ command_id: told[0], status: 'killed', stdout: 'begun\n' })
+  expect(outcome).toMatchObject({ command_id: ids[0], status: 'killed', stdout: 'begun\n' })
   const aborted = await opened.commands.run(commandOf('echo not'), { signal: abort.signal })
   expect(aborted).toMatchObject({ status: 'killed', exit_code: null, stdout: '' })
 })
