@@ -53,6 +53,12 @@ export const SETTING_OPTIONS = {
     value: 'JSON',
     about: 'The answer is JSON that fits this JSON Schema, which can also be a file.',
   },
+  agents: {
+    name: 'agents',
+    form: 'json',
+    value: 'JSON',
+    about: 'Subagents by name, in the form of the API or of Claude Code; also a file.',
+  },
 } as const satisfies Partial<Record<NameIn<'create'>, SettingOption>>
 
 export type OptionSetting = keyof typeof SETTING_OPTIONS

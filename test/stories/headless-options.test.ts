@@ -26,6 +26,15 @@ const SCRIPT = {
       when: 'list',
       turns: [{ calls: [{ name: 'Bash', arguments: { command: 'echo one; echo two >&2' } }] }, { text: 'Two.' }],
     },
+    {
+      when: 'delegate',
+      turns: [
+        {
+          calls: [{ name: 'Task', arguments: { description: 'x', prompt: 'look at it', subagent_type: 'reviewer' } }],
+        },
+        { text: 'Reviewed.' },
+      ],
+    },
     { when: 'hang', turns: [{ text: 'I think', hang: true }] },
     { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
     { turns: [{ text: 'Hello.' }] },
@@ -116,6 +125,22 @@ test('the answer fits a schema, which is inline or in a file, and with a resumed
   const resumed = await print(...json, '-r', id, 'describe it')
   expect(JSON.parse(resumed.stdout)).toMatchObject({ structured_output: { name: 'rope' }, exit_code: 0 })
   expect((await view(id)).output_schema).toBeUndefined()
+})
+
+test('subagents of an option work in the conversation, with field names of the API or of Claude Code, also from a file', async () => {
+  const reviewer = { description: 'Reviews ropes.', prompt: 'You review ropes.', tools: ['Bash'] }
+  const other = { ...reviewer, disallowedTools: ['Bash(rm:*)'], maxTurns: 3, permissionMode: 'acceptEdits' }
+  const own = { ...reviewer, disallowed_tools: ['Bash(rm:*)'], max_steps: 3, permission_mode: 'accept_edits' }
+  const path = join(home, 'agents.json')
+  await writeFile(path, JSON.stringify({ reviewer: own }))
+  for (const agents of [JSON.stringify({ reviewer: other }), path]) {
+    const before = questions.length
+    const { code, stdout, id } = await print('--agents', agents, 'delegate')
+    expect([code, stdout]).toEqual([0, 'Reviewed.\n'])
+    expect((await view(id)).agents).toEqual({ reviewer: own })
+    const prompts = questions.slice(before).map(({ messages }) => JSON.stringify(messages[0]))
+    expect(prompts.filter((prompt) => prompt.includes('You review ropes.'))).toHaveLength(1)
+  }
 })
 
 test('a resumed conversation is changed, or keeps what it was created with', async () => {
@@ -235,6 +260,23 @@ test.each([
   ['a schema that is no JSON', ['--json-schema', '{oops'], /--json-schema is not valid JSON\./],
   ['a schema that is no schema', ['--json-schema', '{"type": "rope"}'], /--json-schema/],
   ['a file that does not exist', ['--json-schema', 'none.json'], /none\.json cannot be read/],
+  ['a subagent without a prompt', ['--agents', '{"a": {"description": "A."}}'], /--agents is not valid: a\.prompt: /],
+  [
+    'a subagent with an unknown field',
+    ['--agents', '{"a": {"description": "A.", "prompt": "A.", "skills": []}}'],
+    /--agents is not valid: a: .*"skills"/,
+  ],
+  [
+    'a subagent with both names of a field',
+    ['--agents', '{"a": {"description": "A.", "prompt": "A.", "maxTurns": 1, "max_steps": 1}}'],
+    /--agents is not valid: a: .*"maxTurns"/,
+  ],
+  [
+    'a subagent with a name that is none',
+    ['--agents', '{"a b": {"description": "A.", "prompt": "A."}}'],
+    /--agents is not valid: a b: must have 1 to 64 letters/,
+  ],
+  ['subagents that are a list', ['--agents', '[]'], /--agents is not valid: /],
   ['an image that is none', ['-i', '/dev/null'], /--image \/dev\/null cannot be sent: it is not a file\./],
   ['an answer in no directory', ['-o', 'none/answer.txt'], /answer\.txt cannot be written \(ENOENT\)/],
   ['an unknown effort', ['--effort', 'heroic'], /--effort is not valid: /],

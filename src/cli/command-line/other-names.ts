@@ -11,6 +11,13 @@ const SAME: Readonly<Record<string, string>> = {
   disallowedTools: 'disallowed-tools',
 }
 
+/** Fields of a subagent. */
+const SAME_OF_AGENT: Readonly<Record<string, string>> = {
+  disallowedTools: 'disallowed_tools',
+  maxTurns: 'max_steps',
+  permissionMode: 'permission_mode',
+}
+
 const SKIPS_PERMISSIONS = '--dangerously-skip-permissions'
 
 /** The same arguments with the names of this program. */
@@ -30,11 +37,33 @@ function ownArgument(arg: string, before: string | undefined): string {
 
 const modeIn = (text: string): string => (isOtherModeName(text) ? MODE_NAMES[text] : text)
 
+/** Subagents with the field names of this API. What is not one stays as it is, for the schema. */
+export function withOwnFields(agents: unknown): unknown {
+  if (!isObject(agents)) return agents
+  return Object.fromEntries(
+    Object.entries(agents).map(([name, agent]) => [name, isObject(agent) ? ownAgent(agent) : agent]),
+  )
+}
+
+function ownAgent(agent: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  // A field in both forms stays, so that the schema refuses the other name.
+  const fields = Object.entries(agent).map(([field, value]): [string, unknown] => {
+    const own = Object.hasOwn(SAME_OF_AGENT, field) ? SAME_OF_AGENT[field] : undefined
+    return [
+      own === undefined || Object.hasOwn(agent, own) ? field : own,
+      field === 'permissionMode' && typeof value === 'string' ? modeIn(value) : value,
+    ]
+  })
+  return Object.fromEntries(fields)
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 const SKIPPING = '--permission-mode bypass asks for nothing, and keeps the sandbox'
 const MODES = 'use --permission-mode'
 const CONNECT = 'use agent-server connect URL'
 const LOCAL = 'use --base-url, such as http://localhost:11434/v1'
-const SUBAGENTS = 'the agent has the subagent general-purpose; the API defines others'
 const WORKTREE = 'make one with git worktree add, and name it with --cwd'
 const IN_EVENTS = 'stream-json always has these events: leave it out'
 const TRUST = 'no directory needs trust: leave it out'
@@ -49,8 +78,7 @@ export const INSTEAD: Readonly<Record<string, string>> = {
   'append-system-prompt-file': PROMPT_FILE.replace('--', '--append-'),
   attach: CONNECT,
   remote: CONNECT,
-  agent: SUBAGENTS,
-  agents: SUBAGENTS,
+  agent: 'use --agents, which defines subagents',
   worktree: WORKTREE,
   w: WORKTREE,
   oss: LOCAL,

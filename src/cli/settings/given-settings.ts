@@ -1,9 +1,11 @@
 /** Reads the options that are settings of a conversation, and says what each of them does to a resumed one. */
+import type { z } from 'zod'
 import type { CreateConversation } from '../../contract/conversation.ts'
 import { RunRequest } from '../../contract/run.ts'
 import type { OptionSetting, SettingOption } from '../../contract/setting-options.ts'
 import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options.ts'
 import { SETTINGS } from '../../contract/settings.ts'
+import { withOwnFields } from '../command-line/other-names.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { readJsonFile } from './settings-file.ts'
 
@@ -58,12 +60,18 @@ export function splitByEffect(given: GivenSettings): Record<'runs' | 'changes', 
 async function valueOf(setting: OptionSetting, texts: readonly string[], signal: AbortSignal): Promise<unknown> {
   const { name } = SETTING_OPTIONS[setting]
   const schema = SETTINGS[setting].create
-  const results = (await candidates(SETTING_OPTIONS[setting], texts, signal)).map((value) => schema.safeParse(value))
+  const values = await candidates(SETTING_OPTIONS[setting], texts, signal)
+  const results = values.map((value) => schema.safeParse(setting === 'agents' ? withOwnFields(value) : value))
   const accepted = results.find(({ success }) => success)
   if (accepted) return accepted.data
   const [issue] = results.at(-1)?.error?.issues ?? []
-  throw new UsageError(`--${name} is not valid: ${issue?.message ?? 'unknown'}.`)
+  const field = issue?.path.filter((key) => typeof key === 'string').join('.') ?? ''
+  throw new UsageError(`--${name} is not valid: ${field && `${field}: `}${issue ? reasonOf(issue) : 'unknown'}.`)
 }
+
+/** The reason for a name that is refused is inside the issue. */
+const reasonOf = (issue: z.core.$ZodIssue): string =>
+  (issue.code === 'invalid_key' ? issue.issues[0] : undefined)?.message ?? issue.message
 
 /** What the text can stand for: the first one counts that the schema accepts. */
 async function candidates(
