@@ -10,6 +10,13 @@ export const PostMessage = z
   .strictObject({
     message: MessageInput.describe('A message, or its text.'),
     run: z.boolean().default(false).describe('Start the agent. An active run reads the message in either case.'),
+    after_seq: z
+      .int()
+      .nonnegative()
+      .optional()
+      .describe(
+        'Seq of the last event that the client knows. If the conversation was rewound after it, the message is refused: 409 `conversation_changed`.',
+      ),
   })
   .meta({
     id: 'PostMessage',

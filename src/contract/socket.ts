@@ -68,6 +68,7 @@ const RunFrame = z
     model: RunRequest.shape.model,
     permission_mode: RunRequest.shape.permission_mode,
     allowed_tools: RunRequest.shape.allowed_tools,
+    after_seq: RunRequest.shape.after_seq,
   })
   .meta({ id: 'RunFrame' })
 

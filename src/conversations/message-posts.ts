@@ -13,6 +13,7 @@ import type { Feature } from './agents/feature.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency, PostedKey } from '../state/idempotency.ts'
 import { answerTo, findEarlier } from '../state/idempotency.ts'
+import { refuseRewound } from '../state/refusals.ts'
 import { postOnce } from '../idempotency/posted-keys.ts'
 import type { PostedCommand, PostedCommands } from './project/posted-commands.ts'
 import type { LiveState } from './live-state.ts'
@@ -25,7 +26,7 @@ type MessagePostsParts = {
   readonly redactor: Redactor
 }
 
-type Posted = { readonly message: UserInput; readonly run: boolean }
+type Posted = { readonly message: UserInput; readonly run: boolean; readonly afterSeq?: number | undefined }
 
 /** What is stored with the message. */
 type Added = { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks }
@@ -40,8 +41,8 @@ export class MessagePosts {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
-    const posted = { message: messageOf(message), run }
+  post({ message, run, after_seq: afterSeq }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+    const posted = { message: messageOf(message), run, afterSeq }
     const { state } = this.#parts
     const hooks = this.#parts.hooks.current
     if (!hooks?.readsPrompts()) {
@@ -83,8 +84,13 @@ export class MessagePosts {
   }
 
   /** In turn only. */
-  async #store({ message, run }: Posted, idempotency: Idempotency | undefined, added: Added): Promise<PostedMessage> {
-    const { actor, redactor } = this.#parts
+  async #store(
+    { message, run, afterSeq }: Posted,
+    idempotency: Idempotency | undefined,
+    added: Added,
+  ): Promise<PostedMessage> {
+    const { actor, redactor, state } = this.#parts
+    if (afterSeq !== undefined) refuseRewound(state.current, afterSeq)
     const content = await redactLongParts(partsOf(message.content), redactor.redactInSlices)
     const sender = message.sender === undefined ? {} : { sender: redactor.redact(message.sender) }
     const ids = { begun: actor.begunCalls(), newRunId: uuid7() }

@@ -25,6 +25,11 @@ export function refuseSecond({ lastRun, rewound }: State, afterSeq = Infinity): 
   })
 }
 
+/** Throws `conversation_changed` to a client that knows the events up to `afterSeq`, if the conversation was rewound later. */
+export function refuseRewound({ rewound }: State, afterSeq: number): void {
+  if (rewoundAt(rewound) > afterSeq) throw changed(afterSeq, rewoundAt(rewound))
+}
+
 /** `seq`: the event that the client does not know. */
 export const changed = (knownSeq: number, seq: number) =>
   new Problem(

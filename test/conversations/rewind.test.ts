@@ -188,7 +188,7 @@ describe('a rewind', () => {
     expect(await nearest(results[1]!)).toBe('gone back')
   })
 
-  test('is refused to a client that does not know what others have sent, and so is a run', async () => {
+  test('is refused to a client that does not know what others have sent, and so are a run and a message', async () => {
     await using bench = await setScene()
     const { conversation, end, seq } = await setRewound(bench)
     await expect(conversation.rewind({ to_seq: 1, last_seq: end }, {})).rejects.toMatchObject({
@@ -198,6 +198,13 @@ describe('a rewind', () => {
       code: 'conversation_changed',
       details: { seq },
     })
+    const message = { message: { role: 'user', content: 'an answer to what is gone' }, run: true } as const
+    await expect(conversation.post({ ...message, after_seq: seq - 1 })).rejects.toMatchObject({
+      code: 'conversation_changed',
+      details: { seq },
+    })
+    expect(only(await eventsOf(conversation), 'UserMessage')).toHaveLength(2)
+    expect(await conversation.post({ ...message, after_seq: seq })).toMatchObject({ seq: seq + 1 })
   })
 
   test('changes nothing when it is a dry run', async () => {

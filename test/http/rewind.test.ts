@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
 import type { Process } from '../../src/contract/values/command.ts'
 import { realShells } from '../conversations/fixtures.ts'
-import { expectProblem, setHttp } from './fixtures.ts'
+import { connectAs } from '../support/socket.ts'
+import { KEY, expectProblem, setHttp } from './fixtures.ts'
 
 const http = await setHttp({ deps: { createShells: realShells() } })
 afterAll(() => http[Symbol.asyncDispose]())
@@ -63,4 +64,24 @@ test('a shell ends with its variables, unless a process in the background is in 
   expect((await run('echo "[$WORD]"', 'plain')).stdout).toBe('[]\n')
   expect((await run('echo "[$WORD]"', 'busy')).stdout).toBe('[kept]\n')
   expect(await processes()).toEqual(before)
+})
+
+test('a client that posts behind a rewind it does not know gets a 409, over HTTP and over a WebSocket', async () => {
+  const id = await http.create()
+  await post(id, 'one')
+  const known = await lastSeq(id)
+  await http.call('POST', `/conversations/${id}/rewind`, { to_seq: 1, last_seq: known })
+  const body = { message: 'an answer to what is gone', run: true, after_seq: known }
+  expectProblem(await http.call('POST', `/conversations/${id}/messages`, body), 409, 'conversation_changed')
+  const socket = await connectAs(await http.listen(), `/conversations/${id}/ws`, {
+    headers: { authorization: `Bearer ${KEY}` },
+  })
+  socket.say({ type: 'message', id: 'a', ...body })
+  socket.say({ type: 'run', id: 'b', after_seq: known })
+  await socket.until(({ id: answered }) => answered === 'b')
+  const codes = socket.frames.filter(({ type }) => type === 'problem').map(({ code }) => code)
+  expect(codes).toEqual(['conversation_changed', 'conversation_changed'])
+  socket.close()
+  const { status } = await http.call('POST', `/conversations/${id}/messages`, { ...body, after_seq: await lastSeq(id) })
+  expect(status).toBe(202)
 })

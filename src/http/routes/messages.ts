@@ -35,6 +35,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       schema: {
         ...describe('postMessage', 'Send a message to the agent', [
           ...CONVERSATION,
+          'conversation_changed',
           'conversation_from_newer_version',
           'idempotency_mismatch',
           'storage_full',
@@ -59,6 +60,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
           ...CONVERSATION,
           'already_running',
           'already_continued',
+          'conversation_changed',
           'unknown_cost',
           'waiting_for_confirmation',
           'waiting_for_input',

@@ -59,8 +59,9 @@ async function execute(
 ): Promise<AckFrame['result']> {
   switch (frame.type) {
     case 'message': {
-      const { message, run, idempotency_key: key } = frame
-      return await conversation.post({ message, run }, keyed(key, 'POST /conversations/:id/messages', { message, run }))
+      const { message, run, after_seq, idempotency_key: key } = frame
+      const posted = { message, run, ...(after_seq !== undefined && { after_seq }) }
+      return await conversation.post(posted, keyed(key, 'POST /conversations/:id/messages', posted))
     }
     case 'run': {
       const { type: _, id: __, ...options } = frame
