@@ -47,10 +47,10 @@ export type GitStatus = z.infer<typeof GitStatus>
 
 export const GetGitDiff = z.strictObject({
   base: z
-    .enum(['head', 'merge_base'])
+    .enum(['head', 'merge_base', 'run', 'start'])
     .default('head')
     .describe(
-      'What the files are compared with: the commit of HEAD, or the last one that HEAD has in common with the main branch (`origin/HEAD`, or `main` or `master` of `origin`, or of the repository).',
+      'What the files are compared with: the commit of HEAD, or the last one that HEAD has in common with the main branch (`origin/HEAD`, or `main` or `master` of `origin`, or of the repository). `run` and `start` are the commit of HEAD when the last run or the conversation began, with `file_checkpointing`.',
     ),
   ...Page,
 })

@@ -25,7 +25,7 @@ export function buildFiles({ workspace }: ConversationDeps, parts: Parts): Conve
     quota: limits.quota,
     redact,
     onFileChanged: (path, how) => hooks.current?.watching.fileChanged(`${workdir()}/${path}`, how),
-    createSnapshots: () =>
+    createSnapshots: (headCommit) =>
       new WorkspaceSnapshots({
         log,
         directory,
@@ -34,6 +34,7 @@ export function buildFiles({ workspace }: ConversationDeps, parts: Parts): Conve
         rules,
         unfinished: workspace.files.unfinished,
         redact,
+        headCommit,
       }),
   })
 }

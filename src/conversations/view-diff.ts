@@ -1,7 +1,10 @@
 /** What has changed in the files of a conversation, for clients. */
 import type { DiffPage, GetDiff } from '../contract/diff.ts'
+import type { GetGitDiff, GitDiff } from '../contract/git.ts'
+import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { viewDiff } from '../workspace/snapshots/diff-view.ts'
+import { listSnapshots } from '../workspace/snapshots/prune-snapshots.ts'
 import type { Conversation } from './conversation.ts'
 
 type Parts = Pick<Conversation, 'files' | 'log' | 'redact'>
@@ -14,6 +17,24 @@ export async function viewConversationDiff(
 ): Promise<DiffPage> {
   const { snapshots } = files
   return await viewDiff({ snapshots, redact, runStart: () => startOfLastRun(log) }, query, signal)
+}
+
+/** `run` and `start` are known from the snapshots. Throws a `Problem` if there is none. */
+export async function viewGitDiff(
+  { files, log }: Pick<Conversation, 'files' | 'log'>,
+  query: GetGitDiff,
+  signal: AbortSignal,
+): Promise<GitDiff> {
+  if (query.base !== 'run' && query.base !== 'start') return await files.git.diff(query, signal)
+  const seq = query.base === 'run' ? (await startOfLastRun(log)) - 1 : 0
+  const known = await listSnapshots(log)
+  const found = known.findLast(({ asOf }) => asOf <= seq) ?? known[0]
+  if (!found)
+    throw new Problem(
+      'snapshot_not_found',
+      `No snapshot says where ${query.base === 'run' ? 'the run' : 'the conversation'} began: with file_checkpointing, one is taken before the first change. Use base=head.`,
+    )
+  return await files.git.diff(query, signal, { commit: found.head })
 }
 
 const STATUS_UPDATES = new Set(['StatusUpdate'])

@@ -1,4 +1,5 @@
 /** When a run takes snapshots of its workdir, what they are of, and what a restore by the conversation does. */
+import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,8 +7,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { UpdateConfig } from '../../src/contract/conversation.ts'
 import { GetDiff } from '../../src/contract/diff.ts'
 import type { DiffPage } from '../../src/contract/diff.ts'
+import { GetGitDiff } from '../../src/contract/git.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
-import { viewConversationDiff } from '../../src/conversations/view-diff.ts'
+import { viewConversationDiff, viewGitDiff } from '../../src/conversations/view-diff.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import type { BenchOptions } from './fixtures.ts'
 import { call, eventsOf, only, say, setBench, tool } from './fixtures.ts'
@@ -283,4 +285,44 @@ test('of earlier runs one snapshot per message is kept, of the last run all', as
   const contentAt = async (at: number) => (await snapshots.readFile('a', at)).content.toString()
   expect(await contentAt(seq - 2)).toBe('3')
   expect(await contentAt(second.seq)).toBe('5')
+})
+
+test('the repository is compared with the commits of HEAD when the last run and the conversation began', async () => {
+  const git = (workdir: string, ...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], {
+      cwd: workdir,
+      encoding: 'utf8',
+    }).trim()
+  const commit = tool('Commit', (_, { workdir }) => ({
+    output: `${git(workdir, 'add', '-A')}${git(workdir, 'commit', '-qm', 'of the agent')}`,
+  }))
+  const script = [
+    { calls: [call('Write', { a: '1\n' })] },
+    { calls: [call('Commit')] },
+    { text: 'Done.' },
+    { calls: [call('Write', { b: '2\n' })] },
+    { calls: [call('Commit')] },
+    { text: 'Done.' },
+  ]
+  await using opened = await open(script, {}, { tools: [write, commit] })
+  const { conversation, workdir } = opened
+  const compare = async (base: 'run' | 'start' | 'head') => {
+    const { base_commit, items } = await viewGitDiff(conversation, GetGitDiff.parse({ base }), SIGNAL)
+    return [base_commit, ...items.map(({ path }) => path)]
+  }
+  git(workdir, 'init', '-q', '-b', 'main')
+  git(workdir, 'commit', '-q', '--allow-empty', '-m', 'by hand')
+  const first = git(workdir, 'rev-parse', 'HEAD')
+  await expect(compare('run')).rejects.toMatchObject({ code: 'snapshot_not_found' })
+  await say(conversation)
+  expect(await compare('start')).toEqual([first, 'a'])
+  expect(await compare('run')).toEqual([first, 'a'])
+  // No file differs, but HEAD.
+  git(workdir, 'commit', '-q', '--allow-empty', '-m', 'by hand')
+  git(workdir, 'pack-refs', '--all')
+  const second = git(workdir, 'rev-parse', 'HEAD')
+  await say(conversation)
+  expect(await compare('run')).toEqual([second, 'b'])
+  expect(await compare('start')).toEqual([first, 'a', 'b'])
+  expect(await compare('head')).toEqual([git(workdir, 'rev-parse', 'HEAD')])
 })

@@ -79,7 +79,7 @@ test('a client that posts behind a rewind it does not know gets a 409, over HTTP
   socket.say({ type: 'message', id: 'a', ...body })
   socket.say({ type: 'run', id: 'b', after_seq: known })
   await socket.until(({ id: answered }) => answered === 'b')
-  const codes = socket.frames.filter(({ type }) => type === 'problem').map(({ code }) => code)
+  const codes = socket.frames.filter(({ type }) => type === 'problem').map(({ error }) => error)
   expect(codes).toEqual(['conversation_changed', 'conversation_changed'])
   socket.close()
   const { status } = await http.call('POST', `/conversations/${id}/messages`, { ...body, after_seq: await lastSeq(id) })

@@ -85,6 +85,10 @@ export const WorkspaceSnapshot = Envelope.extend({
     )
     .describe('Paths that it does not contain, with everything below. The first 100.'),
   left_out_count: z.int().positive().optional().describe('Of all of them, if there are more than 100.'),
+  head_commit: z
+    .string()
+    .optional()
+    .describe('The commit of HEAD then, if the workdir is the top of a git repository with a commit.'),
 })
   .meta({ id: 'WorkspaceSnapshot' })
   .describe('The files of the workdir were kept, because they have changed: see `file_checkpointing`.')

@@ -32,7 +32,7 @@ export type FilesDeps = {
   readonly redact: (text: string) => string
   /** Called after each change of a file, with its path from the workdir. Must not throw. */
   readonly onFileChanged: FileChangesDeps['onFileChanged']
-  readonly createSnapshots: () => WorkspaceSnapshots
+  readonly createSnapshots: (headCommit: () => Promise<string | undefined>) => WorkspaceSnapshots
 }
 
 /** Concurrent file operations per conversation, so that one conversation cannot use all shared threads. */
@@ -59,7 +59,18 @@ export class ConversationFiles {
 
   /** Made on first use. */
   get snapshots(): WorkspaceSnapshots {
-    return (this.#snapshots ??= this.#deps.createSnapshots())
+    return (this.#snapshots ??= this.#deps.createSnapshots(() => this.#headCommit()))
+  }
+
+  /** Undefined also if the repository cannot be read. */
+  async #headCommit(): Promise<string | undefined> {
+    const { readHeadCommit } = await import('../git/read-head.ts')
+    try {
+      return await this.#inJail(this.#closing.signal, readHeadCommit)
+    } catch (error) {
+      if (error instanceof Problem && !this.#closing.signal.aborted) return undefined
+      throw error
+    }
   }
 
   /** The user's own repository in the workdir, if it has one. */

@@ -43,10 +43,15 @@ export class GitViews {
     })
   }
 
-  async diff(query: GetGitDiff, signal: AbortSignal): Promise<GitDiff> {
+  /** `known`: the base, instead of that of the query; without `commit` there was none. */
+  async diff(
+    query: GetGitDiff,
+    signal: AbortSignal,
+    known?: { readonly commit: string | undefined },
+  ): Promise<GitDiff> {
     const start = Number(query.page_id ?? 0)
     return await this.#inRepository(signal, async (git) => {
-      const base = await (query.base === 'head' ? commitOf(git, 'HEAD') : mergeBase(git))
+      const base = await baseOf(git, query, known)
       const { items, next } = await readDiffPage(git, {
         // Before the first commit, the files are compared with nothing.
         base: base ?? (await emptyTree(git)),
@@ -102,7 +107,9 @@ export class GitViews {
       )
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error
-      throw new Problem('git_failed', `Git could not read the repository: ${redact(error.message)}`, { cause: error })
+      const said = redact(error.message).replaceAll(join(stateDirectory, 'git', 'view'), '.git')
+      const why = said.replaceAll(stateDirectory, 'the server')
+      throw new Problem('git_failed', `Git could not read the repository: ${why}`, { cause: error })
     }
   }
 }
@@ -145,6 +152,20 @@ const MAIN_BRANCHES = [
 
 /** With --quiet, git says nothing about a missing revision, and something about a wrong one. */
 const NO_COMMIT = /^Git exited with code|^error: |^fatal: (?!not a git repository)/
+
+async function baseOf(git: Git, { base }: GetGitDiff, known: { readonly commit: string | undefined } | undefined) {
+  if (known?.commit !== undefined) {
+    const commit = await commitOf(git, known.commit)
+    if (commit === undefined)
+      throw new Problem(
+        'revision_not_found',
+        'The repository no longer has the commit that HEAD was at. Use base=head.',
+      )
+    return commit
+  }
+  if (known) return undefined
+  return await (base === 'head' ? commitOf(git, 'HEAD') : mergeBase(git))
+}
 
 async function mergeBase(git: Git): Promise<string> {
   const head = await commitOf(git, 'HEAD')

@@ -16,6 +16,8 @@ export type KnownSnapshot = {
   readonly asOf: number
   /** When it was taken; Unix time in milliseconds. */
   readonly at: number
+  /** The commit of HEAD of the user's own repository then. */
+  readonly head?: string | undefined
 }
 
 const MAX_AGE_MS = 30 * 24 * 3_600_000
@@ -29,8 +31,8 @@ export async function listSnapshots(log: Pick<EventLog, 'read'>): Promise<KnownS
   const events = await readAll(log, 'WorkspaceSnapshot')
   return events.map(({ seq, event }) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only events of this type were read
-    const { snapshot_id: id, as_of_seq: asOf, timestamp } = event as EventOf<'WorkspaceSnapshot'>
-    return { id, seq, asOf, at: Date.parse(timestamp) }
+    const { snapshot_id: id, as_of_seq: asOf, timestamp, head_commit: head } = event as EventOf<'WorkspaceSnapshot'>
+    return { id, seq, asOf, at: Date.parse(timestamp), head }
   })
 }
 

@@ -41,6 +41,8 @@ export type SnapshotsDeps = {
   readonly rules: () => FileRules
   readonly unfinished: UnfinishedFiles
   readonly redact: (text: string) => string
+  /** The commit of HEAD of the user's own repository. */
+  readonly headCommit: () => Promise<string | undefined>
 }
 
 /** An event names no more paths than this. */
@@ -235,8 +237,10 @@ export class WorkspaceSnapshots {
   async #keep({ written, trees }: WorkdirLook, asOf: number, runId?: string): Promise<KnownSnapshot> {
     const last = (await this.#list()).at(-1)
     const commit = last && (await commitOf(this.#git, last.id))
+    const head = await this.#deps.headCommit()
     if (
-      last &&
+      last?.head === head &&
+      last !== undefined &&
       commit !== undefined &&
       (commit === written.commit || (await treeOf(this.#git, commit)) === written.tree)
     )
@@ -250,11 +254,12 @@ export class WorkspaceSnapshots {
       ...(runId !== undefined && { run_id: runId }),
       snapshot_id: id,
       as_of_seq: asOf,
+      ...(head !== undefined && { head_commit: head }),
       left_out: leftOut.slice(0, MAX_LEFT_OUT),
       ...(leftOut.length > MAX_LEFT_OUT && { left_out_count: leftOut.length }),
     }
     const [stored] = await this.#deps.log.append([draft])
-    const known = { id, asOf, seq: stored?.seq ?? asOf, at: Date.now() }
+    const known = { id, asOf, seq: stored?.seq ?? asOf, at: Date.now(), head }
     this.#known?.push(known)
     return known
   }

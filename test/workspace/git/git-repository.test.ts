@@ -313,3 +313,13 @@ test('git is ended when it takes too long or writes too much', async () => {
   for (let i = 0; i < 100; i++) await write(`a file with a long name ${i}`, '')
   expect(await problemOf(views.status(PAGE, signal))).toBe('git_failed')
 })
+
+test('a failure of git does not show where the server keeps its data', async () => {
+  const { root, views, write, commit } = await setRepository()
+  await write('file.txt', 'one\n')
+  commit()
+  await write('.git/HEAD', 'neither a commit nor a branch\n')
+  const failure = await views.status(PAGE, signal).catch((error: unknown) => error)
+  expect(failure).toMatchObject({ code: 'git_failed', message: expect.stringContaining('not a git repository') })
+  expect(String(failure)).not.toContain(join(root, 'data'))
+})

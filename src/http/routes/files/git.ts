@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { GetGitDiff, GetGitFile, GetGitStatus, GitDiff, GitStatus } from '../../../contract/git.ts'
 import type { ConversationManager } from '../../../conversations/manager.ts'
+import { viewGitDiff } from '../../../conversations/view-diff.ts'
 import { contentTypeOf, downloadHeaders } from '../../files/file-headers.ts'
 import { ById, CONVERSATION } from '../../openapi/conversation-params.ts'
 import { describeRoute } from '../../openapi/describe-route.ts'
@@ -44,6 +45,7 @@ export const gitRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> 
         ...describe('getGitDiff', 'Compare the files of the git repository with a commit', [
           ...GIT,
           'revision_not_found',
+          'snapshot_not_found',
         ]),
         params: ById,
         querystring: GetGitDiff,
@@ -51,8 +53,8 @@ export const gitRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> 
       },
     },
     async (request, reply) => {
-      const { files } = await manager.open(request.params.id)
-      return await files.git.diff(request.query, closeSignal(reply))
+      const conversation = await manager.open(request.params.id)
+      return await viewGitDiff(conversation, request.query, closeSignal(reply))
     },
   )
 
