@@ -6,6 +6,7 @@ import { SIGNAL_CODES } from '../terminal/end-signals.ts'
 import type { ChatContext } from './commands/command.ts'
 import { allCommands, readCommand } from './commands/commands.ts'
 import { nextMode } from './commands/facts.ts'
+import { rewind } from './commands/rewinding.ts'
 import { AnswerPanels } from './input/answer-panels.ts'
 import { CallEditing } from './input/call-editing.ts'
 import { Completion } from './input/completion.ts'
@@ -13,6 +14,7 @@ import { FileCompletion } from './input/file-completion.ts'
 import { editText } from './input/edit-text.ts'
 import { QueuedMessages } from './input/queued-messages.ts'
 import { Outbox } from './input/outbox.ts'
+import { PressedTwice } from './input/pressed-twice.ts'
 import { isRemembered, PromptHistory } from './input/prompt-history.ts'
 import { ShellCommands } from './input/shell-commands.ts'
 import type { Choice } from './render/choice-panel.ts'
@@ -27,9 +29,6 @@ import { StatusFacts } from './status-facts.ts'
 import { takeBack } from './input/take-back.ts'
 import { isBusy } from './state/chat-state.ts'
 import type { ChatEvent } from './state/reduce.ts'
-
-/** A second Ctrl+C within this time leaves the chat. */
-const TWICE_MS = 2000
 
 export class Chat {
   readonly #options: ChatOptions
@@ -49,7 +48,8 @@ export class Chat {
   /** A list that a command shows. */
   #picking: Panel | undefined
   readonly #editing: CallEditing
-  #cancelledAt = 0
+  readonly #cancels = new PressedTwice()
+  readonly #escapes = new PressedTwice()
   #hasHistory = false
   readonly #facts: StatusFacts
 
@@ -205,7 +205,9 @@ export class Chat {
   async #escape(): Promise<void> {
     if (this.#editing.isActive) return this.#edit(() => this.#editing.cancel())
     if (this.#picking && !this.#answers.panel()) return this.#pick(undefined)
-    if (!this.#shell.interrupt() && isBusy(this.#session.state)) await this.#session.interrupt()
+    if (this.#shell.interrupt()) return
+    if (isBusy(this.#session.state)) await this.#session.interrupt()
+    else if (this.#screen.draft === '' && this.#escapes.press()) await rewind(this.#context())
   }
 
   #queue(text: string, typed: string): void {
@@ -229,9 +231,7 @@ export class Chat {
   }
 
   #cancel(): void {
-    const now = Date.now()
-    if (now - this.#cancelledAt < TWICE_MS) return this.leave(0)
-    this.#cancelledAt = now
+    if (this.#cancels.press()) return this.leave(0)
     const hint = isBusy(this.#session.state) ? ' Esc interrupts the agent.' : ''
     this.#session.say(`Ctrl+C again leaves the chat.${hint}`)
   }

@@ -195,6 +195,8 @@ export class Screen {
     if (this.#search && !this.#searchOn(this.#search, key)) return true
     const isEmpty = this.#editor.getText() === ''
     if (handleKey(key, isEmpty, this.#keys)) return did(() => this.redraw())
+    // Two that arrive together, as over a slow connection.
+    if (key === '\x1b\x1b') return this.#onKey('\x1b') && this.#onKey('\x1b')
     if (matchesKey(key, 'escape') && !this.#editor.isShowingAutocomplete()) return did(handlers.onEscape)
     if (!this.#isReady() || this.#panels.panel?.handleKey(key) !== true)
       return matchesKey(key, 'up') && isEmpty && handlers.onUnqueue()

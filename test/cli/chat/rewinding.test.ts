@@ -7,6 +7,9 @@ import { bash, setStage } from '../../support/agent.ts'
 import { openChatOn } from './support/chat-on.ts'
 import { KEYS } from './support/terminal.ts'
 
+/** At the same moment, however loaded the machine is. */
+const TWICE = KEYS.escape + KEYS.escape
+
 let stage: Stage
 beforeAll(async () => {
   const replies = [
@@ -95,6 +98,20 @@ test('/rewind offers the messages, shows what would change, and restores the fil
   await chat.say('hi')
   await chat.shows('Hello.')
   expect(chat.lastRequest()).toContain('write two')
+})
+
+test('Esc twice in an empty prompt opens the list of /rewind, which shows how much each message has changed', async () => {
+  await using chat = await openWritten()
+  chat.press('a draft')
+  await chat.shows('a draft')
+  chat.press(TWICE, KEYS.ctrlC)
+  await chat.hides('a draft')
+  expect(chat.text).not.toContain('Which message is taken back')
+  chat.press(TWICE)
+  await chat.shows(/1\. write two[^\n]*\n?[^\n]*2 files \+2 -1[\s\S]*2\. write one[^\n]*\n?[^\n]*1 file \+1 -0/)
+  chat.press(KEYS.escape)
+  await chat.hides('Which message is taken back')
+  expect(await chat.files()).toEqual({ 'added.txt': 'new\n', 'notes.txt': 'two\n' })
 })
 
 test('without snapshots of the files, /undo takes the conversation back, and /diff says what is missing', async () => {

@@ -99,7 +99,7 @@ export const KEYS: readonly (readonly [key: string, does: string])[] = [
   ['Enter', 'sends the message; while the agent works, it steers it'],
   ['Shift+Enter, Ctrl+J, \\ and Enter', 'begins another line'],
   ['!command', 'runs a command in the shell of the agent, which reads its output'],
-  ['Esc', 'interrupts the agent, or a command after !'],
+  ['Esc', 'interrupts the agent, or a command after !; twice in an empty prompt, it opens /rewind'],
   ['Shift+Tab', 'the next permission mode: default, accept_edits, plan'],
   ['Ctrl+O', 'shows all output of tools and the reasoning, or less of it'],
   ['Up, Down', 'earlier messages, also of earlier chats'],

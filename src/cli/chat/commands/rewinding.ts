@@ -13,6 +13,7 @@ const MAX_LINES = 200
 const NAMED = 5
 
 type Message = EventOf<'UserMessage'>
+type Changes = NonNullable<EventOf<'Result'>['changes']>
 type Parts = { readonly files: boolean; readonly conversation: boolean }
 
 export async function showChanges({ session }: ChatContext, path: string): Promise<void> {
@@ -31,7 +32,7 @@ export async function showChanges({ session }: ChatContext, path: string): Promi
 /** Takes the last message back. `force`: also if somebody else has changed files since. */
 export async function undo({ session }: ChatContext, argument: string): Promise<void> {
   if (argument !== '' && argument !== 'force') throw new Error('Give /undo, or /undo force.')
-  const [message] = await messagesOf(session, 1)
+  const [{ message } = {}] = await messagesOf(session, 1)
   if (!message) throw new Error('There is no message to take back.')
   const { file_checkpointing: files = false } = await session.conversation.get()
   await goBack(session, message, { files, conversation: true, force: argument === 'force' })
@@ -43,11 +44,14 @@ export async function rewind({ session, pick }: ChatContext): Promise<void> {
   pick({
     title: 'Which message is taken back, with all that came after it?',
     text: '',
-    options: messages.map((message) => ({ label: textOf(message), description: message.timestamp })),
+    options: messages.map(({ message, changes }) => ({
+      label: textOf(message),
+      description: [message.timestamp, ...changes.map(sizeOf)].join(', '),
+    })),
     isMultiple: false,
     hint: 'Enter or a number shows what would change; Esc closes the list',
     onChoose: ([at = 0]) => {
-      const message = messages[at]
+      const message = messages[at]?.message
       if (message) void choose(session, pick, message).catch((error: unknown) => session.fail(error))
     },
   })
@@ -104,18 +108,25 @@ async function goBack(
   session.say([...back, ...(files ? [effectOn(outcome)] : []), ...left, ...running].join('\n'))
 }
 
-/** The latest first, without those that were taken back. */
-async function messagesOf(session: ChatSession, most: number): Promise<Message[]> {
-  const types = ['UserMessage', 'MessageWithdrawn'] as const
+/** The latest first, without those that were taken back; each with what the runs after it have changed. */
+async function messagesOf(session: ChatSession, most: number) {
+  const types = ['UserMessage', 'MessageWithdrawn', 'Result'] as const
   const withdrawn = new Set<number>()
-  const found: Message[] = []
+  const found: { readonly message: Message; readonly changes: readonly Changes[] }[] = []
+  let changes: Changes[] = []
   for await (const event of session.conversation.listEvents({ types, order: 'desc', active: true })) {
-    if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
-    else if (!withdrawn.has(event.seq)) found.push(event)
+    if (event.type === 'Result') changes.push(...(event.changes ? [event.changes] : []))
+    else if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
+    else if (!withdrawn.has(event.seq)) {
+      found.push({ message: event, changes })
+      changes = []
+    }
     if (found.length === most) break
   }
   return found
 }
+
+const sizeOf = ({ files, added, removed }: Changes): string => `${count(files, 'file')} +${added} -${removed}`
 
 function effectOn({ files }: RewindOutcome): string {
   if (!files) return ''
