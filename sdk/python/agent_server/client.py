@@ -71,6 +71,26 @@ class Client:
         withdrawn: types.WithdrawnMessage = await self.call("DELETE", path)
         return withdrawn
 
+    async def rewind_files(
+        self, session_id: str, message_id: str, *, dry_run: bool = False, force: bool = False
+    ) -> types.RewindOutcomeFiles:
+        """Restores the files as they were when a message was sent, with `enable_file_checkpointing`; the conversation stays.
+        `message_id`: that of its `UserMessage` event. `dry_run` changes nothing. What somebody else has changed since is an error
+        with the code `files_changed`, unless `force` replaces it.
+        """
+        path = _path(session_id)
+        message = await self.call("GET", f"{path}/events/{quote(message_id, safe='')}")
+        last_seq = (await self.get_session(session_id))["last_seq"]
+        body = {"to_seq": message["seq"], "last_seq": last_seq, "files": True, "conversation": False, "force": force}
+        outcome = await self.call("POST", f"{path}/rewind", body, query={"dry_run": True} if dry_run else None)
+        restored: types.RewindOutcomeFiles = outcome["files"]
+        return restored
+
+    async def list_changes(self, session_id: str, **query: Any) -> AsyncIterator[types.FileDiff]:
+        """The files that differ, with patches, and the parameters of `GET …/diff`: by default what the last run has changed."""
+        async for each in self._items(f"{_path(session_id)}/diff", query):
+            yield each
+
     async def list_models(self) -> AsyncIterator[types.ModelInfo]:
         """The models that the server knows, with their limits and prices."""
         async for each in self._items("/models", {}):

@@ -41,6 +41,8 @@ _REPLIES: dict[str, list[dict[str, Any]]] = {
         {"text": "Delegated."},
         {"text": "I read that it ended."},
     ],
+    "write one": [_calls(("Bash", {"command": "echo one > notes.txt"})), {"text": "Done."}],
+    "write two": [_calls(("Bash", {"command": "echo two > notes.txt"})), {"text": "Done."}],
     "long": [_calls(("Bash", {"command": "sleep 600"})), {"text": "Done."}],
     "story": [{"text": "Once upon a time. " * 40, "chunk_delay_ms": 10}],
     # A minute, unless it is interrupted.

@@ -227,3 +227,22 @@ async def test_programs_share_the_server_of_a_directory() -> None:
         output, errors = await process.communicate()
         assert not errors
         assert (await client.get_session(output.decode().strip()))["status"] == "idle"
+
+
+async def test_the_files_go_back_to_when_a_message_was_sent(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    options = Options(cwd=tmp_path, tools=["Bash"], permission_mode="bypass", enable_file_checkpointing=True)
+    async with Client() as client, client.session(options) as session:
+        await session.run("Write one.")
+        second = await session.run("Write two.")
+        changes = [change async for change in client.list_changes(session.id)]
+        assert [(change["path"], change["status"]) for change in changes] == [("notes.txt", "modified")]
+        message = next(event["id"] for event in second.events if event["type"] == "UserMessage")
+        plan = await client.rewind_files(session.id, message, dry_run=True)
+        assert (plan["changed"], notes.read_text()) == (["notes.txt"], "two\n")
+        notes.write_text("mine\n")
+        with pytest.raises(AgentServerError) as refused:
+            await client.rewind_files(session.id, message)
+        assert refused.value.code == "files_changed"
+        await client.rewind_files(session.id, message, force=True)
+        assert notes.read_text() == "one\n"
