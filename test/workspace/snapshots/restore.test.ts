@@ -5,81 +5,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isEmptyPlan, planRestore } from '../../../src/workspace/snapshots/plan-restore.ts'
 import { readSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
+import { createRandom } from '../../support/random.ts'
 import { openBench } from './fixture.ts'
-
-/** What is at each path (latin1) below the directory: kind, mode, and content or target. */
-function describeTree(directory: string, except: (path: string) => boolean = () => false): Map<string, string> {
-  const found = new Map<string, string>()
-  const visit = (path: string) => {
-    const at = Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(path, 'latin1')])
-    for (const name of fs.readdirSync(at, { encoding: 'buffer' })) {
-      const inner = path === '' ? name.toString('latin1') : `${path}/${name.toString('latin1')}`
-      if (except(inner)) continue
-      const full = Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(inner, 'latin1')])
-      const facts = fs.lstatSync(full)
-      const mode = (facts.mode & 0o7777).toString(8)
-      if (facts.isDirectory()) {
-        found.set(inner, `directory ${mode}`)
-        visit(inner)
-      } else if (facts.isSymbolicLink())
-        found.set(inner, `link ${fs.readlinkSync(full, { encoding: 'buffer' }).toString('latin1')}`)
-      else if (facts.isFile()) found.set(inner, `file ${mode} ${fs.readFileSync(full).toString('latin1')}`)
-      else found.set(inner, 'other')
-    }
-  }
-  visit('')
-  return found
-}
-
-const sorted = (found: Map<string, string>) => [...found].sort(([a], [b]) => (a < b ? -1 : 1))
-
-/** A generator with a seed, so that a failure can be repeated. */
-function createRandom(seed: number) {
-  let state = seed
-  const next = (limit: number) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-    return Math.floor((state / 2 ** 32) * limit)
-  }
-  return { next, pick: <T>(items: readonly T[]): T => items[next(items.length)]! }
-}
-
-const NAMES = ['a', 'b', 'c.txt', 'd.log', 'e f', 'q"uote', 'new\nline', 'back\\slash', '\xff\xfe', 'build', 'sub']
-const LARGE = Buffer.alloc(10 * 1024 * 1024 + 1, 'x')
-
-function changeSomething(workdir: string, { next, pick }: ReturnType<typeof createRandom>): void {
-  const depth = 1 + next(3)
-  const path = Array.from({ length: depth }, () => pick(NAMES)).join('/')
-  const at = Buffer.concat([Buffer.from(`${workdir}/`), Buffer.from(path, 'latin1')])
-  const parent = Buffer.from(at.subarray(0, at.lastIndexOf(0x2f)))
-  try {
-    switch (next(10)) {
-      case 0:
-        return fs.rmSync(at, { recursive: true, force: true })
-      case 1:
-        return fs.chmodSync(at, pick([0o600, 0o644, 0o755, 0o700, 0o664, 0o775]))
-      case 2:
-        fs.mkdirSync(parent, { recursive: true })
-        return fs.symlinkSync(pick(['../outside/secret', '/etc/passwd', 'a', 'missing', '..']), at)
-      case 3:
-        fs.mkdirSync(at, { recursive: true })
-        return
-      case 4:
-        return fs.writeFileSync(`${workdir}/.gitignore`, pick(['*.log\n', 'build/\n', '*.log\nbuild\n!b/d.log\n', '']))
-      case 5:
-        if (next(4) > 0) return
-        return fs.writeFileSync(at, LARGE)
-      case 6:
-        return fs.renameSync(at, Buffer.concat([parent, Buffer.from('/sub')]))
-      default:
-        fs.mkdirSync(parent, { recursive: true })
-        // Not through a link: a write would change what it leads to.
-        if (fs.lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink()) fs.unlinkSync(at)
-        return fs.writeFileSync(at, pick(['one\n', 'two\r\n', '', '\0binary\xff', `random ${next(1000)}`]))
-    }
-  } catch {
-    // What is not possible in this tree is no change.
-  }
-}
+import { changeSomething, describeTree, isWithin, LARGE, sorted } from './random-tree.ts'
 
 const SEEDS = [1, 2, 3, 4, 5, 6]
 
@@ -91,20 +19,18 @@ test.each(SEEDS)('a restore makes what a snapshot contains exact, and touches no
   fs.writeFileSync(`${place}/outside/secret`, 'secret')
   const outside = sorted(describeTree(`${place}/outside`))
   const kept: { id: string; commit: string; model: Map<string, string>; leftOut: readonly string[] }[] = []
-  const isIn = (paths: readonly string[]) => (path: string) =>
-    paths.some((left) => path === left || path.startsWith(`${left}/`))
 
   for (let round = 0; round < 12; round++) {
-    for (let change = random.next(12); change > 0; change--) changeSomething(workdir, random)
+    for (let change = random.below(12); change > 0; change--) changeSomething(workdir, random)
     const id = `s${round}`
     const { written, trees } = await bench.keep(id)
     const leftOut = trees.get(fs.realpathSync(workdir))!.leftOut.map(({ path }) => path)
-    kept.push({ id, commit: written.commit, leftOut, model: describeTree(workdir, isIn(leftOut)) })
-    if (random.next(3) === 0) await bench.reopen()
-    if (random.next(2) === 0) continue
+    kept.push({ id, commit: written.commit, leftOut, model: describeTree(workdir, isWithin(leftOut)) })
+    if (random.below(3) === 0) await bench.reopen()
+    if (random.below(2) === 0) continue
 
     const target = random.pick(kept)
-    const isLeft = isIn([...leftOut, ...target.leftOut])
+    const isLeft = isWithin([...leftOut, ...target.leftOut])
     const before = describeTree(workdir)
     const { failed } = await bench.restore(target.commit)
     const after = describeTree(workdir)
@@ -114,7 +40,7 @@ test.each(SEEDS)('a restore makes what a snapshot contains exact, and touches no
     const isExcused = (path: string) =>
       isLeft(path) ||
       [...leftOut, ...target.leftOut].some((left) => left.startsWith(`${path}/`)) ||
-      isIn(failed.map((each) => each.path))(path)
+      isWithin(failed.map((each) => each.path))(path)
     const compared = (found: Map<string, string>) => sorted(new Map([...found].filter(([path]) => !isExcused(path))))
     expect(compared(after)).toEqual(compared(target.model))
     expect(sorted(describeTree(`${place}/outside`))).toEqual(outside)
