@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { Label, MAX_LABELS, Title } from './conversations/given-fields.ts'
 import { METADATA_FILTERS, MetadataFilter } from './conversations/metadata-filter.ts'
+import { ForkedFiles } from './events/forked-files.ts'
 import { Status } from './events/status.ts'
-import { DroppedField } from './values/llm-config.ts'
+import { DroppedField, LlmConfigInput } from './values/llm-config.ts'
 import { MessageInput, UsageByModel } from './values/message.ts'
 import { Count, Flag, PageLimit, listOf, repeated } from './values/page.ts'
 import { PermissionMode, RuleTexts } from './values/permission.ts'
@@ -81,12 +82,20 @@ export const ForkConversation = z
       .enum(['copy', 'share'])
       .default('copy')
       .describe(
-        '`copy`: a new directory with a copy of the current content. `share`: the same directory. A directory that the server created is removed with the last conversation that shares it.',
+        '`copy`: a new directory with a copy of the current content, and with `file_checkpointing` and `at_seq` with the files as of that event; `files` of the answer says which. `share`: the same directory. A directory that the server created is removed with the last conversation that shares it.',
       ),
     title: Title.optional().describe('Default: the title of the original.'),
     id: ConversationId.optional().describe('A UUID. Default: a new one.'),
+    llm_config: LlmConfigInput.optional().describe(
+      'The fields that are not as in the original. Stored credentials go to no other origin, as with `PUT config`: `warnings` say what the fork has not.',
+    ),
+    // No default: see above.
+    run: z.boolean().optional().describe('Start the agent in the fork; the answer has its `run_id`. Default: false.'),
   })
-  .meta({ id: 'ForkConversation', examples: [{ title: 'totals, second attempt' }] })
+  .meta({
+    id: 'ForkConversation',
+    examples: [{ title: 'totals, second attempt' }, { at_seq: 2, llm_config: { model: 'gpt-5-mini' }, run: true }],
+  })
 export type ForkConversation = z.infer<typeof ForkConversation>
 /** `PUT config` merges: absent fields are unchanged. */
 export const UpdateConfig = z
@@ -154,6 +163,7 @@ export const ConversationView = z
       'After a create with `wait`. Absent while `status` is `running`: the wait timed out.',
     ),
     error: RunOutcome.shape.error.describe('After a create with `wait`: why the run failed. Absent unless it failed.'),
+    files: ForkedFiles.optional().describe('After a fork: which files its workdir has.'),
     dropped: z
       .array(DroppedField)
       .optional()

@@ -4,9 +4,10 @@
  */
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ForkConversation } from '../contract/conversation.ts'
+import type { ConversationView, ForkConversation } from '../contract/conversation.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
 import { Problem } from '../contract/problem.ts'
+import type { EventLog } from '../events/event-log.ts'
 import { makeDirectories } from '../files/make-directories.ts'
 import { enterAsGuest, leaveAsGuest } from '../workspace/workdirs/guest-workdirs.ts'
 import { leaveWorkdir } from '../workspace/workdirs/shared-workdirs.ts'
@@ -16,12 +17,15 @@ import { withoutUndefined } from '../lib/without-undefined.ts'
 import { copyTree } from '../files/trees/copy-tree.ts'
 import type { Conversation } from './conversation.ts'
 import type { Created } from './create.ts'
+import { makeForkFiles } from './fork-files.ts'
 import type { ConversationDeps } from './dependencies.ts'
-import { createForkedLog, findBorder } from './forked-log.ts'
+import { readForkLlm } from './fork-llm.ts'
+import { createForkedLog, findBorder, findForkedFrom } from './forked-log.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { keptOf } from '../state/idempotency.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import { openStored } from './open.ts'
+import { startFirstRun } from './runs/first-run.ts'
 import type { State } from '../state/state.ts'
 import { codeOf } from '../lib/error-code.ts'
 
@@ -51,7 +55,9 @@ export async function forkConversation(
   const throughSeq = await findBorder(log, at_seq)
   if (throughSeq < 1) throw beforeBeginning()
   // A refresh token is used once: two conversations cannot share it.
-  const { mcp_oauth: _oauth, ...secrets } = await storage.conversation(source.id).readSecrets()
+  const { mcp_oauth: _oauth, ...former } = await storage.conversation(source.id).readSecrets()
+  const llm = await readForkLlm(deps, id, { settings: now, secrets: former }, request.llm_config)
+  const { secrets, llm_config } = llm
 
   const own = storage.conversation(id)
   await own.reserve()
@@ -63,7 +69,7 @@ export async function forkConversation(
     if (shared !== undefined) await storage.sharedWorkdirs.add(shared, [source.id, id])
     else if (request.workdir === 'share') await enterAsGuest(guests, now.workdir, id)
     const { made_workdir: _, idempotency: __, title: formerTitle, ...kept } = now
-    const warnings: string[] = []
+    const warnings = [...llm.warnings]
     if (request.workdir === 'copy') {
       copied = await makeWorkdir(deps, id)
       await own.markCopying()
@@ -74,16 +80,26 @@ export async function forkConversation(
     if (Object.values(secrets).some((group) => Object.keys(group).length > 0)) {
       await own.writeSecrets(secrets)
     }
-    if (kept.file_checkpointing) warnings.push(...(await copySnapshots(source, own.directory, copied)).map(redact))
+    const made = await makeForkFiles(deps, source, { directory: own.directory, copied, throughSeq, signal })
+    warnings.push(...made.warnings)
     const title = request.title === undefined ? formerTitle : redact(request.title)
     const settings = {
       ...kept,
+      llm_config,
       ...(title !== undefined && { title }),
       ...withoutUndefined({ made_workdir: copied ?? shared }),
       ...(idempotency && { idempotency: { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) } }),
       workdir: copied ?? now.workdir,
     }
-    const forked = createForkedLog({ log, throughSeq, id, cwd: now.workdir, settings, now: Date.now() })
+    const forked = createForkedLog({
+      log,
+      throughSeq,
+      id,
+      cwd: now.workdir,
+      settings,
+      files: made.files,
+      now: Date.now(),
+    })
     const stored = await own.copyLog(forked.events, forked.ending)
     return { conversation: await openStored(deps, { stored, onChange }), warnings }
   } catch (error) {
@@ -94,14 +110,16 @@ export async function forkConversation(
   }
 }
 
-/** The fork gets the snapshots of its original, if they can be copied; its workdir has another path. */
-async function copySnapshots({ files, state }: Conversation, directory: string, workdir: string | undefined) {
-  const moved = workdir === undefined ? [] : [[await realpath(state.settings.workdir), workdir] as const]
-  const copying = files.snapshots.copyTo(directory, new Map(moved))
-  return await copying.then(
-    () => [],
-    (error: unknown) => [`its snapshots were not copied: ${error instanceof Error ? error.message : String(error)}`],
-  )
+/** Adds which files the fork got when it was made. */
+export async function withForkedFiles(view: ConversationView, log: EventLog): Promise<ConversationView> {
+  const event = await findForkedFrom(log)
+  return { ...view, ...(event?.files && { files: event.files }) }
+}
+
+/** Returns the id of the first run of the fork, which a repeated request does not start again. */
+export async function startForkRun(fork: Conversation): Promise<string> {
+  const event = await findForkedFrom(fork.log)
+  return await startFirstRun(fork, event?.seq)
 }
 
 /** Remove the workdir first: as long as the mark exists, the next start of the server knows that it must be removed. */

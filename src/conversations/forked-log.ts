@@ -3,6 +3,7 @@
  * rest.
  */
 import type { Event, EventDraft, EventOf } from '../contract/events/event.ts'
+import type { ForkedFiles } from '../contract/events/forked-files.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { readPages } from '../events/read-pages.ts'
 import { answerOpenCalls, endBackground, isWaiting, result, toStatus } from '../state/drafts.ts'
@@ -41,6 +42,7 @@ export type ForkPlan = {
   /** The workdirs of the original, as it is now, and of the copy. */
   readonly cwd: string
   readonly settings: Settings
+  readonly files: ForkedFiles
   readonly now: number
 }
 
@@ -105,6 +107,7 @@ function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined
     from_seq: plan.throughSeq,
     from_cwd: plan.cwd,
     cwd: plan.settings.workdir,
+    files: plan.files,
     options_summary: plan.settings,
   }
   const answers = [
@@ -119,3 +122,12 @@ function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined
 }
 
 const FORKED = 'This conversation was forked while the call was open; its result belongs to the original only.'
+
+const FORKED_FROM: ReadonlySet<string> = new Set(['ForkedFrom'])
+
+/** Returns the event with which the fork begins to differ from its original; undefined if it is not one. */
+export async function findForkedFrom(log: Pick<EventLog, 'read'>): Promise<EventOf<'ForkedFrom'> | undefined> {
+  for await (const { events } of readPages(log, { order: 'desc', types: FORKED_FROM, limit: 1 }))
+    for (const { event } of events) if (event.type === 'ForkedFrom') return event
+  return undefined
+}

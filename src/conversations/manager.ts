@@ -16,7 +16,7 @@ import { uuid7 } from '../lib/uuid7.ts'
 import type { Conversation } from './conversation.ts'
 import type { Created, CreateOptions } from './create.ts'
 import { createConversation } from './create.ts'
-import { forkConversation } from './fork.ts'
+import { forkConversation, withForkedFiles } from './fork.ts'
 import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
 import type { State } from '../state/state.ts'
 import type { Idempotency } from '../state/idempotency.ts'
@@ -137,10 +137,9 @@ export class ConversationManager {
   /** Creates a conversation from the current state of another one. Accepts an idempotency key, as `create` does. */
   async fork(sourceId: string, request: ForkConversation, idempotency?: Idempotency): Promise<ConversationView> {
     const { conversations, known } = this.#deps
-    const { signal } = this.#open
-    return await this.#once(idempotency, async () => {
+    const view = await this.#once(idempotency, async () => {
       const source = await this.open(sourceId)
-      const options = { request, idempotency, signal, onChange: known.update }
+      const options = { request, idempotency, signal: this.#open.signal, onChange: known.update }
       try {
         const make = (id: string) => forkConversation(conversations, source, { id, ...options })
         return await this.#make(request.id, make, known.update)
@@ -148,6 +147,7 @@ export class ConversationManager {
         throw known.has(sourceId) ? error : deletedProblem(sourceId)
       }
     })
+    return await withForkedFiles(view, (await this.open(view.id)).log)
   }
 
   /** Returns one page, newest first by default. Opens no log. */

@@ -215,7 +215,7 @@ function afterConfig(before: State, event: EventOf<'ConfigUpdate'>): State {
 }
 
 /** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
-function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
+export function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
   const { llm_config, dropped, ...rest } = changes
   const names = new Set<string>(z.array(DroppedField).default([]).parse(dropped))
   const kept = Object.fromEntries(Object.entries(settings.llm_config).filter(([name]) => !names.has(name)))

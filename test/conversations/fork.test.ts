@@ -125,7 +125,8 @@ describe('the log of a fork', () => {
     const meta = await metaOf(bench, view.id)
     await bench.restart({ between: () => rm(meta) })
     expect((await bench.manager.open(view.id)).state).toEqual(state)
-    expect(await bench.view(view.id)).toEqual(view)
+    const { files: _, ...shown } = view
+    expect(await bench.view(view.id)).toEqual(shown)
   })
 
   test('can be forked again', async () => {

@@ -364,6 +364,20 @@ test('a key limited to conversations reaches these only, and creates none', asyn
   }
 })
 
+test('a fork with another model needs the scope read, and without it its answer names no files', async () => {
+  const id = await http.create({ initial_message: 'Hello.' })
+  const fork = async (scopes: Scope[], body: object) =>
+    await http.call('POST', `/conversations/${id}/fork`, body, await keyFor(scopes, {}))
+  for (const llm_config of [{ model: 'openai/another' }, { base_url: 'https://models.example' }]) {
+    expect((await fork(['write'], { llm_config })).body.error).toBe('forbidden')
+    expect((await fork(['write', 'read'], { llm_config })).status).toBe(201)
+  }
+  expect((await fork(['read'], { run: true })).body.error).toBe('forbidden')
+  const run = await fork(['write'], { run: true })
+  expect(run).toMatchObject({ status: 201, body: { run_id: expect.any(String), files: { from: 'now' } } })
+  expect(run.body.files).not.toHaveProperty('left_out')
+})
+
 test('an admin key cannot be limited', async () => {
   const answer = await http.call('POST', '/keys', { name: 'a test', scopes: ['admin'], ...MINE })
   expect(answer.body).toMatchObject({ error: 'invalid_request', details: { issues: [{ path: 'body.scopes' }] } })

@@ -11,6 +11,7 @@ import { ProjectSettings } from '../project/project-settings.ts'
 import { Sandbox } from '../values/sandbox.ts'
 import { AuthorizationUrl, McpStatus } from '../mcp/mcp-status.ts'
 import { byEnvironment, byUser, Envelope, InRun, KeyFields } from './envelope.ts'
+import { ForkedFiles } from './forked-files.ts'
 import { Status } from './status.ts'
 
 export const SystemInit = Envelope.extend({
@@ -194,6 +195,7 @@ export const ForkedFrom = Envelope.extend({
   from_seq: z.int().positive().describe('The last copied event. Up to it, both conversations have the same seqs.'),
   from_cwd: z.string().describe('Workdir of the original at that event.'),
   cwd: z.string(),
+  files: ForkedFiles.optional(),
   options_summary: z
     .record(z.string(), z.unknown())
     .describe('The configuration from this event on; secret values are masked.'),

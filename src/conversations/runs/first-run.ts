@@ -1,4 +1,4 @@
-/** Starts the run that a client asks for together with a new conversation. */
+/** Starts the run that a client asks for together with a new conversation or a fork. */
 import { Problem } from '../../contract/problem.ts'
 import type { ProblemCode } from '../../contract/problem.ts'
 import { readPages } from '../../events/read-pages.ts'
@@ -16,20 +16,21 @@ const BEGUN: ReadonlySet<ProblemCode> = new Set([
 
 const STATUS = new Set(['StatusUpdate'])
 
-/** Returns the id of the run. A repeated request finds the run that an earlier one has started. */
-export async function startFirstRun(conversation: Conversation): Promise<string> {
+/** Returns the id of the run, which is the first after this event. A repeated request finds the run that an earlier one has started. */
+export async function startFirstRun(conversation: Conversation, afterSeq = 0): Promise<string> {
   try {
-    return await conversation.run({ after_seq: 0 })
+    return await conversation.run({ after_seq: afterSeq })
   } catch (error) {
-    const begun = error instanceof Problem && BEGUN.has(error.code) ? await firstRunIn(conversation.log) : undefined
+    const isBegun = error instanceof Problem && BEGUN.has(error.code)
+    const begun = isBegun ? await firstRunIn(conversation.log, afterSeq) : undefined
     if (begun === undefined) throw error
     return begun
   }
 }
 
-async function firstRunIn(log: EventLog): Promise<string | undefined> {
-  for await (const { events } of readPages(log, { types: STATUS, limit: 1 })) {
-    for (const { event } of events) if (event.type === 'StatusUpdate' && event.run_id !== undefined) return event.run_id
-  }
+async function firstRunIn(log: EventLog, afterSeq: number): Promise<string | undefined> {
+  for await (const { events } of readPages(log, { afterSeq, types: STATUS, limit: 1 }))
+    for (const { event } of events)
+      if (event.type === 'StatusUpdate' && event.status === 'running' && event.run_id !== undefined) return event.run_id
   return undefined
 }

@@ -7,10 +7,14 @@ import { chmod, lstat, mkdir, open, rename, rmdir, symlink, unlink } from 'node:
 import { codeOf } from '../../lib/error-code.ts'
 import type { OpenedPath } from '../../files/jail/opened-path.ts'
 import { openAt, openUnmoved, within } from '../../files/jail/opened-path.ts'
+import type { FileRules } from '../../files/jail/file-gate.ts'
+import { readRules } from '../../files/jail/file-gate.ts'
 import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
 import type { GitStore } from './git-store.ts'
 import { parentOf } from './manifest.ts'
 import type { Change, RootPlan } from './plan-restore.ts'
+import type { RootKeys } from './root-keys.ts'
+import type { ShownPaths } from './shown-paths.ts'
 import { forEachBlob } from './stored-snapshots.ts'
 import { toBytes } from './tree-entry.ts'
 
@@ -19,6 +23,25 @@ export type RestoreTools = {
   readonly unfinished: UnfinishedFiles
   /** Returns false for what must not be changed, by real path. */
   readonly mayWrite: (realPath: string) => boolean
+}
+
+export type PlanTools = Pick<RestoreTools, 'store' | 'unfinished'> & {
+  readonly rules: FileRules
+  readonly keys: RootKeys
+  readonly shown: ShownPaths
+}
+
+/** Returns the paths that stay as they are, as they are shown. Throws as `applyRestore` does. */
+export async function applyPlans(plans: readonly RootPlan[], tools: PlanTools): Promise<Restored['failed']> {
+  const { keys, shown, rules, ...others } = tools
+  const judge = await readRules(rules)
+  const mayWrite = (path: string) => judge.judge(path).write
+  const failed = []
+  for (const plan of plans) {
+    const done = await applyRestore({ ...plan, root: await keys.pathOf(plan.root) }, { ...others, mayWrite })
+    for (const { path, reason } of done.failed) failed.push({ path: await shown.path(plan.root, path), reason })
+  }
+  return failed
 }
 
 /** `failed`: paths that stay as they are, since something that is left out is in the way, or they cannot be written. */

@@ -12,7 +12,7 @@ import { readRules } from '../../files/jail/file-gate.ts'
 import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
 import { Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
-import { applyRestore } from './apply-restore.ts'
+import { applyPlans } from './apply-restore.ts'
 import { copyStore } from './copy-store.ts'
 import type { Totals } from './diff-snapshots.ts'
 import { differences, totalsOf } from './diff-snapshots.ts'
@@ -180,18 +180,21 @@ export class WorkspaceSnapshots {
       const report = await this.#report(target, before, plans)
       mayProceed(report)
       await this.#keep(before, asOf)
-      const judge = await readRules(this.#deps.rules())
-      const { unfinished } = this.#deps
-      const tools = { store: this.#git, unfinished, mayWrite: (path: string) => judge.judge(path).write }
-      const failed = []
-      for (const plan of plans) {
-        const done = await applyRestore({ ...plan, root: await this.#keys.pathOf(plan.root) }, tools)
-        for (const each of done.failed)
-          failed.push({ path: await this.#shown.path(plan.root, each.path), reason: each.reason })
-      }
+      const failed = await this.#apply(plans)
       // Those of before are the files as of the event before it.
       await this.#take(this.#deps.log.head + 1)
       return { ...report, failed }
+    })
+  }
+
+  /** Restores the workdir of a fork that has no log yet: nothing is stored. Undefined if the snapshot has no such directory. */
+  async restoreCopy(seq: number): Promise<RestoreReport | undefined> {
+    const target = await this.at(seq)
+    return await this.#turns.run(async () => {
+      const plans = await this.#plan(target, await this.#looked())
+      if (plans.length === 0) return undefined
+      const report = await this.#shown.report(target.id, plans, [])
+      return { ...report, failed: await this.#apply(plans) }
     })
   }
 
@@ -276,6 +279,12 @@ export class WorkspaceSnapshots {
 
   async #plan(target: KnownSnapshot, now: WorkdirLook): Promise<readonly RootPlan[]> {
     return planRestore(now.trees, await readSnapshot(this.#git, await this.#commitOf(target)))
+  }
+
+  async #apply(plans: readonly RootPlan[]): Promise<RestoreReport['failed']> {
+    const { rules, unfinished } = this.#deps
+    const tools = { store: this.#git, unfinished, rules: rules() }
+    return await applyPlans(plans, { ...tools, keys: this.#keys, shown: this.#shown })
   }
 
   async #report(target: KnownSnapshot, now: WorkdirLook, plans: readonly RootPlan[]): Promise<RestoreReport> {
