@@ -50,6 +50,10 @@ describe('the pages', () => {
     expect(pages.length).toBeLessThanOrEqual(MOST_PAGES)
   })
 
+  test('of the documentation have at most 45,000 words', () => {
+    expect(words).toBeLessThanOrEqual(45_000)
+  })
+
   test('have many examples', () => {
     expect((1000 * examples.length) / words).toBeGreaterThanOrEqual(LEAST_EXAMPLES)
   })
