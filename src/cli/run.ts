@@ -14,6 +14,11 @@ import { readRunSettings } from './settings/run-settings.ts'
 
 /** Returns the exit code. `places`: other ones for models than those that are known, for tests. */
 export async function run(invocation: RunInvocation, places?: KnownPlaces): Promise<number> {
+  if (invocation.rewind !== undefined) {
+    const { rewindSession } = await import('./headless/rewind-session.ts')
+    await rewindSession(invocation, invocation.rewind)
+    return 0
+  }
   if (invocation.isHeadless) {
     const { runHeadless } = await import('./headless/run-headless.ts')
     return await runHeadless(invocation)

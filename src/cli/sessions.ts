@@ -7,7 +7,6 @@ import type { AgentServerClient } from '../client/client.ts'
 import type { ConversationHandle } from '../client/conversation/conversation-handle.ts'
 import { describeEvent } from '../contract/events/describe-event.ts'
 import type { SessionsInvocation } from './command-line/read-arguments.ts'
-import { UsageError } from './command-line/usage-error.ts'
 import { ageOf, nameOf, placeOf, stateOf } from './conversation/describe-conversation.ts'
 import {
   findConversation,
@@ -16,22 +15,14 @@ import {
   recentConversations,
 } from './conversation/find-conversation.ts'
 import { isInUse } from './conversation/refuse-resume.ts'
-import { leaveProject } from '../config/leave-project.ts'
-import { infoOf, openHost } from './conversation/open-host.ts'
+import { openStored } from './conversation/open-stored.ts'
 import { oneLine } from '../telemetry/plain-text.ts'
-import { givenServerKey } from './settings/run-settings.ts'
 import { say, sayError, sayJson } from './terminal/terminal.ts'
 
 export async function sessions(invocation: SessionsInvocation): Promise<void> {
-  const { server } = invocation
   const { signal } = new AbortController()
   const cwd = await directoryOf(invocation)
-  const dataDir = await leaveProject({ createsIt: server === undefined, signal })
-  const apiKey = await givenServerKey(invocation.apiKey)
-  if (server !== undefined && apiKey === undefined)
-    throw new UsageError(`no key is set for ${server}: set OPENHANDS_MASTER_KEY, or give --api-key.`)
-  await using host = await openHost({ server, apiKey, dataDir, signal })
-  if (server !== undefined) await infoOf(host, signal)
+  await using host = await openStored(invocation, signal)
   await ACTIONS[invocation.action](host.client, { ...invocation, cwd }, signal)
 }
 

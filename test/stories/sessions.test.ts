@@ -17,6 +17,10 @@ beforeAll(async () => {
   model = await startScriptedModel({
     replies: [
       { when: 'touch it', turns: [{ calls: [{ name: 'Bash', arguments: { command: 'touch it' } }] }] },
+      ...['one', 'two'].map((word) => ({
+        when: `write ${word}`,
+        turns: [{ calls: [{ name: 'Bash', arguments: { command: `echo ${word} > notes.txt` } }] }, { text: 'Done.' }],
+      })),
       { turns: [{ text: 'Hello.' }] },
     ],
   })
@@ -109,4 +113,28 @@ test('prune does not delete what waits for an answer while it is paused', async 
   const command = (...args: string[]) => start('proj', { OPENHANDS_DATA_DIR: data }, 'sessions', ...args).finished
   expect((await command('prune', '--older-than', '300d')).stderr).toBe('Deleted 0 conversations.\n')
   expect((await command('list')).stdout).toMatch(new RegExp(`^${id} +365d +paused `))
+})
+
+test('-p --rewind takes a stored session and its files back, and says before what would change', async () => {
+  const directory = join(home, 'rewound')
+  await mkdir(directory)
+  const run = ['-p', '--permission-mode', 'bypass']
+  const id = idIn((await command('rewound', ...run, 'write one')).stderr)
+  await command('rewound', ...run, '--resume', id, 'write two')
+  const notes = () => readFile(join(directory, 'notes.txt'), 'utf8')
+  expect(await notes()).toBe('two\n')
+  const events = (await command('rewound', 'sessions', 'export', id)).stdout.trim().split('\n')
+  const message = events.map((line) => JSON.parse(line)).findLast(({ type }) => type === 'UserMessage')
+  const back = ['-p', '-c', '--rewind', message.id]
+  const plan = await command('rewound', ...back, '--dry-run')
+  expect(plan).toMatchObject({
+    code: 0,
+    stdout: `The conversation would go back to event ${message.seq - 1}.\nwould be restored: notes.txt\n`,
+  })
+  expect(await notes()).toBe('two\n')
+  const done = await command('rewound', ...back)
+  expect(done.stdout).toBe(`The conversation is back at event ${message.seq - 1}.\nrestored: notes.txt\n`)
+  expect(await notes()).toBe('one\n')
+  const wrong = await command('rewound', '-p', '-c', '--rewind', 'nothing')
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('neither a seq nor the id of a message') })
 })

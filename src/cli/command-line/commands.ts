@@ -27,6 +27,8 @@ const RUN_OPTIONS: readonly OptionName[] = [
   'all',
   'resume',
   'fork-session',
+  'rewind',
+  'dry-run',
   'session-id',
   'ephemeral',
   'image',

@@ -115,6 +115,8 @@ export const OPTIONS = {
   },
   'session-id': text('UUID', 'The id of the new conversation.'),
   'fork-session': flag('Continue in a copy of the conversation that is resumed.'),
+  rewind: text('SEQ', 'Take the resumed conversation and its files back to this event, or to before this message id.'),
+  'dry-run': flag('With --rewind, only print what would change.'),
   'max-steps': text('NUMBER', 'Stop a run after this number of model answers.'),
   cwd: {
     ...text('DIRECTORY', 'Where the agent works. Default: the current directory; for sessions: every one.'),

@@ -43,6 +43,10 @@ export type RunInvocation = {
   readonly sessionId: string | undefined
   /** Whether a copy of the conversation is continued. */
   readonly forks: boolean
+  /** What the conversation goes back to, instead of a run: a seq, or the id of a message. */
+  readonly rewind: string | undefined
+  /** Whether a rewind changes nothing. */
+  readonly isDryRun: boolean
   /** Whether the conversation is deleted at the end. */
   readonly isEphemeral: boolean
   /** Paths of images for the prompt. */
@@ -66,6 +70,7 @@ export function readRunOptions(values: Values, words: readonly string[], server:
   const [outputFormat, inputFormat] = [values['output-format'] ?? 'text', values['input-format'] ?? 'text']
   checkFormats(values, words, isHeadless)
   checkSession(values)
+  checkRewind(values, words)
   const { 'permission-mode': mode, 'max-steps': maxSteps } = values
   /* oxlint-disable typescript/no-unsafe-type-assertion -- `checkValues` has compared them with the choices */
   return {
@@ -98,6 +103,8 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     ),
     sessionId: values['session-id'],
     forks: values['fork-session'] === true,
+    rewind: values.rewind,
+    isDryRun: values['dry-run'] === true,
     isEphemeral: values.ephemeral === true,
     images: values.image ?? [],
     lastMessage: values['output-last-message'],
@@ -117,6 +124,7 @@ const HEADLESS_ONLY = [
   'input-format',
   'include-partial-messages',
   'ask',
+  'rewind',
   'ephemeral',
   'image',
   'output-last-message',
@@ -145,6 +153,17 @@ function checkSession({ 'session-id': id, 'fork-session': forks, ephemeral, resu
   if (!CONVERSATION_ID.test(id)) throw new UsageError(`--session-id ${id} is not a UUID, as uuidgen prints one.`)
   if (isResumed && !forks)
     throw new UsageError('--session-id names a new conversation; give --resume alone, or add --fork-session.')
+}
+
+function checkRewind(
+  { rewind, resume, autoresume, 'dry-run': isDryRun, 'fork-session': forks }: Values,
+  words: readonly string[],
+): void {
+  if (isDryRun && rewind === undefined) throw new UsageError('--dry-run needs --rewind.')
+  if (rewind === undefined) return
+  if (resume === undefined && !autoresume) throw new UsageError('--rewind needs --resume or --autoresume.')
+  if (words.length > 0) throw new UsageError('--rewind starts no run; give the prompt with the next command.')
+  if (forks) throw new UsageError('--rewind takes the conversation itself back; leave --fork-session out.')
 }
 
 function resumeOf({ resume, autoresume, all }: Values): RunInvocation['resume'] {
