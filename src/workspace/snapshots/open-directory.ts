@@ -7,10 +7,38 @@ import type { Dirent, Stats } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import type { Slices } from '../../lib/time-slices.ts'
-import { toBytes } from './tree-entry.ts'
+import type { FileStat } from './tree-entry.ts'
+import { isSameStat, shownPath, toBytes } from './tree-entry.ts'
 
-/** `path` is the real one. `quick`: its names are looked at without a thread, while they are on the disk with this number. */
-export type OpenDirectory = { readonly fd: number; readonly path: string; readonly quick: number | undefined }
+type Place = {
+  /** The real one. */
+  readonly path: string
+  /** Its names are looked at without a thread, while they are on the disk with this number. */
+  readonly quick: number | undefined
+}
+
+/** It may be opened when it is needed first. `Symbol.dispose` closes it. */
+export class OpenDirectory implements Disposable {
+  readonly path: string
+  readonly quick: number | undefined
+  #opened: number | (() => number)
+
+  /** A function may throw what the system reports. */
+  constructor({ path, quick }: Place, opened: number | (() => number)) {
+    this.path = path
+    this.quick = quick
+    this.#opened = opened
+  }
+
+  get fd(): number {
+    return typeof this.#opened === 'number' ? this.#opened : (this.#opened = this.#opened())
+  }
+
+  [Symbol.dispose](): void {
+    // From memory, which costs less than to hand it to the thread pool.
+    if (typeof this.#opened === 'number') fs.closeSync(this.#opened)
+  }
+}
 
 /** The path of a name in an open directory; as bytes if it need be, because a name need not be UTF-8. */
 export function inDirectory({ fd }: Pick<OpenDirectory, 'fd'>, name: string): string | Buffer {
@@ -35,27 +63,60 @@ const LOCAL: ReadonlySet<number> = new Set([
 ])
 
 /** The number of the disk, if it is one of this machine. */
-export async function localDiskOf(fd: number): Promise<number | undefined> {
+async function localDiskOf(fd: number): Promise<number | undefined> {
   const [{ type }, { dev }] = await Promise.all([statfs(`/proc/self/fd/${fd}`), statDescriptor(fd)])
   return LOCAL.has(type) ? dev : undefined
 }
 
-/** The caller closes it. */
-export const openRoot = (path: string): Promise<number> => openDescriptor(path, DIRECTORY)
+/** The caller disposes of it. */
+export async function openRoot(path: string, isKnown: boolean): Promise<OpenDirectory> {
+  const fd = await openDescriptor(path, DIRECTORY)
+  try {
+    return new OpenDirectory({ path, quick: isKnown ? await localDiskOf(fd) : undefined }, fd)
+  } catch (error) {
+    fs.closeSync(fd)
+    throw error
+  }
+}
 
-/** The caller closes `fd`. */
+/** The caller disposes of `inner`. `stats` are from before anything is read. */
 export async function openInner(directory: OpenDirectory, name: string) {
   const at = inDirectory(directory, name)
   const isQuick = directory.quick !== undefined
   const fd = isQuick ? fs.openSync(at, DIRECTORY) : await openDescriptor(at, DIRECTORY)
-  const { mode, dev } = isQuick ? fs.fstatSync(fd) : await statDescriptor(fd)
-  return { fd, mode, quick: dev === directory.quick ? dev : undefined }
+  const stats = isQuick ? fs.fstatSync(fd) : await statDescriptor(fd)
+  const quick = stats.dev === directory.quick ? stats.dev : undefined
+  return { inner: new OpenDirectory({ path: `${directory.path}/${shownPath(name)}`, quick }, fd), stats }
 }
 
 export async function namesIn(directory: OpenDirectory): Promise<readonly Dirent[]> {
   const at = inDirectory(directory, '.')
   return directory.quick === undefined ? await readNames(at, NAMES) : fs.readdirSync(at, NAMES)
 }
+
+/** Returns the directory if it is the one that was seen. It is opened only if something in it has changed. */
+export function unchangedInner(directory: OpenDirectory, name: string, seen: FileStat) {
+  const stats = lstatSeen(directory, name, seen)
+  if (!stats?.isDirectory() || stats.dev !== directory.quick) return undefined
+  const place = { path: `${directory.path}/${name}`, quick: directory.quick }
+  return { inner: new OpenDirectory(place, () => fs.openSync(inDirectory(directory, name), DIRECTORY)), stats }
+}
+
+/**
+ * Returns what a name is if it is what was seen, on a local disk. Its path costs half of what a descriptor costs, and may lead
+ * anywhere by now: what is not what was seen counts for nothing.
+ */
+export function lstatSeen({ path, quick }: OpenDirectory, name: string, seen: FileStat): Stats | undefined {
+  if (quick === undefined || !isAscii(name)) return undefined
+  try {
+    const stats = fs.lstatSync(`${path}/${name}`, NO_ERROR)
+    return stats && isSameStat(stats, seen) ? stats : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const NO_ERROR = { throwIfNoEntry: false } as const
 
 /** Calls that wait for a thread at a time, so that others get theirs. */
 const BATCH = 64

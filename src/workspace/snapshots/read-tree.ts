@@ -4,7 +4,6 @@
  * name is swapped for meanwhile.
  */
 import { createHash } from 'node:crypto'
-import { closeSync, constants } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { open, readlink } from 'node:fs/promises'
 import { isTemporaryName } from '../../files/jail/unfinished-files.ts'
@@ -12,9 +11,12 @@ import { codeOf } from '../../lib/error-code.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { OpenDirectory } from './open-directory.ts'
-import { inDirectory, localDiskOf, lstatAll, namesIn, openInner, openRoot } from './open-directory.ts'
+import { inDirectory, lstatAll, lstatSeen, namesIn, openInner, openRoot, unchangedInner } from './open-directory.ts'
+import { FILE, readUpTo } from './read-up-to.ts'
 import type { RuleChain } from './rule-chain.ts'
-import { bytesLeft, isIgnored, withRules } from './rule-chain.ts'
+import { isIgnored, withRules } from './rule-chain.ts'
+import type { KnownRules } from './rule-files.ts'
+import { RuleFiles } from './rule-files.ts'
 import type { FileStat, LeftOut, LeftOutReason, RootTree, TreeEntry } from './tree-entry.ts'
 import { isSameStat, MODE_BITS, shownPath } from './tree-entry.ts'
 
@@ -28,6 +30,7 @@ const MAX_DEPTH = 256
 /** Files that are read concurrently: each is in memory as a whole. */
 const READERS = 4
 /** What is left out where there is no `.gitignore`: what programs make and can make again. */
+const NO_RULES: RuleChain = []
 const GENERATED = withRules(
   [],
   '',
@@ -39,6 +42,8 @@ const GENERATED = withRules(
 export type TreeReading = {
   /** The entries of the last look, to compare with. */
   readonly known: ReadonlyMap<string, TreeEntry> | undefined
+  /** What the last look of this process remembers. */
+  readonly memory: TreeMemory | undefined
   /** Receives content that is not known, before the entry is in the tree. */
   readonly store: (content: Buffer) => Promise<void>
   /** Returns false for what the server hides, by real path. */
@@ -56,17 +61,44 @@ type TreeBudget = { entries: number; pathBytes: number }
 /** A tree that has too many entries, or cannot be read at all; the message says what to do. */
 export class UnreadableTree extends Error {}
 
-export async function readTree(path: string, options: TreeReading): Promise<RootTree> {
+/** The tree, and what the next look need not read again. */
+export async function readTree(
+  path: string,
+  options: TreeReading,
+): Promise<{ readonly tree: RootTree; readonly memory: TreeMemory }> {
   return await new TreeReader(options).read(path)
 }
 
 /** A name in a directory, and its path from the root. */
 type Named = { readonly name: string; readonly path: string }
+
+/** What the names in a directory are. They are the same while its times and the rules are. */
+type KnownNames = {
+  readonly rules: RuleChain
+  readonly hasRules: boolean
+  readonly below: readonly Named[]
+  readonly others: readonly Named[]
+  /** By their names alone. */
+  readonly leftOut: readonly LeftOut[]
+}
+type SeenNames = KnownNames & { readonly seen: FileStat }
+
+export type TreeMemory = {
+  /** By path. */
+  readonly directories: ReadonlyMap<string, SeenNames>
+  readonly rules: ReadonlyMap<string, KnownRules>
+}
+
 type Place = {
   readonly directory: OpenDirectory
   readonly path: string
   readonly depth: number
+  /** Those of the directories above. */
   readonly rules: RuleChain
+  /** Undefined if they may change without another time. */
+  readonly seen: FileStat | undefined
+  /** What is known if nothing has changed. */
+  readonly names: KnownNames | undefined
 }
 
 class TreeReader {
@@ -74,81 +106,103 @@ class TreeReader {
   readonly #entries = new Map<string, TreeEntry>()
   readonly #leftOut: LeftOut[] = []
   readonly #slices = createSlices()
+  readonly #directories = new Map<string, SeenNames>()
+  readonly #rules: RuleFiles
 
   constructor(options: TreeReading) {
     this.#options = options
+    this.#rules = new RuleFiles(options.memory?.rules, [NO_RULES, GENERATED])
   }
 
-  async read(path: string): Promise<RootTree> {
-    const fd = await openRoot(path)
-    try {
-      const directory = { fd, path, quick: this.#options.known && (await localDiskOf(fd)) }
-      const [hasRules] = await lstatAll(directory, [{ name: RULES_FILE }], this.#slices)
-      const hasOwn = hasRules !== undefined && !(hasRules instanceof Error) && hasRules.isFile()
-      const rules = await withRepositoryRules(hasOwn ? [] : GENERATED, directory)
-      await this.#readDirectory({ directory, path: '', depth: 0, rules })
-    } finally {
-      closeSync(fd)
-    }
+  async read(path: string) {
+    using directory = await openRoot(path, this.#options.known !== undefined)
+    const [hasRules] = await lstatAll(directory, [{ name: RULES_FILE }], this.#slices)
+    const hasOwn = hasRules !== undefined && !(hasRules instanceof Error) && hasRules.isFile()
+    const rules = await this.#rules.addRepository(hasOwn ? NO_RULES : GENERATED, directory)
+    await this.#readDirectory({ directory, path: '', depth: 0, rules, seen: undefined, names: undefined })
     const leftOut = this.#leftOut.toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    return { entries: this.#entries, leftOut }
+    const memory = { directories: this.#directories, rules: this.#rules.known }
+    return { tree: { entries: this.#entries, leftOut }, memory }
   }
 
   async #readDirectory(place: Place): Promise<void> {
     this.#options.signal.throwIfAborted()
     await this.#slices.rest()
-    const { directory, path, depth } = place
-    const names = await namesIn(directory)
-    const isRuled = names.some(({ name }) => name === RULES_FILE)
-    const rules = isRuled ? await withRulesIn(place.rules, path, directory, RULES_FILE) : place.rules
+    const { path, depth, directory, seen } = place
+    const names = await this.#namesOf(place)
+    if (seen && this.#rules.isKnown(names.rules)) this.#directories.set(path, { ...names, seen })
+    for (const left of names.leftOut) this.#leave(left.path, left.reason)
+    await this.#readEntries(directory, names.others)
+    // One after another: concurrently, each level would multiply the open descriptors.
+    for (const each of names.below) {
+      if (depth === MAX_DEPTH) this.#leave(each.path, 'unreadable')
+      else await this.#orLeave(each.path, () => this.#descend({ ...place, rules: names.rules }, each))
+    }
+  }
+
+  async #namesOf({ directory, path, rules: outer, names: known }: Place): Promise<KnownNames> {
+    const found = known ? undefined : await namesIn(directory)
+    const hasRules = known?.hasRules ?? found?.some(({ name }) => name === RULES_FILE) ?? false
+    const rules = hasRules ? await this.#rules.add(outer, path, directory, RULES_FILE) : outer
+    if (known?.rules === rules) return known
     const { signal } = this.#options
     const below: Named[] = []
     const others: Named[] = []
-    for (const entry of names) {
+    const leftOut: LeftOut[] = []
+    for (const entry of found ?? (await namesIn(directory))) {
       const { name } = entry
       if (name === '.git' || isTemporaryName(name)) continue
       const inner = { name, path: path === '' ? name : `${path}/${name}` }
       const isDirectory = entry.isDirectory()
-      if (inner.path.length > MAX_PATH_BYTES) this.#leave(inner.path, 'unreadable')
+      const leave = (reason: LeftOutReason) => void leftOut.push({ path: inner.path, reason })
+      if (inner.path.length > MAX_PATH_BYTES) leave('unreadable')
       // Git stores no such name, since on other disks it is the same one.
-      else if (name.toLowerCase() === '.git') this.#leave(inner.path, 'special')
+      else if (name.toLowerCase() === '.git') leave('special')
       else if (await isIgnored(rules, { path: inner.path, isDirectory }, { slices: this.#slices, signal }))
-        this.#leave(inner.path, 'ignored')
+        leave('ignored')
       else (isDirectory ? below : others).push(inner)
     }
-    await this.#readEntries(directory, others)
-    // One after another: concurrently, each level would multiply the open descriptors.
-    for (const each of below) {
-      if (depth === MAX_DEPTH) this.#leave(each.path, 'unreadable')
-      else await this.#orLeave(each.path, () => this.#descend({ ...place, rules }, each))
-    }
+    return { rules, hasRules, below, others, leftOut }
   }
 
   async #descend({ directory, depth, rules }: Place, { name, path }: Named): Promise<void> {
-    const { fd, mode, quick } = await openInner(directory, name)
-    try {
-      const inner = { fd, path: `${directory.path}/${shownPath(name)}`, quick }
-      if (this.#options.without.includes(inner.path)) return
-      if (!this.#options.isShown(inner.path)) return this.#leave(path, 'hidden')
-      this.#add(path, { kind: 'directory', mode: mode & MODE_BITS, blob: '', seen: undefined })
-      await this.#readDirectory({ directory: inner, path, depth: depth + 1, rules })
-    } finally {
-      // A directory is closed from memory, which costs less than to hand it to the thread pool.
-      closeSync(fd)
-    }
+    const names = this.#options.memory?.directories.get(path)
+    const unchanged = names && unchangedInner(directory, name, names.seen)
+    const { inner, stats } = unchanged ?? (await openInner(directory, name))
+    using opened = inner
+    if (this.#options.without.includes(opened.path)) return
+    if (!this.#options.isShown(opened.path)) return this.#leave(path, 'hidden')
+    this.#add(path, { kind: 'directory', mode: stats.mode & MODE_BITS, blob: '', seen: undefined })
+    const seen = unchanged ? names?.seen : settledStat(stats, stats.size)
+    await this.#readDirectory({
+      directory: opened,
+      path,
+      depth: depth + 1,
+      rules,
+      seen,
+      names: unchanged && names,
+    })
   }
 
   async #readEntries(directory: OpenDirectory, named: readonly Named[]): Promise<void> {
-    const stats = await lstatAll(directory, named, this.#slices)
-    const changed: { readonly entry: Named; readonly found: Stats }[] = []
+    const unknown: Named[] = []
     for (const [index, entry] of named.entries()) {
+      if (index % BATCH === 0) await this.#slices.rest()
+      const seen = this.#options.known?.get(entry.path)?.seen
+      const found = seen && lstatSeen(directory, entry.name, seen)
+      if (!found || !this.#knows(directory, entry, found)) unknown.push(entry)
+    }
+    if (unknown.length === 0) return
+    const stats = await lstatAll(directory, unknown, this.#slices)
+    const changed: { readonly entry: Named; readonly found: Stats }[] = []
+    for (const [index, entry] of unknown.entries()) {
       const found = stats[index]
       if (found instanceof Error) await this.#orLeave(entry.path, () => Promise.reject(found))
       else if (found && !this.#knows(directory, entry, found)) changed.push({ entry, found })
     }
     await mapBounded(changed, READERS, ({ entry, found }) =>
       this.#orLeave(entry.path, () =>
-        found.isSymbolicLink() ? this.#readLink(directory, entry) : this.#readContent(directory, entry),
+        found.isSymbolicLink() ? this.#readLink(directory, entry, found) : this.#readContent(directory, entry),
       ),
     )
   }
@@ -156,23 +210,23 @@ class TreeReader {
   /** Returns true if the content need not be read. */
   #knows(directory: OpenDirectory, { name, path }: Named, found: Stats): boolean {
     if (!this.#options.isShown(`${directory.path}/${shownPath(name)}`)) this.#leave(path, 'hidden')
-    else if (found.isSymbolicLink()) return false
-    else if (!found.isFile()) this.#leave(path, 'special')
+    else if (!found.isFile() && !found.isSymbolicLink()) this.#leave(path, 'special')
     else if (found.size > MAX_FILE_BYTES) this.#leave(path, 'too_large')
     else {
       const known = this.#options.known?.get(path)
-      if (known?.kind !== 'file' || !known.seen || !isSameStat(known.seen, found)) return false
-      const mode = found.mode & MODE_BITS
+      const isLink = found.isSymbolicLink()
+      if (known?.kind !== (isLink ? 'symlink' : 'file') || !known.seen || !isSameStat(known.seen, found)) return false
+      const mode = isLink ? known.mode : found.mode & MODE_BITS
       this.#add(path, known.mode === mode ? known : { ...known, mode })
     }
     return true
   }
 
-  async #readLink(directory: OpenDirectory, { name, path }: Named): Promise<void> {
+  async #readLink(directory: OpenDirectory, { name, path }: Named, found: Stats): Promise<void> {
     const target = await readlink(inDirectory(directory, name), { encoding: 'buffer' })
     const blob = blobOf(target)
     if (this.#options.known?.get(path)?.blob !== blob) await this.#options.store(target)
-    this.#add(path, { kind: 'symlink', mode: 0o777, blob, seen: undefined })
+    this.#add(path, { kind: 'symlink', mode: 0o777, blob, seen: settledStat(found, target.length) })
   }
 
   async #readContent(directory: OpenDirectory, { name, path }: Named): Promise<void> {
@@ -218,8 +272,8 @@ class TreeReader {
 
 const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ELOOP', 'EINVAL', 'ENXIO', 'ENODEV', 'EIO'])
 const RULES_FILE = '.gitignore'
-/** Does not block on a fifo that has replaced the file. */
-const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+/** Names that are looked at before others get a turn. */
+const BATCH = 64
 
 /** The name of a blob in git. */
 function blobOf(content: Buffer): string {
@@ -235,49 +289,4 @@ function settledStat({ size, mtimeMs, ctimeMs, ino }: Stats, length: number): Fi
   const resolution = mtimeMs % 1000 === 0 && ctimeMs % 1000 === 0 ? COARSE_MS : FINE_MS
   const isSettled = Math.max(mtimeMs, ctimeMs) < Date.now() - resolution
   return isSettled && size === length ? { size, mtimeMs, ctimeMs, ino } : undefined
-}
-
-async function readUpTo(file: Awaited<ReturnType<typeof open>>, limit: number, size: number): Promise<Buffer> {
-  // One more byte than expected, so that the end is known from one read.
-  let content = Buffer.allocUnsafe(Math.min(limit, size + 1))
-  let length = 0
-  for (;;) {
-    const { bytesRead } = await file.read(content, length, content.length - length, length)
-    length += bytesRead
-    if (bytesRead === 0 || length === limit) return content.subarray(0, length)
-    if (length < content.length) continue
-    const larger = Buffer.allocUnsafe(Math.min(limit, content.length * 2))
-    content.copy(larger)
-    content = larger
-  }
-}
-
-/** Adds the rules of a file; those of no file, if it cannot be read. */
-async function withRulesIn(chain: RuleChain, base: string, directory: OpenDirectory, name: string): Promise<RuleChain> {
-  try {
-    await using file = await open(inDirectory(directory, name), FILE)
-    if (!(await file.stat()).isFile()) return chain
-    const text = await readUpTo(file, bytesLeft(chain), 4096)
-    return withRules(chain, base, text.toString('latin1'))
-  } catch {
-    return chain
-  }
-}
-
-/** Adds the rules in `.git/info/exclude`, through no link: each of these names may lead to the outside. */
-async function withRepositoryRules(chain: RuleChain, root: OpenDirectory): Promise<RuleChain> {
-  const opened: number[] = []
-  try {
-    let place = root
-    for (const name of ['.git', 'info']) {
-      const { fd, quick } = await openInner(place, name)
-      opened.push(fd)
-      place = { fd, path: `${place.path}/${name}`, quick }
-    }
-    return await withRulesIn(chain, '', place, 'exclude')
-  } catch {
-    return chain
-  } finally {
-    for (const fd of opened) closeSync(fd)
-  }
 }

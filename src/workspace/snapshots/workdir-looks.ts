@@ -8,6 +8,7 @@ import type { GitStore } from './git-store.ts'
 import type { WorkdirLook } from './look-cache.ts'
 import { loadLook, saveLook } from './look-cache.ts'
 import type { RootKeys } from './root-keys.ts'
+import type { TreeMemory } from './read-tree.ts'
 import { MAX_TREE, readTree, UnreadableTree } from './read-tree.ts'
 import type { RootTree, Trees } from './tree-entry.ts'
 import { areSameTrees, SnapshotWriter } from './write-snapshot.ts'
@@ -30,6 +31,8 @@ export class WorkdirLooks {
   readonly #deps: LookDeps
   readonly #turns = new Queue({ limit: 1 })
   #last: WorkdirLook | undefined
+  /** By the key of the root. */
+  #memories: ReadonlyMap<string, TreeMemory> = new Map()
   #isSaved = true
   #isLoaded = false
 
@@ -54,6 +57,7 @@ export class WorkdirLooks {
   /** The store was removed. */
   forget(): void {
     this.#last = undefined
+    this.#memories = new Map()
     this.#isSaved = true
   }
 
@@ -85,12 +89,17 @@ export class WorkdirLooks {
     const roots = await realRoots(this.#deps.roots())
     const budget = { ...MAX_TREE }
     const trees = new Map<string, RootTree>()
+    const memories = new Map<string, TreeMemory>()
     for (const path of roots) {
       const key = await this.#deps.keys.keyOf(path)
       const known = this.#last?.trees.get(key)?.entries
       const without = roots.filter((other) => other !== path)
-      trees.set(key, await readTree(path, { known, store: writer.add, isShown, without, signal, budget }))
+      const memory = this.#memories.get(key)
+      const read = await readTree(path, { known, memory, store: writer.add, isShown, without, signal, budget })
+      trees.set(key, read.tree)
+      memories.set(key, read.memory)
     }
+    this.#memories = memories
     return trees
   }
 }

@@ -81,7 +81,14 @@ test('a tree whose paths do not fit in memory has no snapshot, and the error say
   expect(Math.max(...entries.keys().map(({ length }) => length))).toBeLessThan(4096)
   expect(leftOut).toMatchObject([{ reason: 'unreadable' }])
   const store = async () => {}
-  const reading = { known: undefined, store, isShown: () => true, without: [], signal: AbortSignal.timeout(60_000) }
+  const reading = {
+    known: undefined,
+    memory: undefined,
+    store,
+    isShown: () => true,
+    without: [],
+    signal: AbortSignal.timeout(60_000),
+  }
   const reads = (pathBytes: number) => readTree(bench.workdir, { ...reading, budget: { entries: 100, pathBytes } })
   await reads(100_000)
   await expect(reads(10_000)).rejects.toThrow('its paths are too long to be kept')

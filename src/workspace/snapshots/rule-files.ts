@@ -1,0 +1,71 @@
+/**
+ * Reads the files with the rules of a tree. One that says the same as in the last look gives the same chain, which is how the
+ * reader of the tree knows that the rules of a directory have not changed.
+ */
+import { createHash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import type { OpenDirectory } from './open-directory.ts'
+import { inDirectory, openInner } from './open-directory.ts'
+import { FILE, readUpTo } from './read-up-to.ts'
+import type { RuleChain } from './rule-chain.ts'
+import { bytesLeft, withRules } from './rule-chain.ts'
+
+/** Rules of one file: what they were added to, and the result. */
+export type KnownRules = { readonly outer: RuleChain; readonly digest: string; readonly chain: RuleChain }
+
+/** The limit for all files together: rules take many times as much memory. Those of further files are read in each look. */
+const MAX_KNOWN_BYTES = 256 * 1024
+
+export class RuleFiles {
+  /** By the path of the file. */
+  readonly known = new Map<string, KnownRules>()
+  readonly #last: ReadonlyMap<string, KnownRules> | undefined
+  readonly #chains: Set<RuleChain>
+  #bytes = 0
+
+  /** `last`: those that were known after the last look. `constant`: chains that are always the same. */
+  constructor(last: ReadonlyMap<string, KnownRules> | undefined, constant: readonly RuleChain[]) {
+    this.#last = last
+    this.#chains = new Set(constant)
+  }
+
+  /** Returns true if the next look has the same chain, unless a file has changed. */
+  isKnown(chain: RuleChain): boolean {
+    return this.#chains.has(chain)
+  }
+
+  /** Adds the rules of a file; those of no file, if it cannot be read. `base`: the path of the directory that they are for. */
+  async add(outer: RuleChain, base: string, directory: OpenDirectory, name: string): Promise<RuleChain> {
+    try {
+      await using file = await open(inDirectory(directory, name), FILE)
+      if (!(await file.stat()).isFile()) return outer
+      const text = await readUpTo(file, bytesLeft(outer), 4096)
+      return this.#chainOf(outer, base, `${base}/${name}`, text)
+    } catch {
+      return outer
+    }
+  }
+
+  /** Adds the rules in `.git/info/exclude`, through no link: each of these names may lead to the outside. */
+  async addRepository(outer: RuleChain, root: OpenDirectory): Promise<RuleChain> {
+    try {
+      using git = (await openInner(root, '.git')).inner
+      using info = (await openInner(git, 'info')).inner
+      return await this.add(outer, '', info, 'exclude')
+    } catch {
+      return outer
+    }
+  }
+
+  #chainOf(outer: RuleChain, base: string, path: string, text: Buffer): RuleChain {
+    const digest = createHash('sha256').update(text).digest('hex')
+    const last = this.#last?.get(path)
+    const isSame = last?.outer === outer && last.digest === digest
+    const chain = isSame ? last.chain : withRules(outer, base, text.toString('latin1'))
+    this.#bytes += text.length
+    if (this.#bytes > MAX_KNOWN_BYTES) return chain
+    this.known.set(path, { outer, digest, chain })
+    this.#chains.add(chain)
+    return chain
+  }
+}
