@@ -62,7 +62,9 @@ async function restoreMoment(
   const places = { workdir: () => copied, additionalDirectories: () => [] }
   const rules = () => workspace.fileRules({ stateDirectory: directory, ...places })
   const { unfinished } = workspace.files
-  const snapshots = new WorkspaceSnapshots({ log, directory, ...places, rules, unfinished, redact })
+  // It takes no snapshot, which would name a commit.
+  const headCommit = async () => undefined
+  const snapshots = new WorkspaceSnapshots({ log, directory, ...places, rules, unfinished, redact, headCommit })
   const end = () => void snapshots.close()
   signal.addEventListener('abort', end, { once: true })
   try {

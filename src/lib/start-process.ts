@@ -10,7 +10,6 @@ import { accessSync, constants } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf } from './error-code.ts'
-import { isInside } from './is-inside.ts'
 
 export type { ChildProcess } from 'node:child_process'
 
@@ -204,7 +203,7 @@ export class HostEnvironment {
 export function findProgram(name: string, path: string): string | undefined {
   const project = process.cwd()
   const isOfProject = (directory: string) =>
-    /\/node_modules(\/|$)/.test(directory) || (project !== '/' && isInside(directory, project))
+    /\/node_modules(\/|$)/.test(directory) || (project !== '/' && `${directory}/`.startsWith(`${project}/`))
   const directories = path.split(':').filter((directory) => isAbsolute(directory) && !isOfProject(directory))
   const candidates = directories.map((directory) => join(directory, name))
   return candidates.find((candidate) => {

@@ -8,7 +8,7 @@ import { homeDirectory } from '../../config/paths.ts'
 import type { FoundEntry } from '../../files/editor-files.ts'
 import { createFileViews } from '../../files/editor-files.ts'
 import { FileRefusal } from '../../files/jail/file-refusal.ts'
-import { isInside } from '../../lib/is-inside.ts'
+import { isInside } from '../../files/jail/is-inside.ts'
 import { importsIn } from '../../project/memory.ts'
 import { MAX_IMPORT_DEPTH, MAX_MEMORY_FILES } from '../../project/project-limits.ts'
 

@@ -2,7 +2,7 @@
  * The only file that decides which paths the editor, or a client of the API, may access: the server's own files are
  * excluded.
  */
-import { isInside } from '../../lib/is-inside.ts'
+import { isInside } from './is-inside.ts'
 import { FileRefusal } from './file-refusal.ts'
 import { openAt } from './opened-path.ts'
 

@@ -6,7 +6,7 @@ import { Problem } from '../../contract/problem.ts'
 import { makeDirectories } from '../../files/make-directories.ts'
 import { FileRefusal } from '../../files/jail/file-refusal.ts'
 import { codeOf } from '../../lib/error-code.ts'
-import { isInside } from '../../lib/is-inside.ts'
+import { isInside } from '../../files/jail/is-inside.ts'
 import { makeDirectory } from '../../files/jail/opened-path.ts'
 
 export type WorkdirRules = {
