@@ -56,6 +56,8 @@ export class Firehose {
   #pending: LogHead[] = []
   /** The last seqs that logs have reported while the order is being completed. */
   readonly #reported = new Map<string, number>()
+  /** Other instances may have appended. */
+  #hasNews = false
   #readers = 0
   /** Positions up to this one may be published. */
   #head = 0
@@ -145,15 +147,21 @@ export class Firehose {
     // Before the order is opened: what it lacks by then is read from the logs.
     if (!this.#isListening) for (const log of this.#logs) this.#listenTo(log)
     this.#isListening = true
-    const order = (this.#order ??= await this.#deps.orders.open())
+    const order = (this.#order ??= await this.#deps.orders.open(this.#noteNews))
     if (!this.#isComplete) await this.#complete(order)
     await this.#flush()
     if (this.#order === order) return order
     throw new Problem('storage_failed', 'The order of the firehose could not be stored; check the disk and try again.')
   }
 
+  readonly #noteNews = (): void => {
+    this.#hasNews = true
+    void this.#flush()
+  }
+
   async #complete(order: FirehoseOrder): Promise<void> {
     this.#head = order.last
+    if (order.logs) return void (this.#isComplete = true)
     this.#reported.clear()
     const isOver = () => this.#ended !== undefined || this.#order !== order
     const unknown: string[] = []
@@ -229,6 +237,7 @@ export class Firehose {
         const heads = this.#pending
         const count = this.#subscribers.waitingCount
         this.#pending = []
+        this.#hasNews = false
         await order.add(heads)
         if (this.#readers > 0) await order.sync()
         const positions = { after: this.#head, to: order.last }
@@ -243,7 +252,7 @@ export class Firehose {
   }
 
   #isIdle(): boolean {
-    return this.#subscribers.waitingCount === 0 && this.#pending.length === 0
+    return this.#subscribers.waitingCount === 0 && this.#pending.length === 0 && !this.#hasNews
   }
 
   /** Ends early if no readers are left. */

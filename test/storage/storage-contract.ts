@@ -346,7 +346,7 @@ export function storageContract(
     test('the order of the firehose stays, has each event of each log once, and continues after the next open', async () => {
       const [one, other] = [uuid7(), uuid7()]
       const of = (conversationId: string, ...seqs: number[]) => seqs.map((seq) => ({ conversationId, seq }))
-      const first = await storage.firehose.open()
+      const first = await storage.firehose.open(() => {})
       expect([first.last, await first.read(0, 10)]).toEqual([0, []])
       await first.add([
         { conversationId: one, head: 2 },
@@ -362,7 +362,7 @@ export function storageContract(
       expect(all.map(({ position }) => position)).toEqual(all.map(({ position }) => position).toSorted((a, b) => a - b))
       await first[Symbol.asyncDispose]()
       await reopen()
-      await using order = await storage.firehose.open()
+      await using order = await storage.firehose.open(() => {})
       expect([order.epoch, order.last]).toEqual([first.epoch, all.at(-1)!.position])
       expect(await order.read(all[0]!.position, 2)).toEqual(all.slice(1, 3))
       // A log that was restored from an older copy.

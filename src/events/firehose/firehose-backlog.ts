@@ -24,8 +24,10 @@ const DEFAULT_BYTES = 16 * 1024 * 1024
 export async function readBacklog(backlog: Backlog, options: ReadOptions): Promise<LogPage> {
   const { afterSeq = 0, beforeSeq = Infinity, limit } = options
   const last = Math.min(beforeSeq - 1, backlog.head)
-  const found = last > afterSeq ? await backlog.order.read(afterSeq, Math.min(limit, last - afterSeq)) : []
-  const records = ascending(found.filter((record) => record.position <= last))
+  const count = Math.min(limit, last - afterSeq)
+  const found = last > afterSeq ? await backlog.order.read(afterSeq, count) : []
+  const inRange = found.filter((record) => record.position <= last)
+  const records = ascending(inRange)
   const parts = await readParts(backlog, records, options)
   const events: FirehoseEvent[] = []
   let position = afterSeq
@@ -36,6 +38,9 @@ export async function readBacklog(backlog: Backlog, options: ReadOptions): Promi
     const stored = part.events.get(record.seq)
     if (stored) events.push(firehoseEvent(position, backlog.order.epoch, stored))
   }
+  // Positions need not be consecutive: after the last event up to `last`, there is nothing more to read.
+  const isWhole = position === (inRange.at(-1)?.position ?? afterSeq)
+  if (isWhole && (found.length < count || inRange.length < found.length)) position = last
   // The reader would request the same page forever.
   if (position === afterSeq && afterSeq < last && limit > 0) throw cannotAdvance(afterSeq)
   return { events, scannedTo: position < last ? position : undefined }
@@ -76,10 +81,10 @@ async function readParts(
   return parts
 }
 
-async function readOne({ store, onFault }: Backlog, id: string, options: ReadOptions): Promise<LogPage> {
+async function readOne({ order, store, onFault }: Backlog, id: string, options: ReadOptions): Promise<LogPage> {
   for (let tries = 1; ; tries++) {
     try {
-      await using view = await store.view(id)
+      await using view = await (order.logs ?? store).view(id)
       return await view.read(options)
     } catch (error) {
       const code = error instanceof Problem ? error.code : undefined

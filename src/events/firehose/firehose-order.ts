@@ -1,5 +1,7 @@
 /** The interface to the stored order of the firehose: the guarantees of every storage. */
 
+import type { LogViews } from '../event-store.ts'
+
 /** An event and its place in the order. The content of the event is in its log. */
 export type OrderedEvent = { readonly position: number; readonly conversationId: string; readonly seq: number }
 
@@ -22,7 +24,12 @@ export type LogHead = { readonly conversationId: string; readonly head: number; 
 export interface FirehoseOrder extends AsyncDisposable {
   /** 16 hexadecimal digits. Another one if the order was lost and begins again: cursors of the former are invalid. */
   readonly epoch: string
-  /** The position of the newest event; 0 if no event was stored. */
+  /**
+   * Set if each append of any instance is in the order without `add`, and to be read from these logs. `sync` then finds out
+   * what was appended.
+   */
+  readonly logs?: LogViews
+  /** Up to this position nothing is added any more, and at most here is the newest event; 0 if no event was stored. */
   readonly last: number
   /**
    * Adds, entry by entry, the events of each conversation that it lacks up to this head: written. If the head is exact
@@ -38,6 +45,6 @@ export interface FirehoseOrder extends AsyncDisposable {
 }
 
 export interface FirehoseOrderStore {
-  /** Nobody else has it open. */
-  open(): Promise<FirehoseOrder>
+  /** Nobody else in this process has it open. Calls `onNews` when another instance may have appended, until it is disposed. */
+  open(onNews: () => void): Promise<FirehoseOrder>
 }

@@ -4,7 +4,7 @@ import type { StoredEvent } from '../event-store.ts'
 import type { FirehoseOrder } from './firehose-order.ts'
 import type { TransientRecord } from '../transient-record.ts'
 import type { Notice } from './firehose-record.ts'
-import type { Gap, Waiting } from './firehose-waiting.ts'
+import type { Gap, EventPlace, Waiting } from './firehose-waiting.ts'
 import { keyOf, runsOf } from './firehose-waiting.ts'
 
 type Subscription = LogSubscriber & {
@@ -93,17 +93,22 @@ export class FirehoseSubscribers {
   }
 }
 
-/** Returns the positions of what waits by `keyOf`, of those between these positions. */
+/** Returns the places of what waits by `keyOf`, of those between these positions. */
 async function placesOf(
   waiting: readonly Waiting[],
   order: FirehoseOrder,
   { after, to }: Gap,
-): Promise<Map<string, number>> {
+): Promise<Map<string, EventPlace>> {
   const wanted = new Set(waiting.flatMap((one) => (one.kind === 'passing' ? [] : [keyOf(one.of)])))
-  const places = new Map<string, number>()
+  const places = new Map<string, EventPlace>()
+  let previous = after
   for (let from = after; wanted.size > 0 && from < to;) {
     const page = await order.read(from, Math.min(PAGE, to - from))
-    for (const ordered of page) if (wanted.delete(keyOf(ordered))) places.set(keyOf(ordered), ordered.position)
+    for (const ordered of page) {
+      const { position } = ordered
+      if (wanted.delete(keyOf(ordered))) places.set(keyOf(ordered), { position, previous })
+      previous = position
+    }
     from = page.at(-1)?.position ?? to
   }
   return places

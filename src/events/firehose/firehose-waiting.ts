@@ -18,6 +18,9 @@ export const keyOf = ({ conversationId, seq }: OfLog): string => `${conversation
 /** Positions that are published but have no queued event: their events are read from the logs. */
 export type Gap = { readonly after: number; readonly to: number }
 
+/** The position of an event, and the one of the event before it. */
+export type EventPlace = { readonly position: number; readonly previous: number }
+
 type Run =
   | { readonly kind: 'events'; readonly events: FirehoseEvent[] }
   | { readonly kind: 'gap'; readonly gap: Gap }
@@ -27,11 +30,11 @@ type Run =
 /**
  * Covers each position after `after`, up to `to`, exactly once and in order. A log may contain events before it reports
  * them, such as those of a fork: what is missing follows from the positions, independent of who reads at the time.
- * `positions`: of queued events by `keyOf`; one without a position was published before.
+ * `places`: of queued events by `keyOf`; one without a place was published before, or will be as part of a gap.
  */
 export function runsOf(
   waiting: readonly Waiting[],
-  positions: ReadonlyMap<string, number>,
+  places: ReadonlyMap<string, EventPlace>,
   epoch: string,
   { after, to }: Gap,
 ): Run[] {
@@ -46,10 +49,10 @@ export function runsOf(
       runs.push({ kind: 'passing', record: one.record, at })
       continue
     }
-    const position = positions.get(keyOf(one.of)) ?? 0
+    const { position, previous } = places.get(keyOf(one.of)) ?? { position: 0, previous: 0 }
     if (one.kind === 'head') fill(position)
     if (one.kind === 'head' || position <= reached) continue
-    fill(position - 1)
+    fill(previous)
     const event = firehoseEvent(position, epoch, one.stored)
     const last = runs.at(-1)
     if (last?.kind === 'events') last.events.push(event)

@@ -53,12 +53,15 @@ export class AppendLanes {
   readonly #database: PostgresDatabase
   /** The incarnation of this instance. */
   readonly #owner: number
+  readonly #onStored: () => void
   #waiting: Waiting[] = []
   #busy = 0
 
-  constructor(database: PostgresDatabase, owner: number) {
+  /** `onStored` is called after each statement that has stored events. */
+  constructor(database: PostgresDatabase, owner: number, onStored: () => void = () => {}) {
     this.#database = database
     this.#owner = owner
+    this.#onStored = onStored
   }
 
   /**
@@ -92,6 +95,7 @@ export class AppendLanes {
   async #store(group: Waiting[]): Promise<void> {
     try {
       const rows = await this.#database.runOnce(APPEND, valuesOf(this.#owner, group), 'append')
+      if (rows.some((row) => row['is_stored'] === true)) this.#onStored()
       for (const [i, { entry, resolve, reject }] of group.entries())
         if (this.#isTakenOver(entry, rows[i])) reject(takenOver())
         else resolve(this.#resultOf(entry, rows[i]))

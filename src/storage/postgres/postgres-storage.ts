@@ -12,6 +12,8 @@ import { lockDataDirectory } from '../files/directory/data-lock.ts'
 import { markDatabase, requireDatabase } from '../files/database-mark.ts'
 import { removeLeftFiles } from '../files/left-files.ts'
 import type { FirehoseOrderStore } from '../../events/firehose/firehose-order.ts'
+import { FirehoseNews } from './firehose-news.ts'
+import { FirehoseTable } from './firehose-table.ts'
 import { FirehoseFile } from '../files/firehose/firehose-file.ts'
 import type { Availability } from '../availability.ts'
 import type {
@@ -86,9 +88,10 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const { renewMs = RENEW_MS, ttlMs = TTL_MS, now = () => performance.now(), onFault } = options
   const kept = { database, session, number: owner, sharing, outageMs, renewMs, ttlMs, now, onFault }
   const incarnation = opened.use(new KeptIncarnation(kept))
+  const news = sharing === 'shared' ? opened.use(new FirehoseNews(database)) : undefined
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)
-  return new PostgresStorage({ ...options, directory, database, keys, lock, owner, incarnation }, opened.move())
+  return new PostgresStorage({ ...options, directory, database, keys, lock, owner, incarnation, news }, opened.move())
 }
 
 type Parts = Pick<PostgresStorageOptions, 'directory' | 'onFault'> & {
@@ -97,6 +100,8 @@ type Parts = Pick<PostgresStorageOptions, 'directory' | 'onFault'> & {
   readonly lock: DataLock
   readonly owner: number
   readonly incarnation: KeptIncarnation
+  /** Undefined for an instance that is alone. */
+  readonly news: FirehoseNews | undefined
 }
 
 class PostgresStorage implements Storage {
@@ -115,7 +120,7 @@ class PostgresStorage implements Storage {
   readonly #opened: AsyncDisposableStack
 
   constructor(
-    { directory: root, onFault, database, keys, lock, owner, incarnation }: Parts,
+    { directory: root, onFault, database, keys, lock, owner, incarnation, news }: Parts,
     opened: AsyncDisposableStack,
   ) {
     this.keys = keys
@@ -127,14 +132,16 @@ class PostgresStorage implements Storage {
     this.deletions = new DeletionsTable(ownership)
     this.sharedWorkdirs = new SharedWorkdirsTable(database)
     this.apiKeys = new ApiKeysTable(database)
-    // The order of this instance: the logs have the events. Several instances will read the rows of the appends.
-    this.firehose = { open: () => FirehoseFile.open(join(root, 'firehose')) }
+    const logs = new PostgresStore({ ownership, onStored: news && (() => news.announce()) })
+    this.firehose = news
+      ? { open: (onNews) => openFirehoseTable({ database, logs, news }, onNews) }
+      : { open: () => FirehoseFile.open(join(root, 'firehose')) }
     this.summaries = new SummaryRows(database, onFault)
     this.snapshots = new SnapshotRows(ownership)
     this.#parts = {
       ownership,
       directory: this.directory,
-      logs: new PostgresStore({ ownership }),
+      logs,
       snapshots: this.snapshots,
       secrets: new SecretRows(ownership, keys.material),
       requireHeld: () => lock.requireHeld(),
@@ -160,5 +167,18 @@ class PostgresStorage implements Storage {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#opened.disposeAsync()
+  }
+}
+
+type FirehoseParts = Pick<Parts, 'database'> & { readonly logs: PostgresStore; readonly news: FirehoseNews }
+
+async function openFirehoseTable({ database, logs, news }: FirehoseParts, onNews: () => void): Promise<FirehoseTable> {
+  const views = { view: (id: string) => logs.viewRow(id) }
+  const stopListening = news.listen(onNews)
+  try {
+    return await FirehoseTable.open({ database, logs: views, stopListening })
+  } catch (error) {
+    await stopListening()
+    throw error
   }
 }

@@ -20,6 +20,8 @@ export type PostgresStoreOptions = {
   readonly ownership: RowOwnership
   /** Unix time in milliseconds. */
   readonly now?: () => number
+  /** Called after appends. */
+  readonly onStored?: (() => void) | undefined
 }
 
 export class PostgresStore implements EventStore, LogViews {
@@ -30,10 +32,10 @@ export class PostgresStore implements EventStore, LogViews {
   // Opening a log takes it over from the previous holder, strictly in turn for each conversation.
   readonly #turns = new Queue({ perKey: 1 })
 
-  constructor({ ownership, now = Date.now }: PostgresStoreOptions) {
+  constructor({ ownership, now = Date.now, onStored }: PostgresStoreOptions) {
     this.#ownership = ownership
     this.#now = now
-    this.#lanes = new AppendLanes(ownership.database, ownership.incarnation)
+    this.#lanes = new AppendLanes(ownership.database, ownership.incarnation, onStored)
   }
 
   get #database(): PostgresDatabase {
@@ -85,7 +87,7 @@ export class PostgresStore implements EventStore, LogViews {
     return await this.#enqueue(conversationId, async () => {
       const writer = this.#current.get(conversationId)
       // A log that is being closed is there until its last events are written.
-      return writer && (await writer.isReadable()) ? viewOf(writer) : await this.#viewRow(conversationId)
+      return writer && (await writer.isReadable()) ? viewOf(writer) : await this.viewRow(conversationId)
     })
   }
 
@@ -117,7 +119,8 @@ export class PostgresStore implements EventStore, LogViews {
     return log
   }
 
-  async #viewRow(id: string): Promise<LogView> {
+  /** Shows what is committed now, by whichever instance. */
+  async viewRow(id: string): Promise<LogView> {
     const [row] = await this.#database.read('select head from conversations where id = $1 and has_log', [id])
     if (!row) throw notFound()
     const head = Number(row['head'])

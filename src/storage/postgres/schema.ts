@@ -4,6 +4,7 @@
  */
 import { DatabaseError } from './database-errors.ts'
 import type { PostgresSession } from './session.ts'
+import { FIFTH_MIGRATION } from './fifth-migration.ts'
 import { FIRST_MIGRATION } from './first-migration.ts'
 import { SECOND_MIGRATION } from './second-migration.ts'
 import { THIRD_MIGRATION } from './third-migration.ts'
@@ -13,7 +14,17 @@ const IDENTITY_MIGRATION = `
   create table database_identity (id uuid not null default gen_random_uuid());
   insert into database_identity default values`
 
-const MIGRATIONS: readonly string[] = [FIRST_MIGRATION, IDENTITY_MIGRATION, SECOND_MIGRATION, THIRD_MIGRATION]
+/** The number of a migration that changes nothing. */
+const NO_CHANGE = 'select'
+
+const MIGRATIONS: readonly string[] = [
+  FIRST_MIGRATION,
+  IDENTITY_MIGRATION,
+  SECOND_MIGRATION,
+  THIRD_MIGRATION,
+  NO_CHANGE,
+  FIFTH_MIGRATION,
+]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */
 const MIGRATION_LOCK = 7_236_841_101

@@ -102,6 +102,14 @@ export class PostgresSession {
     }
   }
 
+  /** Calls `onNotice` for each notification of this channel, until the session ends. Rejects as `run` does. */
+  async listen(channel: string, onNotice: () => void, timeoutMs: number): Promise<void> {
+    this.#client.on('notification', (notice) => {
+      if (notice.channel === channel) onNotice()
+    })
+    await this.run(`listen ${channel}`, [], timeoutMs)
+  }
+
   /** Closes the connection. A statement in progress is lost. */
   async end(): Promise<void> {
     if (this.#fault) return

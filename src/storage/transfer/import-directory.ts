@@ -163,8 +163,14 @@ const DATA_KEYS = `
   select n, s from unnest($1::text[]) with ordinality k(s, n) where not exists (select from data_keys)`
 const BEGIN = 'insert into conversations (id, created_at) values ($1, $2) on conflict do nothing'
 const FINISH = `
-  update conversations set has_log = true, head = $2, last_at = $3, epoch = nextval('epochs')
-  where id = $1 and (not has_log or head < $2)`
+  with before as materialized (
+    select head from conversations where id = $1
+  ), finished as (
+    update conversations set has_log = true, head = $2, last_at = $3, epoch = nextval('epochs')
+    where id = $1 and (not has_log or head < $2)
+    returning id
+  )
+  select add_to_firehose(id, (select head from before) + 1, $2) from finished`
 
 // What is there already is not changed.
 const INSERT = `

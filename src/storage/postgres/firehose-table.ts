@@ -1,0 +1,78 @@
+/**
+ * The order of the firehose for instances that share a database: each append adds its rows, so that all of them publish
+ * the same order and know the cursors of each other. Reads them, and adds nothing.
+ */
+import type { FirehoseOrder, OrderedEvent } from '../../events/firehose/firehose-order.ts'
+import type { LogViews } from '../../events/event-store.ts'
+import type { PostgresDatabase } from './database.ts'
+import { FIREHOSE_STEP } from './fifth-migration.ts'
+
+type FirehoseTableParts = {
+  readonly database: PostgresDatabase
+  /** Must show all events that are committed: a log that is open in this instance may know of them a moment later. */
+  readonly logs: LogViews
+  /** Releases what calls the reader of the order when other instances have appended. */
+  readonly stopListening: () => Promise<void>
+}
+
+export class FirehoseTable implements FirehoseOrder {
+  readonly epoch: string
+  readonly logs: LogViews
+  readonly #parts: FirehoseTableParts
+  #last: number
+
+  static async open(parts: FirehoseTableParts): Promise<FirehoseTable> {
+    const [row] = await parts.database.read(
+      'select firehose_epoch as epoch, firehose_horizon() as last from database_identity',
+    )
+    return new FirehoseTable(parts, String(row?.['epoch']), Number(row?.['last']))
+  }
+
+  private constructor(parts: FirehoseTableParts, epoch: string, last: number) {
+    this.#parts = parts
+    this.logs = parts.logs
+    this.epoch = epoch
+    this.#last = last
+  }
+
+  get last(): number {
+    return this.#last
+  }
+
+  add(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  /** Learns what all instances have appended. */
+  async sync(): Promise<void> {
+    const [row] = await this.#parts.database.read('select firehose_horizon() as last')
+    this.#last = Math.max(this.#last, Number(row?.['last']))
+  }
+
+  async read(after: number, limit: number): Promise<OrderedEvent[]> {
+    // One more: of the first row, all events may be before the position.
+    const rows = await this.#parts.database.read(READ, [after, this.#last, limit + 1])
+    const events: OrderedEvent[] = []
+    for (const row of rows) {
+      const [first, last] = [Number(row['first_seq']), Number(row['last_seq'])]
+      const before = Number(row['position']) - FIREHOSE_STEP + 1 - first
+      for (let seq = Math.max(first, after + 1 - before); seq <= last; seq++) {
+        if (events.length === limit) return events
+        events.push({ position: before + seq, conversationId: String(row['conversation_id']), seq })
+      }
+    }
+    return events
+  }
+
+  keepOnly(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#parts.stopListening()
+  }
+}
+
+const READ = `
+  select position, conversation_id, first_seq, last_seq from firehose
+  where position > $1 and position <= $2 order by position limit $3`
