@@ -83,7 +83,7 @@ test('readers of two instances get every event once and in one order, while tran
   await using second = await startInstance()
   // Between the position of a row and its commit.
   await database.query(`
-    create function pause() returns trigger language plpgsql as 'begin perform pg_sleep(random() * 0.02); return new; end';
+    create function pause() returns trigger language plpgsql as 'begin perform pg_sleep(case when random() < 0.1 then 0.3 else 0 end); return new; end';
     create trigger pause before insert on firehose for each row execute function pause()`)
   const instances = [first, second]
   const count = WRITERS * APPENDS * 2
