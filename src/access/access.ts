@@ -35,6 +35,10 @@ export class Access {
     return new Access(undefined, ['admin'], {}, new AbortController().signal)
   }
 
+  get scopes(): readonly Scope[] {
+    return [...this.#scopes]
+  }
+
   get isLimited(): boolean {
     return this.limits.conversations !== undefined || this.limits.userId !== undefined
   }

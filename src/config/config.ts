@@ -16,6 +16,8 @@ import { LOG_LEVELS } from '../telemetry/log-levels.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 import type { Address } from './address.ts'
 import { readAddress } from './address.ts'
+import type { ClusterAddress } from './cluster-address.ts'
+import { readCluster } from './cluster-address.ts'
 import type { Read } from './environment.ts'
 import { ConfigError, checked, createReader, DOT_ENV, environmentWithDotEnv, secretFilePaths } from './environment.ts'
 import { createKeyCommand, readKeyCommand, withoutKeys, withVendorKey } from './model-keys.ts'
@@ -50,6 +52,8 @@ export type Config = Address & {
   /** Undefined: conversations are kept in files of the data directory. */
   readonly databaseUrl: string | undefined
   readonly databaseOutageSeconds: number
+  /** Where other instances of the same database reach this one; undefined: this one uses it alone. */
+  readonly cluster: ClusterAddress | undefined
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
   /** Settings for conversations that ask for the source `user`; undefined: there are none. */
@@ -117,6 +121,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     logFormat: readLogFormat(read),
     dataDir,
     databaseUrl: readDatabaseUrl(read('OPENHANDS_DATABASE_URL')),
+    cluster: readCluster(read),
     databaseOutageSeconds: checked('OPENHANDS_DATABASE_OUTAGE_SECONDS', seconds(0.1, 3600), read),
     workdirBase: readWorkdirBase(read, dataDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),

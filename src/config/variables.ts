@@ -36,6 +36,16 @@ export const VARIABLES = {
       'PostgreSQL database, version 14 or newer, that keeps conversations, keys and secrets instead of files: `postgresql://user:password@host:5432/name`. Default: none.',
     secret: true,
   },
+  OPENHANDS_CLUSTER_LISTEN: {
+    about:
+      'Address and port for other instances of the same database, for example `10.0.0.5:8100`. Default: none; this server uses the database alone.',
+  },
+  OPENHANDS_ADVERTISE_URL: {
+    about: 'Where other instances reach that address, as `http://host:port`. Default: the address itself.',
+  },
+  OPENHANDS_CLUSTER_PLAIN: {
+    about: '`1` permits connections between instances without encryption on addresses that are not loopback.',
+  },
   OPENHANDS_DATABASE_OUTAGE_SECONDS: {
     about: 'How long an outage of the database delays requests, in seconds, before they are refused with 503.',
     default: '30',

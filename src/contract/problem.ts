@@ -95,6 +95,7 @@ export const PROBLEMS = {
   storage_full: 507,
   unavailable: 503,
   storage_unavailable: 503,
+  owner_lost: 503,
 } as const
 
 export type ProblemCode = keyof typeof PROBLEMS

@@ -27,6 +27,8 @@ import { MAX_KEYLESS, limitKeyless } from './guards/keyless-connections.ts'
 import { createKeyCheck, requireKey } from './guards/require-key.ts'
 import { MAX_HEADER_BYTES, answerClientError, refuseTunnels } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import { findOwner, forward } from './guards/forward-to-owner.ts'
 import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
@@ -77,6 +79,8 @@ export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'authorize'> & {
   readonly startWaitMs?: number
   /** Connections without a valid key at a time. */
   readonly maxKeyless?: number
+  /** Undefined: no other instance has conversations. */
+  readonly cluster?: Pick<Cluster, 'ownerElsewhere' | 'send'> | undefined
   readonly logger: Logger
 }
 
@@ -137,10 +141,13 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
       else await waitForStart(reply, deps)
       if (reply.sent) return
     }
-    // A WebSocket whose key is in its first frame is checked then.
-    if (!config.public && request.access) authorize.request(request)
+    const { cluster } = deps
+    const owner = cluster && (await findOwner(app, request, cluster))
+    // The owner authorizes what it answers. A WebSocket whose key is in its first frame is checked then.
+    if (!owner && !config.public && request.access) authorize.request(request)
     expectations.meet(request, reply)
     if (takesLongBody(request)) bodies.allowSlow(request.raw)
+    if (owner) await forward(request, reply, cluster, owner)
   })
   keepConversationsOpen(app, deps.manager)
   app.setNotFoundHandler(async ({ url }) => refuseUnknown(url, routes))

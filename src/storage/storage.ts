@@ -26,6 +26,8 @@ export type { Summary } from './summary.ts'
 export interface Storage extends LogViews, AsyncDisposable {
   readonly keys: DataKeys
   readonly availability: Availability
+  /** Undefined if no other instance can use the storage. */
+  readonly instances?: Instances
   /** Contains the `directory` of each conversation, and nothing that commands may read. */
   readonly directory: string
   /** Returns the ids of conversations with any data: complete ones, and remains of interrupted creates and deletes. */
@@ -274,4 +276,16 @@ export interface NotedSummaries {
   current(ids: readonly string[], signal: AbortSignal): Promise<(Summary | undefined)[]>
   /** Returns the last stored summary, whatever has happened to the log since; undefined if none is stored. */
   last(id: string): Summary | undefined
+}
+
+/** An instance that other instances of the same storage can reach. */
+export type Peer = { readonly instance: number; readonly address: string }
+
+export interface Instances {
+  /** The number of this one, which no other start has. */
+  readonly own: number
+  /** Stores the address at which the others reach this one. */
+  announce(address: string): Promise<void>
+  /** Resolves to the other instance that owns the conversation, if it lives and has announced an address. */
+  otherOwnerOf(conversationId: string): Promise<Peer | undefined>
 }

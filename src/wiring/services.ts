@@ -94,7 +94,7 @@ const SET_ASIDE =
 
 /** What PostgreSQL needs is loaded only with it. */
 async function openStorage(
-  { dataDir: directory, secretKeys: operatorKeys, databaseUrl: url, databaseOutageSeconds }: Config,
+  { dataDir: directory, secretKeys: operatorKeys, databaseUrl: url, databaseOutageSeconds, cluster }: Config,
   logger: Logger,
 ): Promise<Storage> {
   const warn = (what: string) => (error: unknown) => logger.warn({ err: error }, what)
@@ -111,6 +111,7 @@ async function openStorage(
     url,
     outageMs: databaseOutageSeconds * 1000,
     serverVersion: VERSION,
+    sharing: cluster ? 'shared' : 'alone',
     onWarning: (warning) => logger.warn(warning),
     onFault,
   })

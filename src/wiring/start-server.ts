@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import { StreamTickets } from '../access/stream-tickets.ts'
 import type { LocalRecord } from '../access/local-record.ts'
+import type { Cluster } from '../cluster/cluster.ts'
 import type { Config } from '../config/config.ts'
 import { KnownModels } from '../conversations/known-models.ts'
 import { hasLockedSecrets } from '../conversations/registry/locked-secrets.ts'
@@ -20,6 +21,7 @@ import { aborted, orAborted } from '../lib/bounded-wait.ts'
 import { createBodyHash } from '../security/body-hash.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { listenInCluster, openCluster } from './join-cluster.ts'
 import { createManager } from './create-manager.ts'
 import { countByStatus, infoOf } from './server-info.ts'
 import type { Services } from './services.ts'
@@ -71,7 +73,8 @@ export async function startServer(
   const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
   watchMetrics(services, manager, progress)
   const connections = new LocalConnections()
-  const http = await createHttp(config, services, { manager, firehose, progress, connections })
+  const cluster = await openCluster(config, services)
+  const http = await createHttp(config, services, { manager, firehose, progress, connections, cluster })
   // Close it after the conversations: it also receives their last events.
   started.defer(() => firehose.close())
   let isComplete = true
@@ -82,6 +85,8 @@ export async function startServer(
   const { dataDir } = config
   const access = { dataDir, credential, connections, url: listening?.url, logger }
   const local = await openLocalAccess(http, started, access)
+  if (cluster) started.use(cluster)
+  if (cluster) await listenInCluster(cluster, http.server, config, logger)
   if (listening) serveOn(listening, http.server, services)
   const ready = loadConversations(manager, progress, logger)
   if (services.storage.keys.locked > 0) void warnOfLockedSecrets(services)
@@ -141,15 +146,24 @@ type Served = {
   readonly firehose: Firehose
   readonly progress: Progress
   readonly connections: LocalConnections
+  readonly cluster: Cluster | undefined
 }
 
-async function createHttp(config: Config, services: Services, { manager, firehose, progress, connections }: Served) {
+async function createHttp(
+  config: Config,
+  services: Services,
+  { manager, firehose, progress, connections, cluster }: Served,
+) {
   const { storage, launcher, resources, apiKeys, metrics, logger, localCredential: credential } = services
+  const byKey = createAuthenticator(config.masterKeys, apiKeys, { credential, connections })
   const http = await createHttpServer({
     manager,
     models: new KnownModels({ catalog: services.catalog, defaults: config.defaultLlm, manager }),
     firehose,
-    authenticate: createAuthenticator(config.masterKeys, apiKeys, { credential, connections }),
+    authenticate: cluster
+      ? async (header, connection) => cluster.rightsOn(connection, header) ?? (await byKey(header, connection))
+      : byKey,
+    cluster,
     apiKeys,
     tickets: new StreamTickets(),
     pendingAuthorizations: services.pendingAuthorizations,

@@ -21,6 +21,7 @@ import type {
   ConversationStorage,
   DataKeys,
   Deletions,
+  Instances,
   Marks,
   SharedWorkdirs,
   Storage,
@@ -30,6 +31,7 @@ import { SnapshotRows, SummaryRows } from './caches.ts'
 import { PostgresDatabase, connectFirst } from './database.ts'
 import { openDatabaseKeys } from './database-data-keys.ts'
 import type { Sharing } from './incarnation.ts'
+import { InstanceRows } from './instance-rows.ts'
 import { KeptIncarnation, beginIncarnation, lockDatabase } from './incarnation.ts'
 import { DeletionsTable, MarksTable, SharedWorkdirsTable } from './marks-tables.ts'
 import { RowOwnership } from './ownership.ts'
@@ -108,6 +110,7 @@ class PostgresStorage implements Storage {
   readonly keys: DataKeys
   readonly directory: string
   readonly availability: Availability
+  readonly instances: Instances
   readonly active: Marks
   readonly due: Marks
   readonly deletions: Deletions
@@ -127,6 +130,7 @@ class PostgresStorage implements Storage {
     this.directory = join(root, 'sessions')
     this.availability = incarnation
     const ownership = new RowOwnership(database, owner)
+    this.instances = new InstanceRows(ownership)
     this.active = new MarksTable(ownership, 'active')
     this.due = new MarksTable(ownership, 'due')
     this.deletions = new DeletionsTable(ownership)

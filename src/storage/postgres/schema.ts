@@ -8,21 +8,19 @@ import { FIFTH_MIGRATION } from './fifth-migration.ts'
 import { FIRST_MIGRATION } from './first-migration.ts'
 import { SECOND_MIGRATION } from './second-migration.ts'
 import { THIRD_MIGRATION } from './third-migration.ts'
+import { FOURTH_MIGRATION } from './fourth-migration.ts'
 
 /** Names the database in the data directories that were used with it. A copy of the database keeps it. */
 const IDENTITY_MIGRATION = `
   create table database_identity (id uuid not null default gen_random_uuid());
   insert into database_identity default values`
 
-/** The number of a migration that changes nothing. */
-const NO_CHANGE = 'select'
-
 const MIGRATIONS: readonly string[] = [
   FIRST_MIGRATION,
   IDENTITY_MIGRATION,
   SECOND_MIGRATION,
   THIRD_MIGRATION,
-  NO_CHANGE,
+  FOURTH_MIGRATION,
   FIFTH_MIGRATION,
 ]
 

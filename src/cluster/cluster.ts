@@ -1,0 +1,100 @@
+/** This instance among those of one database: listens for the others, and sends requests to the one that owns a conversation. */
+import { once } from 'node:events'
+import type { Server as HttpServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { createServer } from 'node:net'
+import { Problem } from '../contract/problem.ts'
+import type { Instances, Peer } from '../storage/storage.ts'
+import { admit, deriveClusterKey } from './handshake.ts'
+import type { PeerResponse, SentRequest } from './peer-client.ts'
+import { PeerClient, connectTo } from './peer-client.ts'
+import type { Rights } from './rights.ts'
+import { readRights, rightsHeader } from './rights.ts'
+
+export type ClusterSettings = {
+  readonly host: string
+  readonly port: number
+  /** Undefined: the address that it listens on. */
+  readonly advertiseUrl: string | undefined
+}
+
+export type ClusterOptions = {
+  readonly instances: Instances
+  /** The first data key: all instances of a database have it. */
+  readonly keyMaterial: string
+  readonly onRefused: (error: unknown) => void
+}
+
+export class Cluster implements AsyncDisposable {
+  readonly #options: ClusterOptions
+  readonly #key: Buffer
+  readonly #peers: PeerClient
+  readonly #connections = new WeakSet<object>()
+  readonly #sockets = new Set<Socket>()
+  readonly #server = createServer({ allowHalfOpen: true, noDelay: true })
+
+  constructor(options: ClusterOptions) {
+    this.#options = options
+    this.#key = deriveClusterKey(options.keyMaterial)
+    this.#peers = new PeerClient(this.#key)
+  }
+
+  /**
+   * Listens, and passes authenticated connections to the server. Returns the address that the others use. Throws if the address
+   * does not lead back to this instance.
+   */
+  async listen(http: HttpServer, { host, port, advertiseUrl }: ClusterSettings): Promise<string> {
+    this.#server.on('connection', (socket) => void this.#accept(socket, http))
+    this.#server.listen({ host, port })
+    await once(this.#server, 'listening')
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
+    const bound = this.#server.address() as AddressInfo
+    const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
+    const address = advertiseUrl ?? `http://${name}:${bound.port}`
+    const { instances } = this.#options
+    const channel = await connectTo({ instance: instances.own, address }, this.#key)
+    channel.destroy()
+    await instances.announce(address)
+    return address
+  }
+
+  /** Returns the rights that another instance has sent; undefined for a connection that is not of one. Throws a `Problem`. */
+  rightsOn(connection: object, header: string | undefined): Rights | undefined {
+    if (!this.#connections.has(connection)) return undefined
+    const rights = readRights(header)
+    if (rights) return rights
+    throw new Problem('unauthorized', 'Send requests with a key to the public address of this server.')
+  }
+
+  /** Returns the other instance that must answer a request; undefined if this one does. Nothing is forwarded twice. */
+  async ownerElsewhere(connection: object, conversationId: string): Promise<Peer | undefined> {
+    if (this.#connections.has(connection)) return undefined
+    return await this.#options.instances.otherOwnerOf(conversationId)
+  }
+
+  /** Throws the `Problem` `owner_lost`. */
+  async send(peer: Peer, request: SentRequest, rights: Rights): Promise<PeerResponse> {
+    const headers = { ...request.headers, authorization: rightsHeader(rights) }
+    return await this.#peers.send(peer, { ...request, headers })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close()
+    await this.#peers[Symbol.asyncDispose]()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  async #accept(socket: Socket, http: HttpServer): Promise<void> {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    try {
+      const channel = await admit(socket, this.#key, this.#options.instances.own)
+      // The server reports the faults of its connections itself; one may come before.
+      channel.on('error', () => {})
+      this.#connections.add(channel)
+      http.emit('connection', channel)
+    } catch (error) {
+      this.#options.onRefused(error)
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/** Reads where other instances of the same database reach this one. Throws a `ConfigError` for what cannot work or is not safe. */
+import type { Read } from './environment.ts'
+import { ConfigError } from './environment.ts'
+
+export type ClusterAddress = {
+  readonly host: string
+  readonly port: number
+  /** Undefined: the address that it listens on. */
+  readonly advertiseUrl: string | undefined
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)$/
+const EVERY = new Set(['0.0.0.0', '::'])
+
+export function readCluster(read: Read): ClusterAddress | undefined {
+  const text = read('OPENHANDS_CLUSTER_LISTEN')
+  const advertiseUrl = read('OPENHANDS_ADVERTISE_URL')
+  if (text === undefined) {
+    if (advertiseUrl === undefined) return undefined
+    throw new ConfigError('OPENHANDS_ADVERTISE_URL needs OPENHANDS_CLUSTER_LISTEN. Set both, or none.')
+  }
+  if (read('OPENHANDS_DATABASE_URL') === undefined)
+    throw new ConfigError('OPENHANDS_CLUSTER_LISTEN needs OPENHANDS_DATABASE_URL: instances share a database.')
+  const { host, port } = readListen(text)
+  if (advertiseUrl === undefined && EVERY.has(host))
+    throw new ConfigError(
+      'OPENHANDS_CLUSTER_LISTEN is every address, so others do not know which one to use. Set OPENHANDS_ADVERTISE_URL.',
+    )
+  const hosts = [host, ...(advertiseUrl === undefined ? [] : [hostOf(advertiseUrl)])]
+  if (!hosts.every((each) => LOOPBACK.test(each)) && read('OPENHANDS_CLUSTER_PLAIN') !== '1')
+    throw new ConfigError(
+      'Connections between instances are not encrypted, and OPENHANDS_CLUSTER_LISTEN or OPENHANDS_ADVERTISE_URL is not loopback. On a network that only the instances can read, set OPENHANDS_CLUSTER_PLAIN=1. TLS is not supported yet.',
+    )
+  return { host, port, advertiseUrl }
+}
+
+function readListen(text: string): { host: string; port: number } {
+  const [, bracketed, plain, digits] = /^(?:\[([\da-fA-F:]+)\]|([^\s:/]+)):(\d{1,5})$/.exec(text.trim()) ?? []
+  const [host, port] = [bracketed ?? plain, Number(digits)]
+  if (host !== undefined && port <= 65_535) return { host, port }
+  throw new ConfigError('OPENHANDS_CLUSTER_LISTEN is not valid: give it as host:port, for example 10.0.0.5:8100.')
+}
+
+function hostOf(url: string): string {
+  const parsed = URL.parse(url)
+  if (parsed?.protocol === 'http:' && parsed.pathname === '/' && parsed.search === '') return parsed.hostname
+  throw new ConfigError('OPENHANDS_ADVERTISE_URL is not valid: give it as http://host:port, without a path.')
+}

@@ -1,0 +1,53 @@
+/** Forwards requests of conversations that another instance owns. The only file that decides which these are. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Cluster } from '../../cluster/cluster.ts'
+import { closeSignal } from '../request/close-signal.ts'
+import { hasBody } from './slow-bodies.ts'
+
+type Peers = Pick<Cluster, 'ownerElsewhere' | 'send'>
+type Owner = NonNullable<Awaited<ReturnType<Peers['ownerElsewhere']>>>
+
+/** Headers that are about one connection, and those that the connection between instances has instead. */
+const OF_CONNECTION = new Set([
+  ...['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
+  ...['proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'authorization', 'x-request-id'],
+])
+
+/** Returns the instance that must answer; undefined if this one does. A WebSocket is not forwarded yet. */
+export async function findOwner(
+  app: FastifyInstance,
+  request: FastifyRequest,
+  peers: Peers,
+): Promise<Owner | undefined> {
+  const { id } = (request.params ?? {}) as { id?: string } // a parameter of a route is a string
+  const isOfConversation = request.routeOptions.url?.startsWith('/conversations/:id') ?? false
+  if (id === undefined || !isOfConversation || !request.access || app.upgrades.has(request)) return undefined
+  return await peers.ownerElsewhere(request.raw.socket, id.toLowerCase())
+}
+
+/** Answers as the owner does. The request is sent at most once. Throws the `Problem` `owner_lost`. */
+export async function forward(request: FastifyRequest, reply: FastifyReply, peers: Peers, owner: Owner): Promise<void> {
+  const { raw, access, keyFingerprint = '' } = request
+  if (!access) return
+  const sent = {
+    method: request.method,
+    path: request.url,
+    headers: { ...withoutConnection(raw.headers), 'x-request-id': request.id },
+    body: hasBody(raw) ? raw : undefined,
+    signal: closeSignal(reply),
+  }
+  const { status, headers, body } = await peers.send(owner, sent, { fingerprint: keyFingerprint, access })
+  // The client sees that the response was cut off: nothing more can be said after its head.
+  body.once('error', () => reply.raw.destroy())
+  await reply.code(status).headers(withoutConnection(headers)).send(body)
+  // The client has left: without this, Fastify would call the handler, and the request would be executed here as well.
+  if (!reply.sent) reply.hijack()
+}
+
+function withoutConnection(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const entries = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined || OF_CONNECTION.has(name) ? [] : [[name, value] as const],
+  )
+  return Object.fromEntries(entries)
+}

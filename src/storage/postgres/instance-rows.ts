@@ -1,0 +1,33 @@
+/** The addresses of the instances that share the database, and which of them has a conversation. */
+import type { Instances, Peer } from '../storage.ts'
+import type { RowOwnership } from './ownership.ts'
+
+/** The database refuses any other text as an id. */
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+export class InstanceRows implements Instances {
+  readonly #ownership: RowOwnership
+
+  constructor(ownership: RowOwnership) {
+    this.#ownership = ownership
+  }
+
+  get own(): number {
+    return this.#ownership.incarnation
+  }
+
+  async announce(address: string): Promise<void> {
+    await this.#ownership.database.write(ANNOUNCE, [this.own, address])
+  }
+
+  async otherOwnerOf(conversationId: string): Promise<Peer | undefined> {
+    if (!UUID.test(conversationId)) return undefined
+    const [row] = await this.#ownership.database.read(OTHER_OWNER, [conversationId, this.own])
+    return row && { instance: Number(row['id']), address: String(row['address']) }
+  }
+}
+
+const ANNOUNCE = 'update incarnations set address = $2 where id = $1'
+const OTHER_OWNER = `
+  select i.id, i.address from conversations c join incarnations i on i.id = c.owner
+  where c.id = $1 and c.has_log and i.id <> $2 and i.ended_at is null and i.address is not null`

@@ -1,0 +1,30 @@
+/** Opens this instance to the others of its database. What that needs is loaded only with the setting. */
+import type { Server } from 'node:http'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { Config } from '../config/config.ts'
+import { ConfigError } from '../config/environment.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Services } from './services.ts'
+
+export async function openCluster(config: Config, { storage, logger }: Services): Promise<Cluster | undefined> {
+  const { instances, keys } = storage
+  if (!config.cluster || !instances) return undefined
+  const module = await import('../cluster/cluster.ts')
+  const onRefused = (error: unknown) => logger.warn({ err: error }, 'a connection of another instance was refused')
+  return new module.Cluster({ instances, keyMaterial: keys.material[0], onRefused })
+}
+
+/** Throws a `ConfigError` if the other instances would not reach this one. */
+export async function listenInCluster(cluster: Cluster, http: Server, config: Config, logger: Logger): Promise<void> {
+  if (!config.cluster) return
+  try {
+    const address = await cluster.listen(http, config.cluster)
+    logger.info(`Other instances reach this one at ${address}`)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new ConfigError(
+      `OPENHANDS_CLUSTER_LISTEN or OPENHANDS_ADVERTISE_URL does not lead back to this instance: ${reason} Correct the address.`,
+      { cause },
+    )
+  }
+}

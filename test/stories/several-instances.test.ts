@@ -1,0 +1,121 @@
+/** Two servers on one real database: what a client sees through either of them. */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rightsHeader } from '../../src/cluster/rights.ts'
+import { Access } from '../../src/access/access.ts'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import type { TestServer } from '../support/server.ts'
+import { KEY, freePort, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const script = { replies: [{ turns: [bash('echo one > note.txt; cat note.txt'), { text: 'Done.' }] }] }
+
+let database: TestDatabase
+let stage: Stage
+let owner: TestServer
+let asked: TestServer
+let clusterPort: number
+
+beforeAll(async () => {
+  database = await createDatabase()
+  clusterPort = await freePort()
+  const env = {
+    OPENHANDS_DATABASE_URL: database.url,
+    OPENHANDS_CLUSTER_LISTEN: `127.0.0.1:${clusterPort}`,
+    OPENHANDS_ISOLATION: 'none',
+  }
+  stage = await setStage(script, { env })
+  owner = stage.server
+  asked = await startServer({ env: { ...env, OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0' } })
+})
+afterAll(async () => {
+  await asked[Symbol.asyncDispose]()
+  await stage[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
+
+const create = async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  const { body } = await owner.call('POST', '/conversations', { llm_config })
+  return `/conversations/${body.id}`
+}
+
+const authorization = `Bearer ${KEY}`
+
+test('a run, its events and its views through another instance are those of the owner', async () => {
+  const path = await create()
+  const message = { role: 'user', content: 'Do it.' }
+  expect((await asked.call('POST', `${path}/messages`, { message })).status).toBe(202)
+  const run = await asked.call('POST', `${path}/run`, { wait: true })
+  expect(run.body.result.stop_reason).toBe('completed')
+  for (const read of ['', '/events?limit=100', '/requests', '/files', '/files/note.txt', '/nothing']) {
+    const [there, here] = [await owner.call('GET', path + read), await asked.call('GET', path + read)]
+    expect([read, here.status, here.body]).toEqual([read, there.status, there.body])
+  }
+})
+
+test('uploads and downloads through another instance keep their bytes, also with Expect: 100-continue', async () => {
+  const path = await create()
+  const bytes = randomBytes(3_000_000)
+  const headers = { authorization, expect: '100-continue', 'content-length': bytes.length }
+  const put = request(`${asked.url}${path}/files/large.bin`, { method: 'PUT', headers })
+  put.once('continue', () => put.end(bytes))
+  put.flushHeaders()
+  const [answer] = (await once(put, 'response')) as [IncomingMessage]
+  answer.resume()
+  expect(answer.statusCode).toBe(201)
+  const got = await fetch(`${asked.url}${path}/files/large.bin`, { headers: { authorization } })
+  expect(Buffer.from(await got.arrayBuffer()).equals(bytes)).toBe(true)
+})
+
+test('the owner ends a forwarded stream when its client leaves, and no handler runs at the asked instance', async () => {
+  const path = await create()
+  const controller = new AbortController()
+  const headers = { authorization, accept: 'text/event-stream' }
+  const response = await fetch(`${asked.url}${path}/events/stream`, { headers, signal: controller.signal })
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+  const ended = () => owner.output().includes('"route":"/conversations/:id/events/stream"')
+  expect(ended()).toBe(false)
+  controller.abort()
+  await until('the end of the stream at the owner', async () => ended())
+  expect(asked.output()).not.toContain('already sent')
+})
+
+test('a limited key has the same rights through another instance', async () => {
+  const path = await create()
+  const key = await asked.call('POST', '/keys', { name: 'reader', scopes: ['read'] })
+  const headers = { authorization: `Bearer ${key.body.key}` }
+  expect((await asked.call('GET', path, undefined, headers)).status).toBe(200)
+  expect((await asked.call('DELETE', path, undefined, headers)).status).toBe(403)
+})
+
+test('the header of another instance gives no rights on the public address', async () => {
+  const path = await create()
+  const forged = rightsHeader({ fingerprint: 'forged', access: Access.master() })
+  expect((await owner.call('GET', path, undefined, { authorization: forged })).status).toBe(401)
+})
+
+test('the address for instances answers no request that has the master key and not the key of the cluster', async () => {
+  const path = await create()
+  const socket = connect(clusterPort, '127.0.0.1')
+  let received: Buffer = Buffer.alloc(0)
+  socket.on('data', (chunk: Buffer) => (received = Buffer.concat([received, chunk])))
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`.padEnd(200, ' '))
+  await new Promise((resolve) => socket.once('close', resolve))
+  expect(received.toString('latin1')).not.toContain('HTTP/1.1')
+})
+
+// The last one: it ends the owner.
+test('a request whose owner has died is 503 owner_lost and is not repeated', async () => {
+  const path = await create()
+  await owner.stop('SIGKILL')
+  const lost = await asked.call('POST', `${path}/run`, {})
+  expect([lost.status, lost.body.error]).toEqual([503, 'owner_lost'])
+})
