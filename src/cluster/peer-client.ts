@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
 import { Problem } from '../contract/problem.ts'
-import type { Peer } from '../storage/storage.ts'
+import type { Peer } from '../storage/instances.ts'
 import type { Channel } from './channel.ts'
 import { greet } from './handshake.ts'
 

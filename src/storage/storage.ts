@@ -19,6 +19,7 @@ import type { EventStore, LogViews, StoredLog } from '../events/event-store.ts'
 import type { FirehoseOrderStore } from '../events/firehose/firehose-order.ts'
 import type { Sealer } from '../security/sealer.ts'
 import type { Availability } from './availability.ts'
+import type { Instances } from './instances.ts'
 import type { Summary } from './summary.ts'
 
 export type { Summary } from './summary.ts'
@@ -32,9 +33,7 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly directory: string
   /** Returns the ids of conversations with any data: complete ones, and remains of interrupted creates and deletes. */
   ids(): Promise<string[]>
-  /**
-   * Returns the storage of one conversation, existing or not. Has no effect by itself; two of the same id are equal.
-   */
+  /** Returns the storage of one conversation, existing or not. Has no effect by itself; two of the same id are equal. */
   conversation(id: string): ConversationStorage
   /** Conversations whose log may contain work that a start of the server must recover. */
   readonly active: Marks
@@ -276,16 +275,4 @@ export interface NotedSummaries {
   current(ids: readonly string[], signal: AbortSignal): Promise<(Summary | undefined)[]>
   /** Returns the last stored summary, whatever has happened to the log since; undefined if none is stored. */
   last(id: string): Summary | undefined
-}
-
-/** An instance that other instances of the same storage can reach. */
-export type Peer = { readonly instance: number; readonly address: string }
-
-export interface Instances {
-  /** The number of this one, which no other start has. */
-  readonly own: number
-  /** Stores the address at which the others reach this one. */
-  announce(address: string): Promise<void>
-  /** Resolves to the other instance that owns the conversation, if it lives and has announced an address. */
-  otherOwnerOf(conversationId: string): Promise<Peer | undefined>
 }

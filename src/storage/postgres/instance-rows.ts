@@ -1,5 +1,5 @@
 /** The addresses of the instances that share the database, and which of them has a conversation. */
-import type { Instances, Peer } from '../storage.ts'
+import type { Instances, Peer } from '../instances.ts'
 import type { RowOwnership } from './ownership.ts'
 
 /** The database refuses any other text as an id. */

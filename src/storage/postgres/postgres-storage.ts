@@ -16,12 +16,12 @@ import { FirehoseNews } from './firehose-news.ts'
 import { FirehoseTable } from './firehose-table.ts'
 import { FirehoseFile } from '../files/firehose/firehose-file.ts'
 import type { Availability } from '../availability.ts'
+import type { Instances } from '../instances.ts'
 import type {
   ApiKeyTable,
   ConversationStorage,
   DataKeys,
   Deletions,
-  Instances,
   Marks,
   SharedWorkdirs,
   Storage,

@@ -103,7 +103,7 @@ export class WorkspaceSnapshots {
   async at(seq: number): Promise<KnownSnapshot> {
     const known = await this.#list()
     const found = known.findLast(({ asOf }) => asOf <= seq) ?? known[0]
-    const kept = found && (await commitOf(this.#git, found.id))
+    const kept = found && (await commitOf(this.git, found.id))
     if (!found || kept === undefined) throw noSnapshot(seq)
     return found
   }
@@ -111,7 +111,7 @@ export class WorkspaceSnapshots {
   /** All that are kept, in order. */
   async list(): Promise<readonly KnownSnapshot[]> {
     const known = await this.#list()
-    const commits = await Promise.all(known.map(({ id }) => commitOf(this.#git, id)))
+    const commits = await Promise.all(known.map(({ id }) => commitOf(this.git, id)))
     return known.filter((_, index) => commits[index] !== undefined)
   }
 
@@ -137,19 +137,14 @@ export class WorkspaceSnapshots {
     return totalsOf(await differences(this.git, { commits, paths: [] }))
   }
 
-  /** Rejects with a `Problem` without git. */
-  get git(): GitStore {
-    return this.#git
-  }
-
   /** The content of a file of the workdir. Throws a `Problem` if the snapshot has no such file. */
   async readFile(path: string, seq: number): Promise<{ content: Buffer; entry: TreeEntry; snapshot: KnownSnapshot }> {
     const snapshot = await this.at(seq)
-    const trees = await readSnapshot(this.#git, await this.#commitOf(snapshot))
+    const trees = await readSnapshot(this.git, await this.#commitOf(snapshot))
     const tree = trees.get(await this.#keys.keyOf(await realpath(this.#deps.workdir())))
     const given = givenPath(path)
     const entry = tree?.entries.get(given)
-    if (entry?.kind === 'file') return { content: await readBlob(this.#git, entry.blob), entry, snapshot }
+    if (entry?.kind === 'file') return { content: await readBlob(this.git, entry.blob), entry, snapshot }
     const left = tree?.leftOut.find((each) => given === each.path || given.startsWith(`${each.path}/`))
     const why = left ? `it was left out (${left.reason})` : entry ? `it was a ${entry.kind}` : 'it did not exist'
     throw new Problem('file_not_found', `The snapshot after event ${snapshot.asOf} has no file ${path}: ${why}.`)
@@ -210,7 +205,7 @@ export class WorkspaceSnapshots {
   async prune(runStart: number): Promise<void> {
     await this.#turns.run(async () => {
       const messages = () => readMessageSeqs(this.#deps.log)
-      await pruneSnapshots(this.#git, await this.#list(), { runStart, messages })
+      await pruneSnapshots(this.git, await this.#list(), { runStart, messages })
       await this.#looks?.save()
     })
   }
@@ -223,7 +218,8 @@ export class WorkspaceSnapshots {
     })
   }
 
-  get #git(): GitStore {
+  /** Throws a `Problem` without git. */
+  get git(): GitStore {
     if (!this.#store) throw withoutGit()
     return this.#store
   }
@@ -239,17 +235,12 @@ export class WorkspaceSnapshots {
 
   async #keep({ written, trees }: WorkdirLook, asOf: number, runId?: string): Promise<KnownSnapshot> {
     const last = (await this.#list()).at(-1)
-    const commit = last && (await commitOf(this.#git, last.id))
+    const commit = last && (await commitOf(this.git, last.id))
     const head = await this.#deps.headCommit()
-    if (
-      last?.head === head &&
-      last !== undefined &&
-      commit !== undefined &&
-      (commit === written.commit || (await treeOf(this.#git, commit)) === written.tree)
-    )
-      return last
+    const isSame = async () => commit === written.commit || (await treeOf(this.git, commit ?? '')) === written.tree
+    if (last && commit !== undefined && last.head === head && (await isSame())) return last
     const id = uuid7()
-    await keepSnapshot(this.#git, id, written.commit)
+    await keepSnapshot(this.git, id, written.commit)
     const leftOut = await this.#shown.leftOut([...trees].map(([root, tree]) => [root, tree.leftOut] as const))
     const draft: EventDraft = {
       type: 'WorkspaceSnapshot',
@@ -272,18 +263,18 @@ export class WorkspaceSnapshots {
   }
 
   async #commitOf({ id, asOf }: KnownSnapshot): Promise<string> {
-    const commit = await commitOf(this.#git, id)
+    const commit = await commitOf(this.git, id)
     if (commit === undefined) throw noSnapshot(asOf)
     return commit
   }
 
   async #plan(target: KnownSnapshot, now: WorkdirLook): Promise<readonly RootPlan[]> {
-    return planRestore(now.trees, await readSnapshot(this.#git, await this.#commitOf(target)))
+    return planRestore(now.trees, await readSnapshot(this.git, await this.#commitOf(target)))
   }
 
   async #apply(plans: readonly RootPlan[]): Promise<RestoreReport['failed']> {
     const { rules, unfinished } = this.#deps
-    const tools = { store: this.#git, unfinished, rules: rules() }
+    const tools = { store: this.git, unfinished, rules: rules() }
     return await applyPlans(plans, { ...tools, keys: this.#keys, shown: this.#shown })
   }
 

@@ -1,0 +1,13 @@
+/** The instances that share a storage, and which of them has a conversation. */
+
+/** An instance that other instances of the same storage can reach. */
+export type Peer = { readonly instance: number; readonly address: string }
+
+export interface Instances {
+  /** The number of this one, which no other start has. */
+  readonly own: number
+  /** Stores the address at which the others reach this one. */
+  announce(address: string): Promise<void>
+  /** Resolves to the other instance that owns the conversation, if it lives and has announced an address. */
+  otherOwnerOf(conversationId: string): Promise<Peer | undefined>
+}
