@@ -2,7 +2,7 @@
 import { connect as connectSocket } from 'node:net'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { Dispatcher, Pool } from 'undici'
+import type { Pool } from 'undici'
 import { Problem } from '../contract/problem.ts'
 import type { Peer } from '../storage/instances.ts'
 import type { Channel } from './channel.ts'
@@ -38,8 +38,7 @@ export class PeerClient {
   async send(peer: Peer, { method, path, headers, body, signal }: SentRequest): Promise<PeerResponse> {
     const pool = await this.#poolOf(peer)
     try {
-      const sent = { method: method as Dispatcher.HttpMethod, path, headers, body: body ?? null, signal } // oxlint-disable-line typescript/no-unsafe-type-assertion -- the HTTP server has parsed it
-      const response = await pool.request(sent)
+      const response = await pool.request({ method, path, headers, body: body ?? null, signal })
       return { status: response.statusCode, headers: response.headers, body: response.body }
     } catch (error) {
       if (!(error instanceof NotReachedError)) throw lost('It may have been executed.', error)
@@ -70,11 +69,13 @@ export class PeerClient {
       bodyTimeout: 0,
       allowH2: false,
       connect: (_, done) => {
+        // oxlint-disable promise/no-callback-in-promise -- undici takes no promise
         connectTo({ instance, address }, this.#key).then(
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods that undici calls
           (channel) => done(null, channel as unknown as Parameters<typeof done>[1] & object),
           (cause: unknown) => done(new NotReachedError('The instance could not be reached.', { cause }), null),
         )
+        // oxlint-enable promise/no-callback-in-promise
       },
     })
   }

@@ -9,10 +9,12 @@ type Peers = Pick<Cluster, 'ownerElsewhere' | 'send'>
 type Owner = NonNullable<Awaited<ReturnType<Peers['ownerElsewhere']>>>
 
 /** Headers that are about one connection, and those that the connection between instances has instead. */
-const OF_CONNECTION = new Set([
-  ...['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
-  ...['proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'authorization', 'x-request-id'],
-])
+const OF_CONNECTION = new Set(
+  (
+    'connection keep-alive transfer-encoding upgrade te trailer expect ' +
+    'proxy-authenticate proxy-authorization proxy-connection authorization x-request-id'
+  ).split(' '),
+)
 
 /** Returns the instance that must answer; undefined if this one does. A WebSocket is not forwarded yet. */
 export async function findOwner(

@@ -237,8 +237,11 @@ export class WorkspaceSnapshots {
     const last = (await this.#list()).at(-1)
     const commit = last && (await commitOf(this.git, last.id))
     const head = await this.#deps.headCommit()
-    const isSame = async () => commit === written.commit || (await treeOf(this.git, commit ?? '')) === written.tree
-    if (last && commit !== undefined && last.head === head && (await isSame())) return last
+    const isSame =
+      commit !== undefined &&
+      last?.head === head &&
+      (commit === written.commit || (await treeOf(this.git, commit)) === written.tree)
+    if (last && isSame) return last
     const id = uuid7()
     await keepSnapshot(this.git, id, written.commit)
     const leftOut = await this.#shown.leftOut([...trees].map(([root, tree]) => [root, tree.leftOut] as const))
