@@ -4,6 +4,7 @@ import type { Config } from './config/config.ts'
 import type { CallbacksOf } from './hooks/select-hooks.ts'
 import type { Listening } from './http/listen.ts'
 import { listenOn } from './http/listen.ts'
+import type { Sharing } from './storage/postgres/incarnation.ts'
 import { loadServer } from './wiring/load-server.ts'
 import { startServices } from './wiring/services.ts'
 import type { App } from './wiring/start-server.ts'
@@ -13,6 +14,8 @@ export type StartOptions = {
   readonly isLocal?: boolean
   /** Where it listens already; by default it does when it is about to serve. It is closed with the server. */
   readonly listening?: Listening
+  /** Whether other instances may use its database at the same time; `alone` by default. */
+  readonly sharing?: Sharing
   /** Hooks that are functions of the program that this server is part of. */
   readonly callbackHooksOf?: CallbacksOf | undefined
 }
@@ -29,7 +32,7 @@ export async function startApp(config: Config, options: StartOptions = {}): Prom
   const listen = async () => (isLocal ? undefined : (listening ??= await listenOn(config)))
   try {
     const [services, { startServer }] = await Promise.all([
-      startServices(config, localCredential, started),
+      startServices(config, localCredential, started, options.sharing),
       loadServer(),
     ])
     return await startServer(config, started, { ...services, callbackHooksOf, isLocal }, listen)

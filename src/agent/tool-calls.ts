@@ -19,6 +19,7 @@ import type { ResultDraft } from './history/tool-messages.ts'
 import type { LiveOutputDeps } from './live-output.ts'
 import { createLiveOutput } from './live-output.ts'
 import { UnstoredResults } from './unstored-results.ts'
+import { mayBegin, type Lease } from '../storage/lease/lease.ts'
 import type { CallOutcome, Tool, ToolContext } from '../tools/tool.ts'
 
 /** `finishes`: the tool ends the run; `finalText` is its text. */
@@ -36,6 +37,8 @@ export type ToolCallsDeps = LiveOutputDeps & {
   readonly onCrash: (error: unknown, call: ToolCall) => void
   /** Calls the listener when nothing can be stored any more. Returns an unsubscribe function. */
   readonly onLogClosed?: (listener: () => void) => () => void
+  /** Calls begin only while it is held. */
+  readonly lease?: Lease | undefined
   /** Hooks that follow a call, if there are any now. */
   readonly hooks?: () => CallHooks | undefined
 }
@@ -262,6 +265,7 @@ async function execute(
   }
   const read = readInput(tool, call.input)
   if ('fault' in read) return refusal('invalid_input', read.fault)
+  if (deps.lease && !(await mayBegin(deps.lease, signal))) return refusal('interrupted', 'It did not begin.')
   const live = createLiveOutput(deps, call.toolUseId)
   try {
     const { toolUseId, approvedDefinition } = call

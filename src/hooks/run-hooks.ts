@@ -4,6 +4,7 @@
  */
 import type { HookPoint } from '../contract/hooks/hook-point.ts'
 import { DEFAULT_HOOK_TIMEOUT_S } from '../contract/hooks/hooks.ts'
+import type { Lease } from '../storage/lease/lease.ts'
 import { orAborted, withinTime } from '../lib/bounded-wait.ts'
 import type { Queue } from '../lib/queue.ts'
 import { runCommandHook } from './command-hook.ts'
@@ -20,6 +21,8 @@ export type RunHooksDeps = CommandHookDeps &
   HttpHookDeps & {
     /** Limits how many run at the same time. */
     readonly turns: Queue
+    /** Hooks begin only while it is held. */
+    readonly lease?: Lease | undefined
   }
 
 /** `failed`: it did not answer; `answer` is what that means. */
@@ -33,7 +36,7 @@ export type HookRun = {
 /** A failure of these hooks blocks, unless they say otherwise. */
 const BLOCKING: ReadonlySet<HookPoint> = new Set(['PreToolUse', 'PreModelCall', 'PreCompact'])
 
-/** Resolves in the order of the hooks. Throws only the reason of the signal. */
+/** Resolves in the order of the hooks. Throws only the reason of the signal, or that the lease is lost. */
 export async function runHooks(
   deps: RunHooksDeps,
   hooks: readonly RunnableHook[],
@@ -53,6 +56,7 @@ type Given = { readonly payload: HookPayload; readonly text: string }
 
 async function runHook(deps: RunHooksDeps, hook: RunnableHook, given: Given, signal: AbortSignal): Promise<HookRun> {
   const point = given.payload.hook_event_name
+  if (deps.lease?.isHeld === false) await deps.lease.whenHeld(signal)
   const startedAt = performance.now()
   const seconds = hook.timeout ?? DEFAULT_HOOK_TIMEOUT_S
   const end = await withinTime(seconds * 1000, signal, (inTime) => callHook(deps, hook, given, inTime)).catch(

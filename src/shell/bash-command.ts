@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterRead, timerMs } from '../lib/bounded-wait.ts'
+import { startTimeLimit } from '../storage/lease/lease.ts'
 import type { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { commandScript, exportScript } from './bash-script.ts'
@@ -124,8 +124,8 @@ async function stopWhenNeeded(
   const reason = Promise.withResolvers<KillReason | undefined>()
   const onAbort = () => reason.resolve('abort')
   const isTimed = Number.isFinite(options.timeout)
-  const timer = isTimed
-    ? setTimeout(() => afterRead(() => reason.resolve('timeout')), timerMs(options.timeout * 1000))
+  const cancel = isTimed
+    ? startTimeLimit(options.timeout * 1000, limits.lease, () => reason.resolve('timeout'))
     : undefined
   flood.addEventListener('abort', () => reason.resolve('flood'))
   options.signal.addEventListener('abort', onAbort)
@@ -136,7 +136,7 @@ async function stopWhenNeeded(
     if (why) await interruptCommand(bash, ended, limits.graceMs)
     return why
   } finally {
-    clearTimeout(timer)
+    cancel?.()
     options.signal.removeEventListener('abort', onAbort)
   }
 }

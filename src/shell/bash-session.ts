@@ -10,7 +10,7 @@ import { endMarkedProcesses } from './processes/marked-processes.ts'
 import { SessionState } from './session-state.ts'
 import type { CommandOptions, ShellResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
-import { LAST_CHECK_MS, type ShellLimits } from './shell-limits.ts'
+import { LAST_CHECK_MS, mayStart, type ShellLimits } from './shell-limits.ts'
 import { BashStarter } from './bash-starter.ts'
 import { waitForDescriptors } from './wait-for-descriptors.ts'
 import type { BashPlan } from './start-bash.ts'
@@ -93,7 +93,7 @@ export class BashSession implements Shell {
     this.#commands++
     const turn = this.#turns.take({ signal: options.signal })
     try {
-      if (!(await turn.given)) return notStarted(this.cwd)
+      if (!(await turn.given) || !(await mayStart(this.#options.limits, options.signal))) return notStarted(this.cwd)
       return await this.#runExclusive(command, options)
     } finally {
       turn.leave()

@@ -7,6 +7,7 @@ import { PassThrough, pipeline } from 'node:stream'
 import { makeDirectories } from '../files/make-directories.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { type HostEnvironment, startProcess, type ChildProcess } from '../lib/start-process.ts'
+import type { Lease } from '../storage/lease/lease.ts'
 import type { Launch, ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
 import { endMarkedProcesses, endTrees, programId, shellMark } from './processes/marked-processes.ts'
 import { findProcess } from './processes/process-table.ts'
@@ -37,6 +38,7 @@ export type ProgramPlan = {
   readonly network: () => ShellNetwork
   /** What it inherits, and what starts it as well. */
   readonly env: HostEnvironment
+  readonly lease?: Lease | undefined
 }
 
 /** Why it ended, as a clause. */
@@ -49,6 +51,7 @@ export type ProgramEnd = { readonly reason: string }
 export async function startProgram(plan: ProgramPlan, { name, argv, variables }: ProgramOptions): Promise<Program> {
   const { conversationId, workdir, additionalDirectories, stateDir, privateDir, launcher, network } = plan
   const id = programId(name)
+  if (plan.lease?.isHeld === false) await plan.lease.whenHeld()
   await makeDirectories(stateDir, 0o700)
   const places = { workdir, additionalDirectories, visible: [], privateDir }
   await using launch = await launcher.launch(programArgv(workdir), { ...places, network: network() })

@@ -1,5 +1,7 @@
 /** The limits of one conversation's shells. */
 
+import { mayBegin, type Lease } from '../storage/lease/lease.ts'
+
 /** Limits per command. */
 export type BashCommandLimits = {
   /** Bytes of each output stream in a result. */
@@ -8,6 +10,8 @@ export type BashCommandLimits = {
   readonly fullOutputBytes: number
   /** After each of SIGINT, SIGTERM and SIGKILL. */
   readonly graceMs: number
+  /** Commands and programs begin only while it is held, and the time of commands counts only then. */
+  readonly lease?: Lease | undefined
 }
 
 export type ShellLimits = BashCommandLimits & {
@@ -19,6 +23,10 @@ export type ShellLimits = BashCommandLimits & {
   readonly startMs: number
   readonly maxSessions: number
 }
+
+/** Waits until a command may start. Resolves to false if it may not: its signal was aborted, or the lease is lost. */
+export const mayStart = async ({ lease }: ShellLimits, signal: AbortSignal): Promise<boolean> =>
+  !lease || (await mayBegin(lease, signal))
 
 export const MAX_SHELL_SESSIONS = 16
 

@@ -126,7 +126,7 @@ export class BashShells implements Shells {
     this.#refuseWhenClosed()
     this.#hadSessions = true
     const network = this.#options.network ?? (() => OPEN_NETWORK)
-    const start = () => startProgram({ ...this.#options, network }, options)
+    const start = () => startProgram({ ...this.#options, lease: this.#limits.lease, network }, options)
     const starting = waitForDescriptors(start, () => this.#isClosed)
     this.#starting.add(starting)
     const program = await starting.finally(() => this.#starting.delete(starting))

@@ -1,3 +1,5 @@
+import type { Lease } from './lease/lease.ts'
+
 /** Whether a storage can be used now, and by this server. */
 export type Availability = {
   /**
@@ -7,4 +9,6 @@ export type Availability = {
   readonly takenOver: AbortSignal
   /** Returns false while a server that the storage needs has not answered for so long that requests are refused. */
   readonly answers: () => boolean
+  /** Undefined where no other instance can take over while this one runs. */
+  readonly lease?: Lease | undefined
 }

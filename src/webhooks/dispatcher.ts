@@ -6,6 +6,7 @@ import { Queue } from '../lib/queue.ts'
 import { retryAfterMs } from '../lib/backoff.ts'
 import { withinTime } from '../lib/bounded-wait.ts'
 import { AddressRefused } from '../security/guarded-connector.ts'
+import type { Lease } from '../storage/lease/lease.ts'
 import type { SafeFetch } from '../security/safe-fetch.ts'
 import { signWebhook } from '../security/webhook-signature.ts'
 import type { FailureTiming } from './after-failure.ts'
@@ -68,6 +69,8 @@ export type DispatcherOptions = {
   readonly fetch: SafeFetch
   readonly userAgent: string
   readonly timing?: Partial<DispatcherTiming>
+  /** Attempts begin only while it is held. */
+  readonly lease?: Lease | undefined
 }
 
 /** Concurrent requests of all callbacks. */
@@ -77,13 +80,19 @@ const MAX_REQUESTS_PER_RECEIVER = 16
 
 const TIMING: DispatcherTiming = { ...FAILURE_TIMING, timeoutMs: 30_000, storeAfterMs: 1000, silenceMs: 15_000 }
 
-export function createCallbackDispatcher({ fetch, userAgent, timing: given }: DispatcherOptions): CallbackDispatcher {
+export function createCallbackDispatcher({
+  fetch,
+  userAgent,
+  lease,
+  timing: given,
+}: DispatcherOptions): CallbackDispatcher {
   const timing = { ...TIMING, ...given }
   const requests = new Queue({ limit: MAX_REQUESTS, perKey: MAX_REQUESTS_PER_RECEIVER })
   const attempts: Record<Outcome, number> = { delivered: 0, refused: 0, timeout: 0, network: 0, address: 0 }
   const watched = new Set<() => number | undefined>()
 
   const tryOnce = async ({ url, credentials, id, body }: Message, signal: AbortSignal): Promise<Attempt> => {
+    if (lease?.isHeld === false) await lease.whenHeld(signal)
     const at = Date.now()
     const began = performance.now()
     const signed = signWebhook(signingSecrets(credentials), { id, body, now: at })

@@ -36,8 +36,10 @@ import type { AutomataOf } from '../security/redaction/shared-automata.ts'
 import { removeLeftShells } from '../shell/left-shells.ts'
 import { endAllMarked, endOrphans } from '../shell/processes/marked-processes.ts'
 import { BashShells } from '../shell/shells.ts'
+import type { Lease } from '../storage/lease/lease.ts'
 import type { Storage } from '../storage/storage.ts'
 import { fileRules, homesOf, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
+import type { HeldAccess } from './held-access.ts'
 import { HomeViews } from './home-views.ts'
 import { serverNetwork } from './sandbox.ts'
 import { createServerRedactor } from './server-redactor.ts'
@@ -58,6 +60,8 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
   readonly catalog: ModelCatalog
   /** For the agents: to public addresses only. */
   readonly web: SafeFetch
+  /** Only where another instance can take over. */
+  readonly held: HeldAccess | undefined
   /** For callbacks and hooks: to public addresses, and those that the operator allows. */
   readonly callbackFetch: SafeFetch
   readonly callbackHooksOf?: CallbacksOf | undefined
@@ -133,7 +137,9 @@ type SharedParts = ManagerParts & { readonly dataDir: string; readonly unfinishe
 function conversationDeps(config: Config, parts: SharedParts): Omit<ConversationDeps, 'onLogOpened'> {
   const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, unfinished, web } =
     parts
-  const { callbackFetch, mcpFetch, pendingAuthorizations: pending, localCredential } = parts
+  const { callbackFetch, mcpFetch, pendingAuthorizations: pending, localCredential, held } = parts
+  const { lease } = storage.availability
+  const reach = createOutboundConnector({ privateRules: config.networkPrivateRules })
   const env = HostEnvironment.from(config.environment)
   const homes = parts.isLocal ? new HomeViews(dataDir, gitIdentities(env), config.environment) : undefined
   const files = {
@@ -160,7 +166,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       fileRules: (conversation) => fileRules(config, launcher, conversation, homes),
       homesOf: (directory) => homesOf(launcher, env, directory),
     },
-    exec: execution(config, launcher, { env, homes, web, ...files }),
+    exec: execution(config, launcher, { env, homes, web, lease, ...files }),
     limits: {
       check: (requested) => resources.check(requested),
       inForce: (requested) => resources.inForce(requested),
@@ -179,7 +185,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     },
     network: {
       server: serverNetwork(config, launcher),
-      reach: createOutboundConnector({ privateRules: config.networkPrivateRules }),
+      reach: held?.toHosts(reach) ?? reach,
       createPermits: createConnectionPermits(),
       onOutcome: metrics.networkDecided,
     },
@@ -191,7 +197,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       outputsOf,
     },
     dispatcher,
-    hooks: { fetch: callbackFetch, userAgent: USER_AGENT, callbacksOf: parts.callbackHooksOf },
+    hooks: { fetch: callbackFetch, userAgent: USER_AGENT, callbacksOf: parts.callbackHooksOf, lease },
     slots,
     metrics,
     logger,
@@ -200,10 +206,11 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
 }
 
 /** All conversations share one pool of connections, and the pace of each endpoint. */
-function modelAccess(config: Config, { logger, catalog, isLocal }: ManagerParts): ModelAccess {
+function modelAccess(config: Config, { logger, catalog, isLocal, held }: ManagerParts): ModelAccess {
   const vendorKeys = isLocal ? new VendorKeys(config.environment) : undefined
   const endpoints = config.llmAllow.length > 0 ? createEndpointRules(config.llmAllow) : undefined
-  const fetch = createPooledFetch({ connector: () => endpoints?.connector() ?? createConnector() })
+  const pooled = createPooledFetch({ connector: () => endpoints?.connector() ?? createConnector() })
+  const fetch = held?.toModels(pooled) ?? pooled
   const paces = new Paces()
   return {
     catalog,
@@ -228,12 +235,13 @@ type OfShells = {
   readonly env: HostEnvironment
   /** Undefined: a server for others shows nobody the home of its user, and commits have no name. */
   readonly homes: HomeViews | undefined
+  readonly lease: Lease | undefined
 }
 
 function execution(
   config: Config,
   launcher: ShellLauncher,
-  { env, homes, ...shared }: SharedByTools & OfShells,
+  { env, homes, lease, ...shared }: SharedByTools & OfShells,
 ): Execution {
   return {
     ...toolsExecution(config, launcher, { homes, ...shared }),
@@ -250,7 +258,7 @@ function execution(
           privateDir: privateOf(directory),
           env,
           launcher: limits.limitLauncher(homes?.launcherFor(options.conversationId, launcher, limits) ?? launcher),
-          limits: { outputBytes: config.maxOutputBytes },
+          limits: { outputBytes: config.maxOutputBytes, lease },
         }),
       ),
   }

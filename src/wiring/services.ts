@@ -10,12 +10,14 @@ import { createGuardedFetch } from '../security/guarded-fetch.ts'
 import { createSharedAutomata } from '../security/redaction/shared-automata.ts'
 import { createSafeFetch } from '../security/safe-fetch.ts'
 import { openFileStorage } from '../storage/files/file-storage.ts'
+import type { Sharing } from '../storage/postgres/incarnation.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { loadPrettyLines } from '../telemetry/pretty-lines.ts'
 import type { ManagerParts } from './create-manager.ts'
+import type { HeldAccess } from './held-access.ts'
 import { openCatalog } from './model-catalog.ts'
 import { findSandbox } from './sandbox.ts'
 import { createServerRedactor, warnOfGuessableKeys } from './server-redactor.ts'
@@ -34,6 +36,7 @@ export async function startServices(
   config: Config,
   localCredential: string,
   started: AsyncDisposableStack,
+  sharing: Sharing = config.cluster ? 'shared' : 'alone',
 ): Promise<Services> {
   // It takes as long as the next steps together, in a separate process.
   const sandbox = findSandbox(config)
@@ -46,8 +49,10 @@ export async function startServices(
     redact: createServerRedactor({ ...config, localCredential }, automataOf).redact,
     render: config.logFormat === 'pretty' ? await loadPrettyLines({ color: wantsColor() }) : undefined,
   })
-  const storage = await openStorage(config, logger)
+  const storage = await openStorage(config, sharing, logger)
   started.use(storage)
+  const held = await guardLease(storage, started, logger)
+  const { lease } = storage.availability
   const limiting = createResourceLimiter({
     limits: config.limits,
     dataDir: config.dataDir,
@@ -60,7 +65,7 @@ export async function startServices(
   const resources = await limiting
   const catalog = await openCatalog(config)
   const callbackFetch = createSafeFetch({ allow: config.callbackAllow })
-  const dispatcher = createCallbackDispatcher({ fetch: callbackFetch, userAgent: USER_AGENT })
+  const dispatcher = createCallbackDispatcher({ fetch: callbackFetch, userAgent: USER_AGENT, lease })
   started.defer(() => dispatcher.close())
   const web = createSafeFetch({ allow: [] })
   started.defer(() => web.close())
@@ -82,7 +87,8 @@ export async function startServices(
     dispatcher,
     callbackFetch,
     web,
-    mcpFetch: mcp.fetch,
+    mcpFetch: held?.toMcp(mcp.fetch) ?? mcp.fetch,
+    held,
     pendingAuthorizations: new PendingAuthorizations(),
     publicUrl: () => config.publicUrl ?? `http://127.0.0.1:${served.port ?? config.port}`,
   }
@@ -92,9 +98,24 @@ export async function startServices(
 const SET_ASIDE =
   'files of an earlier version were found in the data directory. They were moved and not read, because tables.db counts. To return to an earlier state, restore the whole data directory from a backup.'
 
+/** Nothing of it is loaded where no other instance can take over. */
+async function guardLease(
+  { availability: { lease, takenOver }, directory }: Storage,
+  started: AsyncDisposableStack,
+  logger: Logger,
+): Promise<HeldAccess | undefined> {
+  if (!lease) return undefined
+  const { ProcessGuard } = await import('../shell/guard/process-guard.ts')
+  const { createHeldAccess } = await import('./held-access.ts')
+  const onFault = (error: unknown) => logger.error({ err: error }, 'the guard of the processes ended')
+  started.use(new ProcessGuard({ lease, takenOver, directory, onFault }))
+  return createHeldAccess(lease)
+}
+
 /** What PostgreSQL needs is loaded only with it. */
 async function openStorage(
-  { dataDir: directory, secretKeys: operatorKeys, databaseUrl: url, databaseOutageSeconds, cluster }: Config,
+  { dataDir: directory, secretKeys: operatorKeys, databaseUrl: url, databaseOutageSeconds }: Config,
+  sharing: Sharing,
   logger: Logger,
 ): Promise<Storage> {
   const warn = (what: string) => (error: unknown) => logger.warn({ err: error }, what)
@@ -109,9 +130,9 @@ async function openStorage(
   return await openPostgresStorage({
     ...shared,
     url,
+    sharing,
     outageMs: databaseOutageSeconds * 1000,
     serverVersion: VERSION,
-    sharing: cluster ? 'shared' : 'alone',
     onWarning: (warning) => logger.warn(warning),
     onFault,
   })

@@ -71,6 +71,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
       onFileChanged: (path, how) => hooks()?.fileChanged(path, how),
     }),
     changing,
+    lease: deps.storage.availability.lease,
     settings: () => state.current.settings,
     context: () => ({ conversationId: id, workdir: workdir(), elicit }),
     redactor,

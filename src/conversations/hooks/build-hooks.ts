@@ -4,6 +4,7 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { CallbacksOf } from '../../hooks/select-hooks.ts'
 import type { SafeFetch } from '../../security/safe-fetch.ts'
+import type { Lease } from '../../storage/lease/lease.ts'
 import { endMarkedCommand } from '../../shell/processes/marked-processes.ts'
 import { RegisteredHooks } from '../client-hooks/registered-hooks.ts'
 import type { WaitingHooks } from '../client-hooks/waiting-hooks.ts'
@@ -22,6 +23,8 @@ export type HookDeps = {
   readonly userAgent: string
   /** Functions of the program that this server is part of. Asked at each point. */
   readonly callbacksOf?: CallbacksOf | undefined
+  /** See `RunHooksDeps`. */
+  readonly lease?: Lease | undefined
 }
 
 export type HookParts = {
@@ -42,7 +45,7 @@ export type HookParts = {
 const NO_CALLBACKS: CallbacksOf = () => NONE
 const NONE: readonly never[] = []
 
-export function buildHooks({ fetch, userAgent, callbacksOf }: HookDeps, parts: HookParts): ConversationHooks {
+export function buildHooks({ fetch, userAgent, callbacksOf, lease }: HookDeps, parts: HookParts): ConversationHooks {
   const { log, state, shells, secrets, directory, redact, isolation, waitingHooks, toolCalls, onFault } = parts
   const caller = new HookCaller({
     state,
@@ -54,6 +57,7 @@ export function buildHooks({ fetch, userAgent, callbacksOf }: HookDeps, parts: H
     endLeft: isolation === 'none' ? (id) => endMarkedCommand(log.conversationId, id) : undefined,
     fetch,
     userAgent,
+    lease,
     credentialsOf: (url) => secrets.hookCredentials(url),
   })
   const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))

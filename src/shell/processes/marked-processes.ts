@@ -30,6 +30,9 @@ export function shellMark(conversationId: string, sessionId: string, stateDir: s
   return { [MARK]: `${conversationId}/${sessionId}`, [STATE_MARK]: stateDir }
 }
 
+/** Returns how the environments contain the mark of each shell whose directory begins with this text. */
+export const markOfStateIn = (beginning: string): string => `${STATE_MARK}=${beginning}`
+
 /** Returns the variables that every process of one command is started with, in addition to those of its shell. */
 export function commandMark(commandId: string): Record<string, string> {
   return { [COMMAND_MARK]: commandId }

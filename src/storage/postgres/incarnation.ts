@@ -6,6 +6,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import type { Availability } from '../availability.ts'
+import { RenewedLease } from '../lease/lease.ts'
 import { CounterWatch } from './counter-watch.ts'
 import type { PostgresDatabase } from './database.ts'
 import { DatabaseError, takenOver } from './database-errors.ts'
@@ -22,6 +23,9 @@ const END_MS = 2000
 /** How long the lock of an instance that has just ended may still be held, in milliseconds. */
 const LOCK_WAIT_MS = 2000
 const LOCK_EVERY_MS = 100
+
+/** The part of the TTL for which a renewal is valid; the rest is for stopping what runs: 2 of 10 seconds. */
+const VALID = 0.8
 
 /** Whether other instances may use the database at the same time. */
 export type Sharing = 'alone' | 'shared'
@@ -58,6 +62,8 @@ type KeptIncarnationOptions = {
   readonly renewMs: number
   /** An instance whose counter is unchanged for so long is dead, in milliseconds. */
   readonly ttlMs: number
+  /** When the request that began it was sent. */
+  readonly beganAt: number
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
   readonly onFault: (error: unknown) => void
@@ -73,6 +79,7 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
   readonly #timer: NodeJS.Timeout
   readonly #takenOver = new AbortController()
   readonly #others: CounterWatch
+  readonly lease: RenewedLease | undefined
   #session: PostgresSession
   #renewing: Promise<void> | undefined
   /** When the last renewal that succeeded was begun. */
@@ -83,7 +90,9 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
     this.#options = options
     this.#session = options.session
     this.#others = new CounterWatch({ ttlMs: options.ttlMs })
-    this.#renewedAt = options.now()
+    this.#renewedAt = options.beganAt
+    const { beganAt, now, ttlMs } = options
+    if (options.sharing === 'shared') this.lease = new RenewedLease({ validMs: ttlMs * VALID, beganAt, now })
     this.#timer = setInterval(() => void this.renew(), options.renewMs).unref()
   }
 
@@ -120,6 +129,7 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
       if (!hasLock) throw await inUse(this.#session)
       this.#isReported = false
       this.#renewedAt = askedAt
+      this.lease?.renew(askedAt)
       if (sharing === 'shared') await this.#endDead()
     } catch (error) {
       // Each outage once: the statements that wait report it as well.
@@ -144,6 +154,7 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
         : 'Another instance has ended this one, because it did not reach the database in time. This one stops; start it again.',
     )
     this.#options.database.refuseAll(takenOver(error))
+    this.lease?.lose(error)
     this.#takenOver.abort(error)
     // It may have the lock again.
     await this.#session.end()

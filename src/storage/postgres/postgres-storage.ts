@@ -86,9 +86,10 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const keys = await openDatabaseKeys(session, options.operatorKeys)
   await markDatabase(options.directory, await requireIdentity(session))
   await removeLeftFiles(options.directory)
-  const owner = await beginIncarnation(session, options.serverVersion, sharing)
   const { renewMs = RENEW_MS, ttlMs = TTL_MS, now = () => performance.now(), onFault } = options
-  const kept = { database, session, number: owner, sharing, outageMs, renewMs, ttlMs, now, onFault }
+  const beganAt = now()
+  const owner = await beginIncarnation(session, options.serverVersion, sharing)
+  const kept = { database, session, number: owner, sharing, outageMs, renewMs, ttlMs, beganAt, now, onFault }
   const incarnation = opened.use(new KeptIncarnation(kept))
   const news = sharing === 'shared' ? opened.use(new FirehoseNews(database)) : undefined
   const directory = await realpath(options.directory)
