@@ -1,5 +1,5 @@
 /**
- * The program of the guard, for bash: it needs 4 MB, and one of Node 40. It reads lines from its standard input: `until` and
+ * The program of the guard, for bash, which needs a tenth of the memory of Node. It reads lines from its standard input: `until` and
  * a time, `kill`, and `end`. Times are hundredths of a second since the machine was started, from /proc/uptime: they also
  * count while the machine sleeps. The arguments are the process id of the server, and the mark of its processes.
  */
