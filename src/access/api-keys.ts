@@ -24,6 +24,9 @@ const USE_RESOLUTION_MS = 60_000
 /** Timers do not run on while the machine is suspended, and do not follow a clock that is set. */
 const CLOCK_CHECK_MS = 60_000
 
+/** How often it is looked whether another instance has changed a key. */
+const VERSION_CHECK_MS = 1000
+
 const Credential = z.object({ hash: z.string(), expires_at: z.iso.datetime().optional() })
 
 const StoredKey = z.object({
@@ -54,6 +57,7 @@ export class ApiKeys implements AsyncDisposable {
   #unwrittenUses = new Map<string, string>()
   #expiry: NodeJS.Timeout | undefined
   #useTimer: NodeJS.Timeout | undefined
+  #watch: NodeJS.Timeout | undefined
   #isClosed = false
 
   private constructor(table: ApiKeyTable, now: () => number) {
@@ -71,12 +75,16 @@ export class ApiKeys implements AsyncDisposable {
   /** Returns undefined for an invalid key. Asks the storage for unknown ones only: another process may have made them. */
   async find(credential: string): Promise<Access | undefined> {
     const hash = hashCredential(credential)
-    if (!this.#known.has(hash) && (await this.#table.version()) !== this.#version)
-      await this.#changes.run(() => this.#read())
+    if (!this.#known.has(hash)) await this.#follow()
     const known = this.#known.get(hash)
     if (!known || known.until <= this.#now()) return undefined
     this.#noteUse(known.keyId)
     return known.access
+  }
+
+  /** A key that another instance revokes ends here, too. Call it where several instances share the storage. */
+  watch(): void {
+    this.#watch = setInterval(() => void this.#follow().catch(() => {}), VERSION_CHECK_MS).unref()
   }
 
   list(): ApiKey[] {
@@ -134,6 +142,7 @@ export class ApiKeys implements AsyncDisposable {
     this.#isClosed = true
     clearTimeout(this.#expiry)
     clearTimeout(this.#useTimer)
+    clearInterval(this.#watch)
     await this.#writeUses()
   }
 
@@ -147,6 +156,11 @@ export class ApiKeys implements AsyncDisposable {
       prefix: key.slice(0, PREFIX_CHARS),
       credentials: [{ hash: hashCredential(key) }, ...previous].slice(0, MAX_CREDENTIALS),
     }
+  }
+
+  /** Reads the keys if another process has changed one. */
+  async #follow(): Promise<void> {
+    if ((await this.#table.version()) !== this.#version) await this.#changes.run(() => this.#read())
   }
 
   async #read(): Promise<void> {

@@ -94,6 +94,7 @@ export class ConversationManager {
     await this.#open.recoverActive()
     signal.throwIfAborted()
     this.#open.watchDeadlines()
+    this.#open.watchOrphans()
   }
 
   /** Opens conversations with pending webhook deliveries; open ones deliver by themselves. */

@@ -10,6 +10,7 @@ import { Uses } from './idle/uses.ts'
 import { openConversation } from './open.ts'
 import type { KnownConversations } from './registry/known-conversations.ts'
 import { Phases, deletedProblem } from './registry/phases.ts'
+import { watchOrphans } from './registry/orphans.ts'
 import { Recovery } from './registry/recovery.ts'
 
 export type OpenConversationsDeps = {
@@ -83,7 +84,11 @@ export class OpenConversations {
     this.#uses.note(id)
     for (;;) {
       this.refuseWhenClosing()
-      if (!this.#deps.known.has(id)) throw await this.missingProblem(id)
+      if (!this.#deps.known.has(id)) {
+        // One that is being created here is not known yet.
+        if (!this.#phases.of(id) && (await this.#deps.known.learn(id))) continue
+        throw await this.missingProblem(id)
+      }
       // There is no `await` between the check of the known conversations and a new phase: a delete finds everything
       // that it must close.
       const phase = this.#phases.of(id)
@@ -140,6 +145,14 @@ export class OpenConversations {
       const release = this.hold(id)
       await this.#recovery.expire(id).finally(release)
     })
+  }
+
+  /** Recovers conversations whose instance dies, where several share a database. */
+  watchOrphans(): void {
+    const { storage, logger } = this.#deps.conversations
+    const { instances, availability } = storage
+    if (!instances || !availability.lease) return
+    void watchOrphans({ instances, takeOver: (id) => this.#recovery.takeOver(id), logger, signal: this.signal })
   }
 
   async missingProblem(id: string): Promise<Problem> {

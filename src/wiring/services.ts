@@ -61,6 +61,7 @@ export async function startServices(
   limiting.catch(() => {}) // reported where it is awaited
   warnOfGuessableKeys(config, logger)
   const apiKeys = started.use(await ApiKeys.open(storage.apiKeys))
+  if (lease) apiKeys.watch()
   const { launcher, missing: missingSandbox } = await sandbox
   const resources = await limiting
   const catalog = await openCatalog(config)

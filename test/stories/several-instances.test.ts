@@ -15,7 +15,12 @@ import type { TestServer } from '../support/server.ts'
 import { KEY, freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const script = { replies: [{ turns: [bash('echo one > note.txt; cat note.txt'), { text: 'Done.' }] }] }
+const script = {
+  replies: [
+    { when: 'long', turns: [bash('sleep 1000'), { text: 'Done.' }] },
+    { turns: [bash('echo one > note.txt; cat note.txt'), { text: 'Done.' }] },
+  ],
+}
 
 let database: TestDatabase
 let stage: Stage
@@ -96,6 +101,20 @@ test('a limited key has the same rights through another instance', async () => {
   expect((await asked.call('DELETE', path, undefined, headers)).status).toBe(403)
 })
 
+test('a key that one instance revokes ends at the other one, with its streams', async () => {
+  const path = await create()
+  const { body } = await asked.call('POST', '/keys', { name: 'reader', scopes: ['read'] })
+  const headers = { authorization: `Bearer ${body.key}` }
+  const stream = await fetch(`${owner.url}${path}/events/stream`, {
+    headers: { ...headers, accept: 'text/event-stream' },
+  })
+  expect(stream.status).toBe(200)
+  expect((await asked.call('DELETE', `/keys/${body.id}`)).status).toBe(204)
+  // Otherwise it would go on for as long as the test.
+  await stream.text()
+  expect((await owner.call('GET', path, undefined, headers)).status).toBe(401)
+})
+
 test('the header of another instance gives no rights on the public address', async () => {
   const path = await create()
   const forged = rightsHeader({ fingerprint: 'forged', access: Access.master() })
@@ -113,9 +132,28 @@ test('the address for instances answers no request that has the master key and n
 })
 
 // The last one: it ends the owner.
-test('a request whose owner has died is 503 owner_lost and is not repeated', async () => {
+test('a request whose owner has died is 503 owner_lost and is not repeated; then another instance takes its work over', async () => {
+  const idle = await create()
   const path = await create()
+  await owner.call('POST', `${path}/messages`, { message: { role: 'user', content: 'Take long.' }, run: true })
+  const eventsAt = async (server: TestServer) => (await server.call('GET', `${path}/events?limit=100`)).body.items
+  await until('a running call', async () => (await eventsAt(owner)).some(({ type }: Typed) => type === 'ToolUse'))
+  const acknowledged = await eventsAt(owner)
   await owner.stop('SIGKILL')
-  const lost = await asked.call('POST', `${path}/run`, {})
+  const lost = await asked.call('POST', `${idle}/run`, {})
   expect([lost.status, lost.body.error]).toEqual([503, 'owner_lost'])
+
+  const isOver = async () => (await asked.call('GET', path)).body.status === 'paused'
+  await until('the other instance to take it over', isOver)
+  const events = await eventsAt(asked)
+  expect(events.slice(0, acknowledged.length)).toEqual(acknowledged)
+  expect(events.map(({ seq }: Typed) => seq)).toEqual(events.map((_: unknown, index: number) => index + 1))
+  expect(events.filter(({ type }: Typed) => type === 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
+  expect(events.filter(({ type }: Typed) => type === 'Result')).toMatchObject([{ stop_reason: 'server_restart' }])
+  const { body } = await asked.call('GET', '/conversations/summaries')
+  expect(body.items.map(({ id }: { id: string }) => id)).toContain(path.split('/').at(-1))
+  // At rest, it was no work for anybody: the first request opens it, although it was created after the start.
+  expect((await asked.call('GET', idle)).status).toBe(200)
 })
+
+type Typed = { readonly type: string; readonly seq: number }

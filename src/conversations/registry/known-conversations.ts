@@ -9,9 +9,9 @@ import type { IsVisible } from './listing.ts'
 import { summarize } from './listing.ts'
 import { Deadlines } from './deadlines.ts'
 import { RestingViews } from './resting-views.ts'
-import { isShort, readAtRest, writeSnapshot } from '../../state/snapshot.ts'
+import { isShort, readAtRest, readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
-import { scanDataDirectory } from './start-up.ts'
+import { currentState, scanDataDirectory } from './start-up.ts'
 import type { State } from '../../state/state.ts'
 import { Summaries } from './summaries.ts'
 
@@ -52,6 +52,15 @@ export class KnownConversations {
   /** Only `Phases` calls this and `delete`: it decides which conversations exist. */
   add(state: State): void {
     this.#set(summarize(state))
+  }
+
+  /** Looks for one that another instance has created since the start. Resolves to false if there is none. */
+  async learn(id: string): Promise<boolean> {
+    const { storage } = this.#deps
+    if (!storage.availability.lease || (await storage.deletions.has(id))) return false
+    const state = await currentState(this.#deps, id, await readSnapshot(storage, id))
+    if (state && !this.has(id)) this.#set(summarize(state))
+    return state !== undefined
   }
 
   /** Stores what was read from the log. Ignores unknown conversations. */

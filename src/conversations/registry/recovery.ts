@@ -45,6 +45,11 @@ export class Recovery {
     await new Retrier(() => this.#try(id, () => this.#recoverOnce(id))).now()
   }
 
+  /** Does the same once for one whose instance has ended. Rejects if it could not be opened. */
+  async takeOver(id: string): Promise<void> {
+    await this.#recoverOnce(id)
+  }
+
   /**
    * Reopens the conversation when its log fails: a run must not wait until a client requests it. If another writer has taken
    * it over, nothing of it works here any more.

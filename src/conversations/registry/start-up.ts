@@ -153,8 +153,8 @@ async function readSummary(
  * Reads `meta.json` if it is as new as the log, otherwise the log. Returns undefined if the log has no event; throws if it
  * is unreadable.
  */
-async function currentState(
-  { storage }: StartUpDeps,
+export async function currentState(
+  { storage }: Pick<StartUpDeps, 'storage'>,
   id: string,
   noted: State | undefined,
 ): Promise<State | undefined> {

@@ -25,8 +25,18 @@ export class InstanceRows implements Instances {
     const [row] = await this.#ownership.database.read(OTHER_OWNER, [conversationId, this.own])
     return row && { instance: Number(row['id']), address: String(row['address']) }
   }
+
+  async orphans(limit: number, except: readonly string[]): Promise<string[]> {
+    const rows = await this.#ownership.database.read(ORPHANS, [this.own, limit, except])
+    return rows.map(({ id }) => String(id))
+  }
 }
 
+const ORPHANS = `
+  select distinct c.id from marks m join conversations c on c.id = m.conversation_id
+  where c.has_log and c.owner <> $1 and has_ended(c.owner) and c.id <> all($3::uuid[])
+    and not exists (select from deletions d where d.conversation_id = c.id)
+  order by c.id limit $2`
 const ANNOUNCE = 'update incarnations set address = $2 where id = $1'
 const OTHER_OWNER = `
   select i.id, i.address from conversations c join incarnations i on i.id = c.owner

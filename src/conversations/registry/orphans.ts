@@ -1,0 +1,43 @@
+/** Takes over conversations whose instance has died while this one runs: in batches, until none is left. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Instances } from '../../storage/instances.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+
+export type OrphanDeps = {
+  readonly instances: Pick<Instances, 'orphans'>
+  /** Rejects if it cannot be opened, or another instance was faster. */
+  readonly takeOver: (id: string) => Promise<void>
+  readonly logger: Logger
+  readonly signal: AbortSignal
+}
+
+const INTERVAL_MS = 1000
+const BATCH = 16
+
+/** Never rejects. Resolves when the signal is aborted. */
+export async function watchOrphans({ instances, takeOver, logger, signal }: OrphanDeps): Promise<void> {
+  const reported = new Set<string>()
+  const tryOne = async (id: string): Promise<string[]> => {
+    try {
+      await takeOver(id)
+      logger.info({ conversation_id: id }, 'this conversation was taken over from an instance that has ended')
+      return []
+    } catch (error) {
+      if (!signal.aborted && !reported.has(id))
+        logger.warn({ err: error, conversation_id: id }, 'a conversation was not taken over; it is tried again')
+      reported.add(id)
+      return [id]
+    }
+  }
+  while (!signal.aborted) {
+    await sleep(INTERVAL_MS, undefined, { signal, ref: false }).catch(() => {})
+    // Of each round: another instance has them, or the next round is the time to try again.
+    const failed: string[] = []
+    for (let isMore = true; isMore && !signal.aborted;) {
+      // The database is away, and its own messages say so.
+      const ids = await instances.orphans(BATCH, failed).catch((): string[] => [])
+      failed.push(...(await Promise.all(ids.map(tryOne))).flat())
+      isMore = ids.length === BATCH
+    }
+  }
+}
