@@ -226,7 +226,12 @@ const ConversationFilter = {
 
 export const CountConversations = z.strictObject({
   ...ConversationFilter,
-  by: z.enum(['status']).optional().describe('Also count those of each status.'),
+  by: z
+    .enum(['status'])
+    // Generators for Go name a constant after the value, and there is a type with this name.
+    .meta({ 'x-enum-varnames': ['ByStatus'] })
+    .optional()
+    .describe('Also count those of each status.'),
 })
 export type CountedConversations = Omit<z.infer<typeof CountConversations>, 'by'>
 

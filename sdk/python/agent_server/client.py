@@ -75,8 +75,8 @@ class Client:
         self, session_id: str, message_id: str, *, dry_run: bool = False, force: bool = False
     ) -> types.RewindOutcomeFiles:
         """Restores the files as they were when a message was sent, with `enable_file_checkpointing`; the conversation stays.
-        `message_id`: that of its `UserMessage` event. `dry_run` changes nothing. What somebody else has changed since is an error
-        with the code `files_changed`, unless `force` replaces it.
+        `message_id`: that of its `UserMessage` event. `dry_run` changes nothing. What somebody else has changed since
+        is an error with the code `files_changed`, unless `force` replaces it.
         """
         path = _path(session_id)
         message = await self.call("GET", f"{path}/events/{quote(message_id, safe='')}")
