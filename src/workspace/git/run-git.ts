@@ -4,6 +4,7 @@
  * name programs that git would execute.
  */
 import type { Readable } from 'node:stream'
+import { Queue } from '../../lib/queue.ts'
 import { findProgram, HostEnvironment, startProcess } from '../../lib/start-process.ts'
 import type { ChildProcess } from '../../lib/start-process.ts'
 import type { Launch, ShellLauncher } from '../../sandbox/launch.ts'
@@ -44,8 +45,15 @@ export class GitFailure extends Error {
 /** Found in directories of the system only, where no agent can put a program. */
 export const findGit = (): string | undefined => findProgram('git', HostEnvironment.plain.path)
 
+/** Of all conversations, so that many requests cannot start as many processes. Workdirs take turns. */
+const RUNNING = new Queue({ limit: 8 })
+
 /** Resolves with what git writes. Rejects with a `GitFailure`, or the reason of the signal. */
-export async function runGit(
+export async function runGit(access: GitAccess, args: readonly string[], call: GitCall): Promise<GitOutput> {
+  return await RUNNING.run(() => runNow(access, args, call), { key: call.workdir, signal: call.signal })
+}
+
+async function runNow(
   { launcher, program, limits = DEFAULT_LIMITS }: GitAccess,
   args: readonly string[],
   call: GitCall,

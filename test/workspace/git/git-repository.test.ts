@@ -306,6 +306,28 @@ test('in a sandbox git can write neither to the workdir nor to its settings, and
   expect(await run(`ls ${root}/data/conversation`)).toBe('git')
 })
 
+test('however many requests there are, eight gits run at the same time, and all are answered', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'gits-'))
+  onTestFinished(() => rm(root, { recursive: true, force: true }))
+  // It leaves its mark while it runs, and counts the marks.
+  const counting = join(root, 'git')
+  const lines = [
+    `touch ${root}/mark.$$`,
+    `ls ${root} | grep -c mark >> ${root}/seen`,
+    'sleep 0.05',
+    `rm ${root}/mark.$$`,
+  ]
+  await writeFile(counting, `#!/bin/sh\n${lines.join('\n')}\n`)
+  await chmod(counting, 0o755)
+  const access = { launcher: hostLauncher, program: () => counting, limits: PATIENT }
+  const call = (at: number) => ({ workdir: join(root, `${at % 3}`), gitDir: root, privateDir: root, signal })
+  await Promise.all([0, 1, 2].map((at) => mkdir(join(root, `${at}`))))
+  await Promise.all(Array.from({ length: 40 }, (_, at) => runGit(access, [], call(at))))
+  const seen = (await readFile(join(root, 'seen'), 'utf8')).trim().split('\n').map(Number)
+  expect(seen).toHaveLength(40)
+  expect(Math.max(...seen)).toBeLessThanOrEqual(8)
+})
+
 test('git is ended when it takes too long or writes too much', async () => {
   const slow = await setRepository('none', { timeoutMs: 1, outputBytes: 1024 }, () => GIT_WITHOUT_END)
   expect(await problemOf(slow.views.status(PAGE, signal))).toBe('git_failed')
