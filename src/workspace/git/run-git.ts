@@ -45,7 +45,7 @@ export class GitFailure extends Error {
 /** Found in directories of the system only, where no agent can put a program. */
 export const findGit = (): string | undefined => findProgram('git', HostEnvironment.plain.path)
 
-/** Of all conversations, so that many requests cannot start as many processes. Workdirs take turns. */
+/** All conversations share it, so that many requests cannot start as many processes. Workdirs take turns. */
 const RUNNING = new Queue({ limit: 8 })
 
 /** Resolves with what git writes. Rejects with a `GitFailure`, or the reason of the signal. */
