@@ -46,7 +46,7 @@ export class RenewedLease implements Lease {
     return Math.min(this.#options.now(), this.#heldUntil) - this.#suspendedMs
   }
 
-  async whenHeld(signal = NEVER): Promise<void> {
+  async whenHeld(signal: AbortSignal = NEVER): Promise<void> {
     signal.throwIfAborted()
     while (!this.isHeld) await orAborted(this.#next.promise, signal)
   }
