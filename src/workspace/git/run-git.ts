@@ -74,7 +74,7 @@ async function runNow(
     .catch((cause: unknown) => {
       throw new GitFailure(cause instanceof Error ? cause.message : 'git could not be started.', { cause })
     })
-  // No listener hears an abort that came meanwhile.
+  // A listener does not receive an abort that came meanwhile.
   call.signal.throwIfAborted()
   return await outputOf(start(launch, limits), call, limits)
 }
