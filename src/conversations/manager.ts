@@ -159,7 +159,7 @@ export class ConversationManager {
     return await this.#pages.page(query, isVisible)
   }
 
-  /** Does the same with a short row for each conversation, from memory. */
+  /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
     return await this.#pages.summaries(query, isVisible)
   }

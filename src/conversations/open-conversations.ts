@@ -85,7 +85,7 @@ export class OpenConversations {
     for (;;) {
       this.refuseWhenClosing()
       if (!this.#deps.known.has(id)) {
-        // One that is being created here is not known yet.
+        // A conversation that is being created here is not known yet.
         if (!this.#phases.of(id) && (await this.#deps.known.learn(id))) continue
         throw await this.missingProblem(id)
       }
@@ -152,7 +152,7 @@ export class OpenConversations {
     const { storage, logger } = this.#deps.conversations
     const { instances, availability } = storage
     if (!instances || !availability.lease) return
-    void watchOrphans({ instances, takeOver: (id) => this.#recovery.takeOver(id), logger, signal: this.signal })
+    void watchOrphans({ instances, takeOver: (id) => this.#recovery.recoverOnce(id), logger, signal: this.signal })
   }
 
   async missingProblem(id: string): Promise<Problem> {

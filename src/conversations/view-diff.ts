@@ -19,7 +19,7 @@ export async function viewConversationDiff(
   return await viewDiff({ snapshots, redact, runStart: () => startOfLastRun(log) }, query, signal)
 }
 
-/** `run` and `start` are known from the snapshots. Throws a `Problem` if there is none. */
+/** The snapshots contain the commits for `run` and `start`. Throws a `Problem` if there is no snapshot. */
 export async function viewGitDiff(
   { files, log }: Pick<Conversation, 'files' | 'log'>,
   query: GetGitDiff,

@@ -13,7 +13,7 @@ import type { IsVisible } from './listing.ts'
 import { damaged } from './resting-views.ts'
 import { liveSummaryRow, summaryRow } from './summary-rows.ts'
 
-/** Conversations of a page that are read at once. */
+/** The number of conversations that are read at the same time. */
 const VIEW_CONCURRENCY = 64
 
 type Sources = {
@@ -43,7 +43,7 @@ export class ConversationPages {
     return { items, next_page_id: nextPageId }
   }
 
-  /** Does the same from memory alone. */
+  /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
     const { known, open, attendance } = this.#sources
     const { ids, nextPageId } = known.page(query, isVisible)

@@ -54,7 +54,7 @@ export class KnownConversations {
     this.#set(summarize(state))
   }
 
-  /** Looks for one that another instance has created since the start. Resolves to false if there is none. */
+  /** Reads a conversation that another instance has created since the start. Resolves to false if it does not exist. */
   async learn(id: string): Promise<boolean> {
     const { storage } = this.#deps
     if (!storage.availability.lease || (await storage.deletions.has(id))) return false

@@ -81,7 +81,7 @@ export function listPage(
 
 type Wanted = { readonly after: Position | undefined; readonly isVisible: IsVisible | undefined }
 
-/** Returns what follows in this order: at most one more than the limit. */
+/** Returns the summaries that follow `after` by time of creation: at most one more than the limit. */
 function firstByCreation(listed: Listed, query: ListConversations, { after, isVisible }: Wanted): Summary[] {
   const isWanted = createMatcher(query, isVisible)
   const [first, end] = placesWithin(listed, query)
@@ -102,7 +102,7 @@ function firstByCreation(listed: Listed, query: ListConversations, { after, isVi
   return found
 }
 
-/** Does the same by time of change, which changes with each event: they are not kept in this order, but looked through. */
+/** Returns the same by time of change. Each event changes that time, so no sorted list is kept: this reads all summaries. */
 function firstByUpdate(listed: Listed, query: ListConversations, { after, isVisible }: Wanted): Summary[] {
   const isWanted = createMatcher(query, isVisible)
   const direction = query.order === 'asc' ? 1 : -1
@@ -122,7 +122,7 @@ function firstByUpdate(listed: Listed, query: ListConversations, { after, isVisi
   return Array.from({ length: found.length }, (_, place) => found.at(place)).flatMap((one) => one?.summary ?? [])
 }
 
-/** In the page ids of that order, before the time. */
+/** Page ids of that order have this prefix before the time. */
 const BY_UPDATE = 'updated_at '
 
 const pageIdAfter = ({ id, createdAt, updatedAt }: Summary, isByUpdate: boolean): string =>

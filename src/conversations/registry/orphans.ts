@@ -31,10 +31,10 @@ export async function watchOrphans({ instances, takeOver, logger, signal }: Orph
   }
   while (!signal.aborted) {
     await sleep(INTERVAL_MS, undefined, { signal, ref: false }).catch(() => {})
-    // Of each round: another instance has them, or the next round is the time to try again.
+    // Another instance took these over, or they cannot be opened now. The next round tries again.
     const failed: string[] = []
     for (let isMore = true; isMore && !signal.aborted;) {
-      // The database is away, and its own messages say so.
+      // The storage reports its own failures.
       const ids = await instances.orphans(BATCH, failed).catch((): string[] => [])
       failed.push(...(await Promise.all(ids.map(tryOne))).flat())
       isMore = ids.length === BATCH

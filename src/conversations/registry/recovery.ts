@@ -42,12 +42,7 @@ export class Recovery {
 
   /** Opens a conversation that a server stop interrupted. Resolves after the first attempt. */
   async recover(id: string): Promise<void> {
-    await new Retrier(() => this.#try(id, () => this.#recoverOnce(id))).now()
-  }
-
-  /** Does the same once for one whose instance has ended. Rejects if it could not be opened. */
-  async takeOver(id: string): Promise<void> {
-    await this.#recoverOnce(id)
+    await new Retrier(() => this.#try(id, () => this.recoverOnce(id))).now()
   }
 
   /**
@@ -97,7 +92,8 @@ export class Recovery {
     await new Retrier(() => this.#try(id, () => this.#deps.open(id))).now()
   }
 
-  async #recoverOnce(id: string): Promise<void> {
+  /** Opens the conversation without a retry. Rejects if it cannot be opened. */
+  async recoverOnce(id: string): Promise<void> {
     const { storage, open } = this.#deps
     const conversation = await open(id)
     await conversation.settle()

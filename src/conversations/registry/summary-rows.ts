@@ -30,14 +30,14 @@ export function summaryRow(summary: Summary, isAttended: boolean): ConversationS
   }
 }
 
-/** An open conversation also knows the requests that calls hold, and what its agent does now. */
+/** Adds what only an open conversation knows: the requests that calls hold, and the current call. */
 export function liveSummaryRow({ state, requests }: Conversation, isAttended: boolean): ConversationSummary {
   const call = state.status === 'running' ? currentCall(state) : undefined
   const row = summaryRow({ ...summarize(state), waiting: requests.list().length }, isAttended)
   return { ...row, ...(call && { current_call: call }) }
 }
 
-/** A subagent works for an older call of its caller, and says more. */
+/** Prefers the call of a subagent: its caller only waits for it. */
 function currentCall({ openCalls, subagents }: State): CurrentCall | undefined {
   const call = [...subagents.flatMap(({ agent }) => agent.openCalls), ...openCalls].at(0)
   if (!call) return undefined

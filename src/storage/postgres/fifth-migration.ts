@@ -1,13 +1,12 @@
 /** A later version of the tables: the rows of the firehose are the order that all instances publish. */
 
+import { FIREHOSE_LOCKS } from './first-migration.ts'
+
 /**
  * The positions of one row, and the most events that it has. Its own position is the last of them, so that each event has
  * one, and a position up to which the rows are known is one up to which the events are.
  */
 export const FIREHOSE_STEP = 1024
-
-/** As in the first migration: numbers of advisory locks of the firehose begin with these 16 bits. */
-const FIREHOSE_LOCKS = 0x4153
 
 const rowsOf = (first: string, last: string) => `generate_series(${first}, ${last}, ${FIREHOSE_STEP}) g`
 const lastIn = (last: string) => `least(g + ${FIREHOSE_STEP - 1}, ${last})`

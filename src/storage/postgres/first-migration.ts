@@ -1,7 +1,7 @@
 /** Version 1 of the tables. Released: it does not change any more. */
 
 /** Numbers of advisory locks of the firehose begin with these 16 bits, so that no other program uses them. */
-const FIREHOSE_LOCKS = 0x4153
+export const FIREHOSE_LOCKS = 0x4153
 
 export const FIRST_MIGRATION = `
 -- Each start of a server is an incarnation. One that has ended can append nothing.
