@@ -8,6 +8,7 @@ import { assemble, checkPdfProgram, publish, stripped } from './executable/assem
 import { bundle, bundlePrograms, DIST, makeParts, PARTS } from './executable/bundle.ts'
 import { compile } from './executable/code-caches.ts'
 import { appendChunks } from './executable/load-chunks.ts'
+import { provideDashboard } from './ui/build-page.ts'
 
 try {
   await build()
@@ -18,6 +19,7 @@ try {
 
 async function build(): Promise<void> {
   makeParts()
+  await provideDashboard()
   const chunks = await compile(await bundle())
   const programs = await bundlePrograms()
   const executable = join(DIST, 'agent-server')

@@ -7,10 +7,10 @@ const ROOT = join(import.meta.dirname, '..')
 const EXECUTABLE = join(ROOT, 'dist/agent-server')
 /** What the executable is made of. */
 const PARTS = [
-  'src/**/*.ts',
+  'src/**/*.{ts,tsx,css,svg}',
   'openapi/*.json',
   'catalog/*.json',
-  'scripts/{build,executable/*}.ts',
+  'scripts/{build,executable/*,ui/*}.ts',
   'package-lock.json',
 ]
 

@@ -3,6 +3,7 @@ import { copyFileSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { assetFiles } from '../../src/http/assets.ts'
+import { provideDashboard } from '../ui/build-page.ts'
 import { DEPENDENCIES, ENTRIES } from './manifest.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -34,6 +35,7 @@ export async function bundleModules(folder: string): Promise<string[]> {
   const programs: string[] = []
   for (const [name, source] of Object.entries(PROGRAMS))
     programs.push(...(await bundle({ [name]: join(ROOT, source, `${name}.mjs`) }, join(folder, CHUNKS))))
+  await provideDashboard()
   const assets = Object.entries(assetFiles())
   for (const [name, file] of assets) {
     mkdirSync(join(folder, dirname(name)), { recursive: true })

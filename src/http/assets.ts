@@ -15,6 +15,9 @@ export const MODEL_CATALOG = 'catalog/models.json'
 
 const rootFolder = (): string => join(import.meta.dirname, '../..')
 
+/** Where the build of the dashboard is when the server runs from the sources. */
+export const pageFolder = (): string => join(rootFolder(), 'dist/ui')
+
 /** Asset folders and their location in the sources. The paths are functions because the executable has none of them. */
 const FOLDERS: Readonly<Record<string, () => string>> = {
   catalog: () => join(rootFolder(), 'catalog'),
@@ -24,6 +27,8 @@ const FOLDERS: Readonly<Record<string, () => string>> = {
     existsSync(join(rootFolder(), 'swagger-ui'))
       ? join(rootFolder(), 'swagger-ui')
       : fileURLToPath(import.meta.resolve('@fastify/swagger-ui/static/')),
+  // The npm package has a copy.
+  ui: () => (existsSync(join(rootFolder(), 'ui')) ? join(rootFolder(), 'ui') : pageFolder()),
 }
 
 /**
@@ -41,6 +46,7 @@ export function assetFiles(): Record<string, string> {
     MODEL_CATALOG,
     ...readdirSync(join(rootFolder(), 'openapi')).map((file) => `openapi/${file}`),
     ...SWAGGER_FILES.map((file) => `swagger-ui/${file}`),
+    ...readdirSync(pageFolder()).map((file) => `ui/${file}`),
   ]
   return Object.fromEntries(names.map((name) => [name, pathOf(name)]))
 }

@@ -9,6 +9,7 @@ import { hasLockedSecrets } from '../conversations/registry/locked-secrets.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
 import type { Firehose } from '../events/firehose.ts'
 import { pageRoutes } from '../http/docs.ts'
+import { dashboardRoutes } from '../http/ui.ts'
 import { createAuthenticator } from '../http/guards/auth.ts'
 import type { Listening } from '../http/listen.ts'
 import { LocalConnections } from '../http/local/local-connections.ts'
@@ -185,6 +186,7 @@ async function createHttp(
     logger,
   })
   await http.register(pageRoutes)
+  dashboardRoutes(http)
   return http
 }
 

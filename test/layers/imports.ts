@@ -20,12 +20,14 @@ export function readSources(root: string): SourceFile[] {
 }
 
 export function sourcePaths(root: string): string[] {
-  return readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+  return readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
 }
 
 /** Throws on a syntax error. */
 export function parseSource(path: string, text: string): SourceFile {
-  const program = parseAst(text, { lang: 'ts' }, path) as unknown as Node & { body: Node[] }
+  const program = parseAst(text, { lang: path.endsWith('x') ? 'tsx' : 'ts' }, path) as unknown as Node & {
+    body: Node[]
+  }
   const nodes = [...descend(program)]
   const targetsOf = (all: readonly Node[]) =>
     [...new Set(all.flatMap(specifierOf))].map((specifier) => target(path, specifier))

@@ -7,7 +7,7 @@ import type { SourceFile } from './imports.ts'
 export const LEVELS = [
   ['contract', 'lib'],
   ['telemetry', 'security', 'files', 'events', 'llm', 'client'],
-  ['sandbox', 'storage', 'policy'],
+  ['sandbox', 'storage', 'policy', 'ui'],
   ['access', 'state'],
   ['idempotency', 'shell', 'project'],
   ['limits', 'webhooks', 'cluster'],
@@ -49,6 +49,13 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   pino: 'telemetry',
   'pino-pretty': 'telemetry',
   '@earendil-works/pi-tui': 'cli',
+  preact: 'ui',
+  'preact/compat': 'ui',
+  'preact/hooks': 'ui',
+  '@preact/signals': 'ui',
+  '@tanstack/virtual-core': 'ui',
+  marked: 'ui',
+  diff: 'ui',
   'node:sqlite': 'storage',
   // Each process outside of a sandbox is started there, with an environment of the server alone.
   'node:child_process': 'lib/start-process.ts',
@@ -106,13 +113,15 @@ function breachesOf({ path, readsEnvironment, isBarrel }: SourceFile): string[] 
 
 function breachOfImport(from: string, to: string, known: ReadonlySet<string>): string[] {
   if (to.endsWith('.json')) return []
-  if (!to.endsWith('.ts')) return breachOfPackage(from, to)
+  if (!/\.tsx?$/.test(to)) return breachOfPackage(from, to)
   if (!known.has(to)) return [`${from} imports ${to}, which is not in src`]
   if (to.startsWith('storage/files/') && unitOf(from) !== 'storage' && from !== 'wiring/services.ts')
     return [
       `${from} imports ${to}; use storage/storage.ts, for only wiring/services.ts chooses what a storage is made of`,
     ]
   if (unitOf(from) === unitOf(to)) return []
+  if (unitOf(from) === 'ui' && !['client', 'contract'].includes(unitOf(to)))
+    return [`${from} imports ${to}; the dashboard is a client of the API, and knows client and contract only`]
   if (unitOf(from) === 'state' && !MAY_BE_IN_THE_CORE.test(to))
     return [`${from} imports ${to}; the core imports contract, lib and the rules of the policy only`]
   if (levelOf(to) < levelOf(from)) return []

@@ -1,5 +1,5 @@
 /** The output of a tool as a person reads it: text, the two outputs of a command, or the list of tasks. */
-import { partsOfOutput, textOfParts } from '../values/message.ts'
+import type { UserPart } from '../values/message.ts'
 
 /** Returns an empty text for an output without text. */
 export function outputText(output: unknown): string {
@@ -30,4 +30,23 @@ export function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   const parts = partsOfOutput(value)
   return parts ? textOfParts(parts) : (JSON.stringify(value) ?? '')
+}
+
+/** Returns the parts of a tool's output; undefined for an output of another form. */
+export function partsOfOutput(output: unknown): readonly UserPart[] | undefined {
+  return Array.isArray(output) && output.length > 0 && output.every(isPart) ? output : undefined
+}
+
+/** Checks the form only: validating megabytes of base64 on each read would cost too much. */
+function isPart(value: unknown): value is UserPart {
+  if (typeof value !== 'object' || value === null) return false
+  const { type, text, media_type, data }: Readonly<Record<string, unknown>> = { ...value }
+  return type === 'text'
+    ? typeof text === 'string'
+    : type === 'image' && typeof media_type === 'string' && typeof data === 'string'
+}
+
+/** Returns the parts as text: images are named. */
+export function textOfParts(parts: readonly UserPart[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`)).join('\n')
 }

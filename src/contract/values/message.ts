@@ -67,25 +67,6 @@ export function isToReturn(part: AssistantPart): boolean {
   return part.type === 'reasoning' ? part.provider_data !== undefined : part.phase !== undefined
 }
 
-/** Returns the parts of a tool's output; undefined for an output of another form. */
-export function partsOfOutput(output: unknown): readonly UserPart[] | undefined {
-  return Array.isArray(output) && output.length > 0 && output.every(isPart) ? output : undefined
-}
-
-/** Checks the form only: validating megabytes of base64 on each read would cost too much. */
-function isPart(value: unknown): value is UserPart {
-  if (typeof value !== 'object' || value === null) return false
-  const { type, text, media_type, data }: Readonly<Record<string, unknown>> = { ...value }
-  return type === 'text'
-    ? typeof text === 'string'
-    : type === 'image' && typeof media_type === 'string' && typeof data === 'string'
-}
-
-/** Returns the parts as text: images are named. */
-export function textOfParts(parts: readonly UserPart[]): string {
-  return parts.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`)).join('\n')
-}
-
 const MAX_PARTS = 1000
 
 // Named, so that generated clients have a type for each of the two.

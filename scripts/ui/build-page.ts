@@ -1,0 +1,100 @@
+/** Builds the dashboard, `src/ui`, to `dist/ui`: hashed files, each also compressed, and the page that loads them. */
+import { createHash } from 'node:crypto'
+import { globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { rolldown } from 'rolldown'
+import { pageFolder } from '../../src/http/assets.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const PAGE_FOLDER = pageFolder()
+const INDEX = 'index.html'
+/** What the page is made of. */
+const PARTS = ['src/{ui,client,contract,lib}/**/*', 'scripts/ui/*.ts', 'package-lock.json']
+
+/** Builds the page unless it is newer than its sources. */
+export async function provideDashboard(): Promise<void> {
+  if (isStale()) await buildDashboard()
+}
+
+async function buildDashboard(): Promise<void> {
+  rmSync(PAGE_FOLDER, { recursive: true, force: true })
+  mkdirSync(PAGE_FOLDER, { recursive: true })
+  const style = write(hashed('page.css', readFileSync(join(ROOT, 'src/ui/page.css'))))
+  const icon = write(hashed('icon.svg', readFileSync(join(ROOT, 'src/ui/icon.svg'))))
+  const manifest = write(hashed('manifest.webmanifest', Buffer.from(JSON.stringify(manifestWith(icon)))))
+  const script = await bundle()
+  // Written last: a page without its files would be served as if it were complete.
+  write({ name: INDEX, content: Buffer.from(pageWith({ style, icon, manifest, script })) })
+}
+
+/** Returns the name of the script that begins. Parts that it loads later have their own files. */
+async function bundle(): Promise<string> {
+  const bundler = await rolldown({
+    input: { main: join(ROOT, 'src/ui/main.tsx') },
+    platform: 'browser',
+    tsconfig: join(ROOT, 'src/ui/tsconfig.json'),
+    transform: { target: 'es2022', jsx: { runtime: 'automatic' } },
+    // A package that is missing would otherwise become an import that fails in the browser.
+    onLog: (level, log, fallback) => (log.code === 'UNRESOLVED_IMPORT' ? fallback('error', log) : fallback(level, log)),
+  })
+  const { output } = await bundler.generate({
+    format: 'esm',
+    minify: true,
+    entryFileNames: '[name]-[hash].js',
+    chunkFileNames: '[name]-[hash].js',
+  })
+  await bundler.close()
+  for (const file of output) if (file.type === 'chunk') write({ name: file.fileName, content: Buffer.from(file.code) })
+  return output.find((file) => file.type === 'chunk' && file.isEntry)?.fileName ?? ''
+}
+
+const manifestWith = (icon: string) => ({
+  name: 'agent-server',
+  short_name: 'agents',
+  start_url: './',
+  display: 'standalone',
+  background_color: '#16181d',
+  theme_color: '#16181d',
+  icons: [{ src: icon, sizes: 'any', type: 'image/svg+xml' }],
+})
+
+/** The links are relative, so that the page works below any path of a proxy. */
+const pageWith = (names: { style: string; icon: string; manifest: string; script: string }) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>agent-server</title>
+<link rel="icon" href="${names.icon}">
+<link rel="manifest" href="${names.manifest}">
+<link rel="stylesheet" href="${names.style}">
+<script type="module" src="${names.script}"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page needs JavaScript. Everything that it shows is also in the API: see ../docs.</noscript>
+</body>
+</html>
+`
+
+type NewFile = { readonly name: string; readonly content: Buffer }
+
+function hashed(name: string, content: Buffer): NewFile {
+  const hash = createHash('sha256').update(content).digest('base64url').slice(0, 8)
+  return { name: name.replace('.', `-${hash}.`), content }
+}
+
+function write({ name, content }: NewFile): string {
+  const path = join(PAGE_FOLDER, name)
+  writeFileSync(path, content)
+  writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
+  writeFileSync(`${path}.br`, brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }))
+  return name
+}
+
+function isStale(): boolean {
+  const built = statSync(join(PAGE_FOLDER, INDEX), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return globSync(PARTS, { cwd: ROOT }).some((part) => statSync(join(ROOT, part)).mtimeMs > built)
+}

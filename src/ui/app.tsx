@@ -1,0 +1,86 @@
+/** The frame around every screen: where one can go, whether the server answers, and the screen itself. */
+import { useEffect } from 'preact/hooks'
+import { Dialogs } from './parts/dialogs.tsx'
+import { Notices } from './parts/notices.tsx'
+import { Conversation } from './screens/conversation.tsx'
+import { Conversations } from './screens/conversations.tsx'
+import { Inbox } from './screens/inbox.tsx'
+import { Login } from './screens/login.tsx'
+import { New } from './screens/new.tsx'
+import { Preferences } from './screens/preferences.tsx'
+import { Server } from './screens/server.tsx'
+import { callForAttention } from './state/attention.ts'
+import { listenToKeys } from './state/keys.ts'
+import { followServer, forPeople } from './state/live.ts'
+import { texts } from './state/preferences.ts'
+import { addressOf, route } from './state/route.ts'
+import { lostSince, may, session } from './state/session.ts'
+import { clock } from './parts/amounts.ts'
+
+export function App() {
+  return session.value ? <Frame /> : <Login />
+}
+
+function Frame() {
+  const { client } = session.value ?? {}
+  useEffect(() => {
+    const abort = new AbortController()
+    void followServer(abort.signal)
+    const ends = [callForAttention(), listenToKeys(), () => abort.abort()]
+    return () => ends.forEach((end) => end())
+  }, [client])
+  return (
+    <div class="frame">
+      <Navigation />
+      <main>
+        {lostSince.value !== undefined && (
+          <p class="fault lost" role="status">
+            {texts.value.lost(clock(lostSince.value))}
+          </p>
+        )}
+        <Screen />
+      </main>
+      <Notices />
+      <Dialogs />
+    </div>
+  )
+}
+
+function Navigation() {
+  const { inbox, conversations, newConversation, server, settings } = texts.value
+  const first = route.value.path[0] ?? ''
+  const waiting = forPeople.value?.length ?? 0
+  const places = [
+    { path: '', name: inbox, shape: '◆', badge: waiting },
+    { path: 'conversations', name: conversations, shape: '≡', badge: 0 },
+    ...(may('write') ? [{ path: 'new', name: newConversation, shape: '+', badge: 0 }] : []),
+    { path: 'server', name: server, shape: '▤', badge: 0 },
+    { path: 'settings', name: settings, shape: '⚙', badge: 0 },
+  ]
+  return (
+    <nav class="places" aria-label="agent-server">
+      {places.map(({ path, name, shape, badge }) => (
+        <a
+          key={path}
+          href={path === '' ? addressOf() : addressOf(path)}
+          aria-current={first === path ? 'page' : undefined}
+        >
+          <span class="shape" aria-hidden="true">
+            {shape}
+          </span>
+          <span class="place">{name}</span>
+          {badge > 0 && <span class="badge wants">{badge}</span>}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+function Screen() {
+  const [first, id] = route.value.path
+  if (first === 'c' && id !== undefined) return <Conversation key={id} id={id} />
+  if (first === 'conversations') return <Conversations />
+  if (first === 'new') return <New />
+  if (first === 'server') return <Server />
+  return first === 'settings' ? <Preferences /> : <Inbox />
+}

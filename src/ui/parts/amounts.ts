@@ -1,0 +1,62 @@
+/** Times, durations, sizes and costs, in the language of the page. */
+import { language } from '../state/preferences.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+export function clock(time: string | number): string {
+  return new Date(time).toLocaleTimeString(language.value, { hour: '2-digit', minute: '2-digit' })
+}
+
+export function moment(time: string): string {
+  return new Date(time).toLocaleString(language.value)
+}
+
+/** How long ago, in one unit. */
+export function age(time: string, now: number): string {
+  const ms = Math.max(0, now - Date.parse(time))
+  const [amount, unit] =
+    ms < MINUTE
+      ? ([Math.floor(ms / SECOND), 'second'] as const)
+      : ms < HOUR
+        ? ([Math.floor(ms / MINUTE), 'minute'] as const)
+        : ms < DAY
+          ? ([Math.floor(ms / HOUR), 'hour'] as const)
+          : ([Math.floor(ms / DAY), 'day'] as const)
+  return amountOf(amount, unit)
+}
+
+export function duration(ms: number): string {
+  if (ms < SECOND) return `${Math.round(ms)} ms`
+  if (ms < MINUTE) return `${(ms / SECOND).toFixed(ms < 10 * SECOND ? 1 : 0)} s`
+  const minutes = Math.floor(ms / MINUTE)
+  return ms < HOUR
+    ? `${minutes} min ${Math.round((ms % MINUTE) / SECOND)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+export function cost(usd: number): string {
+  const digits = usd !== 0 && usd < 0.01 ? 4 : 2
+  return usd.toLocaleString(language.value, {
+    style: 'currency',
+    currency: 'USD',
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  })
+}
+
+export function count(amount: number): string {
+  return amount.toLocaleString(language.value)
+}
+
+export function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`
+  const [amount, unit] = bytes < 1e6 ? [bytes / 1e3, 'kB'] : bytes < 1e9 ? [bytes / 1e6, 'MB'] : [bytes / 1e9, 'GB']
+  return `${amount.toFixed(amount < 10 ? 1 : 0)} ${unit}`
+}
+
+function amountOf(amount: number, unit: 'second' | 'minute' | 'hour' | 'day'): string {
+  return amount.toLocaleString(language.value, { style: 'unit', unit, unitDisplay: 'narrow' })
+}

@@ -1,0 +1,137 @@
+/** The palette and the list of keys, in the browser's own dialog. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ConversationSummary } from '../../contract/conversations/summary.ts'
+import { dialog } from '../state/keys.ts'
+import { texts } from '../state/preferences.ts'
+import { show } from '../state/route.ts'
+import { client } from '../state/session.ts'
+import { short } from '../text/visible.ts'
+import { useLoaded } from './loaded.tsx'
+
+export function Dialogs() {
+  if (dialog.value === 'palette') return <Palette />
+  return dialog.value === 'help' ? <Help /> : null
+}
+
+function Modal({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+  const element = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const before = document.activeElement
+    element.current?.showModal()
+    return () => {
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={element}
+      aria-label={label}
+      onClose={() => (dialog.value = undefined)}
+      onClick={(event) => event.target === element.current && element.current?.close()}
+    >
+      {children}
+    </dialog>
+  )
+}
+
+function Help() {
+  const { keysTitle, help, close } = texts.value
+  return (
+    <Modal label={keysTitle}>
+      <h2>{keysTitle}</h2>
+      <dl class="keys">
+        {Object.entries(help).map(([key, what]) => (
+          <div class="pair" key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button type="submit">{close}</button>
+      </form>
+    </Modal>
+  )
+}
+
+type Entry = { readonly key: string; readonly name: string; readonly go: () => void }
+
+function Palette() {
+  const { palette } = texts.value
+  const [text, setText] = useState('')
+  const [index, setIndex] = useState(0)
+  const found = useLoaded(
+    async (signal) =>
+      (await client().conversations.summaries({ sort: 'updated_at', limit: 8, ...(text && { q: text }) }, { signal }))
+        .items,
+    [text],
+  )
+  const entries = [
+    ...places().filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())),
+    ...(found.value ?? []).map(entryOf),
+  ]
+  const chosen = Math.min(index, entries.length - 1)
+  const go = (entry: Entry | undefined) => {
+    dialog.value = undefined
+    entry?.go()
+  }
+  const onKey = (event: KeyboardEvent) => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+    if (step !== 0) {
+      event.preventDefault()
+      setIndex((chosen + step + entries.length) % Math.max(1, entries.length))
+    }
+    if (event.key === 'Enter') go(entries[chosen])
+  }
+  return (
+    <Modal label={palette}>
+      <input
+        class="wide-input"
+        autoFocus
+        role="combobox"
+        aria-expanded="true"
+        aria-controls="palette"
+        aria-activedescendant={`palette-${chosen}`}
+        placeholder={palette}
+        aria-label={palette}
+        value={text}
+        onInput={({ currentTarget }) => (setText(currentTarget.value), setIndex(0))}
+        onKeyDown={onKey}
+      />
+      <ul id="palette" role="listbox" aria-label={palette} class="palette">
+        {entries.map((entry, place) => (
+          <li
+            key={entry.key}
+            id={`palette-${place}`}
+            role="option"
+            aria-selected={place === chosen}
+            onClick={() => go(entry)}
+          >
+            {entry.name}
+          </li>
+        ))}
+      </ul>
+    </Modal>
+  )
+}
+
+function places(): Entry[] {
+  const { inbox, conversations, newConversation, server, settings, keysTitle } = texts.value
+  return [
+    { key: 'inbox', name: inbox, go: () => show() },
+    { key: 'conversations', name: conversations, go: () => show('conversations') },
+    { key: 'new', name: newConversation, go: () => show('new') },
+    { key: 'server', name: server, go: () => show('server') },
+    { key: 'settings', name: settings, go: () => show('settings') },
+    { key: 'keys', name: keysTitle, go: () => (dialog.value = 'help') },
+  ]
+}
+
+const entryOf = ({ id, title, preview }: ConversationSummary): Entry => ({
+  key: id,
+  name: short(title ?? preview ?? id),
+  go: () => show('c', id),
+})

@@ -1,0 +1,298 @@
+/** What an agent asks a person, whole, and the buttons that answer it. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { AgentServerError } from '../../client/client.ts'
+import type { BodyOf } from '../../client/client.ts'
+import type { OpenRequest, OpenRequestOf } from '../../contract/request.ts'
+import type { AskedQuestion } from '../../contract/values/question.ts'
+import { refreshRequests } from '../state/live.ts'
+import { singleKeys, texts } from '../state/preferences.ts'
+import { client, may, messageOf } from '../state/session.ts'
+import { count, moment } from './amounts.ts'
+import { asText, visible } from '../text/visible.ts'
+
+type Answer = BodyOf<'answerRequest'>
+type Props = { readonly conversationId: string; readonly request: OpenRequest; readonly children?: ComponentChildren }
+
+/** A click that was meant for what was there before does not decide. */
+const ARMED_AFTER_MS = 500
+/** More must be asked for before it can be decided. */
+const MAX_SHOWN_CHARS = 4000
+
+export function RequestCard({ conversationId, request, children }: Props) {
+  const { asks, already } = texts.value
+  const [fault, setFault] = useState<string>()
+  const [isSent, setSent] = useState(false)
+  const isArmed = useArmed(request.request_id)
+  const card = useRef<HTMLElement>(null)
+  const send = async (body: Answer) => {
+    setSent(true)
+    setFault(undefined)
+    try {
+      await client().conversation(conversationId).requests.answer(request.request_id, body)
+      focusNext(card.current)
+    } catch (error) {
+      const isLate = error instanceof AgentServerError && error.status === 409
+      setFault(isLate ? already(messageOf(error)) : messageOf(error))
+      setSent(false)
+    }
+    await refreshRequests().catch(messageOf)
+  }
+  const answering = { send, canSend: isArmed && !isSent }
+  return (
+    <article
+      class="card request"
+      ref={card}
+      tabIndex={-1}
+      data-request={request.request_id}
+      aria-label={asks[request.kind]}
+    >
+      <header>
+        <strong>{asks[request.kind]}</strong>
+        {request.agent_name !== undefined && (
+          <span class="quiet">{texts.value.bySubagent(visible(request.agent_name))}</span>
+        )}
+        <time class="quiet" dateTime={request.opened_at}>
+          {moment(request.opened_at)}
+        </time>
+        {children}
+      </header>
+      <Asked request={request} {...answering} />
+      {fault && (
+        <p class="fault" role="alert">
+          {fault}
+        </p>
+      )}
+    </article>
+  )
+}
+
+type Answering = { readonly send: (body: Answer) => Promise<void>; readonly canSend: boolean }
+
+function Asked({ request, ...answering }: Answering & { readonly request: OpenRequest }) {
+  switch (request.kind) {
+    case 'permission':
+      return <Permission request={request} {...answering} />
+    case 'question':
+    case 'elicitation':
+      return <Questions request={request} {...answering} />
+    case 'network':
+      return <Network request={request} {...answering} />
+    default:
+      return <p>{texts.value.programAnswers}</p>
+  }
+}
+
+function useArmed(id: string): boolean {
+  const [armed, setArmed] = useState<string>()
+  useEffect(() => {
+    const timer = setTimeout(() => setArmed(id), ARMED_AFTER_MS)
+    return () => clearTimeout(timer)
+  }, [id])
+  return armed === id
+}
+
+function Permission({ request, send, canSend }: Answering & { readonly request: OpenRequestOf<'permission'> }) {
+  const { allow, allowAlways, deny, fewRights } = texts.value
+  const [unread, setUnread] = useState<ReadonlySet<string>>(
+    () => new Set(request.payload.tool_uses.filter(isLong).map(({ tool_use_id }) => tool_use_id)),
+  )
+  const open = request.payload.tool_uses.filter(({ decision }) => !decision)
+  const decide = (behavior: 'allow' | 'deny', remember = false) => {
+    const decisions = open.map(({ tool_use_id, input_hash }) => ({
+      tool_use_id,
+      input_hash,
+      behavior,
+      ...(remember && { remember }),
+    }))
+    void send({ kind: 'permission', decisions })
+  }
+  const canAllow = canSend && unread.size === 0
+  if (!may('approve')) return <Calls request={request} unread={unread} note={fewRights} />
+  const read = (id: string) => setUnread(new Set([...unread].filter((other) => other !== id)))
+  return (
+    <>
+      <Calls request={request} unread={unread} onRead={read} />
+      <div class="actions">
+        <button type="button" class="primary" data-key="a" disabled={!canAllow} onClick={() => decide('allow')}>
+          {allow} <KeyHint name="a" />
+        </button>
+        <button type="button" data-key="d" disabled={!canSend} onClick={() => decide('deny')}>
+          {deny} <KeyHint name="d" />
+        </button>
+        {open.every(({ rules }) => rules) && (
+          <button
+            type="button"
+            disabled={!canAllow}
+            onClick={() => decide('allow', true)}
+            title={visible(open.flatMap(({ rules }) => rules ?? []).join('\n'))}
+          >
+            {allowAlways}
+          </button>
+        )}
+      </div>
+    </>
+  )
+}
+
+const KeyHint = ({ name }: { readonly name: string }) =>
+  singleKeys.value === 'on' ? <kbd aria-hidden="true">{name}</kbd> : null
+
+type AskedCall = OpenRequestOf<'permission'>['payload']['tool_uses'][number]
+const isLong = (call: AskedCall): boolean => inputText(call).length > MAX_SHOWN_CHARS
+
+type CallsProps = {
+  readonly request: OpenRequestOf<'permission'>
+  readonly unread: ReadonlySet<string>
+  readonly onRead?: (id: string) => void
+  readonly note?: string
+}
+
+function Calls({ request, unread, onRead, note }: CallsProps) {
+  return (
+    <>
+      {request.payload.tool_uses.map((call) => (
+        <div class="asked" key={call.tool_use_id}>
+          <p>
+            <strong>{visible(call.name)}</strong> <span class="quiet">{visible(call.reason)}</span>
+          </p>
+          <pre class="code" tabIndex={0} aria-label={visible(call.name)}>
+            {visible(unread.has(call.tool_use_id) ? inputText(call).slice(0, MAX_SHOWN_CHARS) : inputText(call))}
+          </pre>
+          {unread.has(call.tool_use_id) && (
+            <button type="button" class="link" onClick={() => onRead?.(call.tool_use_id)}>
+              {texts.value.showAll(count(inputText(call).length))}
+            </button>
+          )}
+        </div>
+      ))}
+      {note && <p class="quiet">{note}</p>}
+    </>
+  )
+}
+
+/** A call that only has a command is that command. */
+function inputText({ input }: AskedCall): string {
+  const fields: Readonly<Record<string, unknown>> = typeof input === 'object' && input !== null ? { ...input } : {}
+  const [only, ...more] = Object.entries(fields)
+  return only?.[0] === 'command' && more.length === 0 ? asText(only[1]) : asText(input)
+}
+
+function Network({ request, send, canSend }: Answering & { readonly request: OpenRequestOf<'network'> }) {
+  const { allow, allowAlways, deny, fewRights, hostAsked } = texts.value
+  const { host, port } = request.payload
+  const isAllowed = may('approve')
+  const decide = (behavior: 'allow' | 'deny', remember = false) => void send({ kind: 'network', behavior, remember })
+  return (
+    <>
+      <p>{hostAsked(visible(`${host}:${port}`))}</p>
+      {isAllowed ? (
+        <div class="actions">
+          <button type="button" class="primary" data-key="a" disabled={!canSend} onClick={() => decide('allow')}>
+            {allow} <KeyHint name="a" />
+          </button>
+          <button type="button" data-key="d" disabled={!canSend} onClick={() => decide('deny')}>
+            {deny} <KeyHint name="d" />
+          </button>
+          <button type="button" disabled={!canSend} onClick={() => decide('allow', true)}>
+            {allowAlways}
+          </button>
+        </div>
+      ) : (
+        <p class="quiet">{fewRights}</p>
+      )}
+    </>
+  )
+}
+
+type Asking = OpenRequestOf<'question'> | OpenRequestOf<'elicitation'>
+
+function Questions({ request, send, canSend }: Answering & { readonly request: Asking }) {
+  const { questions } = request.payload
+  const [chosen, setChosen] = useState<Readonly<Record<number, readonly string[]>>>({})
+  if (!may('write')) return <p class="quiet">{texts.value.fewRights}</p>
+  const answered = Object.entries(chosen).filter(([, labels]) => labels.some((label) => /\S/.test(label)))
+  const submit = (event?: Event) => {
+    event?.preventDefault()
+    const answers = Object.fromEntries(
+      answered.map(([index, labels]) => [index, labels.length === 1 ? (labels[0] ?? '') : [...labels]]),
+    )
+    void send({ kind: request.kind, answers })
+  }
+  return (
+    <form onSubmit={submit}>
+      {questions.map((question, index) => (
+        <Question
+          key={index}
+          id={`${request.request_id}-${index}`}
+          question={question}
+          hasKeys={index === 0}
+          chosen={chosen[index] ?? []}
+          choose={(labels) => setChosen({ ...chosen, [index]: labels })}
+        />
+      ))}
+      <div class="actions">
+        <button type="submit" class="primary" disabled={!canSend || answered.length === 0}>
+          {texts.value.answer}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+type QuestionProps = {
+  readonly id: string
+  readonly question: AskedQuestion
+  readonly hasKeys: boolean
+  readonly chosen: readonly string[]
+  readonly choose: (labels: readonly string[]) => void
+}
+
+function Question({ id, question, hasKeys, chosen, choose }: QuestionProps) {
+  const { options, multi_select } = question
+  const labels = options.map(({ label }) => label)
+  const other = chosen.find((label) => !labels.includes(label)) ?? ''
+  const toggle = (label: string, isOn: boolean) =>
+    choose(multi_select ? [...chosen.filter((one) => one !== label), ...(isOn ? [label] : [])] : [label])
+  return (
+    <fieldset>
+      <legend>{visible(question.question)}</legend>
+      {options.map(({ label, description }, index) => (
+        <label class="option" key={label}>
+          <input
+            type={multi_select ? 'checkbox' : 'radio'}
+            name={id}
+            checked={chosen.includes(label)}
+            data-key={hasKeys ? String(index + 1) : undefined}
+            onChange={({ currentTarget }) => toggle(label, currentTarget.checked)}
+          />
+          <span>
+            {hasKeys && <KeyHint name={String(index + 1)} />} {visible(label)}
+            <span class="quiet"> {visible(description)}</span>
+          </span>
+        </label>
+      ))}
+      <label class="option">
+        <span>{texts.value.otherAnswer}</span>
+        <input
+          type="text"
+          value={other}
+          onInput={({ currentTarget }) =>
+            choose([
+              ...(multi_select ? chosen.filter((label) => labels.includes(label)) : []),
+              ...(currentTarget.value ? [currentTarget.value] : []),
+            ])
+          }
+        />
+      </label>
+    </fieldset>
+  )
+}
+
+/** After a decision the next card has the focus: the keys go on working. */
+function focusNext(card: HTMLElement | null): void {
+  const cards = [...document.querySelectorAll<HTMLElement>('[data-request]')]
+  const index = card ? cards.indexOf(card) : -1
+  const next = cards[index + 1] ?? cards.find((other) => other !== card)
+  next?.focus()
+}

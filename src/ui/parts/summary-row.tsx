@@ -1,0 +1,35 @@
+/** One conversation in a list: what it is about, what it does, and what it has cost. */
+import type { ConversationSummary } from '../../contract/conversations/summary.ts'
+import { texts } from '../state/preferences.ts'
+import { addressOf } from '../state/route.ts'
+import { age, cost } from './amounts.ts'
+import { short } from '../text/visible.ts'
+import { now } from './now.ts'
+import { StatusMark } from './status.tsx'
+
+export function SummaryRow({ summary }: { readonly summary: ConversationSummary }) {
+  const { title, preview, last_words, current_call, status, labels, model, cost_usd, waiting, updated_at } = summary
+  const doing = current_call ? `${current_call.name}: ${current_call.target ?? ''}` : last_words
+  return (
+    <a class="summary" href={addressOf('c', summary.id)}>
+      <span class="top">
+        <strong class="name">{short(title ?? preview ?? texts.value.untitled)}</strong>
+        {waiting !== undefined && <span class="badge wants">{texts.value.waits(waiting)}</span>}
+        <StatusMark status={status} />
+      </span>
+      <span class="below quiet">
+        <span class="name">{doing === undefined ? short(preview ?? '') : short(doing)}</span>
+        {labels?.map((label) => (
+          <span class="badge" key={label}>
+            {short(label, 30)}
+          </span>
+        ))}
+        {model !== undefined && <span class="wide">{short(model, 30)}</span>}
+        {cost_usd !== undefined && <span class="number">{cost(cost_usd)}</span>}
+        <time class="number" dateTime={updated_at}>
+          {age(updated_at, now.value)}
+        </time>
+      </span>
+    </a>
+  )
+}

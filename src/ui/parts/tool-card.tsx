@@ -1,0 +1,84 @@
+/** A tool call on one line, with its input and its output below when it is open. */
+import { structuredPatch } from 'diff'
+import { useMemo, useState } from 'preact/hooks'
+import { fieldsOfInput, titleOf } from '../../contract/events/call-title.ts'
+import type { Call } from '../state/items.ts'
+import { texts } from '../state/preferences.ts'
+import { duration } from './amounts.ts'
+import { asText, short, visible } from '../text/visible.ts'
+import { Output, ToolOutput } from './output.tsx'
+
+type Props = { readonly call: Call; readonly output: string | undefined; readonly now: number }
+
+export function ToolCard({ call: { use, result }, output, now }: Props) {
+  const [isOpen, setOpen] = useState<boolean>()
+  const code = fieldsOfInput(result?.output)['exit_code']
+  const hasFailed = (result?.is_error ?? false) || (typeof code === 'number' && code !== 0)
+  const open = isOpen ?? hasFailed
+  const ms = result ? result.duration_ms : Math.max(0, now - Date.parse(use.timestamp))
+  const mark = result ? (hasFailed ? '✕' : '✓') : '◐'
+  return (
+    <div class={`tool ${hasFailed ? 'failed' : ''}`}>
+      <button type="button" class="line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <span class="shape" aria-hidden="true">
+          {mark}
+        </span>
+        <strong>{visible(use.name)}</strong>
+        <code class="target">{short(titleOf(use.input))}</code>
+        {typeof code === 'number' && code !== 0 && <span class="badge">exit {code}</span>}
+        <span class="quiet number">{duration(ms)}</span>
+      </button>
+      {open && (
+        <div class="inside">
+          <Input input={result?.ran_input ?? use.input} />
+          {result ? <ToolOutput output={result.error_message ?? result.output} /> : <Output text={output ?? ''} />}
+          {result?.full_output_path && <p class="quiet">{texts.value.fullOutput(visible(result.full_output_path))}</p>}
+        </div>
+      )}
+    </div>
+  )
+}
+
+const PAIRS = [
+  ['old_str', 'new_str'],
+  ['old_string', 'new_string'],
+] as const
+
+/** An edit is shown as what it changes. */
+function Input({ input }: { readonly input: unknown }) {
+  const fields = fieldsOfInput(input)
+  const pair = PAIRS.find(([before, after]) => typeof fields[before] === 'string' && typeof fields[after] === 'string')
+  if (pair) return <Edit before={asText(fields[pair[0]])} after={asText(fields[pair[1]])} />
+  const text =
+    Object.keys(fields).length === 1 && typeof fields['command'] === 'string' ? fields['command'] : asText(input)
+  return <pre class="code">{visible(text)}</pre>
+}
+
+/** Longer texts are compared for too long. */
+const MAX_COMPARED_CHARS = 100_000
+
+function Edit({ before, after }: { readonly before: string; readonly after: string }) {
+  const lines = useMemo(() => {
+    if (before.length + after.length > MAX_COMPARED_CHARS)
+      return [...before.split('\n').map((line) => `-${line}`), ...after.split('\n').map((line) => `+${line}`)]
+    return structuredPatch('', '', before, after, '', '', { context: 3 }).hunks.flatMap((hunk) => hunk.lines)
+  }, [before, after])
+  return (
+    <pre class="code diff">
+      {lines
+        .filter((line) => !line.startsWith('\\'))
+        .map((line, index) => (
+          <span key={index} class={classOfLine(line)}>
+            {visible(line)}
+            {'\n'}
+          </span>
+        ))}
+    </pre>
+  )
+}
+
+export function classOfLine(line: string): string {
+  if (line.startsWith('+')) return 'added'
+  if (line.startsWith('-')) return 'removed'
+  return line.startsWith('@@') ? 'hunk' : 'same'
+}

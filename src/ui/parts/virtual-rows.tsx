@@ -1,0 +1,127 @@
+/** A long list of which only the rows in sight are in the page. */
+import {
+  elementScroll,
+  measureElement,
+  observeElementOffset,
+  observeElementRect,
+  Virtualizer,
+} from '@tanstack/virtual-core'
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+
+type Props<Row> = {
+  readonly rows: readonly Row[]
+  readonly keyOf: (row: Row) => string
+  /** Height of a row that was not drawn yet, in pixels. */
+  readonly estimate: number
+  readonly draw: (row: Row) => ComponentChildren
+  readonly label: string
+  /** Begins at the end and stays there while the reader is there. */
+  readonly follows?: boolean
+  /** Called when the reader is near the first row, or near the last one. */
+  readonly onStart?: (() => void) | undefined
+  readonly onEnd?: (() => void) | undefined
+  readonly onAtEnd?: ((isAtEnd: boolean) => void) | undefined
+  /** Drawn after the last row, inside the scrolled area. */
+  readonly after?: ComponentChildren
+  readonly role?: 'feed' | 'list'
+}
+
+/** How near, in rows. */
+const NEAR = 5
+/** The end counts as reached a line before it. */
+const END_PX = 40
+
+export function VirtualRows<Row>(props: Props<Row>) {
+  const { rows, keyOf, draw, label, follows = false, after, role = 'list' } = props
+  const scroller = useRef<HTMLDivElement>(null)
+  const [, redraw] = useReducer((drawn: number) => drawn + 1, 0)
+  const latest = useRef(props)
+  latest.current = props
+  const options = {
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => props.estimate,
+    getItemKey: (index: number) => {
+      const row = rows[index]
+      return row === undefined ? index : keyOf(row)
+    },
+    overscan: 6,
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    measureElement,
+    ...(follows && { anchorTo: 'end' as const, followOnAppend: true, scrollEndThreshold: END_PX }),
+    onChange: (list: Virtualizer<HTMLDivElement, HTMLElement>) => {
+      redraw(undefined)
+      notice(list, latest.current)
+    },
+  }
+  const [list] = useState(() => new Virtualizer<HTMLDivElement, HTMLElement>(options))
+  list.setOptions(options)
+  useLayoutEffect(() => list._didMount(), [])
+  useLayoutEffect(() => list._willUpdate())
+  useLayoutEffect(() => {
+    if (follows) list.scrollToEnd()
+  }, [follows, rows.length > 0])
+  // What is drawn after the rows grows without a change of the rows.
+  useLayoutEffect(() => {
+    if (follows && list.isAtEnd(END_PX)) scroller.current?.scrollTo(0, scroller.current.scrollHeight)
+  })
+  return (
+    <div class="scroller" ref={scroller} tabIndex={0} role={role} aria-label={label}>
+      <Space height={list.getTotalSize()}>
+        {list.getVirtualItems().map(({ key, index, start }) => {
+          const row = rows[index]
+          return (
+            <Placed key={key} index={index} start={start} measure={list.measureElement} isRow={role === 'list'}>
+              {row !== undefined && draw(row)}
+            </Placed>
+          )
+        })}
+      </Space>
+      {after}
+    </div>
+  )
+}
+
+function notice<Row>(
+  list: Virtualizer<HTMLDivElement, HTMLElement>,
+  { rows, onStart, onEnd, onAtEnd }: Props<Row>,
+): void {
+  const { range } = list
+  onAtEnd?.(list.isAtEnd(END_PX))
+  if (!range || rows.length === 0) return
+  if (range.startIndex < NEAR) onStart?.()
+  if (range.endIndex >= rows.length - NEAR) onEnd?.()
+}
+
+function Space({ height, children }: { readonly height: number; readonly children: ComponentChildren }) {
+  return (
+    <div class="space" role="presentation" style={{ height: `${height}px` }}>
+      {children}
+    </div>
+  )
+}
+
+type PlacedProps = {
+  readonly index: number
+  readonly start: number
+  readonly measure: (element: HTMLElement | null) => void
+  readonly isRow: boolean
+  readonly children: ComponentChildren
+}
+
+function Placed({ index, start, measure, isRow, children }: PlacedProps) {
+  return (
+    <div
+      class="placed"
+      role={isRow ? 'listitem' : 'presentation'}
+      data-index={index}
+      ref={measure}
+      style={{ transform: `translateY(${start}px)` }}
+    >
+      {children}
+    </div>
+  )
+}

@@ -1,0 +1,152 @@
+/** What was said and done, and the line for the next message. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { requestOf } from '../../contract/events/opened-request.ts'
+import { now } from '../parts/now.ts'
+import { attempt } from '../parts/notices.tsx'
+import { RequestCard } from '../parts/request-card.tsx'
+import { ToolCard } from '../parts/tool-card.tsx'
+import { VirtualRows } from '../parts/virtual-rows.tsx'
+import type { OpenConversation } from '../state/conversation.ts'
+import type { Asked, ChatRow } from '../state/items.ts'
+import { texts } from '../state/preferences.ts'
+import { draftOf, remember, remembered } from '../state/remembered.ts'
+import { may } from '../state/session.ts'
+import { duration } from '../parts/amounts.ts'
+import { Markdown } from '../text/markdown.tsx'
+import { short, visible } from '../text/visible.ts'
+import { EventRow } from './event-row.tsx'
+import { submitOnEnter } from './new.tsx'
+
+export function Chat({ open }: { readonly open: OpenConversation }) {
+  const [isAtEnd, setAtEnd] = useState(true)
+  const rows = open.rows.value
+  const notice = (value: boolean) => {
+    open.isAtEnd = value
+    setAtEnd(value)
+  }
+  return (
+    <>
+      <VirtualRows
+        // A new list begins at its end.
+        key={open.id}
+        rows={rows}
+        keyOf={(row) => row.key}
+        estimate={48}
+        label={texts.value.tabs.chat}
+        role="feed"
+        follows
+        onStart={() => void open.readOlder()}
+        onAtEnd={notice}
+        draw={(row) => <Row row={row} open={open} />}
+        after={<Tail open={open} />}
+      />
+      {!isAtEnd && (
+        <button type="button" class="to-end" onClick={toEnd}>
+          ↓ {texts.value.toTheEnd}
+        </button>
+      )}
+      {may('write') && <Composer open={open} />}
+    </>
+  )
+}
+
+function toEnd(): void {
+  const list = document.querySelector('.conversation .scroller')
+  list?.scrollTo(0, list.scrollHeight)
+}
+
+function Row({ row, open }: { readonly row: ChatRow; readonly open: OpenConversation }) {
+  if (row.kind === 'call') {
+    const agent = row.use.agent_name
+    return (
+      <div class={agent === undefined ? 'row' : 'row nested'} data-seq={row.seq}>
+        {agent !== undefined && <span class="quiet">{short(agent)}</span>}
+        <ToolCard call={row} output={open.outputs.value.get(row.key)} now={row.result ? 0 : now.value} />
+      </div>
+    )
+  }
+  return (
+    <div class="row" data-seq={row.seq}>
+      {row.kind === 'request' ? <RequestRow row={row} open={open} /> : <EventRow event={row.event} open={open} />}
+    </div>
+  )
+}
+
+function RequestRow({ row: { opened, end }, open }: { readonly row: Asked; readonly open: OpenConversation }) {
+  const { asks, answeredBy, closed, you } = texts.value
+  if (!end) return <RequestCard conversationId={open.id} request={requestOf(opened)} />
+  const who =
+    end.type === 'RequestAnswered'
+      ? answeredBy(visible(end.key_name ?? (end.answered_by === 'user' ? you : end.answered_by)))
+      : closed(end.reason)
+  return (
+    <p class="quiet">
+      {asks[opened.kind]}: {who}
+    </p>
+  )
+}
+
+/** What is being written, and what the agent does now. */
+function Tail({ open }: { readonly open: OpenConversation }) {
+  const { text, reasoning } = open.writing.value
+  const view = open.view.value
+  const current = open.rows.value.findLast((row) => row.kind === 'call' && !row.result)
+  return (
+    <div class="tail">
+      {reasoning && !text && <p class="quiet reasoning">{short(reasoning.slice(-400), 300)}</p>}
+      {text && <Markdown text={text} />}
+      {view?.status === 'running' && !text && (
+        <p class="quiet working">
+          <span class="shape" aria-hidden="true">
+            ◐
+          </span>{' '}
+          {current?.kind === 'call'
+            ? `${visible(current.use.name)}, ${duration(Math.max(0, now.value - Date.parse(current.use.timestamp)))}`
+            : texts.value.thinking}
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Composer({ open }: { readonly open: OpenConversation }) {
+  const { message, send } = texts.value
+  const draft = draftOf(open.id)
+  const [text, setText] = useState(remembered(draft) ?? '')
+  const [isBusy, setBusy] = useState(false)
+  const area = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => {
+    if (area.current) area.current.style.height = `${Math.min(area.current.scrollHeight, 240)}px`
+  }, [text])
+  const post = async () => {
+    setBusy(true)
+    try {
+      await open.handle.send(text)
+      setText('')
+      remember(draft, undefined)
+    } finally {
+      setBusy(false)
+      area.current?.focus()
+    }
+  }
+  const write = (value: string) => {
+    setText(value)
+    remember(draft, value)
+  }
+  return (
+    <form class="composer" onSubmit={(event) => (event.preventDefault(), attempt(post))}>
+      <textarea
+        ref={area}
+        rows={1}
+        value={text}
+        placeholder={message}
+        aria-label={message}
+        onInput={({ currentTarget }) => write(currentTarget.value)}
+        onKeyDown={submitOnEnter}
+      />
+      <button type="submit" class="primary" disabled={isBusy || !/\S/.test(text)}>
+        {send}
+      </button>
+    </form>
+  )
+}

@@ -1,0 +1,131 @@
+/** What can be changed of a conversation, and the state of its MCP servers. */
+import { useState } from 'preact/hooks'
+import type { BodyOf } from '../../client/client.ts'
+import { textIn } from '../parts/fields.ts'
+import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { attempt, notify } from '../parts/notices.tsx'
+import type { OpenConversation } from '../state/conversation.ts'
+import { texts } from '../state/preferences.ts'
+import { may } from '../state/session.ts'
+import { visible } from '../text/visible.ts'
+import { MODES } from './new.tsx'
+
+export function ConversationSettings({ open }: { readonly open: OpenConversation }) {
+  const { title, model, mode, labels, budget, save, saved, archive, restore, workdir } = texts.value
+  const [isBusy, setBusy] = useState(false)
+  const view = open.view.value
+  if (!view) return <p class="quiet page">{texts.value.loading}</p>
+  const change = async (body: BodyOf<'updateConfig'>) => {
+    setBusy(true)
+    try {
+      await open.handle.updateConfig(body)
+      await open.refresh()
+      notify(saved)
+    } finally {
+      setBusy(false)
+    }
+  }
+  const submit = (form: HTMLFormElement) => attempt(() => change(changesIn(new FormData(form), view)))
+  const isLocked = !may('write')
+  return (
+    <div class="page">
+      <form class="narrow" onSubmit={(event) => (event.preventDefault(), submit(event.currentTarget))}>
+        <fieldset class="plain" disabled={isLocked || isBusy}>
+          <label class="field">
+            {title}
+            <input name="title" defaultValue={view.title ?? ''} />
+          </label>
+          <label class="field">
+            {model}
+            <input name="model" defaultValue={view.llm_config.model ?? ''} />
+          </label>
+          <label class="field">
+            {mode}
+            <select name="permission_mode" defaultValue={view.state.permission_mode} disabled={!may('approve')}>
+              {MODES.map((name) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label class="field">
+            {labels}
+            <input name="labels" defaultValue={view.labels?.join(', ') ?? ''} />
+          </label>
+          <label class="field">
+            {budget}
+            <input name="max_budget_usd" type="number" min="0" step="0.01" defaultValue={view.max_budget_usd ?? ''} />
+          </label>
+          <p class="quiet">
+            {workdir}: <code>{visible(view.workdir)}</code>
+          </p>
+          <div class="actions">
+            <button type="submit" class="primary">
+              {save}
+            </button>
+            <button type="button" onClick={() => attempt(() => change({ archived: !view.archived }))}>
+              {view.archived ? restore : archive}
+            </button>
+          </div>
+        </fieldset>
+      </form>
+      <McpServers open={open} />
+    </div>
+  )
+}
+
+type View = NonNullable<OpenConversation['view']['value']>
+
+/** Only what the form has changed: others may change the rest meanwhile. */
+function changesIn(form: FormData, view: View): BodyOf<'updateConfig'> {
+  const text = (name: string) => textIn(form, name)
+  const mode = MODES.find((name) => name === text('permission_mode'))
+  const labels = text('labels')
+    .split(',')
+    .map((label) => label.trim())
+    .filter(Boolean)
+  const budget = text('max_budget_usd') === '' ? undefined : Number(text('max_budget_usd'))
+  return {
+    ...(text('title') !== (view.title ?? '') && text('title') !== '' && { title: text('title') }),
+    ...(text('model') !== (view.llm_config.model ?? '') &&
+      text('model') !== '' && { llm_config: { model: text('model') } }),
+    ...(mode !== undefined && mode !== view.state.permission_mode && { permission_mode: mode }),
+    ...(labels.join() !== (view.labels ?? []).join() && { labels }),
+    ...(budget !== undefined && budget !== view.max_budget_usd && { max_budget_usd: budget }),
+  }
+}
+
+function McpServers({ open }: { readonly open: OpenConversation }) {
+  const { mcpServers, reconnect } = texts.value
+  const [version, setVersion] = useState(0)
+  const servers = useLoaded((signal) => open.handle.mcp.list({ signal }).then(({ items }) => items), [open.id, version])
+  const connect = async (name: string) => {
+    await open.handle.mcp.reconnect(name)
+    setVersion(version + 1)
+  }
+  return (
+    <Loaded
+      of={servers}
+      draw={(items) =>
+        items.length > 0 && (
+          <>
+            <h2>{mcpServers}</h2>
+            <ul class="plain">
+              {items.map(({ name, status, error }) => (
+                <li key={name}>
+                  <strong>{visible(name)}</strong> {status} {error && <span class="fault">{visible(error)}</span>}
+                  {may('write') && (
+                    <button type="button" class="link" onClick={() => attempt(() => connect(name))}>
+                      {reconnect}
+                    </button>
+                  )}
+                </li>
+              ))}
+            </ul>
+          </>
+        )
+      }
+    />
+  )
+}

@@ -1,0 +1,83 @@
+/** One conversation: its end, live, and its other tabs. */
+import { useEffect, useState } from 'preact/hooks'
+import { StatusMark } from '../parts/status.tsx'
+import { attempt } from '../parts/notices.tsx'
+import { OpenConversation } from '../state/conversation.ts'
+import { texts } from '../state/preferences.ts'
+import { addressOf, route } from '../state/route.ts'
+import { may } from '../state/session.ts'
+import { cost } from '../parts/amounts.ts'
+import { short } from '../text/visible.ts'
+import { Changes } from './changes.tsx'
+import { Chat } from './chat.tsx'
+import { ConversationSettings } from './conversation-settings.tsx'
+import { Files } from './files.tsx'
+import { Timeline } from './timeline.tsx'
+
+const TABS = ['chat', 'changes', 'files', 'timeline', 'settings'] as const
+type Tab = (typeof TABS)[number]
+
+export function Conversation({ id }: { readonly id: string }) {
+  const [open, setOpen] = useState<OpenConversation>()
+  useEffect(() => {
+    const opened = new OpenConversation(id)
+    setOpen(opened)
+    void opened.open()
+    return () => opened.close()
+  }, [id])
+  const tab: Tab = TABS.find((name) => name === route.value.path[2]) ?? 'chat'
+  if (!open || open.id !== id) return null
+  if (open.isDeleted.value) return <p class="page">{open.fault.value ?? texts.value.deleted}</p>
+  return (
+    <section class="conversation">
+      <Head open={open} tab={tab} />
+      {open.fault.value && (
+        <p class="fault" role="alert">
+          {open.fault.value}
+        </p>
+      )}
+      {tab === 'chat' && <Chat open={open} />}
+      {tab === 'changes' && <Changes open={open} />}
+      {tab === 'files' && <Files open={open} />}
+      {tab === 'timeline' && <Timeline open={open} />}
+      {tab === 'settings' && <ConversationSettings open={open} />}
+    </section>
+  )
+}
+
+function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Tab }) {
+  const { untitled, context, pause, run } = texts.value
+  const view = open.view.value
+  const share = view?.context.size ? `${Math.round((100 * view.context.used) / view.context.size)} %` : undefined
+  return (
+    <header class="head">
+      <div class="top">
+        <h1>{short(view?.title ?? view?.preview ?? untitled)}</h1>
+        {view && <StatusMark status={view.status} queued={view.queued} />}
+        {view?.cost_usd !== undefined && <span class="number">{cost(view.cost_usd)}</span>}
+        {share && <span class="quiet wide">{context(share)}</span>}
+        {may('write') && view?.status === 'running' && (
+          <button type="button" data-escape onClick={() => attempt(() => open.handle.pause({ interrupt: true }))}>
+            {pause}
+          </button>
+        )}
+        {may('write') && view?.status === 'paused' && (
+          <button type="button" onClick={() => attempt(() => open.handle.run())}>
+            {run}
+          </button>
+        )}
+      </div>
+      <nav class="tabs" aria-label={short(view?.title ?? untitled)}>
+        {TABS.filter((name) => may('files') || (name !== 'changes' && name !== 'files')).map((name) => (
+          <a
+            key={name}
+            href={addressOf('c', open.id, ...(name === 'chat' ? [] : [name]))}
+            aria-current={name === tab ? 'page' : undefined}
+          >
+            {texts.value.tabs[name]}
+          </a>
+        ))}
+      </nav>
+    </header>
+  )
+}

@@ -1,0 +1,160 @@
+/** Events that are neither calls nor requests, each in a form that says what a person wants to know. */
+import type { ComponentChildren } from 'preact'
+import type { Event, EventOf } from '../../contract/events/event.ts'
+import { Picture } from '../parts/output.tsx'
+import { attempt, notify } from '../parts/notices.tsx'
+import type { OpenConversation } from '../state/conversation.ts'
+import { texts } from '../state/preferences.ts'
+import { addressOf, show } from '../state/route.ts'
+import { may } from '../state/session.ts'
+import { clock, cost, duration } from '../parts/amounts.ts'
+import { Markdown } from '../text/markdown.tsx'
+import { asText, short, visible, visibleProse } from '../text/visible.ts'
+
+type Props = { readonly event: Event; readonly open: OpenConversation }
+
+export function EventRow({ event, open }: Props) {
+  const { you, retrying, ended, deleted: _, ...t } = texts.value
+  switch (event.type) {
+    case 'UserMessage':
+      return <Message event={event} who={event.sender ?? you} open={open} />
+    case 'AssistantMessage':
+      return <Answer event={event} open={open} />
+    case 'ErrorEvent':
+      return <p class="fault">{visible(event.message)}</p>
+    case 'ModelRetry':
+      return (
+        <Line>{retrying(event.next_model ? ` (→ ${visible(event.next_model)})` : '', duration(event.wait_ms))}</Line>
+      )
+    case 'Result':
+      return <End event={event} text={ended(event.stop_reason, event.steps)} />
+    case 'CommandResult':
+      return (
+        <Line>
+          $ <code>{short(event.command)}</code> {event.exit_code === null ? event.status : `exit ${event.exit_code}`}
+        </Line>
+      )
+    case 'FileUpdate':
+      return (
+        <Line>
+          {event.action} <code>{short(event.path)}</code>
+        </Line>
+      )
+    case 'SubagentStart':
+      return <Line>{t.bySubagent(short(event.agent_name ?? ''))}</Line>
+    case 'ForkedFrom':
+      return (
+        <Line>
+          {t.forked} <a href={addressOf('c', event.from_conversation_id)}>{event.from_conversation_id}</a>,{' '}
+          {event.from_seq}
+        </Line>
+      )
+    case 'ConfigUpdate':
+      return (
+        <Line>
+          {short(
+            Object.entries(event.changes)
+              .map(([name, value]) => `${name}: ${asText(value)}`)
+              .join(', '),
+            200,
+          )}
+        </Line>
+      )
+    case 'StatusUpdate':
+      return <Line>{event.reason}</Line>
+    default:
+      return <Line>{event.type}</Line>
+  }
+}
+
+const Line = ({ children }: { readonly children: ComponentChildren }) => <p class="quiet note">{children}</p>
+
+type MessageProps = { readonly event: EventOf<'UserMessage'>; readonly who: string; readonly open: OpenConversation }
+
+function Message({ event, who, open }: MessageProps) {
+  return (
+    <div class="said user">
+      <Origin event={event} open={open} name={visible(who)} />
+      {event.content.map((part, index) =>
+        part.type === 'text' ? (
+          <p key={index} class="as-written">
+            {visibleProse(part.text)}
+          </p>
+        ) : (
+          <Picture key={index} part={part} />
+        ),
+      )}
+    </div>
+  )
+}
+
+function Answer({ event, open }: { readonly event: EventOf<'AssistantMessage'>; readonly open: OpenConversation }) {
+  const reasoning = event.content.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('\n')
+  return (
+    <div class={event.parent_tool_use_id === undefined ? 'said' : 'said nested'}>
+      <Origin event={event} open={open} name={visible(event.agent_name ?? event.model)}>
+        {event.cost_usd !== undefined && <span class="number">{cost(event.cost_usd)}</span>}
+        {event.duration_ms !== undefined && <span class="number">{duration(event.duration_ms)}</span>}
+      </Origin>
+      {reasoning && (
+        <details>
+          <summary class="quiet">{texts.value.thinking}</summary>
+          <p class="as-written quiet">{visibleProse(reasoning)}</p>
+        </details>
+      )}
+      <Markdown text={event.text} />
+    </div>
+  )
+}
+
+type OriginProps = {
+  readonly event: Event
+  readonly open: OpenConversation
+  readonly name: string
+  readonly children?: ComponentChildren
+}
+
+/** Who said it and when, and what can be done from here. */
+function Origin({ event, open, name, children }: OriginProps) {
+  const { forkHere, forked, linkTo, copyCurl, copied } = texts.value
+  const fork = async () => {
+    const { id } = await open.handle.fork({ at_seq: event.seq })
+    notify(forked)
+    show('c', id)
+  }
+  const copy = async () => {
+    const url = new URL(`../conversations/${open.id}/events/${event.id}`, location.href).href
+    await navigator.clipboard.writeText(`curl -H "Authorization: Bearer $KEY" ${url}`)
+    notify(copied)
+  }
+  return (
+    <div class="origin quiet">
+      <strong>{name}</strong>
+      <a href={`${addressOf('c', open.id)}?seq=${event.seq}`} title={linkTo} aria-label={`${linkTo}, ${event.seq}`}>
+        {clock(event.timestamp)}
+      </a>
+      {children}
+      <span class="more">
+        <button type="button" class="link" onClick={() => attempt(copy)}>
+          {copyCurl}
+        </button>
+        {may('write') && (
+          <button type="button" class="link" onClick={() => attempt(fork)}>
+            {forkHere}
+          </button>
+        )}
+      </span>
+    </div>
+  )
+}
+
+function End({ event, text }: { readonly event: EventOf<'Result'>; readonly text: string }) {
+  const { changes, cost_usd, duration_ms } = event
+  const parts = [
+    text,
+    duration(duration_ms),
+    cost_usd === undefined ? undefined : cost(cost_usd),
+    changes && texts.value.changed(changes.files, changes.added, changes.removed),
+  ]
+  return <p class="quiet end">{parts.filter((part) => part !== undefined).join(' · ')}</p>
+}

@@ -1,0 +1,56 @@
+/** What needs a person, the oldest first, and what else goes on. */
+import { useLoaded, Loaded } from '../parts/loaded.tsx'
+import { RequestCard } from '../parts/request-card.tsx'
+import { SummaryRow } from '../parts/summary-row.tsx'
+import { forPeople, listVersion } from '../state/live.ts'
+import { texts } from '../state/preferences.ts'
+import { addressOf } from '../state/route.ts'
+import { client } from '../state/session.ts'
+import { short } from '../text/visible.ts'
+
+export function Inbox() {
+  const { inbox, needYou, nobodyWaits, untitled, loading } = texts.value
+  const requests = forPeople.value
+  return (
+    <section class="page">
+      <h1>{inbox}</h1>
+      {requests === undefined && <p class="quiet">{loading}</p>}
+      {requests && <p class="lead">{requests.length > 0 ? needYou(requests.length) : nobodyWaits}</p>}
+      {requests?.map(({ conversation_id, title, user_id, request }) => (
+        <RequestCard key={request.request_id} conversationId={conversation_id} request={request}>
+          <a href={addressOf('c', conversation_id)}>{short(title ?? untitled)}</a>
+          {user_id !== undefined && <span class="quiet">{short(user_id)}</span>}
+        </RequestCard>
+      ))}
+      <AtWork />
+    </section>
+  )
+}
+
+function AtWork() {
+  const summaries = useLoaded(
+    async (signal) =>
+      (await client().conversations.summaries({ status: ['running'], sort: 'updated_at', limit: 50 }, { signal }))
+        .items,
+    [listVersion.value],
+  )
+  return (
+    <Loaded
+      of={summaries}
+      draw={(items) =>
+        items.length > 0 && (
+          <>
+            <h2>{texts.value.running(items.length)}</h2>
+            <div class="rows" role="list">
+              {items.map((summary) => (
+                <div role="listitem" key={summary.id}>
+                  <SummaryRow summary={summary} />
+                </div>
+              ))}
+            </div>
+          </>
+        )
+      }
+    />
+  )
+}

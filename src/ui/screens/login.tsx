@@ -1,0 +1,46 @@
+/** The form that the page begins with. */
+import { useState } from 'preact/hooks'
+import { textIn } from '../parts/fields.ts'
+import { texts } from '../state/preferences.ts'
+import { logIn, messageOf } from '../state/session.ts'
+
+export function Login() {
+  const { logIn: label, key, keyHint, user } = texts.value
+  const [fault, setFault] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
+    event.preventDefault()
+    setBusy(true)
+    setFault(undefined)
+    try {
+      await logIn(textIn(new FormData(event.currentTarget), 'password'))
+    } catch (error) {
+      setFault(messageOf(error))
+      setBusy(false)
+    }
+  }
+  return (
+    <main class="login">
+      <h1>agent-server</h1>
+      <form onSubmit={(event) => void submit(event)}>
+        <label class="field">
+          {user}
+          <input name="username" autocomplete="username" value="agent-server" readOnly />
+        </label>
+        <label class="field">
+          {key}
+          <input name="password" type="password" autocomplete="current-password" required autoFocus />
+        </label>
+        <p class="quiet">{keyHint}</p>
+        {fault && (
+          <p class="fault" role="alert">
+            {fault}
+          </p>
+        )}
+        <button type="submit" class="primary" disabled={isBusy}>
+          {label}
+        </button>
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,103 @@
+/** A new conversation: what to do, and with what. It remembers the last choices. */
+import { useState } from 'preact/hooks'
+import type { BodyOf } from '../../client/client.ts'
+import { textIn } from '../parts/fields.ts'
+import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { texts } from '../state/preferences.ts'
+import { remember, remembered } from '../state/remembered.ts'
+import { show } from '../state/route.ts'
+import { client, messageOf } from '../state/session.ts'
+
+const FIELDS = ['model', 'workdir', 'permission_mode'] as const
+export const MODES = ['default', 'accept_edits', 'plan', 'deny', 'bypass'] as const
+
+export function New() {
+  const { newConversation, firstMessage, start, startHint, model, workdir, mode, serverDefault } = texts.value
+  const [fault, setFault] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const models = useLoaded(async (signal) => (await client().models({ limit: 200 }, { signal })).items, [])
+  const create = async (form: HTMLFormElement) => {
+    setBusy(true)
+    setFault(undefined)
+    try {
+      const { id } = await client().conversations.create(bodyOf(new FormData(form)))
+      show('c', id)
+    } catch (error) {
+      setFault(messageOf(error))
+      setBusy(false)
+    }
+  }
+  return (
+    <section class="page">
+      <h1>{newConversation}</h1>
+      <form class="narrow" onSubmit={(event) => (event.preventDefault(), void create(event.currentTarget))}>
+        <label class="field">
+          {firstMessage}
+          <textarea name="message" rows={6} required autoFocus onKeyDown={submitOnEnter} />
+        </label>
+        <label class="field">
+          {model}
+          <input name="model" list="models" placeholder={serverDefault} defaultValue={remembered('new model') ?? ''} />
+        </label>
+        <Loaded
+          of={models}
+          draw={(items) => (
+            <datalist id="models">
+              {items.map(({ model: id }) => (
+                <option key={id} value={id} />
+              ))}
+            </datalist>
+          )}
+        />
+        <label class="field">
+          {workdir}
+          <input name="workdir" placeholder={serverDefault} defaultValue={remembered('new workdir') ?? ''} />
+        </label>
+        <label class="field">
+          {mode}
+          <select name="permission_mode" defaultValue={remembered('new permission_mode') ?? 'default'}>
+            {MODES.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="option">
+          <input type="checkbox" name="file_checkpointing" defaultChecked /> {texts.value.keepSnapshots}
+        </label>
+        {fault && (
+          <p class="fault" role="alert">
+            {fault}
+          </p>
+        )}
+        <div class="actions">
+          <button type="submit" class="primary" disabled={isBusy}>
+            {start}
+          </button>
+          <span class="quiet">{startHint}</span>
+        </div>
+      </form>
+    </section>
+  )
+}
+
+function bodyOf(form: FormData): BodyOf<'createConversation'> {
+  const text = (name: string) => textIn(form, name)
+  for (const name of FIELDS) remember(`new ${name}`, text(name))
+  const permission_mode = MODES.find((name) => name === text('permission_mode')) ?? 'default'
+  return {
+    initial_message: text('message'),
+    run: true,
+    permission_mode,
+    file_checkpointing: form.get('file_checkpointing') !== null,
+    ...(text('model') && { llm_config: { model: text('model') } }),
+    ...(text('workdir') && { workdir: text('workdir') }),
+  }
+}
+
+export function submitOnEnter(event: KeyboardEvent & { readonly currentTarget: HTMLTextAreaElement }): void {
+  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+  event.preventDefault()
+  event.currentTarget.form?.requestSubmit()
+}

@@ -1,0 +1,94 @@
+/** What a person can choose for this page. */
+import type { Signal } from '@preact/signals'
+import {
+  hidesContent,
+  language,
+  LANGUAGES,
+  look,
+  LOOKS,
+  notifications,
+  singleKeys,
+  texts,
+} from '../state/preferences.ts'
+import type { PageLanguage } from '../state/preferences.ts'
+import { logOut, session } from '../state/session.ts'
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
+const languages = Object.keys(LANGUAGES) as PageLanguage[]
+
+export function Preferences() {
+  const { settings, language: languageText, look: lookText, looks, logOut: logOutText, masterKey } = texts.value
+  return (
+    <section class="page">
+      <h1>{settings}</h1>
+      <div class="narrow">
+        <label class="field">
+          {languageText}
+          <select
+            value={language.value}
+            onChange={({ currentTarget }) =>
+              (language.value = languages.find((name) => name === currentTarget.value) ?? 'en')
+            }
+          >
+            {languages.map((name) => (
+              <option key={name} value={name}>
+                {LANGUAGES[name]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="field">
+          {lookText}
+          <select
+            value={look.value}
+            onChange={({ currentTarget }) =>
+              (look.value = LOOKS.find((name) => name === currentTarget.value) ?? 'system')
+            }
+          >
+            {LOOKS.map((name) => (
+              <option key={name} value={name}>
+                {looks[name]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <Switch of={singleKeys} label={texts.value.singleKeys} />
+        <Switch
+          of={notifications}
+          label={texts.value.notifications}
+          onTurn={() => void Notification.requestPermission()}
+        />
+        <Switch of={hidesContent} label={texts.value.hideContent} />
+        {session.value?.me.kind === 'master' && <p class="quiet">{masterKey}</p>}
+        <button type="button" onClick={logOut}>
+          {logOutText}
+        </button>
+      </div>
+    </section>
+  )
+}
+
+function Switch({
+  of,
+  label,
+  onTurn,
+}: {
+  readonly of: Signal<'on' | 'off'>
+  readonly label: string
+  readonly onTurn?: () => void
+}) {
+  const turn = (isOn: boolean) => {
+    of.value = isOn ? 'on' : 'off'
+    if (isOn) onTurn?.()
+  }
+  return (
+    <label class="option">
+      <input
+        type="checkbox"
+        checked={of.value === 'on'}
+        onChange={({ currentTarget }) => turn(currentTarget.checked)}
+      />{' '}
+      {label}
+    </label>
+  )
+}

@@ -1,0 +1,149 @@
+/** The server: its version and limits, its API keys, and a switch that pauses all agents. */
+import { useState } from 'preact/hooks'
+import type { Scope } from '../../contract/key.ts'
+import type { Info } from '../../contract/server.ts'
+import { textIn } from '../parts/fields.ts'
+import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { attempt, notify } from '../parts/notices.tsx'
+import { texts } from '../state/preferences.ts'
+import { client, may } from '../state/session.ts'
+import { count, moment } from '../parts/amounts.ts'
+import { visible } from '../text/visible.ts'
+
+const SCOPES = ['read', 'write', 'approve', 'files', 'commands', 'secrets', 'admin'] satisfies Scope[]
+
+export function Server() {
+  const { server, pauseAll } = texts.value
+  const info = useLoaded((signal) => client().info({ signal }), [])
+  return (
+    <section class="page">
+      <h1>{server}</h1>
+      <Loaded of={info} draw={(value) => <About info={value} />} />
+      {may('write') && (
+        <p>
+          <button type="button" onClick={() => attempt(pauseEverything)}>
+            {pauseAll}
+          </button>
+        </p>
+      )}
+      {may('admin') && <Keys />}
+    </section>
+  )
+}
+
+function About({ info }: { readonly info: Info }) {
+  const { version, isolation, limits } = texts.value
+  return (
+    <>
+      <dl>
+        <dt>{version}</dt>
+        <dd>{info.version}</dd>
+        <dt>{isolation}</dt>
+        <dd>{info.isolation}</dd>
+      </dl>
+      <details>
+        <summary>{limits}</summary>
+        <dl>
+          {Object.entries(info.limits).map(([name, value]) => (
+            <div key={name} class="pair">
+              <dt>
+                <code>{name}</code>
+              </dt>
+              <dd class="number">{count(value)}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+    </>
+  )
+}
+
+async function pauseEverything(): Promise<void> {
+  let paused = 0
+  for await (const { id } of client().conversations.summaries({ status: ['running'], limit: 200 })) {
+    await client().conversation(id).pause()
+    paused += 1
+  }
+  notify(texts.value.pausedAll(paused))
+}
+
+function Keys() {
+  const { apiKeys, lastUsed, never, revoke, revokeSure, shownOnce } = texts.value
+  const [version, setVersion] = useState(0)
+  const [made, setMade] = useState<string>()
+  const keys = useLoaded(
+    (signal) =>
+      client()
+        .keys.list({ signal })
+        .then(({ items }) => items),
+    [version],
+  )
+  const remove = async (id: string, name: string) => {
+    if (!confirm(revokeSure(visible(name)))) return
+    await client().keys.delete(id)
+    setVersion(version + 1)
+  }
+  const added = (key: string) => {
+    setMade(key)
+    setVersion(version + 1)
+  }
+  return (
+    <>
+      <h2>{apiKeys}</h2>
+      <Loaded
+        of={keys}
+        draw={(items) => (
+          <ul class="plain">
+            {items.map(({ id, name, prefix, scopes, last_used_at }) => (
+              <li key={id} class="pair">
+                <span>
+                  <strong>{visible(name)}</strong> <code>{visible(prefix)}…</code>{' '}
+                  <span class="quiet">{scopes.join(', ')}</span>
+                </span>
+                <span class="quiet">
+                  {lastUsed} {last_used_at === undefined ? never : moment(last_used_at)}{' '}
+                  <button type="button" class="link" onClick={() => attempt(() => remove(id, name))}>
+                    {revoke}
+                  </button>
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      />
+      {made && (
+        <p role="status">
+          {shownOnce} <code class="secret">{made}</code>
+        </p>
+      )}
+      <MakeKey added={added} />
+    </>
+  )
+}
+
+function MakeKey({ added }: { readonly added: (key: string) => void }) {
+  const { makeKey, keyName, scopes } = texts.value
+  const make = async (form: HTMLFormElement) => {
+    const data = new FormData(form)
+    const chosen = SCOPES.filter((scope) => data.get(scope) !== null)
+    added((await client().keys.create({ name: textIn(data, 'name'), scopes: chosen })).key)
+    form.reset()
+  }
+  return (
+    <form class="narrow" onSubmit={(event) => (event.preventDefault(), attempt(() => make(event.currentTarget)))}>
+      <label class="field">
+        {keyName}
+        <input name="name" required maxLength={100} />
+      </label>
+      <fieldset>
+        <legend>{scopes}</legend>
+        {SCOPES.map((scope) => (
+          <label class="option" key={scope}>
+            <input type="checkbox" name={scope} defaultChecked={scope === 'read'} /> {scope}
+          </label>
+        ))}
+      </fieldset>
+      <button type="submit">{makeKey}</button>
+    </form>
+  )
+}

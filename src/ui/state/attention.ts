@@ -1,0 +1,53 @@
+/** How a person who looks elsewhere learns that an agent needs them: the title, the icon, and notifications on wish. */
+import { effect } from '@preact/signals'
+import type { WaitingRequest } from '../../contract/request.ts'
+import { visible } from '../text/visible.ts'
+import { forPeople } from './live.ts'
+import { hidesContent, notifications, texts } from './preferences.ts'
+import { show } from './route.ts'
+
+const NAME = 'agent-server'
+const MAX_TEXT = 200
+
+/** Returns what ends it. */
+export function callForAttention(): () => void {
+  let seen: ReadonlySet<string> | undefined
+  return effect(() => {
+    const requests = forPeople.value
+    document.title = requests && requests.length > 0 ? `(${requests.length}) ${NAME}` : NAME
+    if (!requests) return
+    const before = seen
+    seen = new Set(requests.map(({ request }) => request.request_id))
+    if (notifications.peek() === 'off' || !before || !document.hidden) return
+    for (const waiting of requests) if (!before.has(waiting.request.request_id)) notifyOf(waiting)
+  })
+}
+
+function notifyOf({ conversation_id, title, request }: WaitingRequest): void {
+  if (Notification.permission !== 'granted') return
+  const { needsYou, asks } = texts.value
+  const isHidden = hidesContent.value === 'on'
+  const body = isHidden ? '' : `${asks[request.kind]}: ${visible(questionOf(request))}`.slice(0, MAX_TEXT)
+  const shown = new Notification(isHidden || title === undefined ? needsYou : visible(title), {
+    body,
+    tag: request.request_id,
+  })
+  shown.addEventListener('click', () => {
+    window.focus()
+    show('c', conversation_id)
+  })
+}
+
+function questionOf(request: WaitingRequest['request']): string {
+  switch (request.kind) {
+    case 'permission':
+      return request.payload.tool_uses.map(({ name }) => name).join(', ')
+    case 'question':
+    case 'elicitation':
+      return request.payload.questions.map(({ question }) => question).join(' ')
+    case 'network':
+      return request.payload.host
+    default:
+      return ''
+  }
+}

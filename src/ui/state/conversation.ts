@@ -1,0 +1,171 @@
+/** One open conversation: a window of its events, and what is being written, kept up to date over one connection. */
+import { signal } from '@preact/signals'
+import type { Event } from '../../contract/events/event.ts'
+import type { ConversationHandle, ReplyOf } from '../../client/client.ts'
+import { AgentServerError } from '../../client/client.ts'
+import { Items, Live } from './items.ts'
+import type { ChatRow } from './items.ts'
+import { client, messageOf } from './session.ts'
+
+const PAGE = 200
+/** Rows in memory. Older ones are read again when somebody scrolls to them. */
+const MAX_ROWS = 2000
+/** A hidden tab gives up its connection after that many milliseconds. */
+const HIDDEN_MS = 60_000
+
+type View = ReplyOf<'getConversation'>
+
+/** The text of an answer that is being written. */
+export type Writing = { readonly text: string; readonly reasoning: string }
+
+export class OpenConversation {
+  readonly id: string
+  readonly handle: ConversationHandle
+  readonly view = signal<View | undefined>(undefined)
+  readonly rows = signal<readonly ChatRow[]>([])
+  readonly writing = signal<Writing>({ text: '', reasoning: '' })
+  readonly outputs = signal<ReadonlyMap<string, string>>(new Map())
+  /** Whether events before the first row can be read. */
+  readonly hasOlder = signal(false)
+  readonly fault = signal<string | undefined>(undefined)
+  readonly isDeleted = signal(false)
+  /** Whether the person reads the end: then old rows are forgotten. */
+  isAtEnd = true
+  #items = new Items()
+  #live = new Live()
+  #arrived: Event[] = []
+  #frame = 0
+  #firstSeq = 0
+  #lastSeq = 0
+  #isReadingOlder = false
+  #connection: AbortController | undefined
+  readonly #end = new AbortController()
+
+  constructor(id: string) {
+    this.id = id
+    this.handle = client().conversation(id)
+  }
+
+  /** Reads the end of the conversation and follows it. */
+  async open(): Promise<void> {
+    try {
+      const { signal } = this.#end
+      const [view, page] = await Promise.all([
+        this.handle.get({ signal }),
+        this.handle.listEvents({ order: 'desc', limit: PAGE }, { signal }),
+      ])
+      const events = page.items.toReversed()
+      this.view.value = view
+      this.#items.append(events)
+      this.#firstSeq = events[0]?.seq ?? 1
+      this.#lastSeq = events.at(-1)?.seq ?? 0
+      this.rows.value = this.#items.rows
+      this.hasOlder.value = this.#firstSeq > 1
+      document.addEventListener('visibilitychange', this.#onVisibility)
+      void this.#follow()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  close(): void {
+    document.removeEventListener('visibilitychange', this.#onVisibility)
+    cancelAnimationFrame(this.#frame)
+    clearTimeout(this.#hiding)
+    this.#end.abort()
+    this.#connection?.abort()
+  }
+
+  async readOlder(): Promise<void> {
+    if (this.#isReadingOlder || !this.hasOlder.value) return
+    this.#isReadingOlder = true
+    try {
+      const page = await this.handle.listEvents({ order: 'desc', limit: PAGE, before_seq: this.#firstSeq })
+      const events = page.items.toReversed()
+      this.#items.prepend(events)
+      this.#firstSeq = events[0]?.seq ?? 1
+      this.hasOlder.value = this.#firstSeq > 1
+      this.rows.value = this.#items.rows
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#isReadingOlder = false
+    }
+  }
+
+  async refresh(): Promise<void> {
+    this.view.value = await this.handle.get({ signal: this.#end.signal })
+  }
+
+  async #follow(): Promise<void> {
+    const connection = new AbortController()
+    this.#connection = connection
+    try {
+      const options = { after: this.#lastSeq, deltas: true, signal: connection.signal, giveUpAfterMs: Infinity }
+      for await (const event of this.handle.events(options)) {
+        if ('seq' in event) this.#arrive(event)
+        else if (
+          event.type === 'AssistantDelta' ||
+          event.type === 'AssistantAborted' ||
+          event.type === 'ToolOutputDelta'
+        )
+          this.#live.take(event)
+        this.#frame ||= requestAnimationFrame(() => this.#show())
+      }
+      this.isDeleted.value = true
+    } catch (error) {
+      if (!connection.signal.aborted) this.#fail(error)
+    }
+  }
+
+  /** A hidden tab shows nothing, and continues after what has arrived. */
+  #arrive(event: Event): void {
+    this.#arrived.push(event)
+    this.#lastSeq = event.seq
+  }
+
+  /** Once for all that has arrived since the last frame. */
+  #show(): void {
+    this.#frame = 0
+    const events = this.#arrived
+    this.#arrived = []
+    for (const event of events) {
+      if (event.type === 'AssistantMessage') this.#live.endMessage(event.message_id)
+      if (event.type === 'ToolResult') this.#live.outputs.delete(event.tool_use_id)
+    }
+    if (events.length > 0) {
+      this.#items.append(events)
+      if (this.isAtEnd && this.#items.trim(MAX_ROWS)) {
+        this.#firstSeq = this.#items.rows[0]?.seq ?? this.#lastSeq
+        this.hasOlder.value = true
+      }
+      this.rows.value = this.#items.rows
+      if (events.some(({ type }) => CHANGES_THE_VIEW.has(type))) this.refresh().catch((error) => this.#fail(error))
+    }
+    const { text, reasoning, outputs } = this.#live
+    this.writing.value = { text, reasoning }
+    this.outputs.value = new Map(outputs)
+  }
+
+  #hiding: ReturnType<typeof setTimeout> | undefined
+  readonly #onVisibility = () => {
+    clearTimeout(this.#hiding)
+    if (document.hidden) this.#hiding = setTimeout(() => this.#connection?.abort(), HIDDEN_MS)
+    else if (this.#connection?.signal.aborted && !this.#end.signal.aborted) void this.#follow()
+  }
+
+  #fail(error: unknown): void {
+    if (this.#end.signal.aborted) return
+    if (error instanceof AgentServerError && (error.status === 404 || error.status === 410)) this.isDeleted.value = true
+    this.fault.value = messageOf(error)
+  }
+}
+
+/** After these, what the server says of the conversation is another thing. */
+const CHANGES_THE_VIEW: ReadonlySet<Event['type']> = new Set([
+  'StatusUpdate',
+  'ConfigUpdate',
+  'AssistantMessage',
+  'Result',
+  'Rewound',
+])

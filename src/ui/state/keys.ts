@@ -1,0 +1,83 @@
+/** The keyboard: single keys while nothing is typed, and Ctrl+K everywhere. */
+import { signal } from '@preact/signals'
+import { forPeople } from './live.ts'
+import { singleKeys } from './preferences.ts'
+import { show } from './route.ts'
+
+export const dialog = signal<'palette' | 'help' | undefined>(undefined)
+
+const PLACES: Readonly<Record<string, readonly string[]>> = { i: [], c: ['conversations'], n: ['new'], s: ['server'] }
+
+/** How long a second key may take after `g`, milliseconds. */
+const CHORD_MS = 1500
+
+export function listenToKeys(): () => void {
+  let chordEnds = 0
+  const onKey = (event: KeyboardEvent) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
+      event.preventDefault()
+      dialog.value = dialog.value === 'palette' ? undefined : 'palette'
+      return
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || dialog.value !== undefined) return
+    if (event.key === 'Escape') return pressed('[data-escape]')
+    if (singleKeys.value === 'off' || isTyping(event.target)) return
+    const isChord = event.timeStamp < chordEnds
+    chordEnds = event.key === 'g' ? event.timeStamp + CHORD_MS : 0
+    const place = isChord ? PLACES[event.key] : undefined
+    if (place) show(...place)
+    else if (singleKey(event.key)) event.preventDefault()
+  }
+  addEventListener('keydown', onKey)
+  return () => removeEventListener('keydown', onKey)
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  if (target instanceof HTMLInputElement) return !['checkbox', 'radio', 'button'].includes(target.type)
+  return target.isContentEditable || target.matches('textarea, select')
+}
+
+function singleKey(key: string): boolean {
+  if (key === '?') dialog.value = 'help'
+  else if (key === '/') focusSearch()
+  else if (key === 'n') nextRequest()
+  else return decide(key)
+  return true
+}
+
+function focusSearch(): void {
+  show('conversations')
+  requestAnimationFrame(() => document.querySelector<HTMLElement>('[data-search]')?.focus())
+}
+
+/** Keys decide only the card that has the focus, and only if the whole card is in sight. */
+function decide(key: string): boolean {
+  const card = document.activeElement?.closest<HTMLElement>('[data-request]')
+  const control = card?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)
+  if (!card || !control || !isInSight(card)) return false
+  control.click()
+  return true
+}
+
+function isInSight(card: HTMLElement): boolean {
+  const { top, bottom } = card.getBoundingClientRect()
+  return top >= 0 && bottom <= innerHeight
+}
+
+function nextRequest(): void {
+  const cards = [...document.querySelectorAll<HTMLElement>('[data-request]')]
+  const current = cards.findIndex((card) => card.contains(document.activeElement))
+  const next = cards[current + 1] ?? cards[0]
+  if (next) {
+    next.focus()
+    next.scrollIntoView({ block: 'nearest' })
+    return
+  }
+  const waiting = forPeople.value?.[0]
+  if (waiting) show()
+}
+
+function pressed(selector: string): void {
+  document.querySelector<HTMLElement>(selector)?.click()
+}

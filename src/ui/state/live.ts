@@ -1,0 +1,77 @@
+/** What happens in all conversations: one connection to the firehose, and the lists that it keeps up to date. */
+import { computed, signal } from '@preact/signals'
+import type { EventType } from '../../contract/events/event.ts'
+import type { WaitingRequest } from '../../contract/request.ts'
+import { client, lostSince, messageOf } from './session.ts'
+
+/** What waits in all conversations, the oldest first. Undefined until it has been read. */
+const waiting = signal<readonly WaitingRequest[] | undefined>(undefined)
+
+/** Requests that a person can answer: a client tool and a hook wait for a program. */
+export const forPeople = computed(() =>
+  waiting.value?.filter(({ request }) => request.kind !== 'client_tool' && request.kind !== 'hook'),
+)
+
+/** Grows with each event that changes a list. */
+export const listVersion = signal(0)
+
+/** What changes a row of a list, or what waits. */
+const TYPES = [
+  'SystemInit',
+  'UserMessage',
+  'StatusUpdate',
+  'ToolUse',
+  'RequestOpened',
+  'RequestAnswered',
+  'RequestClosed',
+  'ConfigUpdate',
+  'Result',
+  'ForkedFrom',
+] satisfies EventType[]
+
+const REQUEST_TYPES: ReadonlySet<string> = new Set(['RequestOpened', 'RequestAnswered', 'RequestClosed'])
+
+/** Lists that change all the time are read once in that many milliseconds. */
+const LIST_PAUSE_MS = 500
+
+/** Follows the server until the signal aborts. */
+export async function followServer(signal: AbortSignal): Promise<void> {
+  const readRequests = bundled(() => refreshRequests())
+  const readLists = bundled(async () => void (listVersion.value += 1), LIST_PAUSE_MS)
+  readRequests()
+  const onDisconnect = () => (lostSince.value ??= Date.now())
+  try {
+    const events = client().firehose({ types: TYPES, signal, onDisconnect, giveUpAfterMs: Infinity })
+    for await (const { event } of events) {
+      if (REQUEST_TYPES.has(event.type) || event.type === 'conversation_deleted') readRequests()
+      readLists()
+    }
+  } catch (error) {
+    if (!signal.aborted) messageOf(error)
+  }
+}
+
+export async function refreshRequests(): Promise<void> {
+  waiting.value = await client()
+    .conversations.requests({ limit: 200 })
+    .then((page) => page.items)
+}
+
+/** Calls at once, and again when it was called meanwhile: never two at a time. */
+function bundled(work: () => Promise<void>, pauseMs = 0): () => void {
+  let isActive = false
+  let isWanted = false
+  const go = async () => {
+    isActive = true
+    do {
+      isWanted = false
+      await work().catch((error: unknown) => void messageOf(error))
+      await new Promise((done) => setTimeout(done, pauseMs))
+    } while (isWanted)
+    isActive = false
+  }
+  return () => {
+    if (isActive) isWanted = true
+    else void go()
+  }
+}

@@ -1,0 +1,31 @@
+/** What a browser keeps for this page. A browser that keeps nothing is one where everything is new each time. */
+
+export function remembered(name: string): string | undefined {
+  try {
+    return localStorage.getItem(name) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined forgets it. */
+export function remember(name: string, value: string | undefined): void {
+  try {
+    if (value === undefined || value === '') localStorage.removeItem(name)
+    else localStorage.setItem(name, value)
+  } catch {
+    // It is kept until the page is left.
+  }
+}
+
+const DRAFT = 'draft '
+
+export const draftOf = (id: string) => DRAFT + id
+
+export function forgetDrafts(): void {
+  try {
+    for (const name of Object.keys(localStorage)) if (name.startsWith(DRAFT)) localStorage.removeItem(name)
+  } catch {
+    // There are none.
+  }
+}

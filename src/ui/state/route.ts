@@ -1,0 +1,26 @@
+/** The address of what is shown, after `#`: it needs no route of the server and works below any path of a proxy. */
+import { computed, signal } from '@preact/signals'
+
+export type Route = { readonly path: readonly string[]; readonly query: URLSearchParams }
+
+const hash = signal(location.hash)
+addEventListener('hashchange', () => (hash.value = location.hash))
+
+export const route = computed<Route>(() => {
+  const [path = '', query = ''] = hash.value.replace(/^#\/?/, '').split('?', 2)
+  return { path: path.split('/').filter(Boolean).map(decoded), query: new URLSearchParams(query) }
+})
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+export const addressOf = (...path: readonly string[]): string => `#/${path.map(encodeURIComponent).join('/')}`
+
+export function show(...path: readonly string[]): void {
+  location.hash = addressOf(...path)
+}

@@ -1,0 +1,154 @@
+/**
+ * Markdown as elements. `marked` makes tokens only: there is no text that a browser reads as markup. HTML in it is shown as
+ * the text that it is, and images are links, because the address of an image carries secrets out.
+ */
+import type { Token, Tokens } from 'marked'
+import { Lexer } from 'marked'
+import type { ComponentChildren } from 'preact'
+import { memo } from 'preact/compat'
+import { useMemo } from 'preact/hooks'
+import { visible, visibleProse } from './visible.ts'
+
+const SAFE = /^(?:https?|mailto):/i
+
+/** A text longer than that is shown as it is. */
+const MAX_CHARS = 200_000
+
+export function Markdown({ text }: { readonly text: string }) {
+  const blocks = useMemo(() => (text.length > MAX_CHARS ? undefined : blocksOf(text)), [text])
+  if (!blocks) return <pre class="code">{visibleProse(text)}</pre>
+  return (
+    <div class="markdown">
+      {blocks.map((token, index) => (
+        <Block key={index} raw={token.raw} token={token} />
+      ))}
+    </div>
+  )
+}
+
+function blocksOf(text: string): Token[] | undefined {
+  try {
+    return new Lexer({ gfm: true }).lex(text)
+  } catch {
+    // Nested deeper than the lexer goes.
+    return undefined
+  }
+}
+
+/** Drawn again only when its text has changed: of an answer that is being written, that is the last block. */
+const Block = memo(
+  ({ token }: { readonly raw: string; readonly token: Token }) => <>{elementOf(token)}</>,
+  (before, after) => before.raw === after.raw,
+)
+
+const all = (tokens: readonly Token[] | undefined): ComponentChildren =>
+  (tokens ?? []).map((token, index) => <Inline key={index} token={token} />)
+
+const Inline = ({ token }: { readonly token: Token }) => <>{elementOf(token)}</>
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters -- `type` says which token it is
+const as = <T extends Tokens.Generic>(token: Token): T => token as unknown as T
+
+function elementOf(token: Token): ComponentChildren {
+  switch (token.type) {
+    case 'space':
+    case 'def':
+      return null
+    case 'heading':
+      return <Heading depth={as<Tokens.Heading>(token).depth}>{all(as<Tokens.Heading>(token).tokens)}</Heading>
+    case 'paragraph':
+      return <p>{all(as<Tokens.Paragraph>(token).tokens)}</p>
+    case 'code':
+      return <pre class="code">{visible(as<Tokens.Code>(token).text)}</pre>
+    case 'blockquote':
+      return <blockquote>{all(as<Tokens.Blockquote>(token).tokens)}</blockquote>
+    case 'list':
+      return <List list={as<Tokens.List>(token)} />
+    case 'table':
+      return <Table table={as<Tokens.Table>(token)} />
+    case 'hr':
+      return <hr />
+    case 'strong':
+      return <strong>{all(as<Tokens.Strong>(token).tokens)}</strong>
+    case 'em':
+      return <em>{all(as<Tokens.Em>(token).tokens)}</em>
+    case 'del':
+      return <del>{all(as<Tokens.Del>(token).tokens)}</del>
+    case 'codespan':
+      return <code>{visible(as<Tokens.Codespan>(token).text)}</code>
+    case 'br':
+      return <br />
+    case 'link':
+      return <Link href={as<Tokens.Link>(token).href}>{all(as<Tokens.Link>(token).tokens)}</Link>
+    case 'image':
+      return <Link href={as<Tokens.Image>(token).href}>{as<Tokens.Image>(token).text || 'image'}</Link>
+    case 'escape':
+      return visibleProse(as<Tokens.Escape>(token).text)
+    case 'text':
+      return as<Tokens.Text>(token).tokens
+        ? all(as<Tokens.Text>(token).tokens)
+        : visibleProse(as<Tokens.Text>(token).text)
+    default:
+      return visibleProse(token.raw)
+  }
+}
+
+/** The headings of an answer are below those of the page. */
+function Heading({ depth, children }: { readonly depth: number; readonly children: ComponentChildren }) {
+  if (depth <= 1) return <h3>{children}</h3>
+  return depth === 2 ? <h4>{children}</h4> : <h5>{children}</h5>
+}
+
+function List({ list }: { readonly list: Tokens.List }) {
+  const items = list.items.map((item, index) => (
+    <li key={index}>
+      {item.task && <input type="checkbox" checked={item.checked ?? false} disabled aria-label="done" />}
+      {all(item.tokens)}
+    </li>
+  ))
+  return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>
+}
+
+function Table({ table }: { readonly table: Tokens.Table }) {
+  return (
+    <div class="scroll-x" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {table.header.map((cell, index) => (
+              <th key={index}>{all(cell.tokens)}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {table.rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, column) => (
+                <td key={column}>{all(cell.tokens)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** Its target is always to be read: what a link says and where it leads may differ. */
+function Link({ href, children }: { readonly href: string; readonly children: ComponentChildren }) {
+  const target = visible(href)
+  if (!SAFE.test(href))
+    return (
+      <>
+        {children} ({target})
+      </>
+    )
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer" title={target}>
+      {children}
+      <span class="target"> ({short(target)})</span>
+    </a>
+  )
+}
+
+const short = (target: string): string => (target.length > 80 ? `${target.slice(0, 79)}…` : target)

@@ -1,0 +1,223 @@
+/** The dashboard in a real browser, against a real server and a scripted model. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { KEY } from '../support/server.ts'
+import { accessibilityFaults, goTo, openBrowser, openTab } from './browser.ts'
+
+const HOSTILE = [
+  '<script>alert(1)</script>',
+  '<img src=https://example.com/x onerror=alert(1)>',
+  '<svg onload=alert(1)>',
+  '<iframe srcdoc="<script>alert(1)</script>"></iframe>',
+  '[x](javascript:alert(1))',
+  '[x](JaVaScRiPt:alert(1))',
+  '[x](java\tscript:alert(1))',
+  '[x](&#106;avascript:alert(1))',
+  '[x](data:text/html,<script>alert(1)</script>)',
+  '[x](vbscript:alert(1))',
+  '![x](https://example.com/secret)',
+  '<https://example.com/?auto>',
+  '<style>@import "https://example.com/x.css"</style>',
+  '<link rel=stylesheet href=https://example.com/x.css>',
+  '<base href=https://example.com/>',
+  '<meta http-equiv=refresh content="0;url=https://example.com/">',
+  '<form action=https://example.com><button>x</button></form>',
+  '"><script>alert(1)</script>',
+  '`<img src=x onerror=alert(1)>`',
+  '\u202Etxt.exe\u202C \u001b]8;;https://example.com\u0007x\u001b]8;;\u0007',
+]
+
+let browser: Browser
+let stage: Stage
+beforeAll(async () => {
+  browser = await openBrowser()
+  const hostile = HOSTILE.join('\n\n')
+  const replies = [
+    { when: 'hostile', turns: [bash(`cat <<'END'\n${hostile}\nEND`), { text: hostile }] },
+    { when: 'decide', turns: [bash('touch made'), { text: 'It is made.' }] },
+    { when: 'hello', turns: [{ text: 'Hello **there**.' }] },
+    { when: 'fail', turns: [bash('echo broken; exit 3'), { text: 'It failed.' }] },
+  ]
+  stage = await setStage({ replies }, {})
+})
+afterAll(async () => {
+  await browser.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+const post = async (id: string, message: string) => {
+  const { status } = await stage.server.call('POST', `/conversations/${id}/messages`, { message, run: true })
+  expect(status).toBe(202)
+}
+
+describe('a person', () => {
+  test('sees what waits, decides it by key, and the agent goes on', async () => {
+    const id = await stage.create({ title: 'decides', permission_mode: 'default' })
+    const { page, misdeeds } = await openTab(browser, stage.server.url)
+    await page.waitForSelector('text=No agent needs you.')
+    await post(id, 'decide')
+    await page.waitForSelector('[data-request] pre:has-text("touch made")')
+    expect(await page.title()).toContain('(1)')
+    // The buttons are for what has been on the screen for a moment.
+    await page.waitForSelector('[data-request] button[data-key=a]:enabled')
+    await page.keyboard.press('a')
+    expect((await stage.server.call('GET', `/conversations/${id}`)).body.status).toBe('waiting_for_confirmation')
+    await page.keyboard.press('n')
+    await page.keyboard.press('a')
+    await page.waitForSelector('text=No agent needs you.')
+    await goTo(page, `#/c/${id}`)
+    await page.waitForSelector('.said:has-text("It is made.")')
+    await page.waitForSelector('text=Answered by You.')
+    expect(misdeeds).toEqual([])
+    await page.context().close()
+  })
+
+  test('reads who was first when somebody else has decided', async () => {
+    const id = await stage.create({ title: 'two deciders', permission_mode: 'default' })
+    await post(id, 'decide')
+    const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+    await page.waitForSelector('[data-request] button[data-key=a]:enabled')
+    const { items } = (await stage.server.call('GET', `/conversations/${id}/requests`)).body
+    const [call] = items[0].payload.tool_uses
+    await page.route('**/requests/*', async (route) => {
+      await stage.server.call('POST', `/conversations/${id}/requests/${items[0].request_id}`, {
+        kind: 'permission',
+        decisions: [{ tool_use_id: call.tool_use_id, input_hash: call.input_hash, behavior: 'deny' }],
+      })
+      await route.continue()
+    })
+    await page.click('[data-request] button[data-key=a]')
+    await page.waitForSelector('text=/Answered by|Somebody else was first/')
+    await page.context().close()
+  })
+
+  test('starts an agent and follows it without a mouse', async () => {
+    const { page, misdeeds } = await openTab(browser, stage.server.url)
+    await page.keyboard.press('g')
+    await page.keyboard.press('n')
+    await page.waitForSelector('textarea[name=message]')
+    await page.fill('input[name=model]', 'scripted')
+    await page.fill('textarea[name=message]', 'hello')
+    await page.keyboard.press('Control+Enter')
+    // The server has no model of its own: it says what to do.
+    await page.waitForSelector('.said.user, [role=alert]')
+    await page.keyboard.press('Control+k')
+    await page.waitForSelector('dialog[open]')
+    await page.keyboard.type('conversations')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('h1:has-text("Conversations")')
+    expect(misdeeds).toEqual([])
+    await page.context().close()
+  })
+
+  test('writes a message and sees the answer, and a call that failed is open', async () => {
+    const id = await stage.create({ title: 'chat' })
+    const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+    await page.fill('.composer textarea', 'hello')
+    await page.click('.composer button')
+    await page.waitForSelector('.said strong:has-text("there")')
+    await page.fill('.composer textarea', 'fail')
+    await page.click('.composer button')
+    await page.waitForSelector('.tool.failed pre:has-text("broken")')
+    expect(misdeeds).toEqual([])
+    await page.context().close()
+  })
+
+  test('with a key that may only read sees no control that would be refused', async () => {
+    const id = await stage.create({ title: 'read only', permission_mode: 'default' })
+    await post(id, 'decide')
+    const { body } = await stage.server.call('POST', '/keys', { name: 'reader', scopes: ['read'] })
+    const { page } = await openTab(browser, stage.server.url, { key: body.key, hash: `#/c/${id}` })
+    await page.waitForSelector('[data-request]')
+    expect(await page.locator('.composer, [data-request] button[data-key], nav.places >> text=New').count()).toBe(0)
+    await page.context().close()
+  })
+})
+
+test('a hostile agent makes no dialog, no request to elsewhere and no breach of the policy', async () => {
+  const id = await stage.create({ title: HOSTILE.join(' ').slice(0, 200) })
+  await stage.say(id, `hostile ${HOSTILE.join('\n\n')}`)
+  const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.waitForSelector('.end')
+  await page.click('.tool button')
+  await page.waitForSelector('.tool pre')
+  for (const part of ['files', 'timeline', 'settings', 'changes']) {
+    await goTo(page, `#/c/${id}/${part}`)
+    await page.waitForSelector('.conversation .page')
+  }
+  await goTo(page, '#/conversations')
+  await page.waitForSelector('.summary')
+  const links = await page.locator('a').evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+  expect(links.filter((link) => !link.startsWith('#') && !/^(?:https?|mailto):/.test(link))).toEqual([])
+  expect(misdeeds).toEqual([])
+  await page.context().close()
+})
+
+test('a page whose server was killed says so, and misses and doubles nothing afterwards', async () => {
+  const id = await stage.create({ title: 'outage' })
+  await stage.say(id, 'hello')
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.waitForSelector('.end')
+  await page.fill('.composer textarea', 'a draft')
+  const restarted = stage.server.restart('SIGKILL')
+  await page.waitForSelector('.lost')
+  await restarted
+  await stage.say(id, 'hello')
+  await expect.poll(() => page.locator('.end').count()).toBe(2)
+  await page.waitForSelector('.lost', { state: 'detached' })
+  expect(await page.locator('.said.user').count()).toBe(2)
+  expect(await page.inputValue('.composer textarea')).toBe('a draft')
+  await page.context().close()
+})
+
+test('eight tabs of one browser are all live', async () => {
+  const id = await stage.create({ title: 'tabs' })
+  const first = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  const pages = [first.page]
+  for (let i = 0; i < 7; i++) {
+    const page = await first.page.context().newPage()
+    await page.goto(`${stage.server.url}/ui/#/c/${id}`)
+    if (await page.locator('[name=password]').isVisible()) {
+      await page.fill('[name=password]', KEY)
+      await page.click('button[type=submit]')
+    }
+    await page.waitForSelector('.composer')
+    pages.push(page)
+  }
+  await stage.say(id, 'hello')
+  for (const page of pages) await page.waitForSelector('.said strong:has-text("there")')
+  expect(pages.length).toBe(8)
+  await first.page.context().close()
+})
+
+describe('every screen keeps to WCAG 2.2 AA', () => {
+  test.each([
+    ['light', 1280],
+    ['dark', 360],
+  ] as const)('%s, %i px wide', async (colorScheme, width) => {
+    const id = await stage.create({ title: 'accessible', permission_mode: 'default' })
+    await post(id, 'decide')
+    const { page } = await openTab(browser, stage.server.url)
+    await page.setViewportSize({ width, height: 800 })
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    const screens = [
+      '',
+      'conversations',
+      'new',
+      'server',
+      'settings',
+      ...['', '/changes', '/files', '/timeline', '/settings'].map((part) => `c/${id}${part}`),
+    ]
+    const faults: string[] = []
+    for (const screen of screens) {
+      await goTo(page, `#/${screen}`)
+      await page.waitForSelector('h1')
+      await page.waitForSelector('main >> text=Loading …', { state: 'detached' })
+      faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+    }
+    expect(faults).toEqual([])
+    await page.context().close()
+  })
+})

@@ -1,0 +1,91 @@
+/** The rows of a conversation: the same, however its events arrive. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Event } from '../../src/contract/events/event.ts'
+import { Items, Live } from '../../src/ui/state/items.ts'
+
+const at = (seq: number, event: object) =>
+  ({
+    id: `event-${seq}`,
+    seq,
+    timestamp: '2026-01-31T12:00:00.000Z',
+    conversation_id: 'c',
+    version: 1,
+    ...event,
+  }) as Event
+
+/** Events of three runs: messages, calls, requests with an answer, and events without a row. */
+const EVENTS: Event[] = [0, 10, 20].flatMap((first) => [
+  at(first + 1, { type: 'UserMessage', content: [{ type: 'text', text: 'go' }], run: true }),
+  at(first + 2, { type: 'AssistantMessage', text: 'I run it.', content: [], message_id: `m${first}` }),
+  at(first + 3, { type: 'ToolUse', tool_use_id: `call-${first}`, name: 'Bash', input: {} }),
+  at(first + 4, { type: 'ToolUse', tool_use_id: `other-${first}`, name: 'Bash', input: {} }),
+  at(first + 5, { type: 'RequestOpened', request_id: `asked-${first}`, kind: 'permission', tool_use_ids: [] }),
+  at(first + 6, { type: 'RequestAnswered', request_id: `asked-${first}`, kind: 'permission' }),
+  at(first + 7, { type: 'ToolResult', tool_use_id: `other-${first}`, output: 'b', is_error: false }),
+  at(first + 8, { type: 'ToolResult', tool_use_id: `call-${first}`, output: 'a', is_error: false }),
+  at(first + 9, { type: 'SecretsUpdate', added: [], removed: [] }),
+  at(first + 10, { type: 'Result', stop_reason: 'completed', steps: 1 }),
+])
+
+const whole = () => {
+  const items = new Items()
+  items.append(EVENTS)
+  return items.rows
+}
+
+test('a call has its result, and a request its answer, in one row', () => {
+  expect(whole().map(({ kind }) => kind)).toEqual(
+    [0, 1, 2].flatMap(() => ['event', 'event', 'call', 'call', 'request', 'event']),
+  )
+  for (const row of whole()) {
+    if (row.kind === 'call') expect(row.result?.tool_use_id).toBe(row.key)
+    if (row.kind === 'request') expect(row.end?.request_id).toBe(row.key)
+  }
+})
+
+test('the rows are the same whether events were read in pages, live, or both', () => {
+  const cut = fc.integer({ min: 0, max: EVENTS.length })
+  fc.assert(
+    fc.property(fc.array(cut, { maxLength: 5 }), fc.array(cut, { maxLength: 5 }), cut, (older, newer, middle) => {
+      const items = new Items()
+      const parts = (cuts: number[], from: number, to: number) => {
+        const ends = [from, ...cuts.filter((end) => end > from && end < to).toSorted((a, b) => a - b), to]
+        return ends.slice(1).map((end, index) => EVENTS.slice(ends[index], end))
+      }
+      for (const part of parts(newer, middle, EVENTS.length)) items.append(part)
+      for (const part of parts(older, 0, middle).toReversed()) items.prepend(part)
+      expect(items.rows).toEqual(whole())
+    }),
+  )
+})
+
+test('only so many rows stay in memory, the newest', () => {
+  const items = new Items()
+  items.append(EVENTS)
+  expect(items.trim(5)).toBe(true)
+  expect(items.rows).toEqual(whole().slice(-5))
+  expect(items.trim(5)).toBe(false)
+})
+
+const delta = (message_id: string, fields: object) =>
+  ({ type: 'AssistantDelta', conversation_id: 'c', timestamp: '', message_id, index: 0, offset: 0, ...fields }) as const
+
+test('live text ends with its message, its failed attempt, or the next message', () => {
+  const live = new Live()
+  live.take(delta('one', { text_delta: 'Hel' }))
+  live.take(delta('one', { text_delta: 'lo' }))
+  expect(live.text).toBe('Hello')
+  live.endMessage('another')
+  expect(live.text).toBe('Hello')
+  live.take(delta('two', { reasoning_delta: 'hm' }))
+  expect([live.text, live.reasoning]).toEqual(['', 'hm'])
+  live.take({ type: 'AssistantAborted', conversation_id: 'c', timestamp: '', message_id: 'two' })
+  expect([live.text, live.reasoning]).toEqual(['', ''])
+})
+
+test('text of a subagent is not shown as that of the agent', () => {
+  const live = new Live()
+  live.take(delta('one', { text_delta: 'secret', parent_tool_use_id: 'call' }))
+  expect(live.text).toBe('')
+})

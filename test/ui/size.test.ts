@@ -1,0 +1,56 @@
+/** What a browser loads of the dashboard, and how the server sends it. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { provideDashboard } from '../../scripts/ui/build-page.ts'
+import { pageFolder } from '../../src/http/assets.ts'
+import { borrowServer } from '../support/shared-server.ts'
+import type { TestServer } from '../support/server.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  await provideDashboard()
+  server = await borrowServer()
+  return () => server[Symbol.asyncDispose]()
+})
+
+const KILOBYTE = 1000
+
+test('the first screen is at most 150 kB, and everything at most 300 kB, with gzip', () => {
+  const sizeOf = (name: string) => statSync(join(pageFolder(), name)).size
+  const first = [...readFileSync(join(pageFolder(), 'index.html'), 'utf8').matchAll(/(?:src|href)="([^"/]+)"/g)].map(
+    ([, name]) => `${name}.gz`,
+  )
+  expect(first.length).toBeGreaterThan(2)
+  expect(first.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(150 * KILOBYTE)
+  const all = readdirSync(pageFolder()).filter((name) => name.endsWith('.gz'))
+  expect(all.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(300 * KILOBYTE)
+})
+
+test('files are sent compressed and are cached for ever, the page that names them is not', async () => {
+  const page = await fetch(`${server.url}/ui/`, { headers: { 'accept-encoding': 'br' } })
+  expect(page.headers.get('content-encoding')).toBe('br')
+  expect(page.headers.get('cache-control')).toBe('no-cache')
+  const [, script] = /src="(main-[\w-]+\.js)"/.exec(await page.text())!
+  const file = await fetch(`${server.url}/ui/${script}`, { headers: { 'accept-encoding': 'gzip' } })
+  expect(file.headers.get('content-encoding')).toBe('gzip')
+  expect(file.headers.get('cache-control')).toContain('immutable')
+  const plain = await fetch(`${server.url}/ui/${script}`, { headers: { 'accept-encoding': 'identity' } })
+  expect(plain.headers.get('content-encoding')).toBeNull()
+  expect(await plain.text()).toBe(await file.text())
+})
+
+test('nothing but the files of the build is served, and without a slash the page is found, too', async () => {
+  expect((await fetch(`${server.url}/ui`)).url).toBe(`${server.url}/ui/`)
+  for (const path of ['none.js', '..%2fopenapi%2fopenapi.json', '%2e%2e/package.json', 'index.html.br', 'main.ts'])
+    expect((await fetch(`${server.url}/ui/${path}`)).status).toBe(404)
+})
+
+test('the policy of the page allows no code and no connection but its own', async () => {
+  const { headers } = await fetch(`${server.url}/ui/`)
+  const policy = headers.get('content-security-policy')
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).toContain("trusted-types 'none'")
+  expect(policy).not.toContain('unsafe')
+  expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+})

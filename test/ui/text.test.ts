@@ -1,0 +1,60 @@
+/** Text that an agent, a program or a file wrote, as the dashboard shows it. */
+import { describe, expect, test } from 'vitest'
+import { ansiRuns } from '../../src/ui/text/ansi.ts'
+import { short, visible, visibleProse } from '../../src/ui/text/visible.ts'
+
+describe('text that somebody decides about', () => {
+  test.each([
+    ['an override of the direction', 'rm -rf \u202E/ohce', 'rm -rf ⟦U+202E⟧/ohce'],
+    ['a character without width', 'ls\u200Bx', 'ls⟦U+200B⟧x'],
+    ['a control', 'a\u0008b\u001b[1A', 'a⟦U+0008⟧b⟦U+001B⟧[1A'],
+    ['a carriage return', 'harmless\rrm -rf /', 'harmless⟦U+000D⟧rm -rf /'],
+    ['a tag character', 'a\u{E0041}b', 'a⟦U+E0041⟧b'],
+    ['a filler that looks like a blank', 'a\u3164b', 'a⟦U+3164⟧b'],
+    ['a variation selector', 'a\uFE0Fb', 'a⟦U+FE0F⟧b'],
+    ['half of a character', 'a\uD800b', 'a⟦U+D800⟧b'],
+  ])('shows %s by its number', (_name, text, shown) => expect(visible(text)).toBe(shown))
+
+  test('keeps tabs, lines and the letters of any language', () => {
+    const text = 'a\tb\nžluťoučký 漢字 👍'
+    expect(visible(text)).toBe(text)
+  })
+})
+
+test('prose shows what turns its direction, and joined emoji stay whole', () => {
+  expect(visibleProse('👩‍💻 \u202Eabc')).toBe('👩‍💻 ⟦U+202E⟧abc')
+})
+
+test('a name has one line of at most so many characters', () => {
+  expect(short('a\n\n  b')).toBe('a b')
+  expect(short('x'.repeat(500), 10)).toBe(`${'x'.repeat(9)}…`)
+})
+
+describe('the output of a program', () => {
+  const texts = (output: string) =>
+    ansiRuns(output)
+      .map(({ text }) => text)
+      .join('')
+
+  test('has its colours as classes', () => {
+    expect(ansiRuns('\u001b[1;31mred\u001b[0m plain')).toEqual([
+      { text: 'red', className: 'bold ansi-1' },
+      { text: ' plain', className: '' },
+    ])
+  })
+
+  test.each([
+    ['a title', '\u001b]0;pwned\u0007text', 'text'],
+    ['a link', '\u001b]8;;https://example.com\u001b\\text\u001b]8;;\u001b\\', 'text'],
+    ['moves of the cursor', 'a\u001b[2Ab\u001b[Kc', 'abc'],
+    ['256 colours and true colours', '\u001b[38;5;196ma\u001b[48;2;1;2;3mb', 'ab'],
+    ['a sequence that was cut', 'text\u001b[3', 'text'],
+    ['a string that has no end', 'text\u001b]0;never ends', 'text'],
+  ])('loses %s', (_name, output, text) => expect(texts(output)).toBe(text))
+
+  test('shows a progress bar as it was in the end', () => {
+    expect(texts('10 %\r50 %\r100 %\r\ndone')).toBe('100 %\ndone')
+  })
+
+  test('shows a hidden character by its number', () => expect(texts('a\u202Eb')).toBe('a⟦U+202E⟧b'))
+})
