@@ -11,7 +11,7 @@ import { Preferences } from './screens/preferences.tsx'
 import { Server } from './screens/server.tsx'
 import { callForAttention } from './state/attention.ts'
 import { listenToKeys } from './state/keys.ts'
-import { followServer, forPeople } from './state/live.ts'
+import { announcement, followServer, forPeople } from './state/live.ts'
 import { texts } from './state/preferences.ts'
 import { addressOf, route } from './state/route.ts'
 import { lostSince, may, session } from './state/session.ts'
@@ -40,6 +40,9 @@ function Frame() {
         )}
         <Screen />
       </main>
+      <p class="unseen" role="status">
+        {announcement.value}
+      </p>
       <Notices />
       <Dialogs />
     </div>

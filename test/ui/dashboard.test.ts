@@ -53,7 +53,7 @@ const post = async (id: string, message: string) => {
 }
 
 describe('a person', () => {
-  test('sees what waits, decides it by key, and the agent goes on', async () => {
+  test('sees what waits, decides it by key, and the agent continues', async () => {
     const id = await stage.create({ title: 'decides', permission_mode: 'default' })
     const { page, misdeeds } = await openTab(browser, stage.server.url)
     await page.waitForSelector('text=No agent needs you.')

@@ -1,5 +1,5 @@
 /** The rows of a conversation: the same, however its events arrive. */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Event } from '../../src/contract/events/event.ts'
 import { Items, Live } from '../../src/ui/state/items.ts'

@@ -16,6 +16,8 @@ type Props<Row> = {
   readonly estimate: number
   readonly draw: (row: Row) => ComponentChildren
   readonly label: string
+  /** The key of the row to show, when there is one. */
+  readonly target?: string | undefined
   /** Begins at the end and stays there while the reader is there. */
   readonly follows?: boolean
   /** Called when the reader is near the first row, or near the last one. */
@@ -24,7 +26,7 @@ type Props<Row> = {
   readonly onAtEnd?: ((isAtEnd: boolean) => void) | undefined
   /** Drawn after the last row, inside the scrolled area. */
   readonly after?: ComponentChildren
-  readonly role?: 'feed' | 'list'
+  readonly role?: 'region' | 'list'
 }
 
 /** How near, in rows. */
@@ -33,7 +35,7 @@ const NEAR = 5
 const END_PX = 40
 
 export function VirtualRows<Row>(props: Props<Row>) {
-  const { rows, keyOf, draw, label, follows = false, after, role = 'list' } = props
+  const { rows, keyOf, draw, label, follows = false, after, target, role = 'list' } = props
   const scroller = useRef<HTMLDivElement>(null)
   const [, redraw] = useReducer((drawn: number) => drawn + 1, 0)
   const latest = useRef(props)
@@ -64,6 +66,10 @@ export function VirtualRows<Row>(props: Props<Row>) {
   useLayoutEffect(() => {
     if (follows) list.scrollToEnd()
   }, [follows, rows.length > 0])
+  useLayoutEffect(() => {
+    const index = target === undefined ? -1 : rows.findIndex((row) => keyOf(row) === target)
+    if (index !== -1) list.scrollToIndex(index, { align: 'start' })
+  }, [target])
   // What is drawn after the rows grows without a change of the rows.
   useLayoutEffect(() => {
     if (follows && list.isAtEnd(END_PX)) scroller.current?.scrollTo(0, scroller.current.scrollHeight)

@@ -3,12 +3,14 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { requestOf } from '../../contract/events/opened-request.ts'
 import { now } from '../parts/now.ts'
 import { attempt } from '../parts/notices.tsx'
+import { Plan } from '../parts/plan.tsx'
 import { RequestCard } from '../parts/request-card.tsx'
 import { ToolCard } from '../parts/tool-card.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import type { Asked, ChatRow } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
+import { route } from '../state/route.ts'
 import { draftOf, remember, remembered } from '../state/remembered.ts'
 import { may } from '../state/session.ts'
 import { duration } from '../parts/amounts.ts'
@@ -20,6 +22,7 @@ import { submitOnEnter } from './new.tsx'
 export function Chat({ open }: { readonly open: OpenConversation }) {
   const [isAtEnd, setAtEnd] = useState(true)
   const rows = open.rows.value
+  const target = useTarget(open)
   const notice = (value: boolean) => {
     open.isAtEnd = value
     setAtEnd(value)
@@ -33,13 +36,15 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
         keyOf={(row) => row.key}
         estimate={48}
         label={texts.value.tabs.chat}
-        role="feed"
+        role="region"
         follows
+        target={target}
         onStart={() => void open.readOlder()}
         onAtEnd={notice}
         draw={(row) => <Row row={row} open={open} />}
         after={<Tail open={open} />}
       />
+      <Plan rows={rows} />
       {!isAtEnd && (
         <button type="button" class="to-end" onClick={toEnd}>
           ↓ {texts.value.toTheEnd}
@@ -48,6 +53,18 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
       {may('write') && <Composer open={open} />}
     </>
   )
+}
+
+/** The row of the event that the address names, once it is loaded. */
+function useTarget(open: OpenConversation): string | undefined {
+  const seq = Number(route.value.query.get('seq') ?? 0)
+  const rows = open.rows.value
+  const row = seq > 0 ? rows.find((one) => one.seq >= seq) : undefined
+  const isLoaded = row !== undefined && (rows[0]?.seq ?? 0) <= seq
+  useEffect(() => {
+    if (seq > 0 && rows.length > 0 && !isLoaded) void open.readOlder()
+  }, [seq, rows, isLoaded])
+  return isLoaded ? row.key : undefined
 }
 
 function toEnd(): void {

@@ -4,14 +4,30 @@ import type { BodyOf } from '../../client/client.ts'
 import { textIn } from '../parts/fields.ts'
 import { Loaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
+import { saveBlob } from '../parts/save-blob.ts'
 import type { OpenConversation } from '../state/conversation.ts'
+import { markdownOf } from '../state/export.ts'
+import { mute, muted } from '../state/muted.ts'
 import { texts } from '../state/preferences.ts'
 import { may } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
 import { MODES } from './new.tsx'
 
 export function ConversationSettings({ open }: { readonly open: OpenConversation }) {
-  const { title, model, mode, labels, budget, save, saved, archive, restore, workdir } = texts.value
+  const {
+    title,
+    model,
+    mode,
+    labels,
+    budget,
+    save,
+    saved,
+    archive,
+    restore,
+    workdir,
+    exportMarkdown,
+    muteConversation,
+  } = texts.value
   const [isBusy, setBusy] = useState(false)
   const view = open.view.value
   if (!view) return <p class="quiet page">{texts.value.loading}</p>
@@ -70,9 +86,26 @@ export function ConversationSettings({ open }: { readonly open: OpenConversation
           </div>
         </fieldset>
       </form>
+      <div class="bar">
+        <button type="button" onClick={() => attempt(() => exportAs(open, view.title ?? view.id))}>
+          {exportMarkdown}
+        </button>
+        <label class="option">
+          <input
+            type="checkbox"
+            checked={muted.value.has(open.id)}
+            onChange={({ currentTarget }) => mute(open.id, currentTarget.checked)}
+          />{' '}
+          {muteConversation}
+        </label>
+      </div>
       <McpServers open={open} />
     </div>
   )
+}
+
+async function exportAs(open: OpenConversation, title: string): Promise<void> {
+  saveBlob(new Blob([await markdownOf(open.handle, title)], { type: 'text/markdown' }), `${open.id}.md`)
 }
 
 type View = NonNullable<OpenConversation['view']['value']>

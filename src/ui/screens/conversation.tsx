@@ -1,4 +1,5 @@
 /** One conversation: its end, live, and its other tabs. */
+import type { Scope } from '../../contract/key.ts'
 import { useEffect, useState } from 'preact/hooks'
 import { StatusMark } from '../parts/status.tsx'
 import { attempt } from '../parts/notices.tsx'
@@ -10,12 +11,21 @@ import { cost } from '../parts/amounts.ts'
 import { short } from '../text/visible.ts'
 import { Changes } from './changes.tsx'
 import { Chat } from './chat.tsx'
+import { Commands } from './commands.tsx'
 import { ConversationSettings } from './conversation-settings.tsx'
 import { Files } from './files.tsx'
 import { Timeline } from './timeline.tsx'
 
-const TABS = ['chat', 'changes', 'files', 'timeline', 'settings'] as const
+const TABS = ['chat', 'changes', 'files', 'commands', 'timeline', 'settings'] as const
 type Tab = (typeof TABS)[number]
+
+/** The scope that a tab needs besides `read`. */
+const NEEDS: Partial<Record<Tab, Scope>> = { changes: 'files', files: 'files', commands: 'commands' }
+
+const isAllowed = (tab: Tab): boolean => {
+  const scope = NEEDS[tab]
+  return scope === undefined || may(scope)
+}
 
 export function Conversation({ id }: { readonly id: string }) {
   const [open, setOpen] = useState<OpenConversation>()
@@ -39,6 +49,7 @@ export function Conversation({ id }: { readonly id: string }) {
       {tab === 'chat' && <Chat open={open} />}
       {tab === 'changes' && <Changes open={open} />}
       {tab === 'files' && <Files open={open} />}
+      {tab === 'commands' && <Commands open={open} />}
       {tab === 'timeline' && <Timeline open={open} />}
       {tab === 'settings' && <ConversationSettings open={open} />}
     </section>
@@ -68,7 +79,7 @@ function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Ta
         )}
       </div>
       <nav class="tabs" aria-label={short(view?.title ?? untitled)}>
-        {TABS.filter((name) => may('files') || (name !== 'changes' && name !== 'files')).map((name) => (
+        {TABS.filter(isAllowed).map((name) => (
           <a
             key={name}
             href={addressOf('c', open.id, ...(name === 'chat' ? [] : [name]))}

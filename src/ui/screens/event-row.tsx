@@ -130,7 +130,11 @@ function Origin({ event, open, name, children }: OriginProps) {
   return (
     <div class="origin quiet">
       <strong>{name}</strong>
-      <a href={`${addressOf('c', open.id)}?seq=${event.seq}`} title={linkTo} aria-label={`${linkTo}, ${event.seq}`}>
+      <a
+        href={`${addressOf('c', open.id)}?seq=${event.seq}`}
+        title={linkTo}
+        aria-label={`${clock(event.timestamp)}, ${linkTo}`}
+      >
         {clock(event.timestamp)}
       </a>
       {children}

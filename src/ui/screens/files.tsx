@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { FileEntry } from '../../contract/files.ts'
 import { Loaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
+import { saveBlob } from '../parts/save-blob.ts'
 import { Output } from '../parts/output.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
@@ -124,9 +125,5 @@ function FileView({ open, file, close }: ViewProps) {
 /** Without a key in an address: the content is a blob of this page. */
 async function save(open: OpenConversation, file: FileEntry): Promise<void> {
   const blob = await (await open.handle.files.get(file.path)).blob()
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([blob], { type: 'application/octet-stream' }))
-  link.download = nameOf(file)
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+  saveBlob(new Blob([blob], { type: 'application/octet-stream' }), nameOf(file))
 }

@@ -3,11 +3,16 @@ import { effect } from '@preact/signals'
 import type { WaitingRequest } from '../../contract/request.ts'
 import { visible } from '../text/visible.ts'
 import { forPeople } from './live.ts'
+import { muted } from './muted.ts'
 import { hidesContent, notifications, texts } from './preferences.ts'
 import { show } from './route.ts'
 
 const NAME = 'agent-server'
 const MAX_TEXT = 200
+
+const DOTTED = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#3557d6"/><circle cx="23" cy="9" r="8" fill="#ffb14a"/></svg>',
+)}`
 
 /** Returns what ends it. */
 export function callForAttention(): () => void {
@@ -18,9 +23,19 @@ export function callForAttention(): () => void {
     if (!requests) return
     const before = seen
     seen = new Set(requests.map(({ request }) => request.request_id))
+    showDot(requests.length > 0)
     if (notifications.peek() === 'off' || !before || !document.hidden) return
-    for (const waiting of requests) if (!before.has(waiting.request.request_id)) notifyOf(waiting)
+    for (const waiting of requests)
+      if (!before.has(waiting.request.request_id) && !muted.peek().has(waiting.conversation_id)) notifyOf(waiting)
   })
+}
+
+/** The icon of the tab gets a dot. */
+function showDot(isShown: boolean): void {
+  const link = document.querySelector<HTMLLinkElement>('link[rel=icon]')
+  if (!link) return
+  link.dataset['plain'] ??= link.href
+  link.href = isShown ? DOTTED : link.dataset['plain']
 }
 
 function notifyOf({ conversation_id, title, request }: WaitingRequest): void {

@@ -1,7 +1,9 @@
 /** What happens in all conversations: one connection to the firehose, and the lists that it keeps up to date. */
 import { computed, signal } from '@preact/signals'
 import type { EventType } from '../../contract/events/event.ts'
+import type { Status } from '../../contract/events/status.ts'
 import type { WaitingRequest } from '../../contract/request.ts'
+import { texts } from './preferences.ts'
 import { client, lostSince, messageOf } from './session.ts'
 
 /** What waits in all conversations, the oldest first. Undefined until it has been read. */
@@ -29,6 +31,14 @@ const TYPES = [
   'ForkedFrom',
 ] satisfies EventType[]
 
+/** What a screen reader says once. */
+export const announcement = signal('')
+
+function announce(status: Status): void {
+  const { status: words, agentEnded } = texts.value
+  announcement.value = agentEnded(words[status])
+}
+
 const REQUEST_TYPES: ReadonlySet<string> = new Set(['RequestOpened', 'RequestAnswered', 'RequestClosed'])
 
 /** Lists that change all the time are read once in that many milliseconds. */
@@ -44,6 +54,7 @@ export async function followServer(signal: AbortSignal): Promise<void> {
     const events = client().firehose({ types: TYPES, signal, onDisconnect, giveUpAfterMs: Infinity })
     for await (const { event } of events) {
       if (REQUEST_TYPES.has(event.type) || event.type === 'conversation_deleted') readRequests()
+      if (event.type === 'StatusUpdate' && event.previous_status === 'running') announce(event.status)
       readLists()
     }
   } catch (error) {

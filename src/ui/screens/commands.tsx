@@ -1,0 +1,122 @@
+/** Commands of people in the workdir of a conversation, and the processes that run there. */
+import { useState } from 'preact/hooks'
+import { attempt } from '../parts/notices.tsx'
+import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { Output } from '../parts/output.tsx'
+import type { OpenConversation } from '../state/conversation.ts'
+import { texts } from '../state/preferences.ts'
+import { duration, moment } from '../parts/amounts.ts'
+import { short, visible } from '../text/visible.ts'
+
+export function Commands({ open }: { readonly open: OpenConversation }) {
+  const { runCommand, command: label } = texts.value
+  const [command, setCommand] = useState('')
+  const [outcome, setOutcome] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const [version, setVersion] = useState(0)
+  const run = async () => {
+    setBusy(true)
+    setOutcome(undefined)
+    try {
+      const { stdout, stderr, exit_code, status } = await open.handle.commands.run({ command, session_id: 'api' })
+      const end = exit_code === null || exit_code === undefined ? status : `exit ${exit_code}`
+      setOutcome(`${stdout}${stderr}\n[${end}]`)
+      setCommand('')
+    } finally {
+      setBusy(false)
+      setVersion((before) => before + 1)
+    }
+  }
+  return (
+    <div class="page">
+      <form class="bar" onSubmit={(event) => (event.preventDefault(), attempt(run))}>
+        <input
+          class="name"
+          aria-label={label}
+          placeholder={label}
+          value={command}
+          onInput={({ currentTarget }) => setCommand(currentTarget.value)}
+        />
+        <button type="submit" class="primary" disabled={isBusy || !/\S/.test(command)}>
+          {runCommand}
+        </button>
+      </form>
+      {outcome !== undefined && <Output text={outcome} />}
+      <Running open={open} version={version} changed={() => setVersion(version + 1)} />
+      <Earlier open={open} version={version} />
+    </div>
+  )
+}
+
+type RunningProps = { readonly open: OpenConversation; readonly version: number; readonly changed: () => void }
+
+function Running({ open, version, changed }: RunningProps) {
+  const { processes, noProcesses, end } = texts.value
+  const list = useLoaded(
+    (signal) => open.handle.processes.list({ signal }).then(({ items }) => items),
+    [open.id, version],
+  )
+  const stop = async (pid: number) => {
+    await open.handle.processes.end(pid)
+    changed()
+  }
+  return (
+    <>
+      <h2>{processes}</h2>
+      <Loaded
+        of={list}
+        draw={(items) =>
+          items.length === 0 ? (
+            <p class="quiet">{noProcesses}</p>
+          ) : (
+            <ul class="plain">
+              {items.map(({ pid, command_line, state, started_at }) => (
+                <li key={pid} class="pair">
+                  <code class="name">{short(command_line)}</code>
+                  <span class="quiet">
+                    {pid}, {state}, {moment(started_at)}{' '}
+                    <button type="button" class="link" onClick={() => attempt(() => stop(pid))}>
+                      {end}
+                    </button>
+                  </span>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      />
+    </>
+  )
+}
+
+function Earlier({ open, version }: { readonly open: OpenConversation; readonly version: number }) {
+  const list = useLoaded(
+    (signal) => open.handle.commands.list({ limit: 50 }, { signal }).then(({ items }) => items),
+    [open.id, version],
+  )
+  return (
+    <Loaded
+      of={list}
+      draw={(items) =>
+        items.length > 0 && (
+          <>
+            <h2>{texts.value.commands}</h2>
+            <ul class="plain">
+              {items.map(({ id, command, status, exit_code, execution_time, created_at }) => (
+                <li key={id} class="pair">
+                  <code class="name" title={visible(command)}>
+                    {short(command)}
+                  </code>
+                  <span class="quiet">
+                    {exit_code === null || exit_code === undefined ? status : `exit ${exit_code}`}
+                    {execution_time !== undefined && `, ${duration(1000 * execution_time)}`}, {moment(created_at)}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </>
+        )
+      }
+    />
+  )
+}
