@@ -5,6 +5,7 @@ export const LONG_TESTS = [
   'test/stories/{crash,kill,killed-while-asking,cut-after-answer,command-crash,faults,starting,readme-tour,headless,headless-options}.test.ts',
   'test/stories/{background-subagents,resting-subagents,requests-killed,hostile-subagents,isolation,listening,hooks}.test.ts',
   'test/sdk/killed-functions.test.ts',
+  'test/ui/large.test.ts',
   'test/shell/guard/process-guard.test.ts', // waits for the end of leases
   'test/shell/command-ends.test.ts', // `npm test` runs it in the sandbox
   'test/{sdk/holder,stories/file-paths,stories/client-hooks,files/trees/remove-tree,http/refusals}.test.ts',

@@ -40,6 +40,9 @@ export function VirtualRows<Row>(props: Props<Row>) {
   const [, redraw] = useReducer((drawn: number) => drawn + 1, 0)
   const latest = useRef(props)
   latest.current = props
+  // A list that follows begins at its end: before it is there, its first rows are not what somebody reads.
+  const begun = useRef(false)
+  const isAtEnd = useRef(follows)
   const options = {
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -56,7 +59,9 @@ export function VirtualRows<Row>(props: Props<Row>) {
     ...(follows && { anchorTo: 'end' as const, followOnAppend: true, scrollEndThreshold: END_PX }),
     onChange: (list: Virtualizer<HTMLDivElement, HTMLElement>) => {
       redraw(undefined)
-      notice(list, latest.current)
+      isAtEnd.current = list.isAtEnd(END_PX)
+      begun.current ||= !follows || isAtEnd.current
+      if (begun.current) notice(list, latest.current)
     },
   }
   const [list] = useState(() => new Virtualizer<HTMLDivElement, HTMLElement>(options))
@@ -68,11 +73,13 @@ export function VirtualRows<Row>(props: Props<Row>) {
   }, [follows, rows.length > 0])
   useLayoutEffect(() => {
     const index = target === undefined ? -1 : rows.findIndex((row) => keyOf(row) === target)
-    if (index !== -1) list.scrollToIndex(index, { align: 'start' })
+    if (index === -1) return
+    isAtEnd.current = false
+    list.scrollToIndex(index, { align: 'start' })
   }, [target])
   // What is drawn after the rows grows without a change of the rows.
   useLayoutEffect(() => {
-    if (follows && list.isAtEnd(END_PX)) scroller.current?.scrollTo(0, scroller.current.scrollHeight)
+    if (follows && isAtEnd.current) scroller.current?.scrollTo(0, scroller.current.scrollHeight)
   })
   return (
     <div class="scroller" ref={scroller} tabIndex={0} role={role} aria-label={label}>
