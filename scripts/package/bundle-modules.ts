@@ -35,13 +35,15 @@ export async function bundleModules(folder: string): Promise<string[]> {
   const programs: string[] = []
   for (const [name, source] of Object.entries(PROGRAMS))
     programs.push(...(await bundle({ [name]: join(ROOT, source, `${name}.mjs`) }, join(folder, CHUNKS))))
-  await provideDashboard()
+  const page = await provideDashboard()
   const assets = Object.entries(assetFiles())
   for (const [name, file] of assets) {
     mkdirSync(join(folder, dirname(name)), { recursive: true })
     copyFileSync(file, join(folder, name))
   }
-  return [...new Set([...modules, ...programs, ...assets.map(([, file]) => file)].flatMap(packageOf))].toSorted()
+  return [
+    ...new Set([...modules, ...programs, ...page, ...assets.map(([, file]) => file)].flatMap(packageOf)),
+  ].toSorted()
 }
 
 async function bundle(input: Record<string, string>, dir: string): Promise<string[]> {

@@ -51,7 +51,7 @@ export function makeManifest() {
     // For tools that know no exports.
     main: './index.js',
     types: './types/index.d.ts',
-    files: ['*.js', 'lib', 'catalog', 'openapi', 'swagger-ui', 'types', 'CHANGELOG.md', 'LICENSES.txt'],
+    files: ['*.js', 'lib', 'catalog', 'openapi', 'swagger-ui', 'types', 'ui', 'CHANGELOG.md', 'LICENSES.txt'],
     dependencies: Object.fromEntries(DEPENDENCIES.map((each) => [each, `^${manifest.dependencies[each]}`])),
   }
 }

@@ -9,12 +9,15 @@ import { pageFolder } from '../../src/http/assets.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE_FOLDER = pageFolder()
 const INDEX = 'index.html'
+/** Next to the page, because the server serves all that is in its folder. */
+const MODULES = `${PAGE_FOLDER}-modules.json`
 /** What the page is made of. */
 const PARTS = ['src/{ui,client,contract,lib}/**/*', 'scripts/ui/*.ts', 'package-lock.json']
 
-/** Builds the page unless it is newer than its sources. */
-export async function provideDashboard(): Promise<void> {
+/** Builds the page unless it is newer than its sources. Returns the files that its scripts are made of. */
+export async function provideDashboard(): Promise<string[]> {
   if (isStale()) await buildDashboard()
+  return JSON.parse(readFileSync(MODULES, 'utf8')) as string[]
 }
 
 async function buildDashboard(): Promise<void> {
@@ -45,6 +48,8 @@ async function bundle(): Promise<string> {
     chunkFileNames: '[name]-[hash].js',
   })
   await bundler.close()
+  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+  writeFileSync(MODULES, JSON.stringify(modules))
   for (const file of output) if (file.type === 'chunk') write({ name: file.fileName, content: Buffer.from(file.code) })
   return output.find((file) => file.type === 'chunk' && file.isEntry)?.fileName ?? ''
 }

@@ -50,8 +50,8 @@ describe('the pages', () => {
     expect(pages.length).toBeLessThanOrEqual(MOST_PAGES)
   })
 
-  test('of the documentation have at most 46,500 words', () => {
-    expect(words).toBeLessThanOrEqual(46_500)
+  test('of the documentation have at most 47,500 words', () => {
+    expect(words).toBeLessThanOrEqual(47_500)
   })
 
   test('have many examples', () => {
@@ -59,7 +59,7 @@ describe('the pages', () => {
   })
 })
 
-const MOST_PAGES = 28
+const MOST_PAGES = 29
 
 /** Of 1,000 words. */
 const LEAST_EXAMPLES = 6

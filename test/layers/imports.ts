@@ -16,12 +16,14 @@ export type SourceFile = {
 }
 
 export function readSources(root: string): SourceFile[] {
-  return sourcePaths(root).map((path) => parseSource(path, readFileSync(join(root, path), 'utf8')))
+  return pathsIn(root, /\.tsx?$/).map((path) => parseSource(path, readFileSync(join(root, path), 'utf8')))
 }
 
-export function sourcePaths(root: string): string[] {
-  return readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
-}
+/** Without the parts of the page, which throw no `Problem`. */
+export const sourcePaths = (root: string): string[] => pathsIn(root, /\.ts$/)
+
+const pathsIn = (root: string, name: RegExp): string[] =>
+  readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => name.test(path))
 
 /** Throws on a syntax error. */
 export function parseSource(path: string, text: string): SourceFile {
