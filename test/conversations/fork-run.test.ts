@@ -76,3 +76,13 @@ test('settings that a change of the configuration refuses make no fork', async (
 })
 
 const PRICED = { input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 }
+
+test('a fork stores its new key in no other field', async () => {
+  await using bench = await setBench()
+  const original = await bench.converse()
+  const key = 'sk-of-the-fork-4712'
+  const view = await bench.manager.fork(original.id, asked({ title: `Uses ${key}`, llm_config: { api_key: key } }))
+  expect(view.title).toBe('Uses [redacted]')
+  const fork = await bench.manager.open(view.id)
+  expect(JSON.stringify(await eventsOf(fork))).not.toContain(key)
+})

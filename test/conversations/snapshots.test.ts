@@ -68,6 +68,25 @@ test('a snapshot comes before the first turn that may change files, and after ea
   expect(await contentAt(conversation.log.head)).toBe('1\n3\n')
 })
 
+test.each([
+  ['a name with NUL', 'ref: refs/heads/a\0b'],
+  ['a name that is too long', `ref: refs/heads/${'a'.repeat(300)}`],
+  ['a name outside of the repository', 'ref: refs/../../../etc/passwd'],
+])('a HEAD with %s takes no snapshot away', async (_, head) => {
+  await using opened = await open([
+    { calls: [call('Write', { a: 'first' })] },
+    { calls: [call('Write', { a: 'second' })] },
+    { text: 'Done.' },
+  ])
+  const { conversation, workdir } = opened
+  fs.mkdirSync(`${workdir}/.git/refs/heads`, { recursive: true })
+  fs.writeFileSync(`${workdir}/.git/HEAD`, head)
+  await say(conversation)
+  const snapshots = await snapshotsOf(conversation)
+  expect(snapshots).toHaveLength(3)
+  expect(snapshots.every(({ head_commit }) => head_commit === undefined)).toBe(true)
+})
+
 test('a run whose calls only read takes no snapshot, and an unchanged tree makes none', async () => {
   await using opened = await open([
     { calls: [call('Look')] },

@@ -5,7 +5,7 @@ import { Queue } from '../../lib/queue.ts'
 import type { FileRules } from '../../files/jail/file-gate.ts'
 import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Jail } from '../../files/jail/path-jail.ts'
-import { openJail } from '../../files/jail/path-jail.ts'
+import { leftOut, openJail } from '../../files/jail/path-jail.ts'
 import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
 import type { WorkspaceSnapshots } from '../snapshots/snapshots.ts'
 import type { GitAccess } from '../git/run-git.ts'
@@ -68,8 +68,9 @@ export class ConversationFiles {
     try {
       return await this.#inJail(this.#closing.signal, readHeadCommit)
     } catch (error) {
-      if (error instanceof Problem && !this.#closing.signal.aborted) return undefined
-      throw error
+      // An agent can write anything there: that must not cost the snapshots of its files.
+      if (this.#closing.signal.aborted) throw error
+      return leftOut(error)
     }
   }
 
