@@ -18,6 +18,8 @@ export type ForkLlm = {
   readonly llm_config: Settings['llm_config']
   readonly secrets: SecretValues
   readonly warnings: readonly string[]
+  /** Redacts the new credentials, which another field of the request may repeat. */
+  readonly redact: (text: string) => string
 }
 
 /** Stores nothing. Throws a `Problem` for what a change of the configuration would refuse, too. */
@@ -28,7 +30,7 @@ export async function readForkLlm(
   sent: ForkConversation['llm_config'],
 ): Promise<ForkLlm> {
   const { llm_config: stored } = settings
-  if (!sent) return { llm_config: stored, secrets: kept, warnings: [] }
+  if (!sent) return { llm_config: stored, secrets: kept, warnings: [], redact: (text) => text }
   const llm = parseLlmUpdate(sent)
   const redactor = deps.createRedactor(id)
   const { redact } = redactor
@@ -36,7 +38,7 @@ export async function readForkLlm(
   const write = async (values: SecretValues) => void (secrets = values)
   const own = new ConversationSecrets({ redactor, kept, write, id, logger: deps.logger })
   const change = changeOf(stored, llm.config)
-  // Redact the new credentials first: another field may repeat them.
+  // First: another field may repeat the new credentials.
   own.hideLlm(llm.config)
   refuseSecretsIn(shownFields(llm.config), redact)
   await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
@@ -50,7 +52,7 @@ export async function readForkLlm(
   ]
   if (change.dropped.length > 0) warnings.push(droppedWarning(change.dropped))
   await own.updateLlm(change)
-  return { llm_config, secrets, warnings }
+  return { llm_config, secrets, warnings, redact }
 }
 
 const droppedWarning = (names: readonly string[]) =>

@@ -44,11 +44,10 @@ export async function forkConversation(
   source: Conversation,
   { id, request, idempotency, signal, onChange }: ForkOptions,
 ): Promise<Created> {
-  const { log, state, redact } = source
+  const { log, state } = source
   const { storage } = deps
   const { workdirRules } = deps.workspace
   const { version, settings: now } = state
-  refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, redact)
   if (version > EVENT_VERSION) throw fromNewer()
   const { at_seq = log.head } = request
   if (at_seq > log.head) throw beyondEnd(at_seq, log.head)
@@ -58,6 +57,8 @@ export async function forkConversation(
   const { mcp_oauth: _oauth, ...former } = await storage.conversation(source.id).readSecrets()
   const llm = await readForkLlm(deps, id, { settings: now, secrets: former }, request.llm_config)
   const { secrets, llm_config } = llm
+  const redact = (text: string) => llm.redact(source.redact(text))
+  refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, redact)
 
   const own = storage.conversation(id)
   await own.reserve()

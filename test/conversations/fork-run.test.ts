@@ -82,7 +82,16 @@ test('a fork stores its new key in no other field', async () => {
   const original = await bench.converse()
   const key = 'sk-of-the-fork-4712'
   const view = await bench.manager.fork(original.id, asked({ title: `Uses ${key}`, llm_config: { api_key: key } }))
-  expect(view.title).toBe('Uses [redacted]')
+  expect(view.title).toBe('Uses <secret:llm_config.api_key>')
   const fork = await bench.manager.open(view.id)
   expect(JSON.stringify(await eventsOf(fork))).not.toContain(key)
+})
+
+test('an Idempotency-Key that is the new key of a fork is refused', async () => {
+  await using bench = await setBench()
+  const original = await bench.converse()
+  const key = 'sk-of-the-fork-4713'
+  const idempotency = { key, bodyHash: 'hash' }
+  const forking = bench.manager.fork(original.id, asked({ llm_config: { api_key: key } }), idempotency)
+  await expect(forking).rejects.toMatchObject({ code: 'invalid_request' })
 })

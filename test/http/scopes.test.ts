@@ -1,4 +1,5 @@
 /** What each key may do: every operation, asked with a key of every scope, of its own conversations and of others. */
+import { execFileSync } from 'node:child_process'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { CreateKey } from '../../src/contract/key.ts'
 import { Scope } from '../../src/contract/key.ts'
@@ -376,6 +377,10 @@ test('a fork with another model needs the scope read, and without it its answer 
   const run = await fork(['write'], { run: true })
   expect(run).toMatchObject({ status: 201, body: { run_id: expect.any(String), files: { from: 'now' } } })
   expect(run.body.files).not.toHaveProperty('left_out')
+  // A pipe is not copied.
+  execFileSync('mkfifo', [`${(await http.call('GET', `/conversations/${id}`)).body.workdir}/private-name`])
+  expect((await fork(['write'], {})).text).not.toContain('private-name')
+  expect((await fork(['write', 'read'], {})).text).toContain('private-name')
 })
 
 test('an admin key cannot be limited', async () => {

@@ -54,11 +54,13 @@ export const forkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
   )
 }
 
-/** Names of files are what the conversation has read or made. */
-function shownTo(access: Access, { files, ...fork }: ConversationView): ConversationView {
-  if (!files) return fork
-  const { left_out: _, ...rest } = files
-  return { ...fork, files: access.allows('read') ? files : rest }
+/** Names of files, which warnings contain as well, are what the conversation has read or made. */
+function shownTo(access: Access, fork: ConversationView): ConversationView {
+  if (access.allows('read')) return fork
+  const { files, warnings: _, ...rest } = fork
+  if (!files) return rest
+  const { left_out: __, ...shown } = files
+  return { ...rest, files: shown }
 }
 
 async function withRun(manager: ConversationManager, { id, warnings, files }: ConversationView) {
