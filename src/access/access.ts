@@ -66,6 +66,13 @@ export class Access {
     return (conversations === undefined || conversations.has(id)) && (own === undefined || userId === own)
   }
 
+  /** Returns the permissions for requests of this conversation alone, which are the same, however many others it can see. */
+  within(conversationId: string): Access {
+    const { conversations } = this.limits
+    const seen = conversations && new Set(conversations.has(conversationId) ? [conversationId] : [])
+    return new Access(this.key, this.#scopes, { ...this.limits, conversations: seen }, this.ended)
+  }
+
   /** Returns the same credential with fewer permissions, for a stream ticket. */
   narrowedTo(scopes: readonly Scope[], conversationId: string | undefined): Access {
     const conversations = conversationId === undefined ? this.limits.conversations : new Set([conversationId])

@@ -23,7 +23,11 @@ export type ClusterOptions = {
   /** The first data key: all instances of a database have it. */
   readonly keyMaterial: string
   readonly onRefused: (error: unknown) => void
+  /** How often it is looked whether an instance that requests were sent to has ended, in milliseconds. */
+  readonly checkMs?: number
 }
+
+const CHECK_MS = 3000
 
 export class Cluster implements AsyncDisposable {
   readonly #options: ClusterOptions
@@ -31,12 +35,14 @@ export class Cluster implements AsyncDisposable {
   readonly #peers: PeerClient
   readonly #connections = new WeakSet<object>()
   readonly #sockets = new Set<Socket>()
+  readonly #timer: NodeJS.Timeout
   readonly #server = createServer({ allowHalfOpen: true, noDelay: true })
 
   constructor(options: ClusterOptions) {
     this.#options = options
     this.#key = deriveClusterKey(options.keyMaterial)
     this.#peers = new PeerClient(this.#key)
+    this.#timer = setInterval(() => void this.#forgetEnded(), options.checkMs ?? CHECK_MS).unref()
   }
 
   /**
@@ -79,9 +85,19 @@ export class Cluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer)
     this.#server.close()
     await this.#peers[Symbol.asyncDispose]()
     for (const socket of this.#sockets) socket.destroy()
+  }
+
+  /** Requests to an instance that was stopped, or whose machine is off, would otherwise wait until their clients leave. */
+  async #forgetEnded(): Promise<void> {
+    const { known } = this.#peers
+    if (known.length === 0) return
+    // Without the database nobody knows. The next look is soon.
+    const ended = await this.#options.instances.ended(known).catch(() => [])
+    for (const instance of ended) this.#peers.forget(instance)
   }
 
   async #accept(socket: Socket, http: HttpServer): Promise<void> {

@@ -28,7 +28,8 @@ export type PeerResponse = {
 
 export class PeerClient {
   readonly #key: Buffer
-  readonly #pools = new Map<string, Promise<Pool>>()
+  /** By the number of the instance, whose address never changes. */
+  readonly #pools = new Map<number, Promise<Pool>>()
 
   constructor(key: Buffer) {
     this.#key = key
@@ -41,10 +42,20 @@ export class PeerClient {
       const response = await pool.request({ method, path, headers, body: body ?? null, signal })
       return { status: response.statusCode, headers: response.headers, body: response.body }
     } catch (error) {
-      if (!(error instanceof NotReachedError)) throw lost('It may have been executed.', error)
-      this.#forget(peer)
-      throw lost('It was not executed.', error)
+      throw lost(error instanceof NotReachedError ? 'It was not executed.' : 'It may have been executed.', error)
     }
+  }
+
+  /** The numbers of the instances that it has sent something to. */
+  get known(): readonly number[] {
+    return [...this.#pools.keys()]
+  }
+
+  /** Cuts the connections to an instance that has ended: one that was stopped, or has lost its network, closes none itself. */
+  forget(instance: number): void {
+    const pool = this.#pools.get(instance)
+    this.#pools.delete(instance)
+    void pool?.then((each) => each.destroy())
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -54,11 +65,10 @@ export class PeerClient {
   }
 
   async #poolOf(peer: Peer): Promise<Pool> {
-    const name = nameOf(peer)
-    const found = this.#pools.get(name)
+    const found = this.#pools.get(peer.instance)
     if (found) return await found
     const made = this.#open(peer)
-    this.#pools.set(name, made)
+    this.#pools.set(peer.instance, made)
     return await made
   }
 
@@ -79,14 +89,6 @@ export class PeerClient {
       },
     })
   }
-
-  #forget(peer: Peer): void {
-    const name = nameOf(peer)
-    const pool = this.#pools.get(name)
-    this.#pools.delete(name)
-    // Other requests to it fail with the same error.
-    void pool?.then((each) => each.destroy())
-  }
 }
 
 /** Resolves when this very instance has answered at its address. */
@@ -101,8 +103,6 @@ export async function connectTo({ instance, address }: Peer, key: Buffer): Promi
 }
 
 class NotReachedError extends Error {}
-
-const nameOf = ({ instance, address }: Peer) => `${instance} ${address}`
 
 const lost = (whether: string, cause: unknown) =>
   new Problem(

@@ -10,6 +10,8 @@ export interface Instances {
   announce(address: string): Promise<void>
   /** Resolves to the other instance that owns the conversation, if it lives and has announced an address. */
   otherOwnerOf(conversationId: string): Promise<Peer | undefined>
+  /** Resolves to those of these instances that have ended: none of them answers any more. */
+  ended(instances: readonly number[]): Promise<number[]>
   /** Resolves to at most `limit` other conversations with unfinished work whose owner has ended. */
   orphans(limit: number, except: readonly string[]): Promise<string[]>
 }

@@ -1,5 +1,5 @@
 /** Two servers on one real database: what a client sees through either of them. */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
@@ -28,17 +28,18 @@ let owner: TestServer
 let asked: TestServer
 let clusterPort: number
 
+const envOf = (port: number) => ({
+  OPENHANDS_DATABASE_URL: database.url,
+  OPENHANDS_CLUSTER_LISTEN: `127.0.0.1:${port}`,
+  OPENHANDS_ISOLATION: 'none',
+})
+
 beforeAll(async () => {
   database = await createDatabase()
   clusterPort = await freePort()
-  const env = {
-    OPENHANDS_DATABASE_URL: database.url,
-    OPENHANDS_CLUSTER_LISTEN: `127.0.0.1:${clusterPort}`,
-    OPENHANDS_ISOLATION: 'none',
-  }
-  stage = await setStage(script, { env })
+  stage = await setStage(script, { env: envOf(clusterPort) })
   owner = stage.server
-  asked = await startServer({ env: { ...env, OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0' } })
+  asked = await startServer({ env: envOf(0) })
 })
 afterAll(async () => {
   await asked[Symbol.asyncDispose]()
@@ -46,9 +47,9 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]()
 })
 
-const create = async () => {
+const create = async (server = owner) => {
   const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
-  const { body } = await owner.call('POST', '/conversations', { llm_config })
+  const { body } = await server.call('POST', '/conversations', { llm_config })
   return `/conversations/${body.id}`
 }
 
@@ -101,6 +102,15 @@ test('a limited key has the same rights through another instance', async () => {
   expect((await asked.call('DELETE', path, undefined, headers)).status).toBe(403)
 })
 
+test('a key for many conversations has its rights through another instance, also with long headers', async () => {
+  const [path, other] = [await create(), await create()]
+  const conversations = [path.slice('/conversations/'.length), ...Array.from({ length: 199 }, () => randomUUID())]
+  const key = await asked.call('POST', '/keys', { name: 'reader', scopes: ['read'], conversations })
+  const headers = { authorization: `Bearer ${key.body.key}`, cookie: 'c'.repeat(8000) }
+  expect((await asked.call('GET', path, undefined, headers)).status).toBe(200)
+  expect((await asked.call('GET', other, undefined, headers)).status).toBe(404)
+})
+
 test('a key that one instance revokes ends at the other one, with its streams', async () => {
   const path = await create()
   const { body } = await asked.call('POST', '/keys', { name: 'reader', scopes: ['read'] })
@@ -129,6 +139,16 @@ test('the address for instances answers no request that has the master key and n
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`.padEnd(200, ' '))
   await new Promise((resolve) => socket.once('close', resolve))
   expect(received.toString('latin1')).not.toContain('HTTP/1.1')
+})
+
+test('a request whose owner stands still is 503 owner_lost once the owner has been declared dead', async () => {
+  await using still = await startServer({ env: envOf(0) })
+  const path = await create(still)
+  // Its connection is open, and the system goes on answering it.
+  expect((await asked.call('GET', path)).status).toBe(200)
+  process.kill(still.pid, 'SIGSTOP')
+  const lost = await asked.call('POST', `${path}/run`, {})
+  expect([lost.status, lost.body.error]).toEqual([503, 'owner_lost'])
 })
 
 // The last one: it ends the owner.

@@ -22,16 +22,22 @@ export async function findOwner(
   request: FastifyRequest,
   peers: Peers,
 ): Promise<Owner | undefined> {
-  const { id } = (request.params ?? {}) as { id?: string } // a parameter of a route is a string
+  const id = conversationOf(request)
   const isOfConversation = request.routeOptions.url?.startsWith('/conversations/:id') ?? false
   if (id === undefined || !isOfConversation || !request.access || app.upgrades.has(request)) return undefined
-  return await peers.ownerElsewhere(request.raw.socket, id.toLowerCase())
+  return await peers.ownerElsewhere(request.raw.socket, id)
+}
+
+function conversationOf({ params }: FastifyRequest): string | undefined {
+  const { id } = (params ?? {}) as { id?: string } // a parameter of a route is a string
+  return id?.toLowerCase()
 }
 
 /** Answers as the owner does. The request is sent at most once. Throws the `Problem` `owner_lost`. */
 export async function forward(request: FastifyRequest, reply: FastifyReply, peers: Peers, owner: Owner): Promise<void> {
   const { raw, access, keyFingerprint = '' } = request
-  if (!access) return
+  const id = conversationOf(request)
+  if (!access || id === undefined) return
   const sent = {
     method: request.method,
     path: request.url,
@@ -39,7 +45,11 @@ export async function forward(request: FastifyRequest, reply: FastifyReply, peer
     body: hasBody(raw) ? raw : undefined,
     signal: closeSignal(reply),
   }
-  const { status, headers, body } = await peers.send(owner, sent, { fingerprint: keyFingerprint, access })
+  const { status, headers, body } = await peers.send(owner, sent, {
+    fingerprint: keyFingerprint,
+    // All conversations of a key may be too much for the headers.
+    access: access.within(id),
+  })
   // The client sees that the response was cut off: nothing more can be said after its head.
   body.once('error', () => reply.raw.destroy())
   await reply.code(status).headers(withoutConnection(headers)).send(body)

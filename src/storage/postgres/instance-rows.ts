@@ -26,12 +26,18 @@ export class InstanceRows implements Instances {
     return row && { instance: Number(row['id']), address: String(row['address']) }
   }
 
+  async ended(instances: readonly number[]): Promise<number[]> {
+    const rows = await this.#ownership.database.read(ENDED, [instances])
+    return rows.map(({ id }) => Number(id))
+  }
+
   async orphans(limit: number, except: readonly string[]): Promise<string[]> {
     const rows = await this.#ownership.database.read(ORPHANS, [this.own, limit, except])
     return rows.map(({ id }) => String(id))
   }
 }
 
+const ENDED = 'select id from incarnations where id = any($1::bigint[]) and ended_at is not null'
 const ORPHANS = `
   select distinct c.id from marks m join conversations c on c.id = m.conversation_id
   where c.has_log and c.owner <> $1 and has_ended(c.owner) and c.id <> all($3::uuid[])

@@ -1,0 +1,95 @@
+/** Two ends of a cluster in one process, over real connections: what a request gets whose owner does not answer. */
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer as createTcpServer } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { Access } from '../../src/access/access.ts'
+import { Cluster } from '../../src/cluster/cluster.ts'
+import type { SentRequest } from '../../src/cluster/peer-client.ts'
+import { until } from '../support/until.ts'
+
+const MASTER = { fingerprint: 'test', access: Access.master() }
+const OWNER = 2
+
+const sent = (path: string): SentRequest => ({
+  method: 'GET',
+  path,
+  headers: {},
+  body: undefined,
+  signal: new AbortController().signal,
+})
+
+async function setCluster(answer: RequestListener) {
+  const ended = new Set<number>()
+  const clusterOf = (own: number) =>
+    new Cluster({
+      instances: {
+        own,
+        announce: async () => {},
+        otherOwnerOf: async () => undefined,
+        orphans: async () => [],
+        ended: async (instances) => instances.filter((each) => ended.has(each)),
+      },
+      keyMaterial: 'a data key',
+      onRefused: () => {},
+      checkMs: 10,
+    })
+  const [asked, owner] = [clusterOf(1), clusterOf(OWNER)]
+  const address = await owner.listen(createServer(answer), { host: '127.0.0.1', port: 0, advertiseUrl: undefined })
+  const { hostname, port } = new URL(address)
+  const network = createTcpServer((socket) => {
+    const other = connect(Number(port), hostname).on('error', () => socket.destroy())
+    socket
+      .on('error', () => other.destroy())
+      .pipe(other)
+      .pipe(socket)
+  })
+  await once(network.listen(0, '127.0.0.1'), 'listening')
+  const through = `http://127.0.0.1:${(network.address() as AddressInfo).port}`
+  return {
+    ended,
+    /** Connections stay open, and no other one is accepted. */
+    refuseConnections: () => network.close(),
+    send: (path: string) => asked.send({ instance: OWNER, address: through }, sent(path), MASTER),
+    async [Symbol.asyncDispose]() {
+      await asked[Symbol.asyncDispose]()
+      await owner[Symbol.asyncDispose]()
+      network.close()
+    },
+  }
+}
+
+test('a request and a stream whose owner has been declared dead end, although their connections stay open', async () => {
+  const arrived: string[] = []
+  await using cluster = await setCluster(({ url = '' }, response) => {
+    arrived.push(url)
+    if (url === '/stream') response.write('the first event')
+  })
+  const stream = await cluster.send('/stream')
+  const request = cluster.send('/silent')
+  request.catch(() => {}) // looked at below
+  await once(stream.body, 'readable')
+  await until('the request at the owner', async () => arrived.length === 2)
+  cluster.ended.add(OWNER)
+  await expect(request).rejects.toMatchObject({ code: 'owner_lost', message: expect.stringContaining('may have been') })
+  await expect(buffer(stream.body)).rejects.toThrow()
+})
+
+test('a connection that cannot be made ends no stream over another one', async () => {
+  const waiting: (() => void)[] = []
+  await using cluster = await setCluster((_, response) => {
+    response.write('the first event. ')
+    waiting.push(() => response.end('The last.'))
+  })
+  const stream = await cluster.send('/stream')
+  cluster.refuseConnections()
+  await expect(cluster.send('/other')).rejects.toMatchObject({
+    code: 'owner_lost',
+    message: expect.stringContaining('It was not executed.'),
+  })
+  waiting.forEach((end) => end())
+  expect((await buffer(stream.body)).toString()).toBe('the first event. The last.')
+})
