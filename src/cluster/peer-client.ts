@@ -15,7 +15,7 @@ export type SentRequest = {
   /** With the query. */
   readonly path: string
   readonly headers: Record<string, string | string[]>
-  readonly body: Readable | undefined
+  readonly body: Readable | string | undefined
   /** Aborted when the client has left: then the owner sees that, too. */
   readonly signal: AbortSignal
 }

@@ -27,7 +27,7 @@ import { MAX_KEYLESS, limitKeyless } from './guards/keyless-connections.ts'
 import { createKeyCheck, requireKey } from './guards/require-key.ts'
 import { MAX_HEADER_BYTES, answerClientError, refuseTunnels } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
-import type { Cluster } from '../cluster/cluster.ts'
+import type { Peers } from './guards/forward-to-owner.ts'
 import { findOwner, forward } from './guards/forward-to-owner.ts'
 import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
@@ -80,7 +80,7 @@ export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'authorize'> & {
   /** Connections without a valid key at a time. */
   readonly maxKeyless?: number
   /** Undefined: no other instance has conversations. */
-  readonly cluster?: Pick<Cluster, 'ownerElsewhere' | 'send'> | undefined
+  readonly peers?: Peers | undefined
   readonly logger: Logger
 }
 
@@ -98,7 +98,7 @@ const REQUEST_TIMES: RequestTimes = { ...BODY_TIMES, headersMs: 20_000, stallMs:
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
 export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
-  const times = deps.times ?? REQUEST_TIMES
+  const { peers, times = REQUEST_TIMES } = deps
   const app = Fastify(optionsOf(deps, times))
   // Bodies and queries are parsed by their zod schemas; responses are created by us and sent without validation.
   app.setValidatorCompiler(compileValidator)
@@ -122,6 +122,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   runInOrder(app)
   addAccess(app)
   app.decorateRequest('keyFingerprint', undefined)
+  app.decorateRequest('remote', undefined)
   app.decorateRequest('isKeyRefused', false)
   watchAnswers(app, times, deps.metrics)
   checkHeadFirst(app)
@@ -141,20 +142,20 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
       else await waitForStart(reply, deps)
       if (reply.sent) return
     }
-    const { cluster } = deps
-    const owner = cluster && (await findOwner(app, request, cluster))
+    const owner = peers && (await findOwner(request, peers))
     // The owner authorizes what it answers. A WebSocket whose key is in its first frame is checked then.
-    if (!owner && !config.public && request.access) authorize.request(request)
+    if (!owner && !request.remote && !config.public && request.access) authorize.request(request)
     expectations.meet(request, reply)
     if (takesLongBody(request)) bodies.allowSlow(request.raw)
-    if (owner) await forward(request, reply, cluster, owner)
+    if (owner) await forward(request, reply, peers, owner)
   })
   keepConversationsOpen(app, deps.manager)
   app.setNotFoundHandler(async ({ url }) => refuseUnknown(url, routes))
 
   const admit: CheckKey = async (request, authorization) => {
     await checkKey(request, authorization)
-    authorize.request(request)
+    if (peers) await findOwner(request, peers)
+    if (!request.remote) authorize.request(request)
   }
   await registerRoutes(app, { ...deps, checkKey: admit, authorize })
   return app

@@ -14,4 +14,6 @@ export interface Instances {
   ended(instances: readonly number[]): Promise<number[]>
   /** Resolves to at most `limit` other conversations with unfinished work whose owner has ended. */
   orphans(limit: number, except: readonly string[]): Promise<string[]>
+  /** Resolves to true if the conversation is one of these. */
+  isOrphan(conversationId: string): Promise<boolean>
 }

@@ -3,6 +3,8 @@ import type { Server } from 'node:http'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/environment.ts'
+import type { ConversationManager } from '../conversations/manager.ts'
+import type { RemoteConversations } from '../http/remote/remote-conversations.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Services } from './services.ts'
 
@@ -12,6 +14,18 @@ export async function openCluster(config: Config, { storage, logger }: Services)
   const module = await import('../cluster/cluster.ts')
   const onRefused = (error: unknown) => logger.warn({ err: error }, 'a connection of another instance was refused')
   return new module.Cluster({ instances, keyMaterial: keys.material[0], onRefused })
+}
+
+/** Dispose of it before the cluster: the streams then end with a last frame. */
+export async function openRemote(
+  cluster: Cluster | undefined,
+  { storage, logger }: Services,
+  manager: ConversationManager,
+): Promise<RemoteConversations | undefined> {
+  const { instances } = storage
+  if (!cluster || !instances) return undefined
+  const module = await import('../http/remote/remote-conversations.ts')
+  return new module.RemoteConversations({ cluster, instances, views: storage, manager, logger })
 }
 
 /** Throws a `ConfigError` if the other instances would not reach this one. */

@@ -14,6 +14,7 @@ import { createAuthenticator } from '../http/guards/auth.ts'
 import type { Listening } from '../http/listen.ts'
 import { LocalConnections } from '../http/local/local-connections.ts'
 import { openLocalAccess } from '../http/local/local-access.ts'
+import type { RemoteConversations } from '../http/remote/remote-conversations.ts'
 import { createReadiness } from '../http/readiness.ts'
 import { keylessLimit } from '../http/guards/keyless-connections.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
@@ -22,7 +23,7 @@ import { aborted, orAborted } from '../lib/bounded-wait.ts'
 import { createBodyHash } from '../security/body-hash.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { listenInCluster, openCluster } from './join-cluster.ts'
+import { listenInCluster, openCluster, openRemote } from './join-cluster.ts'
 import { createManager } from './create-manager.ts'
 import { countByStatus, infoOf } from './server-info.ts'
 import type { Services } from './services.ts'
@@ -75,7 +76,8 @@ export async function startServer(
   watchMetrics(services, manager, progress)
   const connections = new LocalConnections()
   const cluster = await openCluster(config, services)
-  const http = await createHttp(config, services, { manager, firehose, progress, connections, cluster })
+  const remote = await openRemote(cluster, services, manager)
+  const http = await createHttp(config, services, { manager, firehose, progress, connections, cluster, remote })
   // Close it after the conversations: it also receives their last events.
   started.defer(() => firehose.close())
   let isComplete = true
@@ -87,6 +89,7 @@ export async function startServer(
   const access = { dataDir, credential, connections, url: listening?.url, logger }
   const local = await openLocalAccess(http, started, access)
   if (cluster) started.use(cluster)
+  if (remote) started.use(remote)
   if (cluster) await listenInCluster(cluster, http.server, config, logger)
   if (listening) serveOn(listening, http.server, services)
   const ready = loadConversations(manager, progress, logger)
@@ -148,12 +151,13 @@ type Served = {
   readonly progress: Progress
   readonly connections: LocalConnections
   readonly cluster: Cluster | undefined
+  readonly remote: RemoteConversations | undefined
 }
 
 async function createHttp(
   config: Config,
   services: Services,
-  { manager, firehose, progress, connections, cluster }: Served,
+  { manager, firehose, progress, connections, cluster, remote }: Served,
 ) {
   const { storage, launcher, resources, apiKeys, metrics, logger, localCredential: credential } = services
   const byKey = createAuthenticator(config.masterKeys, apiKeys, { credential, connections })
@@ -164,7 +168,7 @@ async function createHttp(
     authenticate: cluster
       ? async (header, connection) => cluster.rightsOn(connection, header) ?? (await byKey(header, connection))
       : byKey,
-    cluster,
+    peers: cluster && remote && { cluster, remote },
     apiKeys,
     tickets: new StreamTickets(),
     pendingAuthorizations: services.pendingAuthorizations,

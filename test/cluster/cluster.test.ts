@@ -31,6 +31,7 @@ async function setCluster(answer: RequestListener) {
         announce: async () => {},
         otherOwnerOf: async () => undefined,
         orphans: async () => [],
+        isOrphan: async () => false,
         ended: async (instances) => instances.filter((each) => ended.has(each)),
       },
       keyMaterial: 'a data key',

@@ -16,14 +16,13 @@ export type RunWait = {
   readonly signal: AbortSignal
 }
 
+type Log = Pick<EventLog, 'ended' | 'read' | 'subscribe'>
+
 /** What the run ended with; `error` says why it failed. */
 type AwaitedEnd = Pick<RunOutcome, 'result' | 'error'>
 
 /** Returns the end of the run, if it exists by then. Throws a `Problem` if the conversation is deleted meanwhile. */
-export async function waitForRun(
-  log: EventLog,
-  { runId, isOver, watch, timeoutMs, signal }: RunWait,
-): Promise<AwaitedEnd> {
+export async function waitForRun(log: Log, { runId, isOver, watch, timeoutMs, signal }: RunWait): Promise<AwaitedEnd> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const giveUp = () => resolve()
   const look = () => isOver() && resolve()
@@ -67,7 +66,7 @@ const ENDS_PAGE = 2
 const isOfSubagent = (event: Event) => 'parent_tool_use_id' in event && event.parent_tool_use_id !== undefined
 
 /** A run that fails stores its error and its result together. */
-async function lastEnd(log: EventLog, runId: string): Promise<AwaitedEnd> {
+async function lastEnd(log: Log, runId: string): Promise<AwaitedEnd> {
   let end: AwaitedEnd = {}
   // Between its events and the end of the log may be those of subagents and of later runs.
   for await (const { events } of readPages(log, { types: ENDS, order: 'desc', limit: ENDS_PAGE })) {

@@ -1,12 +1,16 @@
 /** Forwards requests of conversations that another instance owns. The only file that decides which these are. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Cluster } from '../../cluster/cluster.ts'
+import type { RemoteConversations } from '../remote/remote-conversations.ts'
 import { closeSignal } from '../request/close-signal.ts'
 import { hasBody } from './slow-bodies.ts'
 
-type Peers = Pick<Cluster, 'ownerElsewhere' | 'send'>
-type Owner = NonNullable<Awaited<ReturnType<Peers['ownerElsewhere']>>>
+export type Peers = {
+  readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'send'>
+  readonly remote: Pick<RemoteConversations, 'find'>
+}
+type Owner = NonNullable<Awaited<ReturnType<Cluster['ownerElsewhere']>>>
 
 /** Headers that are about one connection, and those that the connection between instances has instead. */
 const OF_CONNECTION = new Set(
@@ -16,16 +20,17 @@ const OF_CONNECTION = new Set(
   ).split(' '),
 )
 
-/** Returns the instance that must answer; undefined if this one does. A WebSocket is not forwarded yet. */
-export async function findOwner(
-  app: FastifyInstance,
-  request: FastifyRequest,
-  peers: Peers,
-): Promise<Owner | undefined> {
+/**
+ * Returns the instance that must answer; undefined if this one does. That is so for a route that talks to the owner itself, too:
+ * then `request.remote` is set.
+ */
+export async function findOwner(request: FastifyRequest, { cluster, remote }: Peers): Promise<Owner | undefined> {
   const id = conversationOf(request)
-  const isOfConversation = request.routeOptions.url?.startsWith('/conversations/:id') ?? false
-  if (id === undefined || !isOfConversation || !request.access || app.upgrades.has(request)) return undefined
-  return await peers.ownerElsewhere(request.raw.socket, id)
+  const { config, url } = request.routeOptions
+  if (id === undefined || !url?.startsWith('/conversations/:id') || !request.access) return undefined
+  if (!config.outlivesOwner) return await cluster.ownerElsewhere(request.raw.socket, id)
+  request.remote = await remote.find(request, id)
+  return undefined
 }
 
 function conversationOf({ params }: FastifyRequest): string | undefined {
@@ -34,7 +39,12 @@ function conversationOf({ params }: FastifyRequest): string | undefined {
 }
 
 /** Answers as the owner does. The request is sent at most once. Throws the `Problem` `owner_lost`. */
-export async function forward(request: FastifyRequest, reply: FastifyReply, peers: Peers, owner: Owner): Promise<void> {
+export async function forward(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { cluster }: Peers,
+  owner: Owner,
+): Promise<void> {
   const { raw, access, keyFingerprint = '' } = request
   const id = conversationOf(request)
   if (!access || id === undefined) return
@@ -45,7 +55,7 @@ export async function forward(request: FastifyRequest, reply: FastifyReply, peer
     body: hasBody(raw) ? raw : undefined,
     signal: closeSignal(reply),
   }
-  const { status, headers, body } = await peers.send(owner, sent, {
+  const { status, headers, body } = await cluster.send(owner, sent, {
     fingerprint: keyFingerprint,
     // All conversations of a key may be too much for the headers.
     access: access.within(id),

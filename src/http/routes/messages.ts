@@ -55,6 +55,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
   app.post(
     '/conversations/:id/run',
     {
+      config: { outlivesOwner: true },
       schema: {
         ...describe('runConversation', 'Start the agent', [
           ...CONVERSATION,
@@ -76,7 +77,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     async (request, reply) => {
       const { wait, timeout, ...limits } = request.body ?? RunRequest.parse({})
       mayRun(accessOf(request), { wait, ...limits })
-      const conversation = await manager.open(request.params.id)
+      const conversation = request.remote ?? (await manager.open(request.params.id))
       const run_id = await conversation.run(limits)
       if (!wait) return reply.code(202).send({ run_id })
       const outcome = await conversation.waitForRun(run_id, timeout, closeSignal(reply))

@@ -11,6 +11,7 @@ import { CommandFrame } from '../../contract/socket.ts'
 import { mayRun } from '../guards/limited-requests.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
+import type { RemoteConversation } from '../remote/remote-conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { mayPostTask } from '../guards/limited-requests.ts'
 
@@ -22,6 +23,8 @@ export type CommandDeps = {
   readonly access: Access
   /** Opens the conversation on demand: a WebSocket may outlive a log that failed. */
   readonly open: () => Promise<Conversation>
+  /** Set if another instance owned the conversation when the WebSocket was opened. */
+  readonly remote: RemoteConversation | undefined
   /** Returns the idempotency data of a frame that is equivalent to another route. */
   readonly keyed: (key: string | undefined, route: string, body: unknown) => Idempotency | undefined
   /** Converts a thrown error. */
@@ -46,7 +49,8 @@ export async function answerCommand(text: string, deps: CommandDeps): Promise<Ac
     const frame = parseFrame(CommandFrame, json)
     deps.access.require(frame.type === 'answer' ? ANSWER_SCOPES[frame.answer.kind] : SCOPES[frame.type])
     if (frame.type === 'task') mayPostTask(deps.access, frame)
-    return { type: 'ack', ...withId(id), of: frame.type, result: await execute(frame, await deps.open(), deps) }
+    const result = (await deps.remote?.execute(frame)) ?? (await execute(frame, await deps.open(), deps))
+    return { type: 'ack', ...withId(id), of: frame.type, result }
   } catch (error) {
     return { type: 'problem', ...withId(id), ...deps.toProblem(error).toBody() }
   }

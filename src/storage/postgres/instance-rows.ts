@@ -35,14 +35,20 @@ export class InstanceRows implements Instances {
     const rows = await this.#ownership.database.read(ORPHANS, [this.own, limit, except])
     return rows.map(({ id }) => String(id))
   }
+
+  async isOrphan(conversationId: string): Promise<boolean> {
+    return (await this.#ownership.database.read(ORPHAN, [this.own, ALL, [], conversationId])).length > 0
+  }
 }
 
 const ENDED = 'select id from incarnations where id = any($1::bigint[]) and ended_at is not null'
+const ALL = 2 ** 31 - 1
 const ORPHANS = `
   select distinct c.id from marks m join conversations c on c.id = m.conversation_id
   where c.has_log and c.owner <> $1 and has_ended(c.owner) and c.id <> all($3::uuid[])
     and not exists (select from deletions d where d.conversation_id = c.id)
   order by c.id limit $2`
+const ORPHAN = `select from (${ORPHANS}) all_orphans where id = $4`
 const ANNOUNCE = 'update incarnations set address = $2 where id = $1'
 const OTHER_OWNER = `
   select i.id, i.address from conversations c join incarnations i on i.id = c.owner

@@ -5,6 +5,7 @@ import { StreamEvent } from '../../../contract/stream-frames.ts'
 import type { ConversationManager } from '../../../conversations/manager.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
+import { closeSignal } from '../../request/close-signal.ts'
 import { describeRoute } from '../../openapi/describe-route.ts'
 import { requireEventStream, seqAfter, streamEvents } from '../../streams/sse-reply.ts'
 import type { StreamSlots } from '../../streams/stream-slots.ts'
@@ -25,7 +26,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
     '/conversations/:id/events/stream',
     {
       sse: { kind: 'only', heartbeat: false },
-      config: { takesTicket: true },
+      config: { takesTicket: true, outlivesOwner: true },
       exposeHeadRoute: false, // a HEAD request would stay open without a response
       preHandler: requireEventStream,
       schema: {
@@ -50,8 +51,10 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
       },
     },
     async (request, reply) => {
-      const { log, clientHooks } = await manager.open(request.params.id)
       const { after_seq, types, deltas, hook_client: client } = request.query
+      const { log, clientHooks } = request.remote
+        ? await request.remote.open({ deltas, client, signal: closeSignal(reply) })
+        : await manager.open(request.params.id)
       const requests = client === undefined ? undefined : clientHooks.requestsTo(client)
       const afterSeq = seqAfter(request.headers['last-event-id'], after_seq)
       const leave = deps.streamSlots.take(log.conversationId)

@@ -43,12 +43,12 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
   app.route({
     url: '/conversations/:id/ws',
     ...socketRoute(firstFrameKey, {
-      config: { takesTicket: true },
+      config: { takesTicket: true, outlivesOwner: true },
       schema: { params: ById, querystring: StreamEvents },
-      async check({ params, query }) {
-        const { log, clientHooks } = await manager.open(params.id)
+      async check({ params, query, request: { remote } }) {
+        const { log, clientHooks } = remote ? await remote.glance() : await manager.open(params.id)
         requireSeq(log, query.after_seq)
-        if (query.hook_client !== undefined) clientHooks.requestsTo(query.hook_client)
+        if (query.hook_client !== undefined) clientHooks?.requestsTo(query.hook_client)
         streamSlots.take(params.id)() // checks before the upgrade that a slot is free; it is taken afterwards
       },
       serve: (socket, { params, query, request }) => talk(deps, socket, request, { ...query, id: params.id }),
@@ -93,7 +93,10 @@ async function talk(
   const release = manager.hold(id)
   const answering = answerAll(manager, socket, request, id)
   try {
-    const { log, state, clientHooks } = await manager.open(id)
+    const { remote } = request
+    const { log, state, clientHooks } = remote
+      ? await remote.openWithState({ deltas, client: hook_client, signal: socket.signal })
+      : await manager.open(id)
     const requests = hook_client === undefined ? undefined : clientHooks.requestsTo(hook_client)
     const afterSeq = after_seq ?? log.head
     const ready = { type: 'ready', conversation_id: id, status: state.status, after_seq: afterSeq }
@@ -128,6 +131,7 @@ async function answerAll(
     const answer = await answerCommand(text, {
       access: accessOf(request),
       open: () => manager.open(id),
+      remote: request.remote,
       keyed,
       toProblem,
     })
