@@ -39,6 +39,8 @@ export type AgentContext = Limited & {
   readonly waitsOutside: () => boolean
   /** Returns undefined if the conversation has none. */
   readonly hooks: () => LoopHooks | undefined
+  /** Aborted when another process continues: then the loop stops before its next step. */
+  readonly leaving: AbortSignal | undefined
   /** Models that turned out not to support tools: reported once, and called without tools from then on. */
   readonly withoutTools: Set<string>
   /**

@@ -28,15 +28,15 @@ export type LoopWait =
   | { readonly waitsOutside: true }
 
 /**
- * Runs until nothing is left to do, and returns why it stopped. The signal stops it immediately: the model call is
- * aborted, a running tool continues by itself, and the loop emits nothing more. Throws only if an event could not be
- * stored.
+ * Runs until nothing is left to do, and returns why it stopped; undefined if another process continues. The signal stops it
+ * immediately: the model call is aborted, a running tool continues by itself, and the loop emits nothing more. Throws only if
+ * an event could not be stored.
  */
 export async function runAgent(
   context: AgentContext,
   output: Output,
   signal: AbortSignal,
-): Promise<LoopEnd | LoopWait> {
+): Promise<LoopEnd | LoopWait | undefined> {
   using ahead = new RequestAhead(context, signal)
   if (await context.hooks()?.begin(signal)) return ENDED_BY_HOOK
   const left = context.leftAnswer()
@@ -44,7 +44,7 @@ export async function runAgent(
   if (over) return over
   for (;;) {
     const ran = await runOpenCalls(context, ahead, signal)
-    if (!ran) return { stopReason: 'paused' }
+    if (!ran) return signal.aborted ? { stopReason: 'paused' } : undefined
     if (!('finishes' in ran)) return ran
     if (await context.hooks()?.afterCalls(signal)) return ENDED_BY_HOOK
     const unpriced = unpricedLimit(context)
@@ -56,6 +56,7 @@ export async function runAgent(
     }
     const limit = metLimit(context)
     if (limit) return limit
+    if (context.leaving?.aborted) return undefined
 
     try {
       context.snapshots?.ahead()
@@ -99,7 +100,7 @@ async function finish(
 
 /**
  * Runs the calls in the order of the turn, one at a time; consecutive read-only calls run in parallel. Returns undefined if the
- * signal was aborted in between.
+ * signal was aborted in between, or another process runs the rest.
  */
 async function runOpenCalls(
   context: AgentContext,
@@ -121,6 +122,7 @@ async function runOpenCalls(
     if (signal.aborted) return undefined
     // There is no `await` between this check and the start of the calls: a stored change of the rules applies to them.
     const haveBegun = calls.some((call) => toolCalls.hasBegun(call.toolUseId))
+    if (context.leaving?.aborted && !haveBegun) return undefined
     const gated = haveBegun ? undefined : context.gate(calls)
     if (!gated && !haveBegun) continue
     if (gated?.asks.length) return await askAbout(gated.asks, hooks, signal)

@@ -39,7 +39,9 @@ export async function serve(options: ServeOptions): Promise<void> {
   const kept = options.generateKey && !masterKeySource() ? await keptKey() : undefined
   await using model = options.scriptedModel ? await startModel() : undefined
   const settings = settingsOf(options, kept?.key, model)
-  const stopped = options.stopWithStdin ? Promise.race([stopSignal(), endOfInput()]) : stopSignal()
+  const limitStop = createStopLimit()
+  const signal = stopSignal(() => limitStop(EXIT_TIMEOUT_MS))
+  const stopped = options.stopWithStdin ? Promise.race([signal, endOfInput()]) : signal
   // Listen first and load the rest later: a client that connects early waits, instead of being refused.
   const listening = await listenOn(readAddress(createReader(settings)))
   const { ensureWritable, readConfig } = await loadConfig()
@@ -55,8 +57,10 @@ export async function serve(options: ServeOptions): Promise<void> {
     const early = await Promise.race([app.ready, stopped, app.takenOver])
     if (early === undefined) await tell({ app, config, kept, hasScriptedModel: model !== undefined })
     app.logger.info({ signal: await Promise.race([stopped, app.takenOver]) }, 'stopping')
+    limitStop(config.drainSeconds * 1000 + EXIT_TIMEOUT_MS)
+    await Promise.race([app.drain(), app.takenOver])
   } finally {
-    limitStop()
+    limitStop(EXIT_TIMEOUT_MS)
     if (!(await app.close())) process.exitCode = 1
   }
   if (process.exitCode === 1) await exitUnfinished()
@@ -103,7 +107,14 @@ async function exitUnfinished(): Promise<never> {
   return exitNow(1)
 }
 
-const limitStop = () => void setTimeout(() => exitNow(1), EXIT_TIMEOUT_MS).unref()
+/** Each call of the function begins the time again after which the process exits, in milliseconds. */
+function createStopLimit(): (ms: number) => void {
+  let timer: NodeJS.Timeout | undefined
+  return (ms) => {
+    clearTimeout(timer)
+    timer = setTimeout(() => exitNow(1), ms).unref()
+  }
+}
 
 /** A pipe whose writer has failed has ended, too. */
 async function endOfInput(): Promise<'end of stdin'> {
@@ -115,7 +126,7 @@ async function endOfInput(): Promise<'end of stdin'> {
 const REPEATED: ReadonlySet<NodeJS.Signals> = new Set(['SIGTERM', 'SIGINT', 'SIGQUIT'])
 
 /** Resolves with the first stop signal, from which a start, too, has limited time. A second one ends the process immediately. */
-function stopSignal(): Promise<NodeJS.Signals> {
+function stopSignal(limitStop: () => void): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>()
   let isStopping = false
   const stop = (name: NodeJS.Signals) => {

@@ -36,6 +36,7 @@ export class Cluster implements AsyncDisposable {
   readonly #connections = new WeakSet<object>()
   readonly #sockets = new Set<Socket>()
   readonly #timer: NodeJS.Timeout
+  #isHere: ((conversationId: string) => Promise<boolean>) | undefined
   readonly #server = createServer({ allowHalfOpen: true, noDelay: true })
 
   constructor(options: ClusterOptions) {
@@ -74,8 +75,20 @@ export class Cluster implements AsyncDisposable {
 
   /** Returns the other instance that must answer a request; undefined if this one does. Nothing is forwarded twice. */
   async ownerElsewhere(connection: object, conversationId: string): Promise<Peer | undefined> {
-    if (this.#connections.has(connection)) return undefined
-    return await this.#options.instances.otherOwnerOf(conversationId)
+    if (this.#connections.has(connection) || (await this.#isHere?.(conversationId))) return undefined
+    return (await this.#options.instances.otherOwnerOf(conversationId)) ?? (await this.successor(connection))
+  }
+
+  /** Returns the instance that must answer a request for something new; undefined if this one does. */
+  async successor(connection: object): Promise<Peer | undefined> {
+    if (!this.#isHere || this.#connections.has(connection)) return undefined
+    return await this.#options.instances.successor()
+  }
+
+  /** From now on other instances answer requests about all conversations that are not here any more. */
+  async leave(isHere: (conversationId: string) => Promise<boolean>): Promise<void> {
+    this.#isHere = isHere
+    await this.#options.instances.leave()
   }
 
   /** Throws the `Problem` `owner_lost`. */

@@ -54,6 +54,7 @@ export type Config = Address & {
   readonly databaseOutageSeconds: number
   /** Where other instances of the same database reach this one; undefined: this one uses it alone. */
   readonly cluster: ClusterAddress | undefined
+  readonly drainSeconds: number
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
   /** Settings for conversations that ask for the source `user`; undefined: there are none. */
@@ -122,6 +123,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     dataDir,
     databaseUrl: readDatabaseUrl(read('OPENHANDS_DATABASE_URL')),
     cluster: readCluster(read),
+    drainSeconds: checked('OPENHANDS_DRAIN_SECONDS', seconds(0, 3600), read),
     databaseOutageSeconds: checked('OPENHANDS_DATABASE_OUTAGE_SECONDS', seconds(0.1, 3600), read),
     workdirBase: readWorkdirBase(read, dataDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),

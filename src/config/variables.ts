@@ -50,6 +50,11 @@ export const VARIABLES = {
     about: 'How long an outage of the database delays requests, in seconds, before they are refused with 503.',
     default: '30',
   },
+  OPENHANDS_DRAIN_SECONDS: {
+    about:
+      'How long one of several instances that is stopped waits for the current steps of its agents, in seconds, before it hands their conversations over.',
+    default: '30',
+  },
   OPENHANDS_WORKDIR_BASE: { about: 'Where working directories are made. Default: `work` in the data directory.' },
   OPENHANDS_WORKDIR_ROOTS: {
     about:

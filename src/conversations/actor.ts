@@ -16,19 +16,16 @@ import type { CallResults } from './call-results.ts'
 import { Feature } from './agents/feature.ts'
 import { endLate } from './end-late.ts'
 import type { ConfigChange } from './config/config-change.ts'
-import type { ActiveRun, RunDriverDeps } from './runs/run-driver.ts'
+import { RunDriver, type ActiveRun, type RunDriverDeps } from './runs/run-driver.ts'
 import type { RunEnd } from './runs/run-context.ts'
-import { RunDriver } from './runs/run-driver.ts'
-import type { Intent } from '../state/intents.ts'
-import { decide } from '../state/intents.ts'
+import { decide, type Intent } from '../state/intents.ts'
 import type { LiveState } from './live-state.ts'
-import type { RecoveryReason } from '../state/run-end.ts'
-import { leavesWork } from '../state/run-end.ts'
+import { leavesWork, type RecoveryReason } from '../state/run-end.ts'
 import type { State } from '../state/state.ts'
 import { changesLists } from '../state/view.ts'
 import { areInBackground, canWorkInBackground } from '../state/subagents.ts'
 import type { RunTaskCommand } from './tasks/background-jobs.ts'
-import { hasJobs } from '../state/task-state.ts'
+import { hasJobs, runningJobs } from '../state/task-state.ts'
 import { Tasks } from './tasks/tasks.ts'
 import { UnstoredIntent } from './unstored-intent.ts'
 
@@ -49,6 +46,7 @@ export class ConversationActor {
   readonly #state: LiveState
   readonly #openedWith: State
   readonly runs: RunDriver
+  readonly subagents: ActorDeps['subagents']
   /** The actor starts them when it is their turn. */
   readonly #tasks: Feature<Tasks>
   // Intents wait in this queue for each other, never for the agent: its loop enters the queue only to end a run.
@@ -64,25 +62,20 @@ export class ConversationActor {
     this.#log = deps.log
     this.#state = deps.state
     this.#openedWith = deps.state.current
+    this.subagents = deps.subagents
     this.runs = new RunDriver({
       ...deps,
       onEnd: (run, end) => this.#inbox.run(() => this.#endRun(run, end)),
       onError: (error) => this.reportStorage(error, 'a run failed'),
     })
-    this.#tasks = new Feature(
-      () => new Tasks({ ...deps, actor: this }),
-      () => this.#state.current.tasks.length > 0,
-    )
+    const hasTasks = () => this.#state.current.tasks.length > 0
+    this.#tasks = new Feature(() => new Tasks({ ...deps, actor: this }), hasTasks)
     deps.log.subscribe({ onEvents: (events) => this.#take(events) })
   }
 
   /** The background jobs that clients have queued and follow by id. */
   get tasks(): Tasks {
     return this.#tasks.use()
-  }
-
-  get subagents() {
-    return this.#deps.subagents
   }
 
   /** The state that clients see: a run that has ended is shown as ended, even while its end cannot be stored yet. */
@@ -96,13 +89,19 @@ export class ConversationActor {
   get isWorking(): boolean {
     const state = this.#state.current
     const hasWork = state.status === 'running' || (state.tasks.length > 0 && hasJobs(state))
-    return hasWork || this.#deps.subagents.current?.areInBackground === true
+    return hasWork || this.subagents.current?.areInBackground === true
   }
 
   /** True if nothing is active or pending that only this object knows about. */
   get isAtRest(): boolean {
-    const isBusy = this.isWorking || this.runs.isActive || this.#unstored.kept !== undefined
+    const isBusy = this.isWorking || this.runs.isActive || this.#unstored.kept
     return !isBusy && !this.#log.failed && !canWorkInBackground(this.#state.current) && this.begunCalls().length === 0
+  }
+
+  /** True between two steps: nothing runs that the end of this process would cut off. */
+  get canLeave(): boolean {
+    const works = this.runs.isWorking() || this.subagents.current?.areInBackground
+    return !works && this.begunCalls().length === 0 && runningJobs(this.#state.current).length === 0
   }
 
   /** Queues the work and runs it in turn. Rejects with the `Problem` of a closed conversation. */
@@ -165,7 +164,7 @@ export class ConversationActor {
       if (interrupt) await this.runs.interruptCalls()
       const stored = this.applyEnd(this.runs.intentToPause(reason, interrupt))
       // Unless it could not be stored, the state holds them back.
-      await stored.finally(() => this.#deps.subagents.current?.resume())
+      await stored.finally(() => this.subagents.current?.resume())
       const intent = () => this.runs.intentToPause(reason, true)
       if (interrupt) endLate({ ...this.#deps, actor: this, intent, onError: this.reportUnlessClosed })
     })
@@ -188,7 +187,7 @@ export class ConversationActor {
    * are stored later; until then the conversation is read-only. Throws if the log failed. Without a reason nothing was cut off.
    */
   async recover(why: RecoveryReason | undefined): Promise<void> {
-    if (!why) return this.#deps.subagents.current?.resume()
+    if (!why) return await this.#continue()
     const intent = { kind: 'recover', why, newRunId: uuid7(), now: Date.now() } as const
     await this.enqueue(async () => {
       try {
@@ -199,21 +198,26 @@ export class ConversationActor {
         this.#unstored.keep(intent)
       }
     })
-    this.#deps.subagents.current?.resume()
+    this.subagents.current?.resume()
+  }
+
+  /** Continues what another process has left between two steps. Once something begins, the next one must recover it. */
+  async #continue(): Promise<void> {
+    const isRunning = this.#state.current.status === 'running'
+    if (isRunning || canWorkInBackground(this.#state.current)) await this.#deps.markActive(true)
+    if (isRunning) this.runs.start()
+    this.hasRun ||= isRunning
+    this.subagents.current?.resume()
   }
 
   /** Stores the pending intent; throws if it still cannot be stored. */
-  async settle(): Promise<void> {
-    await this.enqueue(async () => {})
-  }
+  settle = (): Promise<void> => this.enqueue(async () => {})
 
   /** Calls `onKept` when the end of a run could not be stored. Returns an unsubscribe function. */
   readonly watchUnstored = (onKept: () => void): (() => void) => this.#unstored.watch(onKept)
 
   /** Starts no new agent work from now on. Call it before slow cleanup that must finish before `close`. */
-  halt(): void {
-    this.runs.abort()
-  }
+  readonly halt = (): void => this.runs.abort()
 
   /** Ends the run, its tools and all readers; nothing of the conversation runs after this resolves. */
   async close(outcome: 'deleted' | 'closing'): Promise<void> {
@@ -236,9 +240,7 @@ export class ConversationActor {
   readonly begunCalls = (): readonly string[] => this.runs.begunCalls()
 
   /** Stops the run and its tools, in turn only. Returns the log's head at the last model request, or 0. */
-  async stopAgent(): Promise<number> {
-    return await this.runs.stopAgent(new Interrupt('a cancellation'))
-  }
+  readonly stopAgent = (): Promise<number> => this.runs.stopAgent(new Interrupt('a cancellation'))
 
   /** Logs that an event could not be stored. If the conversation is closed, that is expected and not logged. */
   readonly reportUnlessClosed = (error: unknown): void => {
@@ -253,7 +255,7 @@ export class ConversationActor {
     let isShown = false
     for (const { event } of events) {
       this.runs.take(event)
-      this.#deps.subagents.current?.take(event)
+      this.subagents.current?.take(event)
       isShown ||= changesLists(event)
     }
     if (isShown) this.#deps.onChange(this.#state.current)
@@ -283,11 +285,10 @@ export class ConversationActor {
     if (this.#closed || !this.runs.isRunning(run)) return false
     try {
       if (await this.runs.end(run, end, (intent) => this.applyEnd(intent))) return true
+      await this.#advanceTasks()
     } catch (error) {
       this.reportStorage(error)
-      return false
     }
-    await this.#advanceTasks()
     return false
   }
 }

@@ -100,6 +100,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     log,
     state,
     slots: deps.slots,
+    leaving: deps.leaving,
     snapshots: runSnapshotsOf(() => ({ ...base, gate, toolCalls, snapshots: () => files.snapshots })),
     gate,
     hooks,

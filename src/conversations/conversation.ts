@@ -171,9 +171,8 @@ export class Conversation {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  post(posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
-    return this.#messages.post(posted, idempotency)
-  }
+  readonly post = (posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> =>
+    this.#messages.post(posted, idempotency)
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
   checkFirst(message: MessageInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
@@ -242,20 +241,13 @@ export class Conversation {
    * was opened from its log.
    */
   async start(why: RecoveryReason | undefined): Promise<void> {
-    const { storage, workspace, logger } = this.#deps
-    const { settings } = this.state
-    await followMoved(
-      { storage, workdirBase: workspace.workdirRules.base, logger },
-      { id: this.id, log: this.log, settings },
-    )
+    await followMoved(this.#deps, { id: this.id, log: this.log, settings: this.state.settings })
     await this.#actor.recover(why)
     await this.#inner.deliveries.start()
   }
 
   /** Stores the pending intent; throws if it still cannot be stored. */
-  async settle(): Promise<void> {
-    await this.#actor.settle()
-  }
+  readonly settle = (): Promise<void> => this.#actor.settle()
 
   /**
    * Ends its shells that have been idle for `ms`; the next command starts them with their state. During a run they stay:
@@ -269,8 +261,16 @@ export class Conversation {
   async isAtRest(): Promise<boolean> {
     const { network, deliveries, shells, hooks } = this.#inner
     const waits = network.pending().length > 0 || deliveries.hasDue || hooks.built?.isIdle === false
-    const isWriting = !this.compactions.isIdle || !this.#inner.titles.isIdle
-    return this.#actor.isAtRest && this.exec.commands.isIdle && !waits && !isWriting && !(await shells.areRunning())
+    return this.#actor.isAtRest && this.#isIdle && !waits && !(await shells.areRunning())
+  }
+
+  /** True between two steps: closing it now would cut off no call, command or job. */
+  get canLeave(): boolean {
+    return this.#actor.canLeave && this.#isIdle
+  }
+
+  get #isIdle(): boolean {
+    return this.exec.commands.isIdle && this.compactions.isIdle && this.#inner.titles.isIdle
   }
 
   /** Ends the conversation with everything it started. */

@@ -46,6 +46,8 @@ export type ConversationDeps = {
   readonly clientTools?: Pick<HandedOverDeps, 'restAfterMs'>
   /** Limits the number of runs that work at the same time. */
   readonly slots: Queue
+  /** Aborted when the server hands its conversations over to other instances: then no agent begins another step. */
+  readonly leaving?: AbortSignal | undefined
   readonly metrics: Metrics
   readonly logger: Logger
   /** Creates a redactor that already knows the server's own secrets. */

@@ -210,6 +210,12 @@ export class ConversationManager {
     removed.catch((error: unknown) => logger.error({ err: error, conversation_id: id }, 'a delete failed'))
   }
 
+  /** Hands everything over to other instances; `close` must follow. See `OpenConversations.leave`. */
+  readonly leave = (deadline: AbortSignal): Promise<void> => this.#open.leave(deadline)
+
+  /** Resolves to true if the conversation is open, and to false when it is closed. */
+  readonly isHere = (id: string): Promise<boolean> => this.#open.isHere(id)
+
   /** Ends every run, stream and process within a time limit; call it last. Returns true if all have ended. */
   async close(): Promise<boolean> {
     const { conversations, endProcesses } = this.#deps

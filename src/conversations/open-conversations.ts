@@ -9,7 +9,7 @@ import { IdleWatch } from './idle/idle-watch.ts'
 import { Uses } from './idle/uses.ts'
 import { openConversation } from './open.ts'
 import type { KnownConversations } from './registry/known-conversations.ts'
-import { Phases, deletedProblem } from './registry/phases.ts'
+import { Phases, deletedProblem, logIsGone } from './registry/phases.ts'
 import { watchOrphans } from './registry/orphans.ts'
 import { Recovery } from './registry/recovery.ts'
 
@@ -18,9 +18,9 @@ export type OpenConversationsDeps = {
   readonly known: KnownConversations
   /** When idle conversations are closed; without it they stay open. */
   readonly idle?: IdleOptions
+  /** Aborted by `leave`: see `ConversationDeps`. */
+  readonly leaving?: AbortController
 }
-
-type Deletion = Parameters<Phases['delete']> extends [string, ...infer Rest] ? Rest : never
 
 /** Conversations recovered concurrently. */
 const RECOVERY_CONCURRENCY = 64
@@ -42,8 +42,7 @@ export class OpenConversations {
     this.#deps = deps
     this.#phases = new Phases(deps.known)
     this.#recovery = new Recovery({
-      storage: deps.conversations.storage,
-      logger: deps.conversations.logger,
+      ...deps.conversations,
       signal: this.#stopping.signal,
       isKnown: (id) => deps.known.has(id),
       open: (id) => this.open(id),
@@ -61,9 +60,7 @@ export class OpenConversations {
   }
 
   /** Aborted when the server stops. */
-  get signal(): AbortSignal {
-    return this.#stopping.signal
-  }
+  readonly signal = this.#stopping.signal
 
   /** The number of those in memory: open, or being opened, closed or deleted. */
   get size(): number {
@@ -107,30 +104,26 @@ export class OpenConversations {
   }
 
   /** Returns undefined if it is not open or cannot be opened. */
-  async ifOpen(id: string): Promise<Conversation | undefined> {
-    return await this.#phases.openOf(id)?.conversation.catch(() => undefined)
-  }
+  readonly ifOpen = async (id: string): Promise<Conversation | undefined> =>
+    await this.#phases.openOf(id)?.conversation.catch(() => undefined)
 
-  openIds(): Iterable<string> {
-    return this.#phases.openIds()
-  }
+  readonly isHere = (id: string): Promise<boolean> => this.#phases.isHere(id)
+
+  readonly openIds = (): Iterable<string> => this.#phases.openIds()
 
   /** A shutdown waits for it and closes it. Throws a `Problem` if the id is in use. */
   async create(id: string, make: () => Promise<Conversation>): Promise<Conversation> {
+    this.refuseWhenClosing(this.#deps.conversations.leaving)
     const conversation = await this.#phases.create(id, make)
     this.#watch(conversation)
     return conversation
   }
 
   /** As `Phases.delete`. */
-  async delete(id: string, ...deletion: Deletion): ReturnType<Phases['delete']> {
-    return await this.#phases.delete(id, ...deletion)
-  }
+  readonly delete: Phases['delete'] = (...deletion) => this.#phases.delete(...deletion)
 
   /** Forgets its recovery state. */
-  forget(id: string): void {
-    this.#recovery.forget(id)
-  }
+  readonly forget = (id: string): void => this.#recovery.forget(id)
 
   /** Opens the conversations that a server stop interrupted. */
   async recoverActive(): Promise<void> {
@@ -149,10 +142,11 @@ export class OpenConversations {
 
   /** Recovers conversations whose instance dies, where several share a database. */
   watchOrphans(): void {
-    const { storage, logger } = this.#deps.conversations
+    const { storage, logger, leaving } = this.#deps.conversations
     const { instances, availability } = storage
     if (!instances || !availability.lease) return
-    void watchOrphans({ instances, takeOver: (id) => this.#recovery.recoverOnce(id), logger, signal: this.signal })
+    const signal = AbortSignal.any([this.signal, leaving ?? this.signal])
+    void watchOrphans({ instances, takeOver: (id) => this.#recovery.recoverOnce(id), logger, signal })
   }
 
   async missingProblem(id: string): Promise<Problem> {
@@ -160,8 +154,21 @@ export class OpenConversations {
     return new Problem('conversation_not_found', `Conversation ${id} does not exist.`)
   }
 
-  refuseWhenClosing(): void {
-    if (this.#stopping.signal.aborted) throw stoppingProblem()
+  refuseWhenClosing(stopping: AbortSignal | undefined = this.signal): void {
+    if (stopping?.aborted) throw stoppingProblem()
+  }
+
+  /**
+   * Hands all over to other instances, at the latest when the deadline is aborted: a run continues there. Opens and creates
+   * nothing from now on. Never rejects.
+   */
+  async leave(deadline: AbortSignal): Promise<void> {
+    this.#deps.leaving?.abort()
+    this.#idleWatch?.stop()
+    this.#deps.known.deadlines.stop()
+    const { handOverAll } = await import('./registry/hand-over.ts')
+    const rest = (conversation: Conversation) => this.#rest(conversation)
+    await handOverAll({ ...this.#deps.conversations, phases: this.#phases, rest }, deadline)
   }
 
   /** Opens and creates nothing from now on. */
@@ -204,11 +211,13 @@ export class OpenConversations {
   }
 
   async #rest(conversation: Conversation): Promise<void> {
+    const { conversations } = this.#deps
     const { state } = conversation
     await conversation.dispose('closing')
     this.#recovery.rest(conversation.state)
     // What was stored while it was being closed may have begun something.
-    if (conversation.state === state) await this.#deps.conversations.storage.conversation(conversation.id).release()
+    const isWhole = conversations.leaving?.aborted ? conversation.canLeave : conversation.state === state
+    if (isWhole && !conversation.log.failed) await conversations.storage.conversation(conversation.id).release()
   }
 
   /** Another writer has it: the object stores nothing more, and the next request asks the storage who that is. Never rejects. */
@@ -221,6 +230,7 @@ export class OpenConversations {
   }
 
   #reopen(id: string, failed: Conversation | undefined): Promise<Conversation> {
+    this.refuseWhenClosing(this.#deps.conversations.leaving)
     return this.#phases.open(id, () => this.#openFromDisk(id, failed))
   }
 
@@ -259,11 +269,9 @@ export class OpenConversations {
 
   /** Never rejects. */
   async #closeIdleShells(id: string, ms: number): Promise<void> {
-    try {
-      await (await this.ifOpen(id))?.closeIdleShells(ms)
-    } catch (error) {
-      this.#deps.conversations.logger.error({ err: error, conversation_id: id }, 'idle shells could not be closed')
-    }
+    const { logger } = this.#deps.conversations
+    const report = (err: unknown) => logger.error({ err, conversation_id: id }, 'idle shells could not be closed')
+    await (await this.ifOpen(id))?.closeIdleShells(ms).catch(report)
   }
 
   /** Closes it if it is idle, to free memory; the next request reopens it. Never rejects. */
@@ -290,11 +298,3 @@ export class OpenConversations {
 const stoppingProblem = () => new Problem('unavailable', 'The server is stopping; try again when it is running.')
 
 const isNotFound = (error: unknown) => error instanceof Problem && error.code === 'conversation_not_found'
-
-/** The conversation is known, but its file was removed. */
-const logIsGone = (cause: unknown) =>
-  new Problem(
-    'conversation_damaged',
-    'The event log of this conversation is missing. Restore events.jsonl from a backup, or delete the conversation.',
-    { cause },
-  )

@@ -7,6 +7,7 @@ import type { UserPart } from '../contract/values/message.ts'
 import { Problem } from '../contract/problem.ts'
 import { type AnswerHeldIntent, decideAnswerHeld, decideExpire, type ExpireIntent } from './held-intents.ts'
 import { type AwaitOutsideIntent, decideAwaitOutside, statusOfWait } from './waits.ts'
+import { decideHandOver, type HandOverIntent } from './hand-over.ts'
 import { clientCallsOf } from './open-requests.ts'
 import { type AskIntent, decideAsk, type DecideIntent, decidePermission, supersede } from './approval-intents.ts'
 import { decideReject, type RejectIntent } from './reject-intent.ts'
@@ -36,14 +37,12 @@ import { refuseNewer, refuseSecond } from './refusals.ts'
 import { afterMessage, readsMessages } from './run-overrides.ts'
 import type { State } from './state.ts'
 import { areInBackground, openPermissions } from './subagents.ts'
-import type {
-  CancelTaskIntent,
-  EndTaskIntent,
-  PostTaskIntent,
-  StartTaskIntent,
-  TickTaskIntent,
-} from './task-intents.ts'
 import {
+  type CancelTaskIntent,
+  type EndTaskIntent,
+  type PostTaskIntent,
+  type StartTaskIntent,
+  type TickTaskIntent,
   decideCancelTask,
   decideEndTask,
   decidePostTask,
@@ -97,6 +96,7 @@ export type Intent =
   | ExpireIntent
   | { kind: 'client_event'; name: string; data?: unknown; idempotency?: Idempotency }
   | RecoverIntent
+  | HandOverIntent
 
 /** Returns the events of the intent, to be appended as one batch; empty if nothing changes. */
 export function decide(state: State, intent: Intent): EventDraft[] | Problem {
@@ -152,6 +152,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return decideClientEvent(intent)
     case 'recover':
       return decideRecover(state, intent)
+    case 'hand_over':
+      return decideHandOver(state, intent)
     default:
       return intent satisfies never
   }
@@ -242,10 +244,8 @@ const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it
  * Pausing a conversation that does not run is not an error; it changes nothing, except that `interrupt` cancels the
  * calls that an earlier pause has kept. Subagents in the background are paused in every status.
  */
-function decidePause(
-  state: State,
-  { reason, interrupt, begun, now, hasHooks = false }: IntentOf<'pause'>,
-): EventDraft[] {
+function decidePause(state: State, intent: IntentOf<'pause'>): EventDraft[] {
+  const { reason, interrupt, begun, now, hasHooks = false } = intent
   // The agent has answered: it is too late to pause.
   const over = endAnswered(state, now, hasHooks)
   if (over) return over

@@ -12,7 +12,11 @@ export interface Instances {
   otherOwnerOf(conversationId: string): Promise<Peer | undefined>
   /** Resolves to those of these instances that have ended: none of them answers any more. */
   ended(instances: readonly number[]): Promise<number[]>
-  /** Resolves to at most `limit` other conversations with unfinished work whose owner has ended. */
+  /** Stores that this one stops: `successor` does not return it any more. */
+  leave(): Promise<void>
+  /** Resolves to another instance that can take conversations over now. */
+  successor(): Promise<Peer | undefined>
+  /** Resolves to at most `limit` other conversations with unfinished work whose owner has ended, or has left them. */
   orphans(limit: number, except: readonly string[]): Promise<string[]>
   /** Resolves to true if the conversation is one of these. */
   isOrphan(conversationId: string): Promise<boolean>

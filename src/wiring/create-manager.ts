@@ -102,9 +102,12 @@ export async function createManager(
     heads: () => known.heads(),
     onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot deliver all events'),
   })
+  const leaving = new AbortController()
   const manager = new ConversationManager({
+    leaving,
     conversations: {
       ...conversationDeps(config, { ...parts, dataDir, unfinished }),
+      leaving: leaving.signal,
       onLogOpened(log) {
         known.attach(log)
         // Created after it: the firehose reads the heads of the logs.

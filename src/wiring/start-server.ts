@@ -19,7 +19,7 @@ import { createReadiness } from '../http/readiness.ts'
 import { keylessLimit } from '../http/guards/keyless-connections.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
-import { aborted, orAborted } from '../lib/bounded-wait.ts'
+import { aborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
 import { createBodyHash } from '../security/body-hash.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -44,6 +44,11 @@ export type App = {
   /** Rejects when another server has taken over the storage, with an error that says why. Then this one closes itself. */
   readonly takenOver: Promise<never>
   /**
+   * Hands the conversations over to the other instances of the database, if there are any: those that work after the current
+   * step. `close` must follow. Never rejects.
+   */
+  readonly drain: () => Promise<void>
+  /**
    * Stops accepting requests, ends streams and runs, flushes, and releases the data directory. Idempotent. Returns true
    * if everything has ended; otherwise conversations were interrupted, or processes are still running.
    */
@@ -55,6 +60,8 @@ const DRAIN_TIMEOUT_MS = 1000
 
 const SECRETS_WITHOUT_KEY =
   'some stored secrets were encrypted with another key and cannot be decrypted; they are kept: start once with the old key too, as OPENHANDS_MASTER_KEY=new,old or OPENHANDS_SECRET_KEY=new,old'
+
+const NOT_LEFT = 'it could not be stored that this instance stops'
 
 /** The server's progress. Conversations are available when it `isLoaded`. */
 type Progress = {
@@ -96,6 +103,14 @@ export async function startServer(
   if (services.storage.keys.locked > 0) void warnOfLockedSecrets(services)
   ready.catch(() => {}) // reported to the caller that waits for it
 
+  const drain = async () => {
+    if (!cluster) return
+    progress.phase = 'stopping'
+    const deadline = AbortSignal.timeout(timerMs(config.drainSeconds * 1000))
+    // Without it, the others learn that this one has ended.
+    await cluster.leave(manager.isHere).catch((error: unknown) => logger.warn({ err: error }, NOT_LEFT))
+    await manager.leave(deadline)
+  }
   const close = async () => {
     progress.phase = 'stopping'
     // It stops listening immediately and resolves when every connection is closed; the streams end when the manager
@@ -118,6 +133,7 @@ export async function startServer(
     missingSandbox,
     ready,
     takenOver,
+    drain,
     close: closeOnce,
   }
 }

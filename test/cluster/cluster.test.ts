@@ -32,6 +32,8 @@ async function setCluster(answer: RequestListener) {
         otherOwnerOf: async () => undefined,
         orphans: async () => [],
         isOrphan: async () => false,
+        leave: async () => {},
+        successor: async () => undefined,
         ended: async (instances) => instances.filter((each) => ended.has(each)),
       },
       keyMaterial: 'a data key',

@@ -32,6 +32,7 @@ export type AgentParts = Pick<Output, 'emit'> & {
   readonly rules: () => readonly GateRules[]
   readonly spent: AgentContext['spent']
   readonly waitsOutside: () => boolean
+  readonly leaving: AbortSignal | undefined
 }
 
 export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output' | 'sent' | 'snapshots'>
@@ -43,7 +44,7 @@ export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'outp
 const models = new WeakMap<History, { readonly for: LlmConfig; readonly llm: Llm }>()
 
 export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContext {
-  const { state, toolCalls, gate, hooks, createLlm, catalog, withoutTools, emit, spent, waitsOutside } = parts
+  const { state, toolCalls, gate, hooks, createLlm, catalog, withoutTools, emit, spent, waitsOutside, leaving } = parts
   const { runId, history, sent } = ofRun
   const rules = () =>
     hooks.current?.areApprovers() ? parts.rules().map((each) => ({ ...each, hasApprover: true })) : parts.rules()
@@ -90,6 +91,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
       ),
     leftAnswer: () => openAnswer(state.current),
     waitsOutside,
+    leaving,
     steps: () => state.current.run?.steps ?? 0,
     stuckIn: () => stuckIn(state.current.repeats),
     isNearlyStuck: () => isNearlyStuck(state.current.repeats),

@@ -50,6 +50,13 @@ export class Phases {
     return phase && isOpen(phase) ? phase : undefined
   }
 
+  /** Resolves to true if the conversation is open, and to false when it is closed. */
+  async isHere(id: string): Promise<boolean> {
+    const phase = this.#phases.get(id)
+    if (phase && 'ended' in phase) await Promise.allSettled([phase.ended])
+    return this.openOf(id) !== undefined
+  }
+
   *openIds(): Iterable<string> {
     for (const [id, { name }] of this.#phases) if (name === 'open') yield id
   }
@@ -156,6 +163,14 @@ export class Phases {
 
 export const deletedProblem = (id: string) =>
   new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)
+
+/** The conversation is known, but its file was removed. */
+export const logIsGone = (cause: unknown) =>
+  new Problem(
+    'conversation_damaged',
+    'The event log of this conversation is missing. Restore events.jsonl from a backup, or delete the conversation.',
+    { cause },
+  )
 
 const isOpen = (phase: ConversationPhase): phase is ConversationPhase & { readonly name: 'open' } =>
   phase.name === 'open'

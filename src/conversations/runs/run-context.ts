@@ -18,7 +18,10 @@ import type { LiveHistory } from '../agents/live-history.ts'
 import { inRun } from '../agents/with-model.ts'
 import type { LiveState } from '../live-state.ts'
 
-export type RunContextParts = Pick<AgentParts, 'gate' | 'createLlm' | 'catalog' | 'withoutTools' | 'hooks'> & {
+export type RunContextParts = Pick<
+  AgentParts,
+  'gate' | 'createLlm' | 'catalog' | 'withoutTools' | 'hooks' | 'leaving'
+> & {
   readonly log: EventLog
   readonly toolCalls: ToolCalls
   readonly state: LiveState

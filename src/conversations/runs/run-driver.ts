@@ -18,10 +18,10 @@
 import type { LoopEnd } from '../../agent/loop-end.ts'
 import { timeLimit } from '../../agent/model/loop-ends.ts'
 import type { AgentContext } from '../../agent/loop-context.ts'
-import type { LoopWait } from '../../agent/loop.ts'
-import { runAgent } from '../../agent/loop.ts'
+import { runAgent, type LoopWait } from '../../agent/loop.ts'
 import { SentMessages } from '../../agent/model/sent-messages.ts'
 import type { Event } from '../../contract/events/event.ts'
+import { QUEUED } from '../../contract/events/status.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
@@ -31,12 +31,12 @@ import { Interrupt } from '../../llm/llm.ts'
 import { atRest } from '../../state/cut-off.ts'
 import { dequeued, queued } from '../../state/drafts.ts'
 import type { Intent } from '../../state/intents.ts'
+import { workedMs } from '../../state/run-state.ts'
 import { statusOfWait } from '../../state/waits.ts'
 import { LiveHistory } from '../agents/live-history.ts'
 import type { WorkingSlot } from '../agents/working-slot.ts'
 import type { UsedSubagents } from '../used-subagents.ts'
-import type { RunContextParts } from './run-context.ts'
-import { createRunContext, intentToEnd, type RunEnd } from './run-context.ts'
+import { createRunContext, intentToEnd, type RunContextParts, type RunEnd } from './run-context.ts'
 
 export type RunDriverDeps = RunContextParts & {
   readonly slots: Queue
@@ -65,6 +65,9 @@ export class RunDriver {
   get isActive(): boolean {
     return this.#active !== undefined
   }
+
+  /** False also for a run that another process continues. */
+  isWorking = (): boolean => (this.#active ?? this.#ending)?.isOver === false
 
   /** Starts the run in the state. */
   start(): void {
@@ -111,8 +114,8 @@ export class RunDriver {
   }
 
   /** Resolves when the loop of the run has stopped; subagents in the background continue. */
-  async stopRun(): Promise<void> {
-    await this.#active?.stop()
+  async stopRun(reason?: Interrupt): Promise<void> {
+    await this.#active?.stop(reason)
     this.#active = undefined
   }
 
@@ -121,10 +124,9 @@ export class RunDriver {
    * text so far.
    */
   async stop(reason?: Interrupt): Promise<void> {
-    await this.#active?.stop(reason)
+    await this.stopRun(reason)
     // After the run: that it waits for a slot may be stored only now, and lets those in the background work.
     await this.#deps.subagents.current?.stop()
-    this.#active = undefined
   }
 
   /**
@@ -139,9 +141,8 @@ export class RunDriver {
   }
 
   /** Ends the running calls, also those of subagents; see `ToolCalls.interrupt`. */
-  async interruptCalls(): Promise<void> {
-    await Promise.all([this.#deps.toolCalls.interrupt(), this.#deps.subagents.current?.interrupt()])
-  }
+  readonly interruptCalls = (): Promise<unknown> =>
+    Promise.all([this.#deps.toolCalls.interrupt(), this.#deps.subagents.current?.interrupt()])
 
   /** The open calls that have begun: their tool writes the result. While no run is active, no other call begins. */
   begunCalls(): readonly string[] {
@@ -151,9 +152,8 @@ export class RunDriver {
   }
 
   /** Stores the results of calls that could not be stored before. Rejects if they still cannot be. */
-  async storeResults(): Promise<void> {
-    await Promise.all([this.#deps.toolCalls.storeResults(), this.#deps.subagents.current?.storeResults()])
-  }
+  readonly storeResults = (): Promise<unknown> =>
+    Promise.all([this.#deps.toolCalls.storeResults(), this.#deps.subagents.current?.storeResults()])
 
   intentToPause(reason: string, interrupt: boolean): Intent {
     const hasHooks = this.#deps.hooks.current?.forLoop() !== undefined
@@ -166,6 +166,7 @@ export class RunDriver {
    */
   intentToClose(): Intent | undefined {
     const { current } = this.#deps.state
+    if (this.#deps.leaving?.aborted) return { kind: 'hand_over', begun: this.begunCalls() }
     if (current.status !== 'running') return undefined
     if (current.run && statusOfWait(current)) return { kind: 'await_outside', runId: current.run.id }
     if (atRest(current).subagents.length > 0)
@@ -188,6 +189,7 @@ export class ActiveRun {
   #context: Promise<AgentContext> | undefined
   #deadline: NodeJS.Timeout | undefined
   #looping: Promise<unknown> = Promise.resolve()
+  isOver = false
   /** The log's head at the last model request, or 0 if there was none. */
   requestedAt = 0
 
@@ -196,9 +198,7 @@ export class ActiveRun {
     this.#deps = deps
   }
 
-  abort(reason?: Interrupt): void {
-    this.#abort.abort(reason)
-  }
+  readonly abort = (reason?: Interrupt): void => this.#abort.abort(reason)
 
   /** Does not wait for the stored end: that would wait for the inbox, whose turn the caller has. */
   async stop(reason?: Interrupt): Promise<void> {
@@ -216,13 +216,15 @@ export class ActiveRun {
       this.#looping = waiting
       let failed = await waiting
       this.#deps.subagents.enter(slot)
-      this.#startedAt = performance.now() - (this.#deps.state.current.run?.activeMs ?? 0)
+      const { current } = this.#deps.state
+      this.#startedAt = performance.now() - (current.run?.steps ? workedMs(current) : 0)
       this.watchDeadline()
       for (;;) {
         const looping = failed ? Promise.resolve(failed) : this.#loopOnce()
         failed = undefined
         this.#looping = looping
         const end = await looping
+        if (!end) return // another process continues
         if (signal.aborted && signal.reason !== TIME_LIMIT) return // the caller that stopped the run stores its end
         if (await this.#deps.onEnd(this, { ...end, requestedAt: this.requestedAt })) continue
         if ('asks' in end) this.#deps.hooks.current?.notifyOf(end.asks)
@@ -230,20 +232,20 @@ export class ActiveRun {
       }
     } finally {
       clearTimeout(this.#deadline)
-      // It may still be referenced.
+      this.#context = undefined // it may still be referenced
       this.#startedAt = 0
-      this.#context = undefined
-      slot.isOver = true
+      this.isOver = slot.isOver = true
       slot.request.leave()
     }
   }
 
   /** The log shows that this run waits for a slot. Never throws: a failed append ends the run. */
   async #waitFor(slot: SlotRequest): Promise<LoopEnd | undefined> {
-    if (slot.isFree) return undefined
     const { log, state } = this.#deps
+    // Of one that another process has left, the log may say that it waits.
+    if (slot.isFree && state.current.reason !== QUEUED) return undefined
     try {
-      await log.append([queued(state.current)])
+      if (!slot.isFree) await log.append([queued(state.current)])
       if (await slot.given) await log.append([dequeued(state.current)])
       return undefined
     } catch (error) {
@@ -252,7 +254,7 @@ export class ActiveRun {
   }
 
   /** Never throws: an error ends the run as `error`. */
-  async #loopOnce(): Promise<LoopEnd | LoopWait> {
+  async #loopOnce(): Promise<LoopEnd | LoopWait | undefined> {
     const { signal } = this.#abort
     const { log } = this.#deps
     try {
@@ -260,7 +262,7 @@ export class ActiveRun {
       const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
       const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
       const reached = signal.reason === TIME_LIMIT ? timeLimit() : end
-      return context.snapshots && 'stopReason' in reached ? await context.snapshots.finish(reached) : reached
+      return context.snapshots && reached && 'stopReason' in reached ? await context.snapshots.finish(reached) : reached
     } catch (error) {
       if (!signal.aborted || error !== signal.reason) return this.#failure(error)
       return error === TIME_LIMIT ? timeLimit() : { stopReason: 'paused' }
@@ -288,12 +290,10 @@ export class ActiveRun {
     const seconds = this.#deps.state.current.settings.max_seconds_per_run
     if (seconds === undefined) return
     const left = this.#startedAt + seconds * 1000 - performance.now()
-    const next = left > MAX_TIMER_MS ? () => this.watchDeadline() : () => this.#endForTime()
-    this.#deadline = setTimeout(next, timerMs(left))
-  }
-
-  #endForTime(): void {
-    this.#abort.abort(TIME_LIMIT)
-    this.#deps.toolCalls.interrupt().catch(this.#deps.onError)
+    const endForTime = () => {
+      this.#abort.abort(TIME_LIMIT)
+      this.#deps.toolCalls.interrupt().catch(this.#deps.onError)
+    }
+    this.#deadline = setTimeout(left > MAX_TIMER_MS ? () => this.watchDeadline() : endForTime, timerMs(left))
   }
 }

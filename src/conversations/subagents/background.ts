@@ -15,6 +15,8 @@ import type { AgentSlots, WorkOf } from './agent-slots.ts'
 export type BackgroundDeps = {
   readonly state: LiveState
   readonly slots: () => AgentSlots
+  /** None is started any more when it is aborted. */
+  readonly leaving: AbortSignal | undefined
   /** Runs the subagent until it has ended or must wait. Rejects if an event could not be stored. */
   readonly follow: (subagent: Subagent, within: WorkOf) => Promise<CallOutcome>
   /** Stores the end. Rejects if it could not be stored. */
@@ -54,8 +56,9 @@ export class BackgroundSubagents {
 
   /** Starts those that can work and do not yet. */
   startAll(): void {
-    const { current } = this.#deps.state
-    if (this.#isHalted || this.#isStopped || current.status === 'paused') return
+    const { state, leaving } = this.#deps
+    const { current } = state
+    if (this.#isHalted || this.#isStopped || leaving?.aborted || current.status === 'paused') return
     for (const subagent of current.subagents) {
       const { isBackground, toolUseId } = subagent
       if (isBackground && this.#isFree(toolUseId) && !isBlocked(current, subagent)) this.#start(toolUseId)

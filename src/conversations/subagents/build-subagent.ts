@@ -98,6 +98,7 @@ export function buildSubagent(
       const called = awaitedBy(current, toolUseId)
       return called.length > 0 && called.every((each) => isBlocked(current, each))
     },
+    leaving: deps.leaving,
     close: () => shells.close(),
   }
 }

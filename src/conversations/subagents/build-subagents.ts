@@ -20,6 +20,7 @@ export function buildSubagents(
     main,
     onWork,
     slots: deps.slots,
+    leaving: deps.leaving,
     build: (subagent, own) => buildSubagent(deps, shared, subagent, own),
     onError: (error) => logger.error({ err: error, conversation_id: id }, 'a subagent could not be ended'),
   })

@@ -38,8 +38,8 @@ export class SubagentRun {
     this.#history.take(event)
   }
 
-  /** Runs the agent loop until the subagent has ended, waits or was paused. Rejects as `runAgent` does. */
-  async loop(signal: AbortSignal): Promise<LoopEnd | LoopWait> {
+  /** Runs the agent loop until the subagent has ended, waits or was paused. Returns and rejects as `runAgent` does. */
+  async loop(signal: AbortSignal): Promise<LoopEnd | LoopWait | undefined> {
     const { toolCalls, emit, publish } = this.parts
     if (toolCalls.prepare) await toolCalls.prepare(signal)
     this.#context ??= this.#createContext(signal)

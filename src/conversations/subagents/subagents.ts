@@ -45,6 +45,8 @@ export type SubagentsDeps = BeginDeps & {
   readonly ending: Pick<EndingRequests, 'end'>
   /** Limits the runs of all conversations that work at the same time. */
   readonly slots: Queue
+  /** See `ConversationDeps`. */
+  readonly leaving: AbortSignal | undefined
   readonly build: (subagent: Subagent, own: TaskAccess) => SubagentParts
   /** What ends when a hook in a subagent ends the run. */
   readonly main: () => Ended

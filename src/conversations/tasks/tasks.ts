@@ -54,6 +54,7 @@ export type TasksDeps = {
   readonly redact: (text: string) => string
   readonly hooks: Feature<ConversationHooks>
   readonly runTaskCommand: RunTaskCommand
+  readonly leaving: AbortSignal | undefined
   readonly actor: TaskActor
 }
 
@@ -144,6 +145,7 @@ export class Tasks {
   /** Starts the tasks that are next; call it in turn, after each change that may allow it. */
   async advance(): Promise<void> {
     await this.#storeEnds()
+    if (this.#deps.leaving?.aborted) return
     for (const { id, seq } of nextTasks(this.#deps.state.current)) {
       const { runnable } = await postedAt(this.#deps.log, seq)
       const intent = { kind: 'start_task', taskId: id, runnable, newRunId: uuid7() } as const

@@ -7,7 +7,7 @@ import { closeSignal } from '../request/close-signal.ts'
 import { hasBody } from './slow-bodies.ts'
 
 export type Peers = {
-  readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'send'>
+  readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'successor' | 'send'>
   readonly remote: Pick<RemoteConversations, 'find'>
 }
 type Owner = NonNullable<Awaited<ReturnType<Cluster['ownerElsewhere']>>>
@@ -26,7 +26,8 @@ const OF_CONNECTION = new Set(
  */
 export async function findOwner(request: FastifyRequest, { cluster, remote }: Peers): Promise<Owner | undefined> {
   const id = conversationOf(request)
-  const { config, url } = request.routeOptions
+  const { config, method, url } = request.routeOptions
+  if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor(request.raw.socket)
   if (id === undefined || !url?.startsWith('/conversations/:id') || !request.access) return undefined
   if (!config.outlivesOwner) return await cluster.ownerElsewhere(request.raw.socket, id)
   request.remote = await remote.find(request, id)
@@ -47,7 +48,7 @@ export async function forward(
 ): Promise<void> {
   const { raw, access, keyFingerprint = '' } = request
   const id = conversationOf(request)
-  if (!access || id === undefined) return
+  if (!access) return
   const sent = {
     method: request.method,
     path: request.url,
@@ -58,7 +59,7 @@ export async function forward(
   const { status, headers, body } = await cluster.send(owner, sent, {
     fingerprint: keyFingerprint,
     // All conversations of a key may be too much for the headers.
-    access: access.within(id),
+    access: id === undefined ? access : access.within(id),
   })
   // The client sees that the response was cut off: nothing more can be said after its head.
   body.once('error', () => reply.raw.destroy())

@@ -31,6 +31,15 @@ export class InstanceRows implements Instances {
     return rows.map(({ id }) => Number(id))
   }
 
+  async leave(): Promise<void> {
+    await this.#ownership.database.write('update incarnations set is_leaving = true where id = $1', [this.own])
+  }
+
+  async successor(): Promise<Peer | undefined> {
+    const [row] = await this.#ownership.database.read(SUCCESSOR, [this.own])
+    return row && { instance: Number(row['id']), address: String(row['address']) }
+  }
+
   async orphans(limit: number, except: readonly string[]): Promise<string[]> {
     const rows = await this.#ownership.database.read(ORPHANS, [this.own, limit, except])
     return rows.map(({ id }) => String(id))
@@ -45,7 +54,7 @@ const ENDED = 'select id from incarnations where id = any($1::bigint[]) and ende
 const ALL = 2 ** 31 - 1
 const ORPHANS = `
   select distinct c.id from marks m join conversations c on c.id = m.conversation_id
-  where c.has_log and c.owner <> $1 and has_ended(c.owner) and c.id <> all($3::uuid[])
+  where c.has_log and (c.owner is null or (c.owner <> $1 and has_ended(c.owner))) and c.id <> all($3::uuid[])
     and not exists (select from deletions d where d.conversation_id = c.id)
   order by c.id limit $2`
 const ORPHAN = `select from (${ORPHANS}) all_orphans where id = $4`
@@ -53,3 +62,6 @@ const ANNOUNCE = 'update incarnations set address = $2 where id = $1'
 const OTHER_OWNER = `
   select i.id, i.address from conversations c join incarnations i on i.id = c.owner
   where c.id = $1 and c.has_log and i.id <> $2 and i.ended_at is null and i.address is not null`
+const SUCCESSOR = `
+  select id, address from incarnations
+  where id <> $1 and ended_at is null and address is not null and not is_leaving order by random() limit 1`

@@ -14,7 +14,7 @@ export class MarksTable implements Marks {
   }
 
   async set(id: string): Promise<void> {
-    await this.#ownership.write('insert into marks select $3, $1 from allowed on conflict do nothing', id, [this.#kind])
+    await this.#ownership.write(this.#kind === 'active' ? [SET, BEGUN] : SET, id, [this.#kind])
   }
 
   async clear(id: string): Promise<void> {
@@ -29,6 +29,9 @@ export class MarksTable implements Marks {
   }
 }
 
+const SET = 'insert into marks select $3, $1 from allowed on conflict do nothing'
+// What begins now would be cut off, also in a conversation that an instance has left between two steps.
+const BEGUN = 'update conversations set is_released = false from allowed where id = $1 and is_released'
 // What another instance that lives has is its own business.
 const MARKED = `
   select m.conversation_id as id from marks m left join conversations c on c.id = m.conversation_id

@@ -6,6 +6,7 @@ import { DatabaseError } from './database-errors.ts'
 import type { PostgresSession } from './session.ts'
 import { FIFTH_MIGRATION } from './fifth-migration.ts'
 import { FIRST_MIGRATION } from './first-migration.ts'
+import { SIXTH_MIGRATION } from './sixth-migration.ts'
 import { SECOND_MIGRATION } from './second-migration.ts'
 import { THIRD_MIGRATION } from './third-migration.ts'
 import { FOURTH_MIGRATION } from './fourth-migration.ts'
@@ -22,6 +23,7 @@ const MIGRATIONS: readonly string[] = [
   THIRD_MIGRATION,
   FOURTH_MIGRATION,
   FIFTH_MIGRATION,
+  SIXTH_MIGRATION,
 ]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */

@@ -13,6 +13,11 @@ import type { Settings } from '../../state/settings.ts'
 
 export type WorkdirDeps = { readonly storage: Storage; readonly workdirBase: string }
 
+type MovingDeps = Pick<WorkdirDeps, 'storage'> & {
+  readonly workspace: { readonly workdirRules: { readonly base: string } }
+  readonly logger: Logger
+}
+
 type Workdirs = Pick<Settings, 'workdir' | 'made_workdir'>
 
 /**
@@ -20,16 +25,16 @@ type Workdirs = Pick<Settings, 'workdir' | 'made_workdir'>
  * read, and the next opening tries again.
  */
 export async function followMoved(
-  deps: WorkdirDeps & { readonly logger: Logger },
+  { storage, workspace, logger }: MovingDeps,
   { id, log, settings }: { readonly id: string; readonly log: EventLog; readonly settings: Settings },
 ): Promise<void> {
   try {
-    const changes = await findMoved(deps, id, settings)
+    const changes = await findMoved({ storage, workdirBase: workspace.workdirRules.base }, id, settings)
     if (Object.keys(changes).length === 0) return
     await log.append([{ type: 'ConfigUpdate', source: 'environment', changes }], { isForClient: true })
-    deps.logger.info({ conversation_id: id, ...changes }, 'the workdir of this conversation was moved')
+    logger.info({ conversation_id: id, ...changes }, 'the workdir of this conversation was moved')
   } catch (error) {
-    deps.logger.warn({ err: error, conversation_id: id }, 'the moved workdir of this conversation could not be stored')
+    logger.warn({ err: error, conversation_id: id }, 'the moved workdir of this conversation could not be stored')
   }
 }
 

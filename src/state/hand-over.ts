@@ -1,0 +1,31 @@
+/** Decides what is stored when this process leaves a conversation to another one, which continues it. Pure. */
+import type { EventDraft } from '../contract/events/event.ts'
+import { answerCall, inSubagent } from './drafts.ts'
+import { closeHosts } from './request-drafts.ts'
+import type { State } from './state-shape.ts'
+import { stateOf } from './subagents.ts'
+import { endOfLostJobs } from './task-intents.ts'
+import { waitOutside } from './waits.ts'
+
+/** No agent works any more. `begun`: calls that ignored that they must end. */
+export type HandOverIntent = { kind: 'hand_over'; begun: readonly string[] }
+
+/** A run that works stays `running`, and its calls that have not begun stay open: the next owner continues with them. */
+export function decideHandOver(state: State, { begun }: HandOverIntent): EventDraft[] {
+  const ofSubagents = state.subagents.flatMap((each) => inSubagent(endBegun(stateOf(state, each), begun), each))
+  const waits = state.status === 'running' ? waitOutside(state) : []
+  return [
+    ...endOfLostJobs(state),
+    ...closeHosts(state, 'interrupted'),
+    ...ofSubagents,
+    ...endBegun(state, begun),
+    ...waits,
+  ]
+}
+
+function endBegun(state: State, begun: readonly string[]): EventDraft[] {
+  const calls = state.openCalls.filter(({ toolUseId }) => begun.includes(toolUseId))
+  return calls.flatMap((call) => answerCall(state, call, { type: 'interrupted', why: 'interrupted', message: CUT_OFF }))
+}
+
+const CUT_OFF = 'interrupted: the server stopped before this call had ended; it is not known what it did'
