@@ -41,6 +41,7 @@ import { Titles } from './runs/titles.ts'
 import { buildRequests } from './requests/build-requests.ts'
 import { HeldRequests } from './requests/held-requests.ts'
 import { LiveState } from './live-state.ts'
+import { ListedConversationState } from './registry/summary-rows.ts'
 import { ConversationRules } from './config/permission-rules.ts'
 import type { State } from '../state/state.ts'
 import { rulesOf } from '../state/state.ts'
@@ -175,6 +176,7 @@ function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...sou
     onAppended: deps.metrics.appended,
   })
   const state = new LiveState(source.state, log)
+  stored.listWith?.(new ListedConversationState(source.state))
   const deliveries = new CallbackSet({ document, log, mark: flag, dispatcher, redactor, sealer, logger }, callbacks)
   const waitingHooks = new WaitingHooks(id)
   const workdir = () => state.current.settings.workdir

@@ -74,7 +74,11 @@ export class ConversationManager {
     this.#open = new OpenConversations(deps)
     const { known, conversations } = deps
     this.#pages = new ConversationPages({ known, open: this.#open, attendance: this.attendance, conversations })
-    this.#waiting = new WaitingRequestPages({ known: deps.known, open: this.#open })
+    this.#waiting = new WaitingRequestPages({
+      known,
+      open: this.#open,
+      isShared: conversations.storage.shared !== undefined,
+    })
   }
 
   /**
@@ -95,6 +99,7 @@ export class ConversationManager {
     signal.throwIfAborted()
     this.#open.watchDeadlines()
     this.#open.watchOrphans()
+    this.#deps.known.follow({ onDeleted: this.#deps.onDeleted, signal })
   }
 
   /** Opens conversations with pending webhook deliveries; open ones deliver by themselves. */
@@ -156,19 +161,28 @@ export class ConversationManager {
     query: ListConversations,
     isVisible?: IsVisible,
   ): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
+    await this.upToDate()
     return await this.#pages.page(query, isVisible)
   }
 
   /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
+    await this.upToDate()
     return await this.#pages.summaries(query, isVisible)
   }
 
   /** Returns one page of what waits in all conversations, the oldest first. */
   async requests(query: ListAllRequests, isVisible?: IsVisible): Promise<WaitingRequests> {
+    await this.upToDate()
     return await this.#waiting.page(query, isVisible)
   }
 
+  /** Resolves when the conversations of other instances are known as they are now. Throws the `Problem` of the storage. */
+  async upToDate(): Promise<void> {
+    await this.#deps.known.upToDate()
+  }
+
+  /** As of the last `upToDate`. */
   count(filter: CountedConversations, isVisible?: IsVisible): number {
     return this.#deps.known.count(filter, isVisible)
   }
@@ -196,7 +210,7 @@ export class ConversationManager {
     const { known, conversations } = this.#deps
     const { logger, storage } = conversations
     this.#open.refuseWhenClosing()
-    const summary = known.get(id)
+    const summary = known.get(id) ?? ((await known.seek(id)) ? known.get(id) : undefined)
     if (!summary) throw await this.#open.missingProblem(id)
     const keys = keyOf(summary)
     const { removed } = await this.#open.delete(

@@ -43,6 +43,7 @@ export class OpenConversations {
     this.#phases = new Phases(deps.known)
     this.#recovery = new Recovery({
       ...deps.conversations,
+      deadlines: deps.known.deadlines,
       signal: this.#stopping.signal,
       isKnown: (id) => deps.known.has(id),
       open: (id) => this.open(id),
@@ -82,8 +83,8 @@ export class OpenConversations {
     for (;;) {
       this.refuseWhenClosing()
       if (!this.#deps.known.has(id)) {
-        // A conversation that is being created here is not known yet.
-        if (!this.#phases.of(id) && (await this.#deps.known.learn(id))) continue
+        // One that is being created here is not known yet; another instance may have created it.
+        if (!this.#phases.of(id) && (await this.#deps.known.seek(id))) continue
         throw await this.missingProblem(id)
       }
       // There is no `await` between the check of the known conversations and a new phase: a delete finds everything

@@ -77,6 +77,10 @@ export type LogPage = { readonly events: readonly StoredEvent[]; readonly scanne
  * `close` waits for pending appends; afterwards everything throws `unavailable`, or `conversation_deleted` if that is why.
  */
 export interface StoredLog {
+  /**
+   * From now on each append stores with its events what lists show after them. Absent in a storage that no other instance can use.
+   */
+  listWith?(listed: ListedState): void
   readonly conversationId: string
   /** Seq of the last durable event; 0 if there is none. */
   readonly head: number
@@ -88,6 +92,13 @@ export interface StoredLog {
   find(eventId: string): Promise<StoredEvent | undefined>
   count(filter?: EventFilter): Promise<number>
   close(why?: 'deleted'): Promise<void>
+}
+
+/** What lists show of a conversation after its last event. It never changes. */
+export interface ListedState {
+  after(events: readonly StoredEvent[]): ListedState
+  /** A JSON value. */
+  readonly row: object
 }
 
 /** A read-only view of a log at one moment: `read` never goes beyond that `head`. */

@@ -28,7 +28,7 @@ import { createKeyCheck, requireKey } from './guards/require-key.ts'
 import { MAX_HEADER_BYTES, answerClientError, refuseTunnels } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
 import type { Peers } from './guards/forward-to-owner.ts'
-import { findOwner, forward } from './guards/forward-to-owner.ts'
+import { findOwner, forward, learnConversation } from './guards/forward-to-owner.ts'
 import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
@@ -143,6 +143,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
       if (reply.sent) return
     }
     const owner = peers && (await findOwner(request, peers))
+    if (peers && !owner) await learnConversation(request, deps.manager)
     // The owner authorizes what it answers. A WebSocket whose key is in its first frame is checked then.
     if (!owner && !request.remote && !config.public && request.access) authorize.request(request)
     expectations.meet(request, reply)

@@ -1,7 +1,7 @@
 /** The requests of a conversation that wait, as a pure fold of its log, in the form that clients see. */
 import type { EventOf } from '../contract/events/event.ts'
 import { requestOf } from '../contract/events/opened-request.ts'
-import type { OpenRequestOf } from '../contract/request.ts'
+import type { OpenRequest, OpenRequestOf } from '../contract/request.ts'
 import type { OpenPermission } from './open-permission.ts'
 import type { State, StoredRequest } from './state-shape.ts'
 import { openPermissions } from './subagents.ts'
@@ -42,6 +42,19 @@ export const restingRequests = (state: Waiting) => [
   ...clientCallsOf(state),
 ]
 
+/** All that wait while the conversation is open somewhere, as its log shows them. */
+export const openRequests = (state: Waiting): OpenRequest[] => [
+  ...permissionRequests(state),
+  ...state.requests.map(withoutHookInput),
+]
+
+/** The input of a hook is shown to its client only. */
+export function withoutHookInput(request: OpenRequest): OpenRequest {
+  if (request.kind !== 'hook') return request
+  const { input: _, ...payload } = request.payload
+  return { ...request, payload }
+}
+
 /** When the first of the resting requests is closed without an answer, in milliseconds since 1970. */
 export function nextDeadline(state: Pick<State, 'requests'>): number | undefined {
   const times = clientCallsOf(state).flatMap(({ deadline }) => (deadline === undefined ? [] : [Date.parse(deadline)]))
@@ -49,8 +62,8 @@ export function nextDeadline(state: Pick<State, 'requests'>): number | undefined
 }
 
 /** When the oldest of these was opened, in milliseconds since 1970; undefined if none waits. */
-export function waitsSince(state: Waiting): number | undefined {
-  const times = restingRequests(state).map(({ opened_at }) => Date.parse(opened_at))
+export function waitsSince(waiting: readonly OpenRequest[]): number | undefined {
+  const times = waiting.map(({ opened_at }) => Date.parse(opened_at))
   return times.length > 0 ? Math.min(...times) : undefined
 }
 

@@ -1,4 +1,5 @@
 /** The instances that share a storage, and which of them has a conversation. */
+import type { Summary } from './summary.ts'
 
 /** An instance that other instances of the same storage can reach. */
 export type Peer = { readonly instance: number; readonly address: string }
@@ -20,4 +21,32 @@ export interface Instances {
   orphans(limit: number, except: readonly string[]): Promise<string[]>
   /** Resolves to true if the conversation is one of these. */
   isOrphan(conversationId: string): Promise<boolean>
+}
+
+/** What lists show of a conversation after its last event. */
+export type ListedConversation = {
+  readonly id: string
+  readonly lastSeq: number
+  /** Unix time in milliseconds. */
+  readonly updatedAt: number
+  /** Undefined if it must be read from the log. Fields without a value may be missing. */
+  readonly summary?: Summary
+}
+
+export type Changes = {
+  /** For the next call. */
+  readonly position: number
+  readonly changed: readonly ListedConversation[]
+  /** The ids of deleted conversations. */
+  readonly deleted: readonly string[]
+}
+
+/** The conversations of all instances that share a storage. Nothing here takes one over. */
+export interface SharedConversations {
+  /** Resolves to a position that is before all later changes. */
+  position(): Promise<number>
+  /** Resolves to what other instances have changed after this position: all that was stored before the call, some of it again. */
+  changes(after: number): Promise<Changes>
+  /** Resolves to undefined if there is no such conversation. */
+  listed(id: string): Promise<ListedConversation | undefined>
 }

@@ -19,7 +19,7 @@ import type { EventStore, LogViews, StoredLog } from '../events/event-store.ts'
 import type { FirehoseOrderStore } from '../events/firehose/firehose-order.ts'
 import type { Sealer } from '../security/sealer.ts'
 import type { Availability } from './availability.ts'
-import type { Instances } from './instances.ts'
+import type { Instances, SharedConversations } from './instances.ts'
 import type { Summary } from './summary.ts'
 
 export type { Summary } from './summary.ts'
@@ -29,6 +29,8 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly availability: Availability
   /** Undefined if no other instance can use the storage. */
   readonly instances?: Instances
+  /** Undefined while no other instance may use it. */
+  readonly shared?: SharedConversations | undefined
   /** Contains the `directory` of each conversation, and nothing that commands may read. */
   readonly directory: string
   /** Returns the ids of conversations with any data: complete ones, and remains of interrupted creates and deletes. */

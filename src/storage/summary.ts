@@ -1,4 +1,5 @@
 /** What lists show of a conversation, and filter and sort by: in memory for each of them. */
+import type { CurrentCall } from '../contract/conversations/summary.ts'
 import type { Status } from '../contract/events/status.ts'
 
 /**
@@ -28,5 +29,7 @@ export type Summary = {
   readonly waitsSince: number | undefined
   /** When the first of them is closed without an answer, in milliseconds since 1970. */
   readonly deadline: number | undefined
+  /** What another instance executes in the conversation now. */
+  readonly currentCall?: CurrentCall | undefined
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | undefined
 }

@@ -97,7 +97,8 @@ export async function createManager(
     logger,
   })
   const firehose = new Firehose({
-    orders: storage.firehose,
+    // Readers with a limited key see events of conversations that are known.
+    orders: { open: (onNews) => storage.firehose.open(onNews, () => known.upToDate()) },
     store: storage,
     heads: () => known.heads(),
     onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot deliver all events'),

@@ -64,8 +64,8 @@ export class ConversationPages {
     const view = await known.viewAtRest(id)
     if (!known.has(id)) return undefined
     if (view) return view
-    // `meta.json` was removed, or could not be written.
-    const reopened = await open.open(id).catch(() => undefined)
+    // `meta.json` was removed, or could not be written. With several instances, another one may have it.
+    const reopened = conversations.storage.shared ? undefined : await open.open(id).catch(() => undefined)
     if (reopened) {
       known.update(reopened.state)
       return reopened.view()

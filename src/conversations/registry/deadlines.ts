@@ -34,6 +34,11 @@ export class Deadlines {
     this.#arm()
   }
 
+  /** Calls `onDue` once more in a minute. */
+  postpone(id: string): void {
+    this.set(id, Date.now() + LONGEST_WAIT_MS)
+  }
+
   stop(): void {
     this.#onDue = undefined
     clearTimeout(this.#timer)

@@ -4,14 +4,16 @@
  */
 import type { ConversationView, CountedConversations, ListConversations } from '../../contract/conversation.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import type { SharedConversations } from '../../storage/instances.ts'
 import type { CreationKey, Summary } from '../../storage/storage.ts'
 import type { IsVisible } from './listing.ts'
 import { summarize } from './listing.ts'
 import { Deadlines } from './deadlines.ts'
 import { RestingViews } from './resting-views.ts'
-import { isShort, readAtRest, readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
+import { isShort, readAtRest, writeSnapshot } from '../../state/snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
-import { currentState, scanDataDirectory } from './start-up.ts'
+import type { FollowChanges, SharedList } from './shared-list.ts'
+import { scanDataDirectory } from './start-up.ts'
 import type { State } from '../../state/state.ts'
 import { Summaries } from './summaries.ts'
 
@@ -19,13 +21,17 @@ export class KnownConversations {
   readonly #deps: StartUpDeps
   readonly #summaries = new Summaries()
   readonly #resting: RestingViews
+  /** Undefined while no other instance may use the storage. */
+  #shared: SharedList | undefined
   readonly deadlines = new Deadlines()
   /** The states that are in `meta.json`, or are being written there. */
   readonly #stored = new WeakSet<State>()
 
   constructor(deps: StartUpDeps) {
     this.#deps = deps
-    this.#resting = new RestingViews(({ id, lastSeq }) => readAtRest(deps.storage, id, lastSeq))
+    this.#resting = new RestingViews((summary) => this.#readAtRest(summary), {
+      mayBeNewer: deps.storage.shared !== undefined,
+    })
   }
 
   /**
@@ -33,9 +39,12 @@ export class KnownConversations {
    * aborted signal.
    */
   async load(signal: AbortSignal): Promise<CreationKey[]> {
+    const { shared } = this.#deps.storage
+    const position = await shared?.position()
     const { summaries, deletedKeys } = await scanDataDirectory(this.#deps, signal)
     this.#summaries.load(summaries)
     for (const { id, deadline } of summaries) this.deadlines.set(id, deadline)
+    if (shared && position !== undefined) await this.#share(shared, position)
     // Runs while clients are served.
     void this.#deps.storage.summaries.tidy((id) => this.has(id))
     return [...deletedKeys, ...summaries.flatMap(keyOf)]
@@ -54,13 +63,30 @@ export class KnownConversations {
     this.#set(summarize(state))
   }
 
-  /** Reads a conversation that another instance has created since the start. Resolves to false if it does not exist. */
-  async learn(id: string): Promise<boolean> {
-    const { storage } = this.#deps
-    if (!storage.availability.lease || (await storage.deletions.has(id))) return false
-    const state = await currentState(this.#deps, id, await readSnapshot(storage, id))
-    if (state && !this.has(id)) this.#set(summarize(state))
-    return state !== undefined
+  /** Resolves when all is known that other instances have stored before the call. Throws the `Problem` of the storage. */
+  async upToDate(): Promise<void> {
+    await this.#shared?.upToDate()
+  }
+
+  /** Resolves to true if another instance has created the conversation. */
+  async seek(id: string): Promise<boolean> {
+    await this.upToDate()
+    return this.has(id)
+  }
+
+  /** Learns what other instances do until the signal is aborted. */
+  follow(options: FollowChanges): void {
+    void this.#shared?.follow(options)
+  }
+
+  async #share(shared: SharedConversations, position: number): Promise<void> {
+    const { SharedList: List } = await import('./shared-list.ts')
+    const known = {
+      get: (id: string) => this.get(id),
+      set: (summary: Summary) => this.#set(summary),
+      delete: (id: string) => this.delete(id),
+    }
+    this.#shared = new List({ ...this.#deps, shared, known }, position)
   }
 
   /** Stores what was read from the log. Ignores unknown conversations. */
@@ -135,8 +161,14 @@ export class KnownConversations {
   /** Returns the state of a conversation that is not open, if it can be read as of its last event without opening it. */
   async stateAtRest(id: string): Promise<State | undefined> {
     const summary = this.get(id)
-    const state = summary && (await readAtRest(this.#deps.storage, id, summary.lastSeq))
-    return state?.lastSeq === summary?.lastSeq ? state : undefined
+    const state = summary && (await this.#readAtRest(summary))
+    return this.#shared || state?.lastSeq === summary?.lastSeq ? state : undefined
+  }
+
+  /** With several instances, as of its end, which may be after the summary. */
+  async #readAtRest({ id, lastSeq }: Summary): Promise<State | undefined> {
+    if (this.#shared) return await this.#shared.stateOf(id)
+    return await readAtRest(this.#deps.storage, id, lastSeq)
   }
 
   /** Yields the last seq of each; undefined if its log could not be read. */

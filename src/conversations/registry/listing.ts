@@ -4,6 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import { SortedList } from './sorted-list.ts'
 import { filterableFields, pairIn } from '../../contract/conversations/metadata-filter.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
+import type { OpenRequest } from '../../contract/request.ts'
 import type { Summary } from '../../storage/storage.ts'
 import { nextDeadline, restingRequests, waitsSince } from '../../state/open-requests.ts'
 import type { State } from '../../state/state.ts'
@@ -11,9 +12,11 @@ import type { State } from '../../state/state.ts'
 /** Returns true if the client may see the conversation. */
 export type IsVisible = (conversation: Pick<Summary, 'id' | 'userId'>) => boolean
 
-export function summarize({ settings, ...state }: State): Summary {
+/** `requestsOf`: which of its requests count. */
+export function summarize({ settings, ...state }: State, requestsOf: RequestsOf = restingRequests): Summary {
   const { idempotency } = settings
   const mayWait = state.requests.length > 0 || state.request !== undefined || state.subagents.length > 0
+  const waiting = mayWait ? requestsOf(state) : NO_REQUESTS
   return {
     id: state.id,
     status: state.status,
@@ -29,15 +32,17 @@ export function summarize({ settings, ...state }: State): Summary {
     model: settings.llm_config.model,
     costUsd: state.costUsd,
     isArchived: settings.archived ?? false,
-    waiting: mayWait ? restingRequests(state).length : 0,
-    waitsSince: mayWait ? waitsSince(state) : undefined,
+    waiting: waiting.length,
+    waitsSince: mayWait ? waitsSince(waiting) : undefined,
     deadline: mayWait ? nextDeadline(state) : undefined,
     idempotency: idempotency && { key: idempotency.key, bodyHash: idempotency.bodyHash },
   }
 }
 
 /** Shared: most conversations have none, and there may be many. */
-const [NO_LABELS, NO_FIELDS] = [[], {}] as const
+const [NO_LABELS, NO_FIELDS, NO_REQUESTS] = [[], {}, []] as const
+
+type RequestsOf = (state: Omit<State, 'settings'>) => readonly OpenRequest[]
 
 /** Compares by time of creation, then by id. */
 export function compareSummaries(a: Position, b: Position): number {

@@ -1,9 +1,11 @@
 /** Reads the state of a conversation from its stored log. */
-import type { StoredLog } from '../../events/event-store.ts'
+import type { LogView, LogViews } from '../../events/event-store.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { ConversationStorage } from '../../storage/storage.ts'
 import type { State } from '../../state/state.ts'
 import { EMPTY_STATE, fold } from '../../state/state.ts'
+
+type Log = Pick<LogView, 'head' | 'read'>
 
 /** Events folded at a time. */
 const FOLD_PAGE = 1000
@@ -24,8 +26,15 @@ export async function readState(
   }
 }
 
+/** Does the same without opening the log: another instance may write it. */
+export async function readSharedState(storage: LogViews, id: string, noted?: State): Promise<State | undefined> {
+  await using log = await storage.view(id)
+  const state = await foldLog(log, noted && (await belongsTo(log, noted)) ? noted : undefined)
+  return state.createdAt ? state : undefined
+}
+
 /** Continues from the noted state if it fits the log, otherwise folds from the beginning. */
-export async function foldLog(log: StoredLog, noted: State | undefined): Promise<State> {
+export async function foldLog(log: Log, noted: State | undefined): Promise<State> {
   let state = noted && noted.lastSeq <= log.head ? noted : EMPTY_STATE
   if (state.lastSeq === log.head) return state
   for await (const { events } of readPages(log, { afterSeq: state.lastSeq, limit: FOLD_PAGE }))
@@ -34,7 +43,7 @@ export async function foldLog(log: StoredLog, noted: State | undefined): Promise
 }
 
 /** True if the state was noted at the log's event of that seq: the log file may have been replaced by another. */
-async function belongsTo(log: StoredLog, { lastSeq, updatedAt }: State): Promise<boolean> {
+async function belongsTo(log: Log, { lastSeq, updatedAt }: State): Promise<boolean> {
   const { events } = await log.read({ afterSeq: lastSeq - 1, beforeSeq: lastSeq + 1, limit: 1 })
   return events[0]?.event.timestamp === updatedAt
 }

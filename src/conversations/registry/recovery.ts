@@ -7,10 +7,12 @@ import type { Storage } from '../../storage/storage.ts'
 import type { RecoveryReason } from '../../state/run-end.ts'
 import type { State } from '../../state/state.ts'
 import type { Conversation } from '../conversation.ts'
+import type { Deadlines } from './deadlines.ts'
 import { overridesOfLast } from '../runs/requested-run.ts'
 
 export type RecoveryDeps = {
-  readonly storage: Pick<Storage, 'active'>
+  readonly storage: Pick<Storage, 'active' | 'instances' | 'shared'>
+  readonly deadlines: Pick<Deadlines, 'postpone'>
   readonly logger: Logger
   readonly isKnown: (id: string) => boolean
   /** Opens the conversation, after disposing an object whose log has failed. */
@@ -58,7 +60,14 @@ export class Recovery {
 
   /** Closes the requests of the conversation whose deadline has passed. Never rejects; retries until the disk allows it. */
   async expire(id: string): Promise<void> {
-    await new Retrier(() => this.#try(id, async () => await (await this.#deps.open(id)).requests.expire())).now()
+    await new Retrier(() => this.#try(id, () => this.#expireOnce(id))).now()
+  }
+
+  async #expireOnce(id: string): Promise<void> {
+    const { storage, deadlines, open } = this.#deps
+    // It does the same. If it dies before, this one does it.
+    if (storage.shared && (await storage.instances?.otherOwnerOf(id))) return deadlines.postpone(id)
+    await (await open(id)).requests.expire()
   }
 
   /** It is closed, and none of its calls has begun: the log cannot show that. */

@@ -15,12 +15,15 @@ type Kept = { readonly view: ConversationView; readonly updatedAt: number; reado
 
 export class RestingViews {
   readonly #read: (summary: Summary) => Promise<State | undefined>
+  readonly #mayBeNewer: boolean
   /** Most recently requested last. */
   readonly #kept = new Map<string, Kept>()
   #bytes = 0
 
-  constructor(read: (summary: Summary) => Promise<State | undefined>) {
+  /** `mayBeNewer`: another instance appends, so that what is read can be newer than the summary. */
+  constructor(read: (summary: Summary) => Promise<State | undefined>, { mayBeNewer = false } = {}) {
     this.#read = read
+    this.#mayBeNewer = mayBeNewer
   }
 
   /** Returns undefined if what was read is not current: the log must be opened then. */
@@ -33,6 +36,7 @@ export class RestingViews {
     const state = await this.#read(summary)
     // The log cannot be read, so this is all there is.
     if (summary.lastSeq === 0) return viewOf(damaged(state, summary))
+    if (state && this.#mayBeNewer && state.lastSeq > summary.lastSeq) return viewOf(state)
     if (!state || !isOf(state.lastSeq, Date.parse(state.updatedAt), summary)) return undefined
     const view = viewOf(state)
     this.#keep({ view, updatedAt: summary.updatedAt, bytes: JSON.stringify(view).length })

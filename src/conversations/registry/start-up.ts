@@ -14,8 +14,9 @@ import { KEY_LIFETIME_MS } from '../../state/idempotency.ts'
 import { summarize } from './listing.ts'
 import { removeData, stateOnDisk } from './removal.ts'
 import { isShort, readSnapshot, writeSnapshot } from '../../state/snapshot.ts'
-import { readState } from './read-state.ts'
+import { readSharedState, readState } from './read-state.ts'
 import type { State } from '../../state/state.ts'
+import { sharedSummary } from './summary-rows.ts'
 import { EMPTY_STATE } from '../../state/state.ts'
 
 export type StartUpDeps = {
@@ -36,6 +37,9 @@ export type FoundConversations = {
   /** Remembered keys of deleted conversations. */
   readonly deletedKeys: readonly CreationKey[]
 }
+
+/** No creation takes longer, in milliseconds. */
+const CREATION_MS = 60 * 60_000
 
 /** Conversations whose files are read concurrently. */
 const CONCURRENCY = 64
@@ -130,11 +134,13 @@ async function readSummary(
   signal.throwIfAborted()
   // Take the fingerprint before reading the log: the next start then notices changes made meanwhile.
   const note = storage.summaries.noteFor(id)
+  const listed = await storage.shared?.listed(id)
+  if (listed?.summary) return listed.summary
   const noted = await readSnapshot(storage, id)
   try {
     const state = await currentState(deps, id, noted)
     if (state) {
-      const summary = summarize(state)
+      const summary = storage.shared ? sharedSummary(state) : summarize(state)
       note(summary)
       return summary
     }
@@ -153,26 +159,30 @@ async function readSummary(
  * Reads `meta.json` if it is as new as the log, otherwise the log. Returns undefined if the log has no event; throws if it
  * is unreadable.
  */
-export async function currentState(
+async function currentState(
   { storage }: Pick<StartUpDeps, 'storage'>,
   id: string,
   noted: State | undefined,
 ): Promise<State | undefined> {
+  if (storage.shared) return await readSharedState(storage, id, noted).catch(undefinedIfGone)
   const ending = noted && (await storage.conversation(id).lastEvent())
   if (noted && ending?.seq === noted.lastSeq && ending.timestamp === noted.updatedAt) return noted
-  const state = await readState(storage.conversation(id), noted).catch((error: unknown) => {
-    if (error instanceof Problem && error.code === 'conversation_not_found') return undefined
-    throw error
-  })
+  const state = await readState(storage.conversation(id), noted).catch(undefinedIfGone)
   // It is only a cache.
   if (state && !isShort(state.lastSeq)) await writeSnapshot(storage, state).catch(() => {})
   return state
+}
+
+function undefinedIfGone(error: unknown): undefined {
+  if (!(error instanceof Problem) || error.code !== 'conversation_not_found') throw error
 }
 
 /** Removes the remains of an interrupted creation; the workdir only if it is empty or an unfinished copy. */
 async function sweep({ storage, workdirBase }: StartUpDeps, id: string): Promise<undefined> {
   const workdir = join(workdirBase, id)
   const own = storage.conversation(id)
+  // Another instance may be creating it now.
+  if (storage.shared && Date.now() - Date.parse(await own.createdAt()) < CREATION_MS) return undefined
   if (await own.isCopying()) await removeTree(workdir)
   await own.remove()
   await rmdir(workdir).catch(() => {})

@@ -4,7 +4,7 @@ import type { ListAllRequests, OpenRequest, WaitingRequest, WaitingRequests } fr
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Summary } from '../../storage/storage.ts'
 import { compareRequests } from '../requests/requests.ts'
-import { restingRequests } from '../../state/open-requests.ts'
+import { openRequests, restingRequests } from '../../state/open-requests.ts'
 import type { KnownConversations } from './known-conversations.ts'
 import type { IsVisible } from './listing.ts'
 import type { OpenConversations } from '../open-conversations.ts'
@@ -12,6 +12,8 @@ import type { OpenConversations } from '../open-conversations.ts'
 type Sources = {
   readonly known: Pick<KnownConversations, 'all' | 'stateAtRest'>
   readonly open: Pick<OpenConversations, 'openIds' | 'ifOpen' | 'open'>
+  /** True if other instances have conversations too: what is not open here may be open there. */
+  readonly isShared?: boolean
 }
 
 type Position = Pick<OpenRequest, 'opened_at' | 'request_id'>
@@ -77,14 +79,15 @@ export class WaitingRequestPages {
   }
 
   async #requestsAtRest({ id, lastSeq }: Summary): Promise<readonly OpenRequest[]> {
-    const { known, open } = this.#sources
+    const { known, open, isShared } = this.#sources
     const state = await known.stateAtRest(id)
+    if (!state && isShared) return []
     if (!state) {
       // `meta.json` was removed or could not be written; or the conversation was deleted or damaged meanwhile.
       const conversation = await open.open(id).catch(() => undefined)
       return conversation?.requests.list() ?? []
     }
-    const requests = restingRequests(state)
+    const requests = (isShared ? openRequests : restingRequests)(state)
     const openedAt = requests.reduce((latest, { opened_at }) => (opened_at > latest ? opened_at : latest), '')
     this.#newest.set(id, { lastSeq, openedAt })
     return requests

@@ -5,6 +5,7 @@
 import type { RequestKind } from '../../contract/values/request-kinds.ts'
 import { REQUEST_KINDS } from '../../contract/values/request-kinds.ts'
 import type { AnswerOf, AnswerRequest, ListOpenRequests, OpenRequest, RequestAccepted } from '../../contract/request.ts'
+import { withoutHookInput } from '../../state/open-requests.ts'
 import { answeredBefore, isOfAnotherKind, requestClosed, requestNotFound } from '../../state/request-problems.ts'
 import type { ClientCalls } from './client-calls.ts'
 import type { LiveState } from '../live-state.ts'
@@ -88,10 +89,4 @@ async function answerKind<K extends RequestKind>(
     case 'unknown':
       throw requestNotFound()
   }
-}
-
-function withoutHookInput(request: OpenRequest): OpenRequest {
-  if (request.kind !== 'hook') return request
-  const { input: _, ...payload } = request.payload
-  return { ...request, payload }
 }

@@ -45,6 +45,9 @@ export interface FirehoseOrder extends AsyncDisposable {
 }
 
 export interface FirehoseOrderStore {
-  /** Nobody else in this process has it open. Calls `onNews` when another instance may have appended, until it is disposed. */
-  open(onNews: () => void): Promise<FirehoseOrder>
+  /**
+   * Nobody else in this process has it open. Calls `onNews` when another instance may have appended, until it is disposed. A
+   * `sync` that finds out what was appended waits for `whenSynced`.
+   */
+  open(onNews: () => void, whenSynced?: () => Promise<void>): Promise<FirehoseOrder>
 }

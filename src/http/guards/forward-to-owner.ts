@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Cluster } from '../../cluster/cluster.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
 import type { RemoteConversations } from '../remote/remote-conversations.ts'
 import { closeSignal } from '../request/close-signal.ts'
 import { hasBody } from './slow-bodies.ts'
@@ -10,6 +11,7 @@ export type Peers = {
   readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'successor' | 'send'>
   readonly remote: Pick<RemoteConversations, 'find'>
 }
+type Known = Pick<ConversationManager, 'ownerOf' | 'upToDate'>
 type Owner = NonNullable<Awaited<ReturnType<Cluster['ownerElsewhere']>>>
 
 /** Headers that are about one connection, and those that the connection between instances has instead. */
@@ -28,15 +30,22 @@ export async function findOwner(request: FastifyRequest, { cluster, remote }: Pe
   const id = conversationOf(request)
   const { config, method, url } = request.routeOptions
   if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor(request.raw.socket)
-  if (id === undefined || !url?.startsWith('/conversations/:id') || !request.access) return undefined
+  if (id === undefined || !request.access) return undefined
   if (!config.outlivesOwner) return await cluster.ownerElsewhere(request.raw.socket, id)
   request.remote = await remote.find(request, id)
   return undefined
 }
 
-function conversationOf({ params }: FastifyRequest): string | undefined {
+/** Another instance may have created the conversation before it died, and a limited key sees only those that are known. */
+export async function learnConversation(request: FastifyRequest, manager: Known): Promise<void> {
+  const id = conversationOf(request)
+  if (id !== undefined && request.access?.isLimited && !manager.ownerOf(id)) await manager.upToDate()
+}
+
+/** Returns undefined for other routes. */
+function conversationOf({ params, routeOptions }: FastifyRequest): string | undefined {
   const { id } = (params ?? {}) as { id?: string } // a parameter of a route is a string
-  return id?.toLowerCase()
+  return routeOptions.url?.startsWith('/conversations/:id') ? id?.toLowerCase() : undefined
 }
 
 /** Answers as the owner does. The request is sent at most once. Throws the `Problem` `owner_lost`. */

@@ -120,6 +120,7 @@ export const conversationListRoutes: FastifyPluginAsyncZod<{ manager: Conversati
     },
     async (request) => {
       const { by, ...filter } = request.query
+      await manager.upToDate()
       const count = (statuses = filter.status) =>
         manager.count({ ...filter, status: statuses }, visibleTo(accessOf(request)))
       if (!by) return { count: count() }

@@ -24,6 +24,8 @@ export type AppendEntry = {
   readonly head: number
   /** At least one. */
   readonly events: readonly EventRow[]
+  /** What lists show after them: null if that has not changed, '' if it is not known. Undefined if no other instance reads it. */
+  readonly listing: string | null | undefined
   /** True if it waits for the end of an outage, however long; false if it fails after the limit. */
   readonly isPatient: boolean
   /** Called, maybe often, when it still waits after the limit: with the `Problem` for what waits behind it. */
@@ -173,7 +175,7 @@ export class AppendLanes {
   }
 }
 
-const APPEND = 'select * from append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)'
+const APPEND = 'select * from append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)'
 const DECIDE = 'select * from decide_appends($1, $2)'
 
 function valuesOf(owner: number, group: readonly Waiting[]): unknown[] {
@@ -192,6 +194,7 @@ function valuesOf(owner: number, group: readonly Waiting[]): unknown[] {
     events.map(({ type }) => type),
     events.map(({ source }) => source),
     events.map(({ json }) => json),
+    entries.some(({ listing }) => listing !== undefined) ? entries.map(({ listing }) => listing) : null,
   ]
 }
 

@@ -38,7 +38,7 @@ export class SnapshotRows implements Snapshots {
 }
 
 /** Raised when the type `Summary` changes: others are made again. */
-const FORMAT = 2
+export const SUMMARY_FORMAT = 2
 
 /** A summary is valid while its log has the same head. */
 export class SummaryRows implements SummaryCache {
@@ -56,7 +56,7 @@ export class SummaryRows implements SummaryCache {
   async read(): Promise<NotedSummaries> {
     const noted = new Map<string, Summary>()
     try {
-      for (const row of await this.#database.read('select value from summaries where format = $1', [FORMAT])) {
+      for (const row of await this.#database.read('select value from summaries where format = $1', [SUMMARY_FORMAT])) {
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by this class, in this format
         const summary = JSON.parse(String(row['value'])) as Summary
         noted.set(summary.id, summary)
@@ -127,7 +127,7 @@ export class SummaryRows implements SummaryCache {
             noted.map(({ id }) => id),
             noted.map(({ lastSeq }) => lastSeq),
             noted.map((summary) => JSON.stringify(summary)),
-            FORMAT,
+            SUMMARY_FORMAT,
           ],
           'cache',
         )

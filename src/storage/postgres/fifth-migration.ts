@@ -8,8 +8,8 @@ import { FIREHOSE_LOCKS } from './first-migration.ts'
  */
 export const FIREHOSE_STEP = 1024
 
-const rowsOf = (first: string, last: string) => `generate_series(${first}, ${last}, ${FIREHOSE_STEP}) g`
-const lastIn = (last: string) => `least(g + ${FIREHOSE_STEP - 1}, ${last})`
+export const rowsOf = (first: string, last: string) => `generate_series(${first}, ${last}, ${FIREHOSE_STEP}) g`
+export const lastIn = (last: string) => `least(g + ${FIREHOSE_STEP - 1}, ${last})`
 
 export const FIFTH_MIGRATION = `
 -- Another one if the order is lost: a cursor of the former is invalid.

@@ -13,6 +13,7 @@ type FirehoseTableParts = {
   readonly logs: LogViews
   /** Releases what calls the reader of the order when other instances have appended. */
   readonly stopListening: () => Promise<void>
+  readonly whenSynced?: (() => Promise<void>) | undefined
 }
 
 export class FirehoseTable implements FirehoseOrder {
@@ -46,6 +47,7 @@ export class FirehoseTable implements FirehoseOrder {
   /** Learns what all instances have appended. */
   async sync(): Promise<void> {
     const [row] = await this.#parts.database.read('select firehose_horizon() as last')
+    await this.#parts.whenSynced?.()
     this.#last = Math.max(this.#last, Number(row?.['last']))
   }
 

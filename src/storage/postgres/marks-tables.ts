@@ -40,15 +40,19 @@ const MARKED = `
 export class DeletionsTable implements Deletions {
   readonly #database: PostgresDatabase
   readonly #ownership: RowOwnership
+  readonly #onMarked: () => void
 
-  constructor(ownership: RowOwnership) {
+  /** `onMarked` is called after each new mark. */
+  constructor(ownership: RowOwnership, onMarked: () => void = () => {}) {
     this.#database = ownership.database
     this.#ownership = ownership
+    this.#onMarked = onMarked
   }
 
   async mark(id: string, key?: CreationKey): Promise<void> {
     const values = key && [key.key, key.bodyHash, key.id, key.at, Date.parse(key.at)]
     await this.#ownership.write(values ? [MARK, NOTE_KEY] : MARK, id, values)
+    this.#onMarked()
   }
 
   async has(id: string): Promise<boolean> {
@@ -72,7 +76,9 @@ export class DeletionsTable implements Deletions {
   }
 }
 
-const MARK = 'insert into deletions (conversation_id) select $1 from allowed on conflict do nothing'
+const MARK = `
+  insert into deletions (conversation_id, position, deleted_by) select $1, next_firehose_position(), $2 from allowed
+  on conflict do nothing`
 const NOTE_KEY = `
   insert into creation_keys select $3, $4, $5, $6, $7 from allowed
   on conflict (key) do update

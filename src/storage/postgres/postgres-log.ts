@@ -5,6 +5,7 @@ import type {
   AppendOptions,
   AppendOutcome,
   EventFilter,
+  ListedState,
   LogPage,
   ReadOptions,
   StoredEvent,
@@ -17,6 +18,7 @@ import type { AppendLanes, AppendResult, EventRow } from './append-lanes.ts'
 import type { PostgresDatabase } from './database.ts'
 import type { LogExtent } from './read-events.ts'
 import { countEvents, findEvent, readPage } from './read-events.ts'
+import { listedText } from './shared-rows.ts'
 
 type Append = {
   readonly drafts: readonly DraftRow[]
@@ -36,6 +38,8 @@ export type PostgresLogParts = {
   readonly head: number
   readonly lastAt: number
   readonly now: () => number
+  /** True if other instances list the conversation. */
+  readonly isShared: boolean
   readonly onClosed: () => void
 }
 
@@ -57,6 +61,10 @@ export class PostgresLog implements StoredLog {
   /** The reason why nothing is written any more. */
   #failure: Problem | undefined
   #isFenced = false
+  /** After the last stored event. */
+  #listed: ListedState | undefined
+  /** What is stored of it, as far as this log knows. */
+  #listing: string | undefined
 
   constructor(parts: PostgresLogParts) {
     this.#parts = parts
@@ -68,6 +76,10 @@ export class PostgresLog implements StoredLog {
 
   get head(): number {
     return this.#head
+  }
+
+  listWith(listed: ListedState): void {
+    if (this.#parts.isShared) this.#listed = listed
   }
 
   append(drafts: readonly EventDraft[], options: AppendOptions = {}): Promise<AppendOutcome> {
@@ -140,10 +152,11 @@ export class PostgresLog implements StoredLog {
   async #commit(all: readonly Append[]): Promise<void> {
     // The others were refused.
     const group = all.filter((append) => this.#queued.delete(append))
-    const { outcomes, events } = this.#decide(group)
+    const decided = this.#decide(group)
+    const { outcomes, events } = decided
     try {
       if (this.#failure) throw this.#failure
-      if (events.length > 0 && !(await this.#store(events, group))) {
+      if (events.length > 0 && !(await this.#store(decided, group))) {
         for (const { resolve } of group) resolve({ kind: 'fenced' })
         return
       }
@@ -157,7 +170,7 @@ export class PostgresLog implements StoredLog {
   }
 
   /** Returns the outcome of each append, assuming that the statement succeeds. */
-  #decide(group: readonly Append[]): { outcomes: AppendOutcome[]; events: EventRow[] } {
+  #decide(group: readonly Append[]): Decided {
     const events: EventRow[] = []
     const outcomes = group.map(({ drafts, options }): AppendOutcome => {
       const head = this.#head + events.length
@@ -176,20 +189,43 @@ export class PostgresLog implements StoredLog {
   }
 
   /** Resolves to false if another owner has the conversation. Rejects with a `Problem`. */
-  async #store(events: readonly EventRow[], group: readonly Append[]): Promise<boolean> {
-    const { lanes, conversationId: id } = this.#parts
+  async #store({ events, outcomes }: Decided, group: readonly Append[]): Promise<boolean> {
+    const { lanes, conversationId: id, isShared } = this.#parts
+    const { listed, text } = this.#listedAfter(outcomes)
+    const listing = text === this.#listing ? null : text
     const isPatient = !group.every(({ options }) => options.isForClient)
-    const entry = { id, epoch: this.#rowEpoch, head: this.#head, events, isPatient, onLimit: this.#refuseQueued }
+    const entry = {
+      id,
+      epoch: this.#rowEpoch,
+      head: this.#head,
+      events,
+      listing: isShared ? listing : undefined,
+      isPatient,
+      onLimit: this.#refuseQueued,
+    }
     const result = await lanes.append(entry).catch(this.#noteFailure)
     this.#outage = undefined
     if (result.kind === 'stored') {
       this.#rowEpoch = result.epoch
       this.#head += events.length
+      this.#listed = listed
+      this.#listing = text
       return true
     }
     if (result.kind === 'differs') throw (this.#failure = differs(this.#head, result.head))
     this.#isFenced = true
     return false
+  }
+
+  #listedAfter(outcomes: readonly AppendOutcome[]): { listed: ListedState | undefined; text: string } {
+    if (!this.#listed) return { listed: undefined, text: '' }
+    try {
+      const listed = this.#listed.after(outcomes.flatMap((one) => (one.kind === 'appended' ? one.events : [])))
+      return { listed, text: listedText(listed.row) }
+    } catch {
+      // The subscribers of the log report what they cannot read. Other instances read the log itself.
+      return { listed: undefined, text: '' }
+    }
   }
 
   /** Nothing of what has not been sent is stored. */
@@ -208,6 +244,8 @@ export class PostgresLog implements StoredLog {
     throw error
   }
 }
+
+type Decided = { readonly outcomes: readonly AppendOutcome[]; readonly events: readonly EventRow[] }
 
 const differs = (expected: number, found: number | undefined): Problem =>
   new Problem(

@@ -16,7 +16,7 @@ import { FirehoseNews } from './firehose-news.ts'
 import { FirehoseTable } from './firehose-table.ts'
 import { FirehoseFile } from '../files/firehose/firehose-file.ts'
 import type { Availability } from '../availability.ts'
-import type { Instances } from '../instances.ts'
+import type { Instances, SharedConversations } from '../instances.ts'
 import type {
   ApiKeyTable,
   ConversationStorage,
@@ -40,6 +40,7 @@ import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
 import { migrate, readIdentity, requireIdentity } from './schema.ts'
 import { SecretRows } from './secret-rows.ts'
+import { SharedRows } from './shared-rows.ts'
 import { warningOfStandbys } from './standbys.ts'
 
 export type PostgresStorageOptions = {
@@ -112,6 +113,7 @@ class PostgresStorage implements Storage {
   readonly directory: string
   readonly availability: Availability
   readonly instances: Instances
+  readonly shared: SharedConversations | undefined
   readonly active: Marks
   readonly due: Marks
   readonly deletions: Deletions
@@ -132,14 +134,15 @@ class PostgresStorage implements Storage {
     this.availability = incarnation
     const ownership = new RowOwnership(database, owner)
     this.instances = new InstanceRows(ownership)
+    this.shared = news && new SharedRows(ownership)
     this.active = new MarksTable(ownership, 'active')
     this.due = new MarksTable(ownership, 'due')
-    this.deletions = new DeletionsTable(ownership)
+    this.deletions = new DeletionsTable(ownership, news && (() => news.announce()))
     this.sharedWorkdirs = new SharedWorkdirsTable(database)
     this.apiKeys = new ApiKeysTable(database)
     const logs = new PostgresStore({ ownership, onStored: news && (() => news.announce()) })
     this.firehose = news
-      ? { open: (onNews) => openFirehoseTable({ database, logs, news }, onNews) }
+      ? { open: (onNews, whenSynced) => openFirehoseTable({ database, logs, news, whenSynced }, onNews) }
       : { open: () => FirehoseFile.open(join(root, 'firehose')) }
     this.summaries = new SummaryRows(database, onFault)
     this.snapshots = new SnapshotRows(ownership)
@@ -175,13 +178,20 @@ class PostgresStorage implements Storage {
   }
 }
 
-type FirehoseParts = Pick<Parts, 'database'> & { readonly logs: PostgresStore; readonly news: FirehoseNews }
+type FirehoseParts = Pick<Parts, 'database'> & {
+  readonly logs: PostgresStore
+  readonly news: FirehoseNews
+  readonly whenSynced: (() => Promise<void>) | undefined
+}
 
-async function openFirehoseTable({ database, logs, news }: FirehoseParts, onNews: () => void): Promise<FirehoseTable> {
+async function openFirehoseTable(
+  { database, logs, news, whenSynced }: FirehoseParts,
+  onNews: () => void,
+): Promise<FirehoseTable> {
   const views = { view: (id: string) => logs.viewRow(id) }
   const stopListening = news.listen(onNews)
   try {
-    return await FirehoseTable.open({ database, logs: views, stopListening })
+    return await FirehoseTable.open({ database, logs: views, stopListening, whenSynced })
   } catch (error) {
     await stopListening()
     throw error

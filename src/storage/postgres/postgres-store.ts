@@ -20,13 +20,14 @@ export type PostgresStoreOptions = {
   readonly ownership: RowOwnership
   /** Unix time in milliseconds. */
   readonly now?: () => number
-  /** Called after appends. */
+  /** Called after appends. Undefined if no other instance uses the database. */
   readonly onStored?: (() => void) | undefined
 }
 
 export class PostgresStore implements EventStore, LogViews {
   readonly #ownership: RowOwnership
   readonly #now: () => number
+  readonly #isShared: boolean
   readonly #lanes: AppendLanes
   readonly #current = new Map<string, PostgresLog>()
   // Opening a log takes it over from the previous holder, strictly in turn for each conversation.
@@ -35,6 +36,7 @@ export class PostgresStore implements EventStore, LogViews {
   constructor({ ownership, now = Date.now, onStored }: PostgresStoreOptions) {
     this.#ownership = ownership
     this.#now = now
+    this.#isShared = onStored !== undefined
     this.#lanes = new AppendLanes(ownership.database, ownership.incarnation, onStored)
   }
 
@@ -113,6 +115,7 @@ export class PostgresStore implements EventStore, LogViews {
       head: Number(row['head']),
       lastAt: Number(row['last_at']),
       now: this.#now,
+      isShared: this.#isShared,
       onClosed: () => this.#current.get(conversationId) === log && this.#current.delete(conversationId),
     })
     this.#current.set(conversationId, log)

@@ -10,6 +10,7 @@ import { SIXTH_MIGRATION } from './sixth-migration.ts'
 import { SECOND_MIGRATION } from './second-migration.ts'
 import { THIRD_MIGRATION } from './third-migration.ts'
 import { FOURTH_MIGRATION } from './fourth-migration.ts'
+import { SEVENTH_MIGRATION } from './seventh-migration.ts'
 
 /** Names the database in the data directories that were used with it. A copy of the database keeps it. */
 const IDENTITY_MIGRATION = `
@@ -24,6 +25,7 @@ const MIGRATIONS: readonly string[] = [
   FOURTH_MIGRATION,
   FIFTH_MIGRATION,
   SIXTH_MIGRATION,
+  SEVENTH_MIGRATION,
 ]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */

@@ -1,0 +1,139 @@
+/** Two servers on one real database: each lists the conversations of both, and takes none of them over. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import type { TestServer } from '../support/server.ts'
+import { KEY, startServer } from '../support/server.ts'
+import { subscribe } from '../support/stream.ts'
+import { until } from '../support/until.ts'
+
+const script = {
+  replies: [
+    { when: 'long', turns: [bash('sleep 1000'), { text: 'Done.' }] },
+    { when: 'Ask', turns: [bash('rm -rf x'), { text: 'Done.' }] },
+    { turns: [{ text: 'All is well.' }] },
+  ],
+}
+
+let database: TestDatabase
+let stage: Stage
+let owner: TestServer
+let asked: TestServer
+
+const env = () => ({
+  OPENHANDS_DATABASE_URL: database.url,
+  OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
+  OPENHANDS_ISOLATION: 'none',
+})
+
+beforeAll(async () => {
+  database = await createDatabase()
+  stage = await setStage(script, { env: env() })
+  owner = stage.server
+  asked = await startServer({ env: env() })
+})
+afterAll(async () => {
+  await asked[Symbol.asyncDispose]()
+  await stage[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
+
+const create = async (fields: object = {}, server = owner): Promise<string> => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  const { body } = await server.call('POST', '/conversations', { llm_config, ...fields })
+  return body.id
+}
+
+const say = (content: string, run = true) => ({ message: { role: 'user', content }, run })
+
+const summaryAt = async (server: TestServer, id: string, headers = {}) => {
+  const { body } = await server.call('GET', '/conversations/summaries?limit=100', undefined, headers)
+  return body.items.find((row: { id: string }) => row.id === id)
+}
+const viewAt = async (server: TestServer, id: string) => {
+  const { body } = await server.call('GET', '/conversations?limit=100')
+  return body.items.find((view: { id: string }) => view.id === id)
+}
+
+/** Nobody has opened it but its creator. */
+const ownersOf = async (id: string) =>
+  await database.query('select owner, epoch from conversations where id = $1', [id])
+
+test('a conversation, its status, words and end are in the lists of another instance as soon as they are stored', async () => {
+  const id = await create({ title: 'New', labels: ['a'], user_id: 'u' })
+  const before = await ownersOf(id)
+  expect(await summaryAt(asked, id)).toEqual(await summaryAt(owner, id))
+  expect(await viewAt(asked, id)).toEqual(await viewAt(owner, id))
+  const { body: count } = await asked.call('GET', '/conversations/count?label=a&user_id=u')
+  expect(count).toEqual({ count: 1 })
+
+  await owner.call('POST', `/conversations/${id}/messages`, say('Hello.', false))
+  await owner.call('POST', `/conversations/${id}/run`, { wait: true })
+  expect(await summaryAt(asked, id)).toMatchObject({ preview: 'Hello.', last_words: 'All is well.' })
+  expect(await summaryAt(asked, id)).toEqual(await summaryAt(owner, id))
+  expect(await viewAt(asked, id)).toEqual(await viewAt(owner, id))
+
+  await owner.call('PATCH', `/conversations/${id}/config`, { title: null })
+  expect(await summaryAt(asked, id)).toEqual(await summaryAt(owner, id))
+  expect(await ownersOf(id)).toEqual(before)
+
+  await asked.call('DELETE', `/conversations/${id}`)
+  for (const server of [owner, asked]) expect(await summaryAt(server, id)).toBeUndefined()
+})
+
+test('a running conversation is listed by another instance with its current call, and its waiting requests', async () => {
+  const id = await create()
+  await owner.call('POST', `/conversations/${id}/messages`, say('Take long.'))
+  await until('the call at the other instance', async () => (await summaryAt(asked, id)).current_call !== undefined)
+  expect(await summaryAt(asked, id)).toEqual(await summaryAt(owner, id))
+  expect(await viewAt(asked, id)).toMatchObject({ status: 'running' })
+  expect((await asked.call('GET', '/conversations/count?status=running')).body).toEqual({ count: 1 })
+  await owner.call('POST', `/conversations/${id}/interrupt`)
+
+  const asking = await create({ permission_mode: 'default' })
+  await owner.call('POST', `/conversations/${asking}/messages`, say('Ask me.'))
+  const waitingAt = async (server: TestServer) => (await server.call('GET', '/requests')).body
+  await until('the request', async () => (await waitingAt(owner)).items.length === 1)
+  expect(await waitingAt(asked)).toEqual(await waitingAt(owner))
+  expect((await summaryAt(asked, asking)).waiting).toBe(1)
+})
+
+test('a fork without a new event, and a conversation of an earlier version are listed', async () => {
+  const id = await create()
+  const { body } = await owner.call('POST', `/conversations/${id}/fork`, {})
+  expect(await summaryAt(asked, body.id)).toEqual(await summaryAt(owner, body.id))
+  await database.query('update conversations set listed = null, listed_seq = 0 where id = $1', [id])
+  await using third = await startServer({ env: env() })
+  expect(await summaryAt(third, id)).toEqual(await summaryAt(owner, id))
+  expect(third.output()).not.toContain('cannot be read')
+})
+
+test('a key that is limited to a user or to conversations sees and reaches what another instance made', async () => {
+  const [mine, other] = [await create({ user_id: 'me' }), await create({ user_id: 'you' })]
+  for (const limit of [{ user_id: 'me' }, { conversations: [mine] }]) {
+    const { body } = await asked.call('POST', '/keys', { name: 'limited', scopes: ['read'], ...limit })
+    const headers = { authorization: `Bearer ${body.key}` }
+    expect(await summaryAt(asked, mine, headers)).toMatchObject({ id: mine })
+    expect(await summaryAt(asked, other, headers)).toBeUndefined()
+    expect((await asked.call('GET', `/conversations/${mine}`, undefined, headers)).status).toBe(200)
+    expect((await asked.call('GET', `/conversations/${other}`, undefined, headers)).status).toBe(404)
+  }
+})
+
+test('a reader of the firehose of another instance receives the events and the deletion of a new conversation', async () => {
+  const { body: made } = await asked.call('POST', '/keys', { name: 'limited', scopes: ['read'], user_id: 'fire' })
+  for (const key of [KEY, made.key]) {
+    const reader = await subscribe(asked.url, '/firehose', { authorization: `Bearer ${key}` })
+    const id = await create({ user_id: 'fire' })
+    await reader.until(({ event, data }) => event === 'SystemInit' && data.conversation_id === id)
+    await owner.call('DELETE', `/conversations/${id}`)
+    await reader.until(({ event, data }) => event === 'conversation_deleted' && data.conversation_id === id)
+    expect(await summaryAt(asked, id)).toBeUndefined()
+    reader.close()
+    await reader.ended
+    const deletions = reader.frames.filter(({ event }) => event === 'conversation_deleted')
+    expect(deletions.map(({ data }) => data.conversation_id)).toEqual([id])
+  }
+})
