@@ -1,7 +1,7 @@
 /**
  * A connection between two instances on which each chunk is authenticated. The only file that knows the form of its frames: a
  * length of four bytes, an HMAC-SHA-256 over the number of the frame and its data, and the data. An empty frame ends a direction.
- * Frames that were changed, repeated, reordered or left out destroy the connection. The data is not encrypted.
+ * Frames that were changed, repeated, reordered or left out destroy the connection. Only TLS below it encrypts the data.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'node:net'

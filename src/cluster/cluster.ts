@@ -1,15 +1,18 @@
 /** This instance among those of one database: listens for the others, and sends requests to the one that owns a conversation. */
 import { once } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import { createServer } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { Problem } from '../contract/problem.ts'
 import type { Instances, Peer } from '../storage/instances.ts'
 import { admit, deriveClusterKey } from './handshake.ts'
-import type { PeerResponse, SentRequest } from './peer-client.ts'
+import type { PeerCredentials, PeerResponse, SentRequest } from './peer-client.ts'
 import { PeerClient, connectTo } from './peer-client.ts'
 import type { Rights } from './rights.ts'
 import { readRights, rightsHeader } from './rights.ts'
+import type { TlsMaterial } from './tls.ts'
+import { requireTrusted, tlsFaultIn } from './tls.ts'
 
 export type ClusterSettings = {
   readonly host: string
@@ -22,27 +25,45 @@ export type ClusterOptions = {
   readonly instances: Instances
   /** The first data key: all instances of a database have it. */
   readonly keyMaterial: string
+  /** Undefined: connections are not encrypted. */
+  readonly tls: TlsMaterial | undefined
   readonly onRefused: (error: unknown) => void
+  /** Called with errors of certificates at other instances. */
+  readonly onFault: (error: unknown) => void
   /** How often it is looked whether an instance that requests were sent to has ended, in milliseconds. */
   readonly checkMs?: number
 }
 
 const CHECK_MS = 3000
 
+const TLS_OPTIONS = {
+  requestCert: true,
+  // The connection is closed by `requireTrusted`, which reports the reason.
+  rejectUnauthorized: false,
+  minVersion: 'TLSv1.3',
+  handshakeTimeout: 5000,
+  allowHalfOpen: true,
+  noDelay: true,
+} as const
+
 export class Cluster implements AsyncDisposable {
   readonly #options: ClusterOptions
-  readonly #key: Buffer
+  readonly #credentials: PeerCredentials
   readonly #peers: PeerClient
   readonly #connections = new WeakSet<object>()
   readonly #sockets = new Set<Socket>()
   readonly #timer: NodeJS.Timeout
   #isHere: ((conversationId: string) => Promise<boolean>) | undefined
-  readonly #server = createServer({ allowHalfOpen: true, noDelay: true })
+  readonly #server: Server
 
   constructor(options: ClusterOptions) {
     this.#options = options
-    this.#key = deriveClusterKey(options.keyMaterial)
-    this.#peers = new PeerClient(this.#key)
+    const { tls } = options
+    this.#credentials = { key: deriveClusterKey(options.keyMaterial), tls }
+    this.#peers = new PeerClient(this.#credentials)
+    this.#server = tls
+      ? createTlsServer({ ...tls, ...TLS_OPTIONS }).on('tlsClientError', options.onRefused)
+      : createServer({ allowHalfOpen: true, noDelay: true })
     this.#timer = setInterval(() => void this.#forgetEnded(), options.checkMs ?? CHECK_MS).unref()
   }
 
@@ -51,15 +72,16 @@ export class Cluster implements AsyncDisposable {
    * does not lead back to this instance.
    */
   async listen(http: HttpServer, { host, port, advertiseUrl }: ClusterSettings): Promise<string> {
-    this.#server.on('connection', (socket) => void this.#accept(socket, http))
+    const { instances, tls } = this.#options
+    this.#server.on('connection', (socket) => this.#keep(socket))
+    this.#server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => void this.#accept(socket, http))
     this.#server.listen({ host, port })
     await once(this.#server, 'listening')
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
     const bound = this.#server.address() as AddressInfo
     const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
-    const address = advertiseUrl ?? `http://${name}:${bound.port}`
-    const { instances } = this.#options
-    const channel = await connectTo({ instance: instances.own, address }, this.#key)
+    const address = advertiseUrl ?? `${tls ? 'https' : 'http'}://${name}:${bound.port}`
+    const channel = await connectTo({ instance: instances.own, address }, this.#credentials)
     channel.destroy()
     await instances.announce(address)
     return address
@@ -94,7 +116,12 @@ export class Cluster implements AsyncDisposable {
   /** Throws the `Problem` `owner_lost`. */
   async send(peer: Peer, request: SentRequest, rights: Rights): Promise<PeerResponse> {
     const headers = { ...request.headers, authorization: rightsHeader(rights) }
-    return await this.#peers.send(peer, { ...request, headers })
+    try {
+      return await this.#peers.send(peer, { ...request, headers })
+    } catch (error) {
+      if (tlsFaultIn(error) !== undefined) this.#options.onFault(error)
+      throw error
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -113,16 +140,21 @@ export class Cluster implements AsyncDisposable {
     for (const instance of ended) this.#peers.forget(instance)
   }
 
-  async #accept(socket: Socket, http: HttpServer): Promise<void> {
+  #keep(socket: Socket): void {
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
+  }
+
+  async #accept(socket: Socket, http: HttpServer): Promise<void> {
     try {
-      const channel = await admit(socket, this.#key, this.#options.instances.own)
+      requireTrusted(socket)
+      const channel = await admit(socket, this.#credentials.key, this.#options.instances.own)
       // The server reports the faults of its connections itself; one may come before.
       channel.on('error', () => {})
       this.#connections.add(channel)
       http.emit('connection', channel)
     } catch (error) {
+      socket.destroy()
       this.#options.onRefused(error)
     }
   }

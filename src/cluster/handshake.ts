@@ -7,6 +7,7 @@ import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { afterRead } from '../lib/bounded-wait.ts'
 import { Channel, MAC_BYTES } from './channel.ts'
+import { bindingOf } from './tls.ts'
 
 const NONCE_BYTES = 32
 const NUMBER_BYTES = 8
@@ -25,7 +26,7 @@ export async function greet(socket: Socket, key: Buffer, instance: number): Prom
     const answer = await reader.take(NUMBER_BYTES + NONCE_BYTES + MAC_BYTES)
     const found = answer.readBigUInt64BE()
     const theirs = answer.subarray(NUMBER_BYTES, NUMBER_BYTES + NONCE_BYTES)
-    const proofs = proofsOf(key, found, nonce, theirs)
+    const proofs = proofsOf(key, bindingOf(socket), found, nonce, theirs)
     requireEqual(answer.subarray(NUMBER_BYTES + NONCE_BYTES), proofs('asked'))
     if (found !== BigInt(instance)) throw new Error(`Instance ${found} answers at the address of instance ${instance}.`)
     socket.write(proofs('asking'))
@@ -40,7 +41,7 @@ export async function admit(socket: Socket, key: Buffer, own: number): Promise<C
     const nonce = randomBytes(NONCE_BYTES)
     const number = Buffer.alloc(NUMBER_BYTES)
     number.writeBigUInt64BE(BigInt(own))
-    const proofs = proofsOf(key, BigInt(own), theirs, nonce)
+    const proofs = proofsOf(key, bindingOf(socket), BigInt(own), theirs, nonce)
     socket.write(Buffer.concat([number, nonce, proofs('asked')]))
     requireEqual(await reader.take(MAC_BYTES), proofs('asking'))
     return new Channel(socket, { send: proofs('response'), receive: proofs('request') }, reader.end())
@@ -59,9 +60,14 @@ async function orDestroyed(socket: Socket, shake: (reader: HandshakeReader) => P
   }
 }
 
-/** The label separates the proofs and the keys of both directions: none can be sent back. */
-const proofsOf = (key: Buffer, instance: bigint, asking: Buffer, asked: Buffer) => (label: string) =>
-  createHmac('sha256', key).update(`${label} ${instance} `).update(asking).update(asked).digest()
+/**
+ * The label separates the proofs and the keys of both directions: none can be sent back. The binding makes them useless on
+ * another TLS connection, so that another certificate of the authority is of no use between the two ends.
+ */
+const proofsOf =
+  (key: Buffer, binding: Buffer, instance: bigint, asking: Buffer, asked: Buffer) =>
+  (label: string): Buffer =>
+    createHmac('sha256', key).update(`${label} ${instance} `).update(binding).update(asking).update(asked).digest()
 
 function requireEqual(given: Buffer, expected: Buffer): void {
   if (!timingSafeEqual(given, expected))

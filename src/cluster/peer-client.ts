@@ -1,12 +1,16 @@
 /** Sends requests to other instances over authenticated connections. Repeats none. */
+import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
+import { connect as connectTls } from 'node:tls'
 import type { Pool } from 'undici'
 import { Problem } from '../contract/problem.ts'
 import type { Peer } from '../storage/instances.ts'
 import type { Channel } from './channel.ts'
 import { greet } from './handshake.ts'
+import type { TlsMaterial } from './tls.ts'
+import { explained, tlsFaultIn } from './tls.ts'
 
 const CONNECT_MS = 5000
 
@@ -26,13 +30,16 @@ export type PeerResponse = {
   readonly body: Readable
 }
 
+/** What an instance shows to others. `tls`: undefined if the connections are not encrypted. */
+export type PeerCredentials = { readonly key: Buffer; readonly tls: TlsMaterial | undefined }
+
 export class PeerClient {
-  readonly #key: Buffer
+  readonly #credentials: PeerCredentials
   /** By the number of the instance, whose address never changes. */
   readonly #pools = new Map<number, Promise<Pool>>()
 
-  constructor(key: Buffer) {
-    this.#key = key
+  constructor(credentials: PeerCredentials) {
+    this.#credentials = credentials
   }
 
   /** Throws the `Problem` `owner_lost` if the peer did not answer. */
@@ -42,7 +49,9 @@ export class PeerClient {
       const response = await pool.request({ method, path, headers, body: body ?? null, signal })
       return { status: response.statusCode, headers: response.headers, body: response.body }
     } catch (error) {
-      throw lost(error instanceof NotReachedError ? 'It was not executed.' : 'It may have been executed.', error)
+      if (!(error instanceof NotReachedError)) throw lost('It may have been executed.', error)
+      const fault = tlsFaultIn(error)
+      throw fault === undefined ? lost('It was not executed.', error) : notTrusted(fault, error)
     }
   }
 
@@ -80,7 +89,7 @@ export class PeerClient {
       allowH2: false,
       connect: (_, done) => {
         // oxlint-disable promise/no-callback-in-promise -- undici takes no promise
-        connectTo({ instance, address }, this.#key).then(
+        connectTo({ instance, address }, this.#credentials).then(
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods that undici calls
           (channel) => done(null, channel as unknown as Parameters<typeof done>[1] & object),
           (cause: unknown) => done(new NotReachedError('The instance could not be reached.', { cause }), null),
@@ -92,17 +101,43 @@ export class PeerClient {
 }
 
 /** Resolves when this very instance has answered at its address. */
-export async function connectTo({ instance, address }: Peer, key: Buffer): Promise<Channel> {
-  const { hostname, port } = new URL(address)
-  const socket = connectSocket({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80), noDelay: true })
-  socket.setTimeout(CONNECT_MS, () => socket.destroy())
-  const channel = await greet(socket, key, instance)
+export async function connectTo({ instance, address }: Peer, { key, tls }: PeerCredentials): Promise<Channel> {
+  const { protocol, hostname, port } = new URL(address)
+  if ((protocol === 'https:') !== (tls !== undefined)) throw new MixedError(address)
+  const place = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || (tls ? 443 : 80)) }
+  const socket = tls ? connectTls({ ...place, ...tls, ...TLS_OPTIONS }) : connectSocket({ ...place, noDelay: true })
+  socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error('The instance did not answer within 5 seconds.')))
+  if (tls) await once(socket, 'secureConnect')
+  const channel = await greet(socket, key, instance).catch((error: unknown) => {
+    throw explained(error, tls)
+  })
   socket.setTimeout(0)
   socket.removeAllListeners('timeout')
   return channel
 }
 
+const TLS_OPTIONS = {
+  minVersion: 'TLSv1.3',
+  // The handshake that follows proves which instance it is: a name in the certificate would prove less.
+  checkServerIdentity: () => undefined,
+} as const
+
 class NotReachedError extends Error {}
+
+class MixedError extends Error {
+  readonly code = 'ERR_TLS_MIXED'
+
+  constructor(address: string) {
+    super(`The instance at ${address} and this one do not both use TLS; set OPENHANDS_CLUSTER_TLS_* at all or at none`)
+  }
+}
+
+const notTrusted = (fault: string, cause: unknown) =>
+  new Problem(
+    'owner_lost',
+    `The instance that has this conversation could not be reached with TLS: ${fault} The request was not executed. Correct the certificates of the instances (OPENHANDS_CLUSTER_TLS_*), then try again.`,
+    { cause },
+  )
 
 const lost = (whether: string, cause: unknown) =>
   new Problem(

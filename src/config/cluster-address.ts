@@ -1,4 +1,5 @@
 /** Reads where other instances of the same database reach this one. Throws a `ConfigError` for what cannot work or is not safe. */
+import { resolve } from 'node:path'
 import type { Read } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
@@ -7,6 +8,8 @@ export type ClusterAddress = {
   readonly port: number
   /** Undefined: the address that it listens on. */
   readonly advertiseUrl: string | undefined
+  /** Paths; undefined: connections between instances are not encrypted. */
+  readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)$/
@@ -26,13 +29,27 @@ export function readCluster(read: Read): ClusterAddress | undefined {
     throw new ConfigError(
       'OPENHANDS_CLUSTER_LISTEN is every address, so others do not know which one to use. Set OPENHANDS_ADVERTISE_URL.',
     )
-  const hosts = [host, ...(advertiseUrl === undefined ? [] : [hostOf(advertiseUrl)])]
-  if (!hosts.every((each) => LOOPBACK.test(each)) && read('OPENHANDS_CLUSTER_PLAIN') !== '1')
+  const tls = readTlsFiles(read)
+  const hosts = [host, ...(advertiseUrl === undefined ? [] : [hostOf(advertiseUrl, tls ? 'https' : 'http')])]
+  if (!tls && !hosts.every((each) => LOOPBACK.test(each)) && read('OPENHANDS_CLUSTER_PLAIN') !== '1')
     throw new ConfigError(
-      'Connections between instances are not encrypted, and OPENHANDS_CLUSTER_LISTEN or OPENHANDS_ADVERTISE_URL is not loopback. On a network that only the instances can read, set OPENHANDS_CLUSTER_PLAIN=1. TLS is not supported yet.',
+      'Connections between instances are not encrypted, and OPENHANDS_CLUSTER_LISTEN or OPENHANDS_ADVERTISE_URL is not loopback. Set OPENHANDS_CLUSTER_TLS_CERT, OPENHANDS_CLUSTER_TLS_KEY and OPENHANDS_CLUSTER_TLS_CA; or OPENHANDS_CLUSTER_PLAIN=1 on a network that only the instances can read.',
     )
-  return { host, port, advertiseUrl }
+  return { host, port, advertiseUrl, tls }
 }
+
+function readTlsFiles(read: Read): ClusterAddress['tls'] {
+  const [cert, key, ca] = TLS_NAMES.map(read)
+  if (cert !== undefined && key !== undefined && ca !== undefined)
+    return { cert: resolve(cert), key: resolve(key), ca: resolve(ca) }
+  if (cert === undefined && key === undefined && ca === undefined) return undefined
+  throw new ConfigError(`${TLS_NAMES.join(', ')} belong together. Set all of them, or none.`)
+}
+
+const TLS_NAMES = ['OPENHANDS_CLUSTER_TLS_CERT', 'OPENHANDS_CLUSTER_TLS_KEY', 'OPENHANDS_CLUSTER_TLS_CA'] as const
+
+/** Hidden from the tools of the agents. */
+export const keyFilesOf = (cluster: ClusterAddress | undefined): string[] => (cluster?.tls ? [cluster.tls.key] : [])
 
 function readListen(text: string): { host: string; port: number } {
   const [, bracketed, plain, digits] = /^(?:\[([\da-fA-F:]+)\]|([^\s:/]+)):(\d{1,5})$/.exec(text.trim()) ?? []
@@ -41,8 +58,8 @@ function readListen(text: string): { host: string; port: number } {
   throw new ConfigError('OPENHANDS_CLUSTER_LISTEN is not valid: give it as host:port, for example 10.0.0.5:8100.')
 }
 
-function hostOf(url: string): string {
+function hostOf(url: string, scheme: 'http' | 'https'): string {
   const parsed = URL.parse(url)
-  if (parsed?.protocol === 'http:' && parsed.pathname === '/' && parsed.search === '') return parsed.hostname
-  throw new ConfigError('OPENHANDS_ADVERTISE_URL is not valid: give it as http://host:port, without a path.')
+  if (parsed?.protocol === `${scheme}:` && parsed.pathname === '/' && parsed.search === '') return parsed.hostname
+  throw new ConfigError(`OPENHANDS_ADVERTISE_URL is not valid: give it as ${scheme}://host:port, without a path.`)
 }

@@ -17,7 +17,7 @@ import type { LimitValues } from '../shell/limit-values.ts'
 import type { Address } from './address.ts'
 import { readAddress } from './address.ts'
 import type { ClusterAddress } from './cluster-address.ts'
-import { readCluster } from './cluster-address.ts'
+import { keyFilesOf, readCluster } from './cluster-address.ts'
 import type { Read } from './environment.ts'
 import { ConfigError, checked, createReader, DOT_ENV, environmentWithDotEnv, secretFilePaths } from './environment.ts'
 import { createKeyCommand, readKeyCommand, withoutKeys, withVendorKey } from './model-keys.ts'
@@ -116,13 +116,14 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   const masterKeys = readMasterKeys(read('OPENHANDS_MASTER_KEY'))
   const vendorKeys = new VendorKeys(environmentWithDotEnv())
   const defaultLlm = readDefaultLlm(read, vendorKeys)
+  const cluster = readCluster(read)
   return {
     ...readAddress(read),
     logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
     logFormat: readLogFormat(read),
     dataDir,
     databaseUrl: readDatabaseUrl(read('OPENHANDS_DATABASE_URL')),
-    cluster: readCluster(read),
+    cluster,
     drainSeconds: checked('OPENHANDS_DRAIN_SECONDS', seconds(0, 3600), read),
     databaseOutageSeconds: checked('OPENHANDS_DATABASE_OUTAGE_SECONDS', seconds(0.1, 3600), read),
     workdirBase: readWorkdirBase(read, dataDir),
@@ -133,7 +134,9 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     limits: readLimits(read),
     masterKeys,
     secretKeys: readSecretKeys(read('OPENHANDS_SECRET_KEY'), masterKeys),
-    secretFiles: [DOT_ENV, ...secretFilePaths(), ...settingsFileIfAny()].map((path) => resolve(path)),
+    secretFiles: [DOT_ENV, ...secretFilePaths(), ...keyFilesOf(cluster), ...settingsFileIfAny()].map((path) =>
+      resolve(path),
+    ),
     hiddenFiles: hiddenFilesIn(dataDir),
     publicUrl: readPublicUrl(read('OPENHANDS_PUBLIC_URL')),
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),

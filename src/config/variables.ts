@@ -41,10 +41,18 @@ export const VARIABLES = {
       'Address and port for other instances of the same database, for example `10.0.0.5:8100`. Default: none; this server uses the database alone.',
   },
   OPENHANDS_ADVERTISE_URL: {
-    about: 'Where other instances reach that address, as `http://host:port`. Default: the address itself.',
+    about:
+      'Where other instances reach that address, as `http://host:port`, with TLS as `https://host:port`. Default: the address itself.',
   },
   OPENHANDS_CLUSTER_PLAIN: {
     about: '`1` permits connections between instances without encryption on addresses that are not loopback.',
+  },
+  OPENHANDS_CLUSTER_TLS_CERT: {
+    about: 'PEM file with the certificate of this instance for connections between instances. Default: no TLS.',
+  },
+  OPENHANDS_CLUSTER_TLS_KEY: { about: 'PEM file with the private key of that certificate.' },
+  OPENHANDS_CLUSTER_TLS_CA: {
+    about: 'PEM file with the certificate of the authority that signs the certificates of all instances.',
   },
   OPENHANDS_DATABASE_OUTAGE_SECONDS: {
     about: 'How long an outage of the database delays requests, in seconds, before they are refused with 503.',

@@ -1,6 +1,7 @@
 /** Opens this instance to the others of its database. What that needs is loaded only with the setting. */
 import type { Server } from 'node:http'
 import type { Cluster } from '../cluster/cluster.ts'
+import type { TlsFiles, TlsMaterial } from '../cluster/tls.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/environment.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
@@ -13,7 +14,16 @@ export async function openCluster(config: Config, { storage, logger }: Services)
   if (!config.cluster || !instances) return undefined
   const module = await import('../cluster/cluster.ts')
   const onRefused = (error: unknown) => logger.warn({ err: error }, 'a connection of another instance was refused')
-  return new module.Cluster({ instances, keyMaterial: keys.material[0], onRefused })
+  const onFault = (error: unknown) => logger.error({ err: error }, 'another instance could not be reached with TLS')
+  const tls = config.cluster.tls && (await readCertificates(config.cluster.tls))
+  return new module.Cluster({ instances, keyMaterial: keys.material[0], tls, onRefused, onFault })
+}
+
+async function readCertificates(files: TlsFiles): Promise<TlsMaterial> {
+  const { readTls } = await import('../cluster/tls.ts')
+  return await readTls(files).catch((cause: unknown) => {
+    throw new ConfigError(cause instanceof Error ? cause.message : String(cause), { cause })
+  })
 }
 
 /** Dispose of it before the cluster: the streams then end with a last frame. */
@@ -36,6 +46,13 @@ export async function listenInCluster(cluster: Cluster, http: Server, config: Co
     logger.info(`Other instances reach this one at ${address}`)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
+    const { tlsFaultIn } = await import('../cluster/tls.ts')
+    const fault = tlsFaultIn(cause)
+    if (fault !== undefined)
+      throw new ConfigError(
+        `This instance does not accept its own certificate: ${fault} Correct OPENHANDS_CLUSTER_TLS_CERT or OPENHANDS_CLUSTER_TLS_CA.`,
+        { cause },
+      )
     throw new ConfigError(
       `OPENHANDS_CLUSTER_LISTEN or OPENHANDS_ADVERTISE_URL does not lead back to this instance: ${reason} Correct the address.`,
       { cause },

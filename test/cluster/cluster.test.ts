@@ -1,4 +1,5 @@
 /** Two ends of a cluster in one process, over real connections: what a request gets whose owner does not answer. */
+import { loneInstance } from '../support/instances.ts'
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:http'
@@ -27,16 +28,12 @@ async function setCluster(answer: RequestListener) {
   const clusterOf = (own: number) =>
     new Cluster({
       instances: {
-        own,
-        announce: async () => {},
-        otherOwnerOf: async () => undefined,
-        orphans: async () => [],
-        isOrphan: async () => false,
-        leave: async () => {},
-        successor: async () => undefined,
+        ...loneInstance(own),
         ended: async (instances) => instances.filter((each) => ended.has(each)),
       },
       keyMaterial: 'a data key',
+      tls: undefined,
+      onFault: () => {},
       onRefused: () => {},
       checkMs: 10,
     })

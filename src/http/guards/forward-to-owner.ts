@@ -29,7 +29,8 @@ const OF_CONNECTION = new Set(
 export async function findOwner(request: FastifyRequest, { cluster, remote }: Peers): Promise<Owner | undefined> {
   const id = conversationOf(request)
   const { config, method, url } = request.routeOptions
-  if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor(request.raw.socket)
+  if (url === '/conversations' && method === 'POST' && request.access)
+    return await cluster.successor(request.raw.socket)
   if (id === undefined || !request.access) return undefined
   if (!config.outlivesOwner) return await cluster.ownerElsewhere(request.raw.socket, id)
   request.remote = await remote.find(request, id)
