@@ -11,6 +11,8 @@ import type { PeerCredentials, PeerResponse, SentRequest } from './peer-client.t
 import { PeerClient, connectTo } from './peer-client.ts'
 import type { Rights } from './rights.ts'
 import { readRights, rightsHeader } from './rights.ts'
+import type { SettingsHashes } from './settings-hashes.ts'
+import { differingSettings, hashSettings } from './settings-hashes.ts'
 import type { TlsMaterial } from './tls.ts'
 import { requireTrusted, tlsFaultIn } from './tls.ts'
 
@@ -19,6 +21,8 @@ export type ClusterSettings = {
   readonly port: number
   /** Undefined: the address that it listens on. */
   readonly advertiseUrl: string | undefined
+  /** What all instances should have in common: values by name, which nobody else sees. */
+  readonly settings: Readonly<Record<string, string>>
 }
 
 export type ClusterOptions = {
@@ -55,6 +59,7 @@ export class Cluster implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout
   #isHere: ((conversationId: string) => Promise<boolean>) | undefined
   readonly #server: Server
+  #settings: SettingsHashes = {}
 
   constructor(options: ClusterOptions) {
     this.#options = options
@@ -71,7 +76,7 @@ export class Cluster implements AsyncDisposable {
    * Listens, and passes authenticated connections to the server. Returns the address that the others use. Throws if the address
    * does not lead back to this instance.
    */
-  async listen(http: HttpServer, { host, port, advertiseUrl }: ClusterSettings): Promise<string> {
+  async listen(http: HttpServer, { host, port, advertiseUrl, settings }: ClusterSettings): Promise<string> {
     const { instances, tls } = this.#options
     this.#server.on('connection', (socket) => this.#keep(socket))
     this.#server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => void this.#accept(socket, http))
@@ -83,8 +88,19 @@ export class Cluster implements AsyncDisposable {
     const address = advertiseUrl ?? `${tls ? 'https' : 'http'}://${name}:${bound.port}`
     const channel = await connectTo({ instance: instances.own, address }, this.#credentials)
     channel.destroy()
-    await instances.announce(address)
+    this.#settings = hashSettings(settings, this.#credentials.key)
+    await instances.announce(address, this.#settings)
     return address
+  }
+
+  /** Resolves to the other instances that have other settings, with the names of these, after `listen`. */
+  async differences(): Promise<{ address: string; names: string[] }[]> {
+    const others = await this.#options.instances.others()
+    const differing = others.map(({ address, settings }) => ({
+      address,
+      names: differingSettings(this.#settings, settings),
+    }))
+    return differing.filter(({ names }) => names.length > 0)
   }
 
   /** Returns the rights that another instance has sent; undefined for a connection that is not of one. Throws a `Problem`. */

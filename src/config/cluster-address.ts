@@ -1,5 +1,6 @@
 /** Reads where other instances of the same database reach this one. Throws a `ConfigError` for what cannot work or is not safe. */
 import { resolve } from 'node:path'
+import { comparedSettings } from './compared-settings.ts'
 import type { Read } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
@@ -10,6 +11,8 @@ export type ClusterAddress = {
   readonly advertiseUrl: string | undefined
   /** Paths; undefined: connections between instances are not encrypted. */
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
+  /** What the instances compare: values by name, some of them secret. */
+  readonly settings: Readonly<Record<string, string>>
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)$/
@@ -35,7 +38,7 @@ export function readCluster(read: Read): ClusterAddress | undefined {
     throw new ConfigError(
       'Connections between instances are not encrypted, and OPENHANDS_CLUSTER_LISTEN or OPENHANDS_ADVERTISE_URL is not loopback. Set OPENHANDS_CLUSTER_TLS_CERT, OPENHANDS_CLUSTER_TLS_KEY and OPENHANDS_CLUSTER_TLS_CA; or OPENHANDS_CLUSTER_PLAIN=1 on a network that only the instances can read.',
     )
-  return { host, port, advertiseUrl, tls }
+  return { host, port, advertiseUrl, tls, settings: comparedSettings(read) }
 }
 
 function readTlsFiles(read: Read): ClusterAddress['tls'] {

@@ -4,11 +4,15 @@ import type { Summary } from './summary.ts'
 /** An instance that other instances of the same storage can reach. */
 export type Peer = { readonly instance: number; readonly address: string }
 
+export type AnnouncedPeer = Peer & { readonly settings: Readonly<Record<string, string>> }
+
 export interface Instances {
   /** The number of this one, which no other start has. */
   readonly own: number
-  /** Stores the address at which the others reach this one. */
-  announce(address: string): Promise<void>
+  /** Stores the address at which the others reach this one, and hashes of its settings by name. */
+  announce(address: string, settings: Readonly<Record<string, string>>): Promise<void>
+  /** Resolves to the other instances that live and have announced themselves. */
+  others(): Promise<AnnouncedPeer[]>
   /** Resolves to the other instance that owns the conversation, if it lives and has announced an address. */
   otherOwnerOf(conversationId: string): Promise<Peer | undefined>
   /** Resolves to those of these instances that have ended: none of them answers any more. */

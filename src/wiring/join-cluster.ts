@@ -42,7 +42,9 @@ export async function openRemote(
 export async function listenInCluster(cluster: Cluster, http: Server, config: Config, logger: Logger): Promise<void> {
   if (!config.cluster) return
   try {
-    const address = await cluster.listen(http, config.cluster)
+    // Its default is in the data directory.
+    const settings = { ...config.cluster.settings, OPENHANDS_WORKDIR_BASE: config.workdirBase }
+    const address = await cluster.listen(http, { ...config.cluster, settings })
     logger.info(`Other instances reach this one at ${address}`)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
@@ -58,4 +60,15 @@ export async function listenInCluster(cluster: Cluster, http: Server, config: Co
       { cause },
     )
   }
+  await warnOfDifferences(cluster, logger).catch((error: unknown) =>
+    logger.error({ err: error }, 'the settings of the other instances could not be compared'),
+  )
+}
+
+async function warnOfDifferences(cluster: Cluster, logger: Logger): Promise<void> {
+  for (const { address, names } of await cluster.differences())
+    logger.warn(
+      { settings: names },
+      `the instance at ${address} has other values of these settings; give both the same ones`,
+    )
 }

@@ -29,7 +29,7 @@ async function listening(tls: TlsMaterial | undefined, stack: AsyncDisposableSta
   const { cluster, faults } = instanceOf(7, tls)
   stack.use(cluster)
   const http = createHttpServer((request, response) => void request.pipe(response))
-  const address = await cluster.listen(http, { host: '127.0.0.1', port: 0, advertiseUrl: undefined })
+  const address = await cluster.listen(http, { host: '127.0.0.1', port: 0, advertiseUrl: undefined, settings: {} })
   return { faults, address, port: Number(new URL(address).port) }
 }
 

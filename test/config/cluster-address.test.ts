@@ -7,7 +7,7 @@ const read = (settings: Readonly<Record<string, string>>) => readCluster((name) 
 
 test('without a listener there is no cluster, and a loopback address needs no permission', () => {
   expect(read(DATABASE)).toBeUndefined()
-  expect(read({ ...DATABASE, OPENHANDS_CLUSTER_LISTEN: '[::1]:8100' })).toEqual({
+  expect(read({ ...DATABASE, OPENHANDS_CLUSTER_LISTEN: '[::1]:8100' })).toMatchObject({
     host: '::1',
     port: 8100,
     advertiseUrl: undefined,

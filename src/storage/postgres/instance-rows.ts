@@ -1,9 +1,12 @@
 /** The addresses of the instances that share the database, and which of them has a conversation. */
-import type { Instances, Peer } from '../instances.ts'
+import { z } from 'zod'
+import type { AnnouncedPeer, Instances, Peer } from '../instances.ts'
 import type { RowOwnership } from './ownership.ts'
 
 /** The database refuses any other text as an id. */
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+const Settings = z.record(z.string(), z.string())
 
 export class InstanceRows implements Instances {
   readonly #ownership: RowOwnership
@@ -16,8 +19,17 @@ export class InstanceRows implements Instances {
     return this.#ownership.incarnation
   }
 
-  async announce(address: string): Promise<void> {
-    await this.#ownership.database.write(ANNOUNCE, [this.own, address])
+  async announce(address: string, settings: AnnouncedPeer['settings']): Promise<void> {
+    await this.#ownership.database.write(ANNOUNCE, [this.own, address, JSON.stringify(settings)])
+  }
+
+  async others(): Promise<AnnouncedPeer[]> {
+    const rows = await this.#ownership.database.read(OTHERS, [this.own])
+    return rows.map((row) => ({
+      instance: Number(row['id']),
+      address: String(row['address']),
+      settings: Settings.parse(JSON.parse(String(row['settings']))),
+    }))
   }
 
   async otherOwnerOf(conversationId: string): Promise<Peer | undefined> {
@@ -58,7 +70,10 @@ const ORPHANS = `
     and not exists (select from deletions d where d.conversation_id = c.id)
   order by c.id limit $2`
 const ORPHAN = `select from (${ORPHANS}) all_orphans where id = $4`
-const ANNOUNCE = 'update incarnations set address = $2 where id = $1'
+const ANNOUNCE = 'update incarnations set address = $2, settings = $3 where id = $1'
+const OTHERS = `
+  select id, address, settings from incarnations
+  where id <> $1 and ended_at is null and address is not null order by id`
 const OTHER_OWNER = `
   select i.id, i.address from conversations c join incarnations i on i.id = c.owner
   where c.id = $1 and c.has_log and i.id <> $2 and i.ended_at is null and i.address is not null`

@@ -9,6 +9,9 @@ alter table conversations add column listed text, add column listed_seq bigint n
 alter table deletions add column position bigint not null default 0, add column deleted_by bigint;
 create index deletions_position on deletions (position);
 
+-- Hashes of the settings of an instance, by name, as JSON.
+alter table incarnations add column settings text not null default '{}';
+
 -- Returns a position in the order of the firehose, which no reader has passed when the transaction ends.
 create function next_firehose_position() returns bigint
 language plpgsql volatile as $function$

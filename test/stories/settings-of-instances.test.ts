@@ -1,0 +1,60 @@
+/** Servers on one real database whose settings do not fit together. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { freePort, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+let database: TestDatabase
+let place: string
+
+beforeAll(async () => {
+  database = await createDatabase()
+  place = await mkdtemp(join(tmpdir(), 'instances-'))
+})
+afterAll(async () => {
+  await database[Symbol.asyncDispose]()
+  await rm(place, { recursive: true })
+})
+
+const envWith = (changes: Record<string, string>) => ({
+  OPENHANDS_DATABASE_URL: database.url,
+  OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
+  OPENHANDS_ISOLATION: 'none',
+  OPENHANDS_WORKDIR_BASE: join(place, 'work'),
+  ...changes,
+})
+
+test('an instance logs the names of settings in which another one differs, and no value', async () => {
+  const secret = 'a-secret-of-one-instance'
+  await using first = await startServer({ env: envWith({}) })
+  await using second = await startServer({ env: envWith({ OPENHANDS_IDLE_SECONDS: '77', LLM_API_KEY: secret }) })
+  await until('the warning', async () => second.output().includes('other values of these settings'))
+  const line = second
+    .output()
+    .split('\n')
+    .find((each) => each.includes('other values of these settings'))
+  expect(JSON.parse(line!)).toMatchObject({ settings: ['LLM_API_KEY', 'OPENHANDS_IDLE_SECONDS'] })
+  const rows = await database.query('select settings from incarnations where address is not null')
+  expect(rows).toHaveLength(2)
+  expect(JSON.stringify(rows)).not.toContain(secret)
+  await using same = await startServer({
+    env: envWith({ OPENHANDS_MAX_CONCURRENT_RUNS: '3', OPENHANDS_IDLE_SECONDS: '77', LLM_API_KEY: secret }),
+  })
+  await until('the comparison with the first', async () => same.output().includes('other values of these settings'))
+  expect(same.output().match(/other values of these settings/g)).toHaveLength(1)
+  expect(first.output()).not.toContain('other values')
+})
+
+test('a server does not start with an advertise URL that leads to another instance, or to nobody', async () => {
+  const port = await freePort()
+  await using other = await startServer({ env: envWith({ OPENHANDS_CLUSTER_LISTEN: `127.0.0.1:${port}` }) })
+  for (const wrong of [port, await freePort()]) {
+    const env = envWith({ OPENHANDS_ADVERTISE_URL: `http://127.0.0.1:${wrong}` })
+    await expect(startServer({ env, place })).rejects.toThrow('does not lead back to this instance')
+  }
+  expect((await other.call('GET', '/ready')).status).toBe(200)
+})
