@@ -13,6 +13,7 @@ const script = {
   replies: [
     { when: 'long', turns: [bash('sleep 1000'), { text: 'Done.' }] },
     { when: 'Ask', turns: [bash('rm -rf x'), { text: 'Done.' }] },
+    { when: 'Look', turns: [{ calls: [{ name: 'look_up', arguments: {} }] }, { text: 'Done.' }] },
     { turns: [{ text: 'All is well.' }] },
   ],
 }
@@ -98,6 +99,18 @@ test('a running conversation is listed by another instance with its current call
   await until('the request', async () => (await waitingAt(owner)).items.length === 1)
   expect(await waitingAt(asked)).toEqual(await waitingAt(owner))
   expect((await summaryAt(asked, asking)).waiting).toBe(1)
+})
+
+test('the owner ends a request at its deadline, and another instance neither takes it over nor reports an error', async () => {
+  const tool = { name: 'look_up', description: 'Looks up.', input_schema: { type: 'object' }, timeout: 1 }
+  const id = await create({ client_tools: [tool] })
+  await owner.call('POST', `/conversations/${id}/messages`, say('Look up.'))
+  await until('the request at the other instance', async () => (await summaryAt(asked, id)).waiting === 1)
+  const before = await ownersOf(id)
+  await until('the deadline', async () => (await summaryAt(asked, id)).status === 'idle')
+  expect(await summaryAt(asked, id)).toEqual(await summaryAt(owner, id))
+  expect(await ownersOf(id)).toEqual(before)
+  expect(asked.output()).not.toContain('could not be recovered')
 })
 
 test('a fork without a new event, and a conversation of an earlier version are listed', async () => {
