@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchActive } from './active.ts'
 import { benchCli } from './cli.ts'
+import { benchCluster } from './cluster.ts'
 import { benchChat } from './chat.ts'
 import { benchCommands } from './commands.ts'
 import { benchCallbacks } from './callbacks.ts'
@@ -62,6 +63,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   'event-page': () => benchEventPage(),
   'long-log': benchLongLog,
   sdk: benchSdk,
+  cluster: benchCluster,
 }
 
 useOwnTemporary()

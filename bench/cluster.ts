@@ -1,0 +1,106 @@
+/**
+ * What two instances on one PostgreSQL cost, as ratios to one server on files of the same machine. Needs an empty database in
+ * BENCH_DATABASE_URL; without it nothing is measured.
+ */
+import http from 'node:http'
+import { text } from 'node:stream/consumers'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { ModelProcess } from './model-process.ts'
+import { startModel, stepTimes } from './model-process.ts'
+import { KEY, megabytesOf } from './server-process.ts'
+import type { AgentServer } from './subjects.ts'
+import { startAgentServer } from './subjects.ts'
+import type { Row } from './table.ts'
+import { median } from './table.ts'
+
+const ROUNDS = 7
+const STEPS = 30
+const CREATES = 100
+const READS = 100
+
+const agent = new http.Agent({ keepAlive: true, maxSockets: 4 })
+
+type Sides = { readonly files: AgentServer; readonly owner: AgentServer; readonly other: AgentServer }
+
+export async function benchCluster(): Promise<Row[]> {
+  const url = process.env['BENCH_DATABASE_URL']
+  if (url === undefined) return []
+  const settings = { OPENHANDS_DATABASE_URL: url, OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0' }
+  await using model = await startModel()
+  await using files = await startAgentServer(model.url)
+  await using owner = await startAgentServer(model.url, settings, { port: 18_424 })
+  await using other = await startAgentServer(model.url, settings, { port: 18_425 })
+  const sides = { files, owner, other }
+  return [await steps(sides, model), await creates(sides), await lists(sides), await reads(sides), memory(sides)]
+}
+
+async function steps({ files, owner }: Sides, model: ModelProcess): Promise<Row> {
+  const [own, its] = await inTurn(owner, files, async (side) => {
+    const id = await side.create()
+    await model.exchanges()
+    await side.run(id, { steps: STEPS })
+    return median(stepTimes(await model.exchanges()))
+  })
+  return row('a step of the agent', own, its, 'with files')
+}
+
+async function creates({ files, owner }: Sides): Promise<Row> {
+  const [own, its] = await inTurn(owner, files, async (side) => await each(CREATES, () => side.create()))
+  return row('a conversation made, durable', own, its, 'with files')
+}
+
+/** The conversations are those of the rounds before. */
+async function lists({ files, other }: Sides): Promise<Row> {
+  const [own, its] = await inTurn(other, files, async (side) =>
+    each(READS, () => get(`${side.url}/conversations/summaries?limit=50`)),
+  )
+  return row(`a page of 50 of some ${CREATES * ROUNDS} conversations of another instance`, own, its, 'with files')
+}
+
+async function reads({ owner, other }: Sides): Promise<Row> {
+  const id = await owner.create()
+  const [own, its] = await inTurn(other, owner, async (side) =>
+    each(READS, () => get(`${side.url}/conversations/${id}`)),
+  )
+  return row('a request through another instance', own, its, 'at the owner')
+}
+
+function memory({ files, owner }: Sides): Row {
+  const [own, its] = [megabytesOf(owner.pid), megabytesOf(files.pid)]
+  return [
+    'resident memory of an instance then',
+    `${own.toFixed(0)} MB`,
+    `${(own - its).toFixed(0)} MB more than with files`,
+  ]
+}
+
+/** Returns the medians of both, after one round to warm up. */
+async function inTurn<T>(one: T, two: T, measure: (side: T) => Promise<number>): Promise<[number, number]> {
+  const found: [number[], number[]] = [[], []]
+  for (let round = 0; round <= ROUNDS; round++) {
+    found[0].push(await measure(one))
+    found[1].push(await measure(two))
+  }
+  return [median(found[0].slice(1)), median(found[1].slice(1))]
+}
+
+/** Returns the milliseconds that one takes. */
+async function each(times: number, work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now()
+  for (let i = 0; i < times; i++) await work()
+  return (performance.now() - began) / times
+}
+
+async function get(url: string): Promise<void> {
+  const request = http.get(url, { agent, headers: { authorization: `Bearer ${KEY}` } })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const body = await text(response)
+  if (response.statusCode !== 200) throw new Error(`${url}: ${response.statusCode} ${body}`)
+}
+
+const row = (what: string, own: number, its: number, where: string): Row => [
+  `several instances: ${what}`,
+  `${own.toFixed(2)} ms`,
+  `${(own / its).toFixed(2)} of ${its.toFixed(2)} ms ${where}`,
+]
