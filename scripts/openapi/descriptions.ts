@@ -113,6 +113,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   listTasks: 'Returns the tasks of the conversation by creation time.',
   getTask: 'Returns one task with its progress, and its result when it has ended.',
   cancelTask: 'Cancels a task that waits or runs. A task that has ended is returned as it is.',
+  createReplay:
+    'Forks each conversation for each of `llm_configs`, as often as `repeat` says, and lets the agent answer once more, at most 4 forks at a time. The forks reach nobody: calls that need an approval are denied, there is no network, and callbacks, client hooks, client tools and additional directories are left out.',
+  listReplays: 'Returns replays by the time of their creation, without their tables.',
+  getReplay: 'Returns how far the replay is, and a row for each fork.',
+  cancelReplay: 'Ends the forks that work, and begins no more. A replay that has ended is returned as it is.',
   listEvents: 'Returns events in the order of `seq`. All filters must match.',
   postEvent:
     'Stores an event with a name and data of the client, and sends it to all readers. The agent does not see it.',
@@ -145,6 +150,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   question_id: 'Id of the question that waits for an answer.',
   session_id: 'Name of the shell session.',
   task_id: 'Id of the task.',
+  replay_id: 'Id of the replay.',
   agent_id: 'Id of the subagent, as its `SubagentStart` has it.',
   key_id: 'Id of the API key.',
   pid: 'Process id, as listed by `processes`.',

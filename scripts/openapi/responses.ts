@@ -73,6 +73,7 @@ const BY_OPERATION: Readonly<Record<string, Readonly<Record<string, readonly Hea
   forkConversation: { 201: ['Location'] },
   postEvent: { 201: ['Location'] },
   postTask: { 201: ['Location'] },
+  createReplay: { 201: ['Location'] },
   createCallback: { 201: ['Location'] },
   runCommand: { 202: ['Location'] },
   getFile: { 200: DOWNLOAD, 206: [...DOWNLOAD, 'Content-Range'], 304: ['ETag', 'Last-Modified'] },

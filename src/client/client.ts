@@ -45,6 +45,7 @@ export function createClient(options: ClientOptions): AgentServerClient {
 export class AgentServerClient {
   readonly conversations: ConversationsClient
   readonly keys: KeysClient
+  readonly replays: ReplaysClient
   /** Typed calls of any operation by its id. */
   readonly api: Api
   readonly #source: StreamSource
@@ -55,6 +56,7 @@ export class AgentServerClient {
     this.#source = streamSource ?? httpStreamSource(transport)
     this.conversations = new ConversationsClient(this.api)
     this.keys = new KeysClient(this.api)
+    this.replays = new ReplaysClient(this.api)
   }
 
   /** Returns a handle without a request. */
@@ -150,6 +152,33 @@ export class ConversationsClient {
     return listOf((page_id = query.page_id) =>
       this.#api.call('listAllRequests', { query: { ...query, page_id } }, options),
     )
+  }
+}
+
+/** Work that is done once more in forks, to be compared. */
+export class ReplaysClient {
+  readonly #api: Api
+
+  constructor(api: Api) {
+    this.#api = api
+  }
+
+  create(body: BodyOf<'createReplay'>, options?: CallOptions) {
+    return this.#api.call('createReplay', { body }, options)
+  }
+
+  /** Lists them without their tables, the newest first. */
+  list(query: QueryFor<'listReplays'> = {}, options?: CallOptions) {
+    return listOf((page_id = query.page_id) => this.#api.call('listReplays', { query: { ...query, page_id } }, options))
+  }
+
+  get(replay_id: string, options?: CallOptions) {
+    return this.#api.call('getReplay', { params: { replay_id } }, options)
+  }
+
+  /** Resolves when all forks have ended. */
+  cancel(replay_id: string, options?: CallOptions) {
+    return this.#api.call('cancelReplay', { params: { replay_id } }, options)
   }
 }
 

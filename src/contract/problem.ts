@@ -36,6 +36,7 @@ export const PROBLEMS = {
   session_not_found: 404,
   process_not_found: 404,
   task_not_found: 404,
+  replay_not_found: 404,
   subagent_not_found: 404,
   callback_not_found: 404,
   mcp_server_not_found: 404,

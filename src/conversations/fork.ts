@@ -20,6 +20,9 @@ import type { Created } from './create.ts'
 import { makeForkFiles } from './fork-files.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import { readForkLlm } from './fork-llm.ts'
+import { isolateReplay } from './replay-fork.ts'
+import type { ReplayLimits } from './replay-fork.ts'
+import { checkBudget } from './subagents/check-budget.ts'
 import { createForkedLog, findBorder, findForkedFrom } from './forked-log.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { keptOf } from '../state/idempotency.ts'
@@ -36,18 +39,20 @@ export type ForkOptions = {
   /** Aborts a slow copy. */
   readonly signal: AbortSignal
   readonly onChange: (state: State) => void
+  /** Given for a fork that does its work once more, to be compared. */
+  readonly replay?: ReplayLimits | undefined
 }
 
 /** The log is created last: until it exists, nobody sees the copy. Removes everything it created if it throws. */
 export async function forkConversation(
   deps: ConversationDeps,
   source: Conversation,
-  { id, request, idempotency, signal, onChange }: ForkOptions,
+  { id, request, idempotency, signal, onChange, replay }: ForkOptions,
 ): Promise<Created> {
   const { log, state } = source
   const { storage } = deps
   const { workdirRules } = deps.workspace
-  const { version, settings: now } = state
+  const { version } = state
   if (version > EVENT_VERSION) throw fromNewer()
   const { at_seq = log.head } = request
   if (at_seq > log.head) throw beyondEnd(at_seq, log.head)
@@ -55,10 +60,13 @@ export async function forkConversation(
   if (throughSeq < 1) throw beforeBeginning()
   // A refresh token is used once: two conversations cannot share it.
   const { mcp_oauth: _oauth, ...former } = await storage.conversation(source.id).readSecrets()
-  const llm = await readForkLlm(deps, id, { settings: now, secrets: former }, request.llm_config)
+  const original = { settings: state.settings, secrets: former }
+  const { settings: now, secrets: left } = replay ? await isolateReplay(deps, original, replay) : original
+  const llm = await readForkLlm(deps, id, { settings: now, secrets: left }, request.llm_config)
   const { secrets, llm_config } = llm
   const redact = (text: string) => llm.redact(source.redact(text))
   refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, redact)
+  if (replay) checkBudget({ ...now, llm_config }, deps.models, redact)
 
   const own = storage.conversation(id)
   await own.reserve()

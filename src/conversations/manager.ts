@@ -15,6 +15,7 @@ import { settlesWithin } from '../lib/bounded-wait.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Conversation } from './conversation.ts'
 import type { Created, CreateOptions } from './create.ts'
+import type { ReplayLimits } from './replay-fork.ts'
 import { createConversation } from './create.ts'
 import { forkConversation, withForkedFiles } from './fork.ts'
 import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
@@ -61,6 +62,8 @@ export type ManagerDeps = OpenConversationsDeps &
 
 export class ConversationManager {
   readonly attendance = new Attendance()
+  /** Ids of conversations that are in no list: forks of replays. */
+  readonly hidden = new Set<string>()
   readonly #deps: ManagerDeps
   readonly #open: OpenConversations
   readonly #pages: ConversationPages
@@ -141,11 +144,16 @@ export class ConversationManager {
   }
 
   /** Creates a conversation from the current state of another one. Accepts an idempotency key, as `create` does. */
-  async fork(sourceId: string, request: ForkConversation, idempotency?: Idempotency): Promise<ConversationView> {
+  async fork(
+    sourceId: string,
+    request: ForkConversation,
+    idempotency?: Idempotency,
+    replay?: ReplayLimits,
+  ): Promise<ConversationView> {
     const { conversations, known } = this.#deps
     const view = await this.#once(idempotency, async () => {
       const source = await this.open(sourceId)
-      const options = { request, idempotency, signal: this.#open.signal, onChange: known.update }
+      const options = { request, idempotency, signal: this.#open.signal, onChange: known.update, replay }
       try {
         const make = (id: string) => forkConversation(conversations, source, { id, ...options })
         return await this.#make(request.id, make, known.update)
@@ -162,19 +170,19 @@ export class ConversationManager {
     isVisible?: IsVisible,
   ): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
     await this.upToDate()
-    return await this.#pages.page(query, isVisible)
+    return await this.#pages.page(query, this.#listed(isVisible))
   }
 
   /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
     await this.upToDate()
-    return await this.#pages.summaries(query, isVisible)
+    return await this.#pages.summaries(query, this.#listed(isVisible))
   }
 
   /** Returns one page of what waits in all conversations, the oldest first. */
   async requests(query: ListAllRequests, isVisible?: IsVisible): Promise<WaitingRequests> {
     await this.upToDate()
-    return await this.#waiting.page(query, isVisible)
+    return await this.#waiting.page(query, this.#listed(isVisible))
   }
 
   /** Resolves when the conversations of other instances are known as they are now. Throws the `Problem` of the storage. */
@@ -184,7 +192,13 @@ export class ConversationManager {
 
   /** As of the last `upToDate`. */
   count(filter: CountedConversations, isVisible?: IsVisible): number {
-    return this.#deps.known.count(filter, isVisible)
+    return this.#deps.known.count(filter, this.#listed(isVisible))
+  }
+
+  /** To count all is cheap without a filter. */
+  #listed(isVisible: IsVisible | undefined): IsVisible | undefined {
+    const { hidden } = this
+    return hidden.size === 0 ? isVisible : (owned) => !hidden.has(owned.id) && (isVisible?.(owned) ?? true)
   }
 
   /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. */
@@ -296,6 +310,7 @@ export class ConversationManager {
     if (opened && !conversation) await endOrphans((each) => each === id)
     await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)
     this.#open.forget(id)
+    this.hidden.delete(id)
     await known.forget(id)
   }
 }

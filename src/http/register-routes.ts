@@ -8,6 +8,7 @@ import type { KnownModels } from '../conversations/known-models.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
 import type { Firehose } from '../events/firehose.ts'
 import type { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
+import type { Replays } from '../replays/replays.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { documentRoutes } from './docs.ts'
 import type { Authorize } from './guards/authorize.ts'
@@ -40,6 +41,7 @@ import { rewindRoutes } from './routes/rewind.ts'
 import { permissionRuleRoutes } from './routes/permission-rules.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
+import { replayRoutes } from './routes/replays.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
@@ -54,6 +56,7 @@ import type { FirehoseSlots, StreamSlots } from './streams/stream-slots.ts'
 
 export type RouteDeps = {
   readonly manager: ConversationManager
+  readonly replays: Replays
   readonly pendingAuthorizations: PendingAuthorizations
   readonly models: KnownModels
   readonly firehose: Firehose
@@ -110,6 +113,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   // Its parser of multipart bodies is for its routes alone.
   await app.register(fileBodyRoutes, { manager, maxUploadBytes })
   await taskRoutes(routes, { manager })
+  await replayRoutes(routes, deps)
   await eventRoutes(routes, { manager })
   await eventStreamRoutes(routes, { manager, metrics, streamSlots, streamBufferBytes })
   await callbackRoutes(routes, { manager })
@@ -120,6 +124,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await firehoseRoutes(routes, {
     firehose,
     ownerOf: (id) => manager.ownerOf(id),
+    isHidden: (id) => manager.hidden.has(id),
     slots: firehoseSlots,
     ...streams,
   })

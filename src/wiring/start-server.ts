@@ -1,5 +1,6 @@
 /** Builds the server on its services, in the order of the dependencies, and closes everything in reverse. */
 import type { Server } from 'node:http'
+import { join } from 'node:path'
 import { StreamTickets } from '../access/stream-tickets.ts'
 import type { LocalRecord } from '../access/local-record.ts'
 import type { Cluster } from '../cluster/cluster.ts'
@@ -20,6 +21,8 @@ import { keylessLimit } from '../http/guards/keyless-connections.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { aborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
+import { ReplayFiles } from '../replays/replay-files.ts'
+import { Replays } from '../replays/replays.ts'
 import { createBodyHash } from '../security/body-hash.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -79,18 +82,28 @@ export async function startServer(
   const { logger, missingSandbox, localCredential: credential } = services
   for (const warning of warningsOfOwnLimits()) logger.warn(warning)
   const { manager, firehose } = await createManager(config, services)
+  const replays = createReplays(config, services, manager)
   const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
   watchMetrics(services, manager, progress)
   const connections = new LocalConnections()
   const cluster = await openCluster(config, services)
   const remote = await openRemote(cluster, services, manager)
-  const http = await createHttp(config, services, { manager, firehose, progress, connections, cluster, remote })
+  const http = await createHttp(config, services, {
+    manager,
+    replays,
+    firehose,
+    progress,
+    connections,
+    cluster,
+    remote,
+  })
   // Close it after the conversations: it also receives their last events.
   started.defer(() => firehose.close())
   let isComplete = true
   started.defer(async () => {
     isComplete = await manager.close()
   })
+  started.defer(() => replays.close())
   const listening = await listen()
   const { dataDir } = config
   const access = { dataDir, credential, connections, url: listening?.url, logger }
@@ -99,7 +112,7 @@ export async function startServer(
   if (remote) started.use(remote)
   if (cluster) await listenInCluster(cluster, http.server, config, logger)
   if (listening) serveOn(listening, http.server, services)
-  const ready = loadConversations(manager, progress, logger)
+  const ready = loadConversations(manager, replays, progress, logger)
   if (services.storage.keys.locked > 0) void warnOfLockedSecrets(services)
   ready.catch(() => {}) // reported to the caller that waits for it
 
@@ -138,6 +151,19 @@ export async function startServer(
   }
 }
 
+function createReplays(
+  { dataDir, cluster }: Config,
+  { storage, logger }: Services,
+  manager: ConversationManager,
+): Replays {
+  const files = new ReplayFiles({
+    directory: join(dataDir, 'replays'),
+    sealerOf: (id) => storage.conversation(id).sealer,
+    onDamaged: (error, path) => logger.error({ err: error, path }, 'the file of a replay cannot be read'),
+  })
+  return new Replays({ manager, files, hasPeers: cluster !== undefined, logger })
+}
+
 function serveOn(listening: Listening, server: Server, { served, logger }: Services): void {
   served.port = new URL(listening.url).port
   listening.serve(server)
@@ -163,6 +189,7 @@ function watchMetrics(
 
 type Served = {
   readonly manager: ConversationManager
+  readonly replays: Replays
   readonly firehose: Firehose
   readonly progress: Progress
   readonly connections: LocalConnections
@@ -173,13 +200,14 @@ type Served = {
 async function createHttp(
   config: Config,
   services: Services,
-  { manager, firehose, progress, connections, cluster, remote }: Served,
+  { manager, replays, firehose, progress, connections, cluster, remote }: Served,
 ) {
   const { storage, launcher, resources, apiKeys, metrics, logger, localCredential: credential } = services
   const byKey = createAuthenticator(config.masterKeys, apiKeys, { credential, connections })
   const http = await createHttpServer({
     manager,
     models: new KnownModels({ catalog: services.catalog, defaults: config.defaultLlm, manager }),
+    replays,
     firehose,
     authenticate: cluster
       ? async (header, connection) => cluster.rightsOn(connection, header) ?? (await byKey(header, connection))
@@ -231,8 +259,14 @@ async function warnOfLockedSecrets({ storage, logger }: Services): Promise<void>
   }
 }
 
-async function loadConversations(manager: ConversationManager, progress: Progress, logger: Logger): Promise<void> {
+async function loadConversations(
+  manager: ConversationManager,
+  replays: Replays,
+  progress: Progress,
+  logger: Logger,
+): Promise<void> {
   await manager.start()
+  await replays.start()
   progress.isLoaded = true
   progress.loading.resolve()
   if (progress.phase === 'starting') progress.phase = 'running'

@@ -38,7 +38,12 @@ async function setCluster(answer: RequestListener) {
       checkMs: 10,
     })
   const [asked, owner] = [clusterOf(1), clusterOf(OWNER)]
-  const address = await owner.listen(createServer(answer), { host: '127.0.0.1', port: 0, advertiseUrl: undefined })
+  const address = await owner.listen(createServer(answer), {
+    host: '127.0.0.1',
+    port: 0,
+    advertiseUrl: undefined,
+    settings: {},
+  })
   const { hostname, port } = new URL(address)
   const network = createTcpServer((socket) => {
     const other = connect(Number(port), hostname).on('error', () => socket.destroy())

@@ -89,6 +89,7 @@ export function filled(value: unknown, known: Readonly<Record<string, string>> =
   if (known[name] !== undefined) return known[name]
   if (name === 'input_hash') return '0'.repeat(64)
   if (name === 'secret') return `whsec_${Buffer.alloc(32).toString('base64')}`
-  if (['id', 'request_id', 'conversation_id'].includes(name)) return '0199a1f3-1b2c-7d3e-8f40-516273849506'
+  if (['id', 'request_id', 'conversation_id', 'conversation_ids'].includes(name))
+    return '0199a1f3-1b2c-7d3e-8f40-516273849506'
   return value.replaceAll('…', 'something')
 }

@@ -56,6 +56,7 @@ test('every union has a discriminator, except those of a text and something else
   expect(unions).toEqual([
     '/components/schemas/AnswerValue',
     '/components/schemas/CreateConversation/properties/tools',
+    '/components/schemas/CreateReplay/properties/at',
     '/components/schemas/MessageInput',
     '/components/schemas/UserInput/properties/content',
   ])

@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import { ErrorBody } from '../../src/contract/problem.ts'
 import type { ProblemCode } from '../../src/contract/problem.ts'
 import { ApiKeys } from '../../src/access/api-keys.ts'
+import { createReplays } from '../replays/fixtures.ts'
 import { StreamTickets } from '../../src/access/stream-tickets.ts'
 import { createAuthenticator } from '../../src/http/guards/auth.ts'
 import { KnownModels } from '../../src/conversations/known-models.ts'
@@ -78,8 +79,10 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const { pino } = await import('pino')
   const logger = pino({ level: 'debug' }, { write: (line: string) => void bench.logged.push(line) })
   const apiKeys = await ApiKeys.open(bench.storage.apiKeys)
+  const replays = createReplays(bench)
   const app = await createHttpServer({
     manager: bench.manager,
+    replays,
     models: new KnownModels({ catalog: bench.catalog, defaults: {}, manager: bench.manager }),
     firehose: bench.firehose,
     authenticate: createAuthenticator([KEY, OLD_KEY], apiKeys),
@@ -138,6 +141,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     },
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     async [Symbol.asyncDispose]() {
+      await replays.close()
       await bench[Symbol.asyncDispose]()
       await app.close()
     },

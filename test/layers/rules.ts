@@ -15,6 +15,7 @@ export const LEVELS = [
   ['mcp', 'workspace'],
   ['agent'],
   ['conversations'],
+  ['replays'],
   ['http'],
   ['config', 'process-settings.ts'],
   ['wiring'],

@@ -11,6 +11,6 @@ export const SHELL_TESTS = [
 
 /** These run in the sandbox only, mount file systems, or need Linux's C library. */
 export const SANDBOX_TESTS = [
-  'test/stories/{home-access,host-processes,isolation,network,network-escape,network-requests,real-disks,silent-name-server}.test.ts',
+  'test/stories/{home-access,host-processes,isolation,network,network-escape,network-requests,real-disks,replays,silent-name-server}.test.ts',
   'test/sandbox/{bubblewrap,sandbox}.test.ts',
 ]

@@ -22,6 +22,7 @@ import type { ConversationSummaries } from '../../contract/conversations/summary
 import type { Alive, Info, Readiness } from '../../contract/server.ts'
 import type { StreamFirehose } from '../../contract/events-api.ts'
 import type { ListAllRequests, WaitingRequests } from '../../contract/request.ts'
+import type { CreateReplay, ListReplays, Replay, ReplayPage } from '../../contract/replay.ts'
 import { get, post, postOnce, remove } from './operation.ts'
 
 export const SERVER_OPERATIONS = {
@@ -50,5 +51,11 @@ export const SERVER_OPERATIONS = {
   countConversations: get('/conversations/count')
     .filters<typeof CountConversations>()
     .returns<typeof ConversationCount>(),
+
+  createReplay: postOnce('/replays').sends<typeof CreateReplay>().returns<typeof Replay>(),
+  listReplays: get('/replays').filters<typeof ListReplays>().returns<typeof ReplayPage>(),
+  getReplay: get('/replays/{replay_id}').returns<typeof Replay>(),
+  cancelReplay: remove('/replays/{replay_id}').returns<typeof Replay>(),
+
   streamFirehose: get('/firehose').filters<typeof StreamFirehose>(),
 }

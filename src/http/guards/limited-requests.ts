@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
+import type { CreateReplay } from '../../contract/replay.ts'
 import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { eachHook } from '../../contract/hooks/hooks.ts'
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
@@ -99,6 +100,14 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
   mayUseHooks(access, hooks)
   mayConnect(access, { mcp })
   mayAsk(access, update)
+}
+
+/** Throws `forbidden`. Each fork asks the models of `llm_configs`, and gets the files of its original. */
+export function mayReplay(access: Access, { check, permission_mode, network, llm_configs = [] }: CreateReplay): void {
+  mayCreate(access)
+  if (check) access.require('commands')
+  if (permission_mode !== undefined || network !== undefined) access.require('approve')
+  for (const llm_config of llm_configs) mayConfigure(access, { llm_config })
 }
 
 /** The response to a request that waits has the answer of the agent, which can repeat the whole conversation. */

@@ -31,6 +31,8 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/:id/callbacks',
     'GET /conversations/:id/callbacks/:callback_id',
     'GET /conversations/:id/callbacks/:callback_id/deliveries',
+    'GET /replays',
+    'GET /replays/:replay_id',
     'POST /stream-tickets',
   ],
   write: [
@@ -53,6 +55,8 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'POST /conversations/:id/events',
     'POST /conversations/:id/tasks',
     'DELETE /conversations/:id/tasks/:task_id',
+    'POST /replays',
+    'DELETE /replays/:replay_id',
     'POST /conversations/:id/callbacks',
     'PUT /conversations/:id/callbacks/:callback_id',
     'POST /conversations/:id/callbacks/:callback_id/rotate-secret',

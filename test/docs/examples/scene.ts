@@ -51,7 +51,8 @@ export class Scene {
     const known = await this.#known(shown)
     const names = [...shown.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
     const path = shown.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? UNKNOWN)
-    const body = filled(this.#localized(shown.body), { ...known, conversation_id: known['id'] ?? UNKNOWN })
+    const ofPage = known['id'] ?? UNKNOWN
+    const body = filled(this.#localized(shown.body), { ...known, conversation_id: ofPage, conversation_ids: ofPage })
     const sent = { ...shown, path, body }
     if (shown.method === 'GET' && /\/stream\b|^\/firehose/.test(path))
       return { ...(await this.#open(path)), isGuess: false, sent }
@@ -103,7 +104,7 @@ agent-server() { ${command} "$@"; }\n`
   }
 
   async #known({ path, body }: Sent): Promise<Readonly<Record<string, string>>> {
-    if (path.includes('{id}') || JSON.stringify(body ?? '').includes('_id":"…')) await this.id()
+    if (path.includes('{id}') || /_ids?":\[?"…/.test(JSON.stringify(body ?? ''))) await this.id()
     const ids = Object.fromEntries(this.#ids)
     const { kind } = (body ?? {}) as { kind?: string }
     if (!path.includes('{request_id}')) return ids

@@ -22,6 +22,8 @@ export type FirehoseRouteDeps = {
   readonly firehose: Firehose
   /** Returns undefined for a conversation that does not exist. */
   readonly ownerOf: (conversationId: string) => Owned | undefined
+  /** True for the fork of a replay: only a client that names it gets its events. */
+  readonly isHidden: (conversationId: string) => boolean
   readonly metrics: Metrics
   readonly slots: FirehoseSlots
   readonly firstFrameKey: FirstFrameKey
@@ -116,7 +118,7 @@ function positionIn(reader: FirehoseReader, cursor: string | undefined): number 
 
 function wantedOf(
   { types, deltas, conversation_ids: ids }: StreamFirehose,
-  { ownerOf }: FirehoseRouteDeps,
+  { ownerOf, isHidden }: FirehoseRouteDeps,
   access: Access,
 ) {
   const isVisible = visibleTo(access)
@@ -125,9 +127,8 @@ function wantedOf(
     const owned = 'owner' in record ? record.owner : ownerOf(record.event.conversation_id)
     return owned !== undefined && isVisible?.(owned) === true
   }
-  const only =
-    (ids || isVisible) &&
-    ((record: Published) => (!ids || ids.has(record.event.conversation_id)) && (!isVisible || sees(record)))
+  const isNamed = (id: string) => (ids ? ids.has(id) : !isHidden(id))
+  const only = (record: Published) => isNamed(record.event.conversation_id) && (!isVisible || sees(record))
   return { ...withoutUndefined({ types, only }), deltas }
 }
 

@@ -1,0 +1,51 @@
+/**
+ * What a fork for a replay has not, so that it reaches nobody: client tools and hooks, MCP servers that are not named, and
+ * directories that it would share with its original. The only file that says what a replay may do.
+ */
+import type { NetworkPolicy } from '../contract/values/network.ts'
+import type { PermissionMode } from '../contract/values/permission.ts'
+import type { Settings } from '../state/settings.ts'
+import type { SecretValues } from '../storage/storage.ts'
+import { findGit } from '../workspace/git/run-git.ts'
+import { checkSettings } from './check-settings.ts'
+import type { ConversationDeps } from './dependencies.ts'
+
+export type ReplayLimits = {
+  readonly permissionMode: PermissionMode
+  readonly network: NetworkPolicy
+  /** Names of servers of the original. */
+  readonly mcpServers: readonly string[]
+  readonly maxBudgetUsd: number
+}
+
+type Original = { readonly settings: Settings; readonly secrets: SecretValues }
+
+/** Callbacks are never copied. Throws a `Problem` if this server cannot enforce the network policy. */
+export async function isolateReplay(
+  deps: ConversationDeps,
+  { settings, secrets }: Original,
+  { permissionMode, network, mcpServers, maxBudgetUsd }: ReplayLimits,
+): Promise<Original> {
+  await checkSettings({ network }, { deps, redact: (text) => text })
+  const { client_tools: _, client_hooks: __, additional_directories: ___, mcp = {}, ...kept } = settings
+  const { mcp: credentials, ...others } = secrets
+  const named = Object.entries(mcp).filter(([name]) => mcpServers.includes(name))
+  const servers = named.length > 0 && { mcp: Object.fromEntries(named) }
+  return {
+    settings: {
+      ...kept,
+      ...servers,
+      permission_mode: permissionMode,
+      confirmation_mode: false,
+      network,
+      max_budget_usd: maxBudgetUsd,
+      allow_unpriced: false,
+      generate_title: false,
+      // A restart of the server must not change the table.
+      resume_on_start: true,
+      // The size of the diff is known from snapshots.
+      file_checkpointing: findGit() !== undefined,
+    },
+    secrets: { ...others, ...(servers && credentials && { mcp: credentials }) },
+  }
+}

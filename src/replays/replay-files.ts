@@ -1,0 +1,91 @@
+/** The stored replays: one file each, with the plan encrypted, because it may contain keys of model endpoints. */
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { Replay, ReplayPlan } from '../contract/replay.ts'
+import { makeDirectories } from '../files/make-directories.ts'
+import { replaceFile } from '../lib/durable-file.ts'
+import { ignoreMissing } from '../lib/error-code.ts'
+import type { Sealer } from '../security/sealer.ts'
+
+const StoredReplay = z.object({
+  replay: Replay,
+  /** Whose originals they are, for keys that see conversations of one user only. */
+  sources: z.array(z.object({ id: z.string(), userId: z.string().optional() })),
+  /** The key with which it was created. */
+  idempotency: z.object({ key: z.string(), bodyHash: z.string() }).optional(),
+  /** Whether its forks are deleted. */
+  isTidied: z.boolean(),
+  plan: z.base64(),
+})
+export type ReplayRecord = Omit<z.infer<typeof StoredReplay>, 'plan'> & {
+  /** Undefined: no key of the server decrypts it. */
+  readonly plan: ReplayPlan | undefined
+}
+
+export type ReplayFilesDeps = {
+  /** Created by the first write. */
+  readonly directory: string
+  readonly sealerOf: (replayId: string) => Sealer
+  readonly onDamaged: (error: unknown, path: string) => void
+}
+
+export class ReplayFiles {
+  readonly #deps: ReplayFilesDeps
+  /** As they are stored: a plan that cannot be decrypted is kept. */
+  readonly #plans = new Map<string, string>()
+
+  constructor(deps: ReplayFilesDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns all that can be read, oldest first. */
+  async readAll(): Promise<ReplayRecord[]> {
+    const { directory, onDamaged } = this.#deps
+    const names = (await readdir(directory).catch(ignoreMissing)) ?? []
+    const found: ReplayRecord[] = []
+    for (const name of names.toSorted()) {
+      if (!name.endsWith('.json')) continue
+      const path = join(directory, name)
+      try {
+        found.push(this.#parse(await readFile(path, 'utf8')))
+      } catch (error) {
+        onDamaged(error, path)
+      }
+    }
+    return found
+  }
+
+  /** Durable. One write of a replay at a time. */
+  async write({ plan, ...record }: ReplayRecord): Promise<void> {
+    const { directory, sealerOf } = this.#deps
+    const { id } = record.replay
+    const sealed =
+      this.#plans.get(id) ??
+      sealerOf(id)
+        .seal(Buffer.from(JSON.stringify(plan)))
+        .toString('base64')
+    this.#plans.set(id, sealed)
+    await makeDirectories(directory, 0o700)
+    await replaceFile(this.#pathOf(id), JSON.stringify({ ...record, plan: sealed }), {
+      draft: `${this.#pathOf(id)}.new`,
+    })
+  }
+
+  async remove(id: string): Promise<void> {
+    this.#plans.delete(id)
+    await rm(this.#pathOf(id), { force: true })
+  }
+
+  #parse(text: string): ReplayRecord {
+    const { plan, ...record } = StoredReplay.parse(JSON.parse(text))
+    const { id } = record.replay
+    this.#plans.set(id, plan)
+    const content = this.#deps.sealerOf(id).unseal(Buffer.from(plan, 'base64'))
+    return { ...record, plan: content && ReplayPlan.parse(JSON.parse(content.toString())) }
+  }
+
+  #pathOf(id: string): string {
+    return join(this.#deps.directory, `${id}.json`)
+  }
+}

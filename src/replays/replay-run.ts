@@ -1,0 +1,190 @@
+/** Makes the forks of one replay, some at a time, follows them, and fills the table. */
+import type { Replay, ReplayPlan, ReplayRow } from '../contract/replay.ts'
+import { ForkConversation } from '../contract/conversation.ts'
+import { Problem } from '../contract/problem.ts'
+import { modeNamed } from '../contract/values/permission.ts'
+import type { ConversationManager } from '../conversations/manager.ts'
+import { mapBounded } from '../lib/map-bounded.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { CostBudget, MAX_REPLAYING, spentOn } from './cost-budget.ts'
+import { checkFork, endFork, followFork, measureFork } from './follow-fork.ts'
+import type { ReplayFiles, ReplayRecord } from './replay-files.ts'
+
+export type ReplayRunDeps = {
+  readonly manager: ConversationManager
+  readonly files: Pick<ReplayFiles, 'write'>
+  readonly logger: Logger
+}
+
+/** The reason of an aborted signal: why the replay does not continue. */
+type Ended = 'cancelled' | 'closing'
+
+export class ReplayRun {
+  readonly #deps: ReplayRunDeps
+  readonly #ending = new AbortController()
+  readonly #budget: CostBudget
+  #record: ReplayRecord
+  #written: Promise<void> = Promise.resolve()
+  /** Resolves when nothing of it works any more. Never rejects. */
+  readonly ended: Promise<void>
+
+  /** Begins at once. */
+  constructor(deps: ReplayRunDeps, record: ReplayRecord) {
+    this.#deps = deps
+    this.#record = record
+    this.#budget = new CostBudget(record.replay.max_cost_usd)
+    this.ended = this.#run().catch((error: unknown) => {
+      deps.logger.error({ err: error, replay_id: record.replay.id }, 'a replay could not continue')
+    })
+  }
+
+  get record(): ReplayRecord {
+    return this.#record
+  }
+
+  /** Resolves when all forks have ended. */
+  async cancel(): Promise<void> {
+    this.#ending.abort('cancelled' satisfies Ended)
+    await this.ended
+  }
+
+  /** The next start of the server continues. */
+  async close(): Promise<void> {
+    this.#ending.abort('closing' satisfies Ended)
+    await this.ended
+  }
+
+  async #run(): Promise<void> {
+    const { plan, replay } = this.#record
+    const open = replay.rows.filter(({ status }) => status === 'pending' || status === 'running')
+    // Those that an earlier server has begun come first: they hold their share of the budget.
+    const sorted = open.toSorted((one, other) => Number(other.status === 'running') - Number(one.status === 'running'))
+    await mapBounded(sorted, MAX_REPLAYING, async (row) => await this.#replay(row, plan))
+    if (this.#ending.signal.reason === 'closing') return
+    const status = this.#ending.signal.aborted ? 'cancelled' : 'completed'
+    const keep = (plan?.keep ?? 0) * 1000
+    await this.#change({ status, keep_until: new Date(Date.now() + keep).toISOString() })
+  }
+
+  /** Never rejects. */
+  async #replay(row: ReplayRow, plan: ReplayPlan | undefined): Promise<void> {
+    const { signal } = this.#ending
+    const id = row.conversation_id
+    const release = this.#deps.manager.hold(id)
+    try {
+      signal.throwIfAborted()
+      if (!plan) throw new Problem('storage_failed', UNREADABLE)
+      await this.#begin(row, plan)
+      await followFork(this.#deps.manager, id, signal)
+      await this.#measure(id, plan)
+    } catch (error) {
+      if (signal.reason === 'closing') return
+      // Its row is right in memory, and stored with the next change.
+      await this.#fail(id, error).catch((cause: unknown) => {
+        this.#deps.logger.error({ err: cause, conversation_id: id }, 'a row of a replay could not be stored')
+      })
+    } finally {
+      release()
+      this.#budget.release(id)
+    }
+  }
+
+  async #begin(row: ReplayRow, plan: ReplayPlan): Promise<void> {
+    const { manager } = this.#deps
+    const id = row.conversation_id
+    if (manager.ownerOf(id)) {
+      const { settings } = (await manager.open(id)).state
+      this.#budget.keep(id, settings.max_budget_usd ?? 0)
+      return
+    }
+    const share = this.#budget.reserve(id, this.#record.replay.rows)
+    if (share === 0) throw new Problem('limit_reached', SPENT)
+    await this.#changeRow(id, { status: 'running' })
+    const request = ForkConversation.parse({
+      id,
+      at_seq: row.at_seq,
+      ...(plan.llm_configs && { llm_config: plan.llm_configs[row.llm_config] }),
+    })
+    const { files, llm_config, warnings } = await manager.fork(row.from_conversation_id, request, undefined, {
+      permissionMode: modeNamed(plan.permission_mode ?? 'deny'),
+      network: plan.network ?? { mode: 'none' },
+      mcpServers: plan.mcp_servers,
+      maxBudgetUsd: share,
+    })
+    const message = warnings?.join(' ')
+    await this.#changeRow(id, {
+      ...(files && { files: files.from }),
+      ...(llm_config.model !== undefined && { model: llm_config.model }),
+      ...(message !== undefined && { message }),
+    })
+  }
+
+  async #measure(id: string, { check }: ReplayPlan): Promise<void> {
+    const { signal } = this.#ending
+    const conversation = await this.#deps.manager.open(id)
+    const isWaiting = conversation.requests.list().length > 0
+    await endFork(conversation)
+    const measured = await measureFork(conversation, isWaiting)
+    await this.#changeRow(id, measured)
+    const checked = check && (await checkFork(conversation, check, signal))
+    signal.throwIfAborted()
+    const isFailed = measured.outcome === 'error'
+    await this.#changeRow(id, { status: isFailed ? 'error' : 'completed', ...(checked && { check: checked }) })
+  }
+
+  /** What the fork has cost counts, however it ended. */
+  async #fail(id: string, error: unknown): Promise<void> {
+    const { manager } = this.#deps
+    const isCancelled = this.#ending.signal.aborted
+    let measured: Partial<ReplayRow> = {}
+    try {
+      if (manager.ownerOf(id)) {
+        const conversation = await manager.open(id)
+        await endFork(conversation)
+        measured = await measureFork(conversation, false)
+      }
+    } catch (cause) {
+      this.#deps.logger.warn({ err: cause, conversation_id: id }, 'the fork of a replay could not be ended')
+    }
+    const message = isCancelled ? undefined : await this.#messageOf(error)
+    await this.#changeRow(id, {
+      ...measured,
+      status: isCancelled ? 'cancelled' : 'error',
+      ...(message !== undefined && { message }),
+    })
+  }
+
+  async #messageOf(error: unknown): Promise<string> {
+    if (error instanceof Problem) return error.message
+    this.#deps.logger.error({ err: error, replay_id: this.#record.replay.id }, 'a fork of a replay failed')
+    return 'The server failed; its log says why.'
+  }
+
+  async #changeRow(id: string, change: Partial<ReplayRow>): Promise<void> {
+    const { rows } = this.#record.replay
+    await this.#change({ rows: rows.map((row) => (row.conversation_id === id ? { ...row, ...change } : row)) })
+  }
+
+  /** Durable when it resolves. */
+  async #change(change: Partial<Replay>): Promise<void> {
+    const rows = change.rows ?? this.#record.replay.rows
+    const progress = { done: rows.filter(({ status }) => isOver(status)).length, total: rows.length }
+    const replay = {
+      ...this.#record.replay,
+      ...change,
+      progress,
+      cost_usd: spentOn(rows),
+      updated_at: new Date().toISOString(),
+    }
+    this.#record = { ...this.#record, replay }
+    const write = () => this.#deps.files.write(this.#record)
+    this.#written = this.#written.then(write, write)
+    await this.#written
+  }
+}
+
+export const isOver = (status: ReplayRow['status']): boolean => status !== 'pending' && status !== 'running'
+
+const SPENT = 'The other forks have spent max_cost_usd. Start another replay with a higher one.'
+const UNREADABLE =
+  'The plan of this replay was encrypted with another key of the server. Start the server with the former key, or start another replay.'

@@ -1,0 +1,203 @@
+/** The replays of the server: starts, shows, cancels and continues them, and deletes their forks in time. */
+import { Problem } from '../contract/problem.ts'
+import type { CreateReplay, ListReplays, Replay, ReplayPage, ReplayRow } from '../contract/replay.ts'
+import { createInFlight } from '../idempotency/in-flight.ts'
+import { decodePageId, encodePageId } from '../lib/page-id.ts'
+import { uuid7 } from '../lib/uuid7.ts'
+import { answerOnce, keptOf } from '../state/idempotency.ts'
+import type { Idempotency } from '../state/idempotency.ts'
+import { findReplayStart } from './find-replay-start.ts'
+import type { ReplayFiles, ReplayRecord } from './replay-files.ts'
+import { isOver, ReplayRun } from './replay-run.ts'
+import type { ReplayRunDeps } from './replay-run.ts'
+
+/** Replays that work at the same time. */
+const MAX_RUNNING = 10
+/** Tables are kept for 30 days after the last change, in milliseconds. */
+const TABLE_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000
+/** The longest time between two looks for forks to delete, in milliseconds. */
+const TIDY_INTERVAL_MS = 60_000
+
+export type ReplaysDeps = Omit<ReplayRunDeps, 'files'> & {
+  readonly files: ReplayFiles
+  /** Other instances have conversations: replays are of one server. */
+  readonly hasPeers: boolean
+}
+
+/** Whether the client sees a conversation. */
+export type SeesSource = (source: { readonly id: string; readonly userId: string | undefined }) => boolean
+
+export class Replays {
+  readonly #deps: ReplaysDeps
+  readonly #ended = new Map<string, ReplayRecord>()
+  readonly #running = new Map<string, ReplayRun>()
+  readonly #inFlight = createInFlight()
+  #timer: NodeJS.Timeout | undefined
+  #tidying: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  constructor(deps: ReplaysDeps) {
+    this.#deps = deps
+  }
+
+  /** Continues what an earlier server has begun. Call it when the conversations are known, before lists are shown. */
+  async start(): Promise<void> {
+    const records = await this.#deps.files.readAll()
+    for (const record of records) {
+      for (const { conversation_id: id } of record.replay.rows)
+        if (this.#deps.manager.ownerOf(id)) this.#deps.manager.hidden.add(id)
+      if (isOver(record.replay.status)) this.#ended.set(record.replay.id, record)
+      else this.#begin(record)
+    }
+    if (records.length > 0) this.#tidyLater(0)
+  }
+
+  /** Accepts an idempotency key, as a fork does. Throws a `Problem` for a source that cannot be replayed. */
+  async post(request: CreateReplay, idempotency?: Idempotency): Promise<Replay> {
+    if (this.#deps.hasPeers) throw new Problem('unavailable', ALONE)
+    if (!idempotency) return await this.#post(request, undefined)
+    const known = [...this.#all()].flatMap((record) =>
+      record.idempotency ? [{ ...record.idempotency, at: record.replay.created_at, replay: record.replay }] : [],
+    )
+    return await answerOnce(idempotency, {
+      remembered: known,
+      again: async ({ replay }) => replay,
+      make: () => this.#inFlight(idempotency.key, () => this.#post(request, idempotency)),
+    })
+  }
+
+  /** Throws `replay_not_found`, also for one that the client may not see. */
+  get(id: string, sees: SeesSource): Replay {
+    return this.#find(id, sees).replay
+  }
+
+  list({ limit, page_id: pageId }: ListReplays, sees: SeesSource): ReplayPage {
+    const before = pageId === undefined ? undefined : decodePageId(pageId)?.[1]
+    if (pageId !== undefined && before === undefined)
+      throw new Problem(
+        'invalid_cursor',
+        'page_id was not issued by this server; leave it out to start from the first page.',
+      )
+    const seen = [...this.#all()].filter(({ sources }) => seesAll(sources, sees)).map(({ replay }) => replay)
+    const sorted = seen.toSorted((one, other) => (one.id < other.id ? 1 : -1))
+    const rest = before === undefined ? sorted : sorted.filter(({ id }) => id < before)
+    const items = rest.slice(0, limit).map(({ rows: _rows, ...head }) => head)
+    const last = items.at(-1)
+    return { items, next_page_id: last && rest.length > limit ? encodePageId([last.created_at, last.id]) : null }
+  }
+
+  /** Resolves when its forks have ended. Does not change one that is over. */
+  async cancel(id: string, sees: SeesSource): Promise<Replay> {
+    this.#find(id, sees)
+    await this.#running.get(id)?.cancel()
+    return this.#find(id, sees).replay
+  }
+
+  /** Call it before the conversations are closed. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await Promise.all([this.#tidying, ...[...this.#running.values()].map((run) => run.close())])
+  }
+
+  async #post(request: CreateReplay, idempotency: Idempotency | undefined): Promise<Replay> {
+    const { manager, files } = this.#deps
+    const { conversation_ids: ids, at, repeat, ...plan } = request
+    const sources: ReplayRecord['sources'] = []
+    const rows: ReplayRow[] = []
+    for (const id of ids) {
+      const source = await manager.open(id)
+      const userId = source.state.settings.user_id
+      sources.push({ id, ...(userId !== undefined && { userId }) })
+      const start = { from_conversation_id: id, at_seq: await findReplayStart(source, at), status: 'pending' as const }
+      for (const [llm_config] of (plan.llm_configs ?? [{}]).entries())
+        for (let attempt = 1; attempt <= repeat; attempt++)
+          rows.push({ ...start, llm_config, attempt, conversation_id: uuid7() })
+    }
+    if (this.#isClosed) throw new Problem('unavailable', 'The server is stopping. Repeat the request later.')
+    if (this.#running.size >= MAX_RUNNING) throw new Problem('limit_reached', TOO_MANY)
+    const now = new Date().toISOString()
+    const progress = { done: 0, total: rows.length }
+    const replay: Replay = {
+      id: uuid7(),
+      status: 'running',
+      progress,
+      max_cost_usd: plan.max_cost_usd,
+      cost_usd: 0,
+      created_at: now,
+      updated_at: now,
+      rows,
+    }
+    const kept = idempotency && { idempotency: keptOf(idempotency) }
+    const record = { replay, sources, ...kept, isTidied: false, plan }
+    await files.write(record)
+    this.#begin(record)
+    return replay
+  }
+
+  #begin(record: ReplayRecord): void {
+    const { id, rows } = record.replay
+    for (const row of rows) this.#deps.manager.hidden.add(row.conversation_id)
+    const run = new ReplayRun(this.#deps, record)
+    this.#running.set(id, run)
+    void this.#noteEnd(run, id)
+  }
+
+  async #noteEnd(run: ReplayRun, id: string): Promise<void> {
+    await run.ended
+    this.#running.delete(id)
+    this.#ended.set(id, run.record)
+    this.#tidyLater(0)
+  }
+
+  #tidyLater(afterMs: number): void {
+    if (this.#isClosed) return
+    clearTimeout(this.#timer)
+    const tidy = () => (this.#tidying = this.#tidying.then(() => this.#tidy()))
+    this.#timer = setTimeout(() => void tidy(), afterMs).unref()
+  }
+
+  /** Deletes forks and tables whose time is over. Never rejects: the next look tries again. */
+  async #tidy(): Promise<void> {
+    const { logger, files } = this.#deps
+    const now = Date.now()
+    for (const record of this.#ended.values()) {
+      const { id, keep_until: until, updated_at: updated } = record.replay
+      if (this.#isClosed) return
+      try {
+        if (!record.isTidied && until !== undefined && Date.parse(until) <= now) await this.#deleteForks(record)
+        if (Date.parse(updated) + TABLE_LIFETIME_MS > now || !this.#ended.get(id)?.isTidied) continue
+        await files.remove(id)
+        this.#ended.delete(id)
+      } catch (error) {
+        logger.warn({ err: error, replay_id: id }, 'the forks of a replay could not be deleted yet')
+      }
+    }
+    if (this.#ended.size > 0) this.#tidyLater(TIDY_INTERVAL_MS)
+  }
+
+  async #deleteForks(record: ReplayRecord): Promise<void> {
+    const { manager, files } = this.#deps
+    for (const { conversation_id: id } of record.replay.rows) if (manager.ownerOf(id)) await manager.delete(id)
+    const tidied = { ...record, isTidied: true }
+    await files.write(tidied)
+    this.#ended.set(record.replay.id, tidied)
+  }
+
+  *#all(): Iterable<ReplayRecord> {
+    for (const run of this.#running.values()) yield run.record
+    yield* this.#ended.values()
+  }
+
+  #find(id: string, sees: SeesSource): ReplayRecord {
+    const record = this.#running.get(id)?.record ?? this.#ended.get(id)
+    if (record && seesAll(record.sources, sees)) return record
+    throw new Problem('replay_not_found', `There is no replay ${id}.`)
+  }
+}
+
+const seesAll = (sources: ReplayRecord['sources'], sees: SeesSource): boolean =>
+  sources.every(({ id, userId }) => sees({ id, userId }))
+
+const ALONE = 'Replays are not available where several instances share a database.'
+const TOO_MANY = `${MAX_RUNNING} replays are running. Wait for one to end, or cancel one.`
