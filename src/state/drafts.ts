@@ -215,7 +215,7 @@ export function interruptCalls(
   // A message changes nothing about what a client executes.
   const areBegun = (call: ToolCall) => begun.includes(call.toolUseId) || (isMessage && isHandedOver(state, call))
   const openCalls = state.openCalls.filter((call) => !hasBegun(state, call, areBegun))
-  const why = isMessage ? 'message' : 'interrupted'
+  const why = isMessage ? 'message' : message === BEFORE_REWIND ? 'rewound' : 'interrupted'
   const results = answerOpenCalls({ ...state, openCalls }, { type: 'interrupted', why, message, toQuestion })
   return [...closePermission(state, why, message), ...results]
 }
@@ -226,6 +226,14 @@ function hasBegun(state: State, call: ToolCall, isBegun: (call: ToolCall) => boo
   const { agent } = findSubagent(state, call.toolUseId) ?? {}
   return agent?.openCalls.some((own) => hasBegun(state, own, isBegun)) ?? false
 }
+
+/** Why a call has no result that was open when the conversation went back. */
+export const BEFORE_REWIND = 'interrupted: the conversation was taken back to an event before this call'
+
+const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it did not run'
+
+/** A rewind pauses a run first. */
+export const beforePause = (reason: string): string => (reason === 'rewound' ? BEFORE_REWIND : BEFORE_PAUSE)
 
 /** Why a call did not run that was open when the user wrote. */
 export const BEFORE_MESSAGE = 'interrupted: the user wrote a message before this call began; it did not run'

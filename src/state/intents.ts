@@ -18,6 +18,7 @@ import type { RequestedRun } from './drafts.ts'
 import {
   BEFORE_MESSAGE,
   endBackground,
+  beforePause,
   interruptCalls,
   isWaiting,
   keyOf,
@@ -238,8 +239,6 @@ function decideRun(state: State, { newRunId, afterSeq, ...limits }: IntentOf<'ru
   }
 }
 
-const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it did not run'
-
 /**
  * Pausing a conversation that does not run is not an error; it changes nothing, except that `interrupt` cancels the
  * calls that an earlier pause has kept. Subagents in the background are paused in every status.
@@ -249,8 +248,9 @@ function decidePause(state: State, intent: IntentOf<'pause'>): EventDraft[] {
   // The agent has answered: it is too late to pause.
   const over = endAnswered(state, now, hasHooks)
   if (over) return over
+  const why = beforePause(reason)
   const interrupted = interrupt
-    ? [...interruptCalls(state, begun, BEFORE_PAUSE), ...endBackground(state, begun, 'cancelled', BEFORE_PAUSE)]
+    ? [...interruptCalls(state, begun, why), ...endBackground(state, begun, 'cancelled', why)]
     : []
   if (state.status !== 'running' && !isWaiting(state.status)) {
     const pauses = state.status !== 'paused' && areInBackground(state)

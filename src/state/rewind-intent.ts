@@ -1,7 +1,7 @@
 /** Decides what ends when a conversation goes back. Pure. */
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ClosedByRewind } from '../contract/events/rewound.ts'
-import { answerOpenCalls, endBackground, keyOf, toStatus } from './drafts.ts'
+import { answerOpenCalls, BEFORE_REWIND, endBackground, keyOf, toStatus } from './drafts.ts'
 import type { Idempotency } from './idempotency.ts'
 import { closePermission } from './request-drafts.ts'
 import type { AgentState, State } from './state-shape.ts'
@@ -13,6 +13,8 @@ type ConversationIntent = {
   kind: 'rewind'
   toSeq: number
   target: Pick<AgentState, 'lastOutputs' | 'forgotten' | 'contextTokens'>
+  /** What worked or waited before the run was ended. */
+  closed: ClosedByRewind
   processesLeft: number
   by?: string
   idempotency?: Idempotency
@@ -47,14 +49,14 @@ export type RewindIntent = ConversationIntent | FilesIntent
 
 export function decideRewind(state: State, intent: RewindIntent): EventDraft[] {
   if (intent.kind === 'files_restored') return filesRestored(intent)
-  const { toSeq, target, processesLeft, by, idempotency } = intent
+  const { toSeq, target, closed, processesLeft, by, idempotency } = intent
   const { forgotten, contextTokens, lastOutputs } = target
   const rewound: EventDraft = {
     type: 'Rewound',
     source: 'user',
     to_seq: toSeq,
     ...(by !== undefined && { by }),
-    closed: closedByRewind(state, toSeq),
+    closed,
     processes_left: processesLeft,
     restored: {
       ...(Object.keys(lastOutputs).length > 0 && { last_outputs: lastOutputs }),
@@ -65,9 +67,9 @@ export function decideRewind(state: State, intent: RewindIntent): EventDraft[] {
   }
   const atRest = state.status === 'idle' ? [] : [toStatus({ ...state, run: undefined }, 'idle', 'rewound')]
   return [
-    ...closePermission(state, 'rewound', REWOUND),
-    ...answerOpenCalls(state, { type: 'interrupted', why: 'rewound', message: REWOUND }),
-    ...endBackground(state, [], 'cancelled', REWOUND),
+    ...closePermission(state, 'rewound', BEFORE_REWIND),
+    ...answerOpenCalls(state, { type: 'interrupted', why: 'rewound', message: BEFORE_REWIND }),
+    ...endBackground(state, [], 'cancelled', BEFORE_REWIND),
     ...leaveRewoundTasks(state, toSeq),
     rewound,
     ...atRest,
@@ -83,5 +85,3 @@ export function closedByRewind(state: State, toSeq: number): ClosedByRewind {
     subagents: state.subagents.map(({ agentId }) => agentId),
   }
 }
-
-const REWOUND = 'interrupted: the conversation was taken back to an event before this call'

@@ -172,6 +172,7 @@ describe('one sentence reports', () => {
     ['a rewind of nothing', ['-p', '--rewind', '7'], '--rewind needs --resume or --autoresume.'],
     ['a rewind with a prompt', ['-p', '-c', '--rewind', '7', 'hi'], '--rewind starts no run'],
     ['a dry run of nothing', ['-p', '-c', '--dry-run'], '--dry-run needs --rewind.'],
+    ['force for nothing', ['-p', '-c', '--force', 'hi'], '--force needs --rewind.'],
     ['an empty value', ['-p', '--model', '', 'hi'], '--model needs a value.'],
     ['no address', ['connect'], 'connect needs the URL of a server.'],
     ['no URL', ['connect', 'localhost'], 'localhost is not a URL; write http:// or https:// and the host.'],

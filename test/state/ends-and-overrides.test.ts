@@ -63,7 +63,8 @@ test('an allowed call runs with the definition of its tool that the user was ask
 test('the result of a call that a rewind ends says why, and so does what was asked about it', () => {
   const waiting = folded([status('running'), toolUse('a'), asked(['a']), status('waiting_for_confirmation', 'running')])
   const target = { lastOutputs: {}, forgotten: undefined, contextTokens: undefined }
-  const drafts = decideRewind(waiting, { kind: 'rewind', toSeq: 0, target, processesLeft: 0 })
+  const closed = { requests: [], tasks: [], subagents: [] }
+  const drafts = decideRewind(waiting, { kind: 'rewind', toSeq: 0, target, closed, processesLeft: 0 })
   expect(drafts).toMatchObject([
     { type: 'RequestClosed', reason: 'rewound' },
     {

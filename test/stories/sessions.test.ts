@@ -132,7 +132,11 @@ test('-p --rewind takes a stored session and its files back, and says before wha
     stdout: `The conversation would go back to event ${message.seq - 1}.\nwould be restored: notes.txt\n`,
   })
   expect(await notes()).toBe('two\n')
-  const done = await command('rewound', ...back)
+  await writeFile(join(directory, 'notes.txt'), 'by hand\n')
+  const refused = await command('rewound', ...back)
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('notes.txt') })
+  expect(await notes()).toBe('by hand\n')
+  const done = await command('rewound', ...back, '--force')
   expect(done.stdout).toBe(`The conversation is back at event ${message.seq - 1}.\nrestored: notes.txt\n`)
   expect(await notes()).toBe('one\n')
   const wrong = await command('rewound', '-p', '-c', '--rewind', 'nothing')

@@ -29,6 +29,7 @@ const RUN_OPTIONS: readonly OptionName[] = [
   'fork-session',
   'rewind',
   'dry-run',
+  'force',
   'session-id',
   'ephemeral',
   'image',

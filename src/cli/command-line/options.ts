@@ -117,6 +117,7 @@ export const OPTIONS = {
   'fork-session': flag('Continue in a copy of the conversation that is resumed.'),
   rewind: text('SEQ', 'Take the resumed conversation and its files back to this event, or to before this message id.'),
   'dry-run': flag('With --rewind, only print what would change.'),
+  force: flag('With --rewind, also replace files that somebody else has changed since.'),
   'max-steps': text('NUMBER', 'Stop a run after this number of model answers.'),
   cwd: {
     ...text('DIRECTORY', 'Where the agent works. Default: the current directory; for sessions: every one.'),

@@ -47,6 +47,8 @@ export type RunInvocation = {
   readonly rewind: string | undefined
   /** Whether a rewind changes nothing. */
   readonly isDryRun: boolean
+  /** Whether a rewind replaces what somebody else has changed. */
+  readonly isForced: boolean
   /** Whether the conversation is deleted at the end. */
   readonly isEphemeral: boolean
   /** Paths of images for the prompt. */
@@ -105,6 +107,7 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     forks: values['fork-session'] === true,
     rewind: values.rewind,
     isDryRun: values['dry-run'] === true,
+    isForced: values.force === true,
     isEphemeral: values.ephemeral === true,
     images: values.image ?? [],
     lastMessage: values['output-last-message'],
@@ -156,10 +159,11 @@ function checkSession({ 'session-id': id, 'fork-session': forks, ephemeral, resu
 }
 
 function checkRewind(
-  { rewind, resume, autoresume, 'dry-run': isDryRun, 'fork-session': forks }: Values,
+  { rewind, resume, autoresume, 'dry-run': isDryRun, force, 'fork-session': forks }: Values,
   words: readonly string[],
 ): void {
   if (isDryRun && rewind === undefined) throw new UsageError('--dry-run needs --rewind.')
+  if (force && rewind === undefined) throw new UsageError('--force needs --rewind.')
   if (rewind === undefined) return
   if (resume === undefined && !autoresume) throw new UsageError('--rewind needs --resume or --autoresume.')
   if (words.length > 0) throw new UsageError('--rewind starts no run; give the prompt with the next command.')

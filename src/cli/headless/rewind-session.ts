@@ -16,7 +16,7 @@ import { say, sayJson } from '../terminal/terminal.ts'
 
 /** `target`: a seq, or the id of a `UserMessage` that is taken back with what came after it. */
 export async function rewindSession(invocation: RunInvocation, target: string): Promise<void> {
-  const { server, cwd, outputFormat, isDryRun } = invocation
+  const { server, cwd, outputFormat, isDryRun, isForced } = invocation
   const { signal } = new AbortController()
   const workdir = server === undefined ? await realpath(resolve(cwd ?? '.')) : cwd
   await using host = await openStored({ server, apiKey: server === undefined ? undefined : invocation.apiKey }, signal)
@@ -24,7 +24,12 @@ export async function rewindSession(invocation: RunInvocation, target: string): 
   refuseDisturbance(found, true)
   const { last_seq, file_checkpointing: files = false } = found
   const conversation = host.client.conversation(found.id)
-  const body = { to_seq: await seqOf(conversation, target), last_seq, ...(files && { files }) }
+  const body = {
+    to_seq: await seqOf(conversation, target),
+    last_seq,
+    ...(files && { files }),
+    ...(isForced && { force: true }),
+  }
   const outcome = await conversation.rewind(body, isDryRun ? { dry_run: true } : {})
   if (outputFormat !== 'text') return sayJson(outcome)
   for (const line of linesOf(outcome, isDryRun)) say(`${oneLine(line)}\n`)

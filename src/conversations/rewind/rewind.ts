@@ -85,6 +85,7 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
   const { by, idempotency } = options
   const who = { ...(by !== undefined && { by }) }
   const once = { ...who, ...(idempotency && { idempotency }) }
+  const closed = closedByRewind(state.current, toSeq)
   try {
     await stopAll(parts, conversation ? toSeq : log.head)
     const processes = await leftProcesses(parts)
@@ -98,7 +99,9 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
       stored.push(...(await actor.apply({ ...intent, ...(target ? who : once) })))
     }
     if (target)
-      stored.push(...(await actor.apply({ kind: 'rewind', toSeq, target, processesLeft: left.length, ...once })))
+      stored.push(
+        ...(await actor.apply({ kind: 'rewind', toSeq, target, closed, processesLeft: left.length, ...once })),
+      )
     return { ...outcomeOf(stored.findLast(isOutcome)), ...(restored && { files: restored }), processes }
   } finally {
     // Unless the rewind could not be stored, none is left.
