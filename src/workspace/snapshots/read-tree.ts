@@ -17,6 +17,8 @@ import type { RuleChain } from './rule-chain.ts'
 import { isIgnored, withRules } from './rule-chain.ts'
 import type { KnownRules } from './rule-files.ts'
 import { RuleFiles } from './rule-files.ts'
+import type { KnownTracked } from './tracked-files.ts'
+import { TrackedFiles } from './tracked-files.ts'
 import type { FileStat, LeftOut, LeftOutReason, RootTree, TreeEntry } from './tree-entry.ts'
 import { isSameStat, MODE_BITS, shownPath } from './tree-entry.ts'
 
@@ -69,8 +71,8 @@ export async function readTree(
   return await new TreeReader(options).read(path)
 }
 
-/** A name in a directory, and its path from the root. */
-type Named = { readonly name: string; readonly path: string }
+/** A name in a directory, and its path from the root. `isIgnored`: a rule names it, but it is tracked, or a file in it is. */
+type Named = { readonly name: string; readonly path: string; readonly isIgnored?: boolean }
 
 /** What the names in a directory are. They are the same while its times and the rules are. */
 type KnownNames = {
@@ -87,12 +89,15 @@ export type TreeMemory = {
   /** By path. */
   readonly directories: ReadonlyMap<string, SeenNames>
   readonly rules: ReadonlyMap<string, KnownRules>
+  readonly tracked: KnownTracked
 }
 
 type Place = {
   readonly directory: OpenDirectory
   readonly path: string
   readonly depth: number
+  /** Only what is tracked is not ignored. */
+  readonly isIgnored?: boolean | undefined
   /** Those of the directories above. */
   readonly rules: RuleChain
   /** Undefined if they may change without another time. */
@@ -108,6 +113,7 @@ class TreeReader {
   readonly #slices = createSlices()
   readonly #directories = new Map<string, SeenNames>()
   readonly #rules: RuleFiles
+  #tracked: TrackedFiles | undefined
 
   constructor(options: TreeReading) {
     this.#options = options
@@ -118,10 +124,12 @@ class TreeReader {
     using directory = await openRoot(path, this.#options.known !== undefined)
     const [hasRules] = await lstatAll(directory, [{ name: RULES_FILE }], this.#slices)
     const hasOwn = hasRules !== undefined && !(hasRules instanceof Error) && hasRules.isFile()
-    const rules = await this.#rules.addRepository(hasOwn ? NO_RULES : GENERATED, directory)
+    const tracked = (this.#tracked = await TrackedFiles.open(directory, this.#options.memory?.tracked, this.#slices))
+    const outer = this.#rules.withTracked(hasOwn ? NO_RULES : GENERATED, tracked.known.digest)
+    const rules = await this.#rules.addRepository(outer, directory)
     await this.#readDirectory({ directory, path: '', depth: 0, rules, seen: undefined, names: undefined })
     const leftOut = this.#leftOut.toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    const memory = { directories: this.#directories, rules: this.#rules.known }
+    const memory = { directories: this.#directories, rules: this.#rules.known, tracked: tracked.known }
     return { tree: { entries: this.#entries, leftOut }, memory }
   }
 
@@ -140,7 +148,7 @@ class TreeReader {
     }
   }
 
-  async #namesOf({ directory, path, rules: outer, names: known }: Place): Promise<KnownNames> {
+  async #namesOf({ directory, path, rules: outer, names: known, isIgnored: onlyTracked }: Place): Promise<KnownNames> {
     const found = known ? undefined : await namesIn(directory)
     const hasRules = known?.hasRules ?? found?.some(({ name }) => name === RULES_FILE) ?? false
     const rules = hasRules ? await this.#rules.add(outer, path, directory, RULES_FILE) : outer
@@ -158,14 +166,16 @@ class TreeReader {
       if (inner.path.length > MAX_PATH_BYTES) leave('unreadable')
       // Git stores no such name, since on other disks it is the same one.
       else if (name.toLowerCase() === '.git') leave('special')
-      else if (await isIgnored(rules, { path: inner.path, isDirectory }, { slices: this.#slices, signal }))
-        leave('ignored')
-      else (isDirectory ? below : others).push(inner)
+      else if (onlyTracked || (await isIgnored(rules, { ...inner, isDirectory }, { slices: this.#slices, signal }))) {
+        const isTracked = await this.#tracked?.has(inner.path, isDirectory)
+        if (isTracked) (isDirectory ? below : others).push({ ...inner, isIgnored: true })
+        else leave('ignored')
+      } else (isDirectory ? below : others).push(inner)
     }
     return { rules, hasRules, below, others, leftOut }
   }
 
-  async #descend({ directory, depth, rules }: Place, { name, path }: Named): Promise<void> {
+  async #descend({ directory, depth, rules }: Place, { name, path, isIgnored: onlyTracked }: Named): Promise<void> {
     const names = this.#options.memory?.directories.get(path)
     const unchanged = names && unchangedInner(directory, name, names.seen)
     const { inner, stats } = unchanged ?? (await openInner(directory, name))
@@ -174,14 +184,8 @@ class TreeReader {
     if (!this.#options.isShown(opened.path)) return this.#leave(path, 'hidden')
     this.#add(path, { kind: 'directory', mode: stats.mode & MODE_BITS, blob: '', seen: undefined })
     const seen = unchanged ? names?.seen : settledStat(stats, stats.size)
-    await this.#readDirectory({
-      directory: opened,
-      path,
-      depth: depth + 1,
-      rules,
-      seen,
-      names: unchanged && names,
-    })
+    const inside = { directory: opened, path, depth: depth + 1, isIgnored: onlyTracked, rules, seen }
+    await this.#readDirectory({ ...inside, names: unchanged && names })
   }
 
   async #readEntries(directory: OpenDirectory, named: readonly Named[]): Promise<void> {

@@ -16,6 +16,9 @@ export type KnownRules = { readonly outer: RuleChain; readonly digest: string; r
 /** The limit for all files together: rules take many times as much memory. Those of further files are read in each look. */
 const MAX_KNOWN_BYTES = 256 * 1024
 
+/** Not the path of a file with rules. */
+const TRACKED = '.git/index'
+
 export class RuleFiles {
   /** By the path of the file. */
   readonly known = new Map<string, KnownRules>()
@@ -55,6 +58,16 @@ export class RuleFiles {
     } catch {
       return outer
     }
+  }
+
+  /** Returns another chain with the same rules when other files are tracked: these are not ignored. */
+  withTracked(outer: RuleChain, digest: string): RuleChain {
+    if (digest === '') return outer
+    const last = this.#last?.get(TRACKED)
+    const chain = last?.outer === outer && last.digest === digest ? last.chain : [...outer]
+    this.known.set(TRACKED, { outer, digest, chain })
+    this.#chains.add(chain)
+    return chain
   }
 
   #chainOf(outer: RuleChain, base: string, path: string, text: Buffer): RuleChain {

@@ -1,0 +1,147 @@
+/**
+ * Which files the user's repository tracks: a rule of a `.gitignore` does not hold for them. Reads the index without git, which
+ * would read the settings of the repository. Paths are bytes as characters (latin1).
+ */
+import { createHash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import type { Slices } from '../../lib/time-slices.ts'
+import type { OpenDirectory } from './open-directory.ts'
+import { inDirectory, openInner } from './open-directory.ts'
+import { FILE, readUpTo } from './read-up-to.ts'
+import type { FileStat } from './tree-entry.ts'
+import { isSameStat } from './tree-entry.ts'
+
+/** A larger index is not read: the rules hold for all files then. */
+const MAX_INDEX_BYTES = 16 * 1024 ** 2
+
+/** What the next look remembers; `digest` is empty without an index. */
+export type KnownTracked = { readonly seen: FileStat | undefined; readonly digest: string }
+
+export class TrackedFiles {
+  readonly known: KnownTracked
+  readonly #root: OpenDirectory
+  readonly #slices: Slices
+  /** Sorted. */
+  #paths: readonly string[] | undefined
+
+  private constructor({ root, slices }: Reading, known: KnownTracked, paths?: readonly string[]) {
+    this.#root = root
+    this.#slices = slices
+    this.known = known
+    this.#paths = paths
+  }
+
+  /** An unchanged index is not read before a path is looked up. */
+  static async open(root: OpenDirectory, last: KnownTracked | undefined, slices: Slices): Promise<TrackedFiles> {
+    const reading = { root, slices }
+    const found = await readIndex(reading, last?.seen)
+    if (found === 'unchanged' && last) return new TrackedFiles(reading, last)
+    if (!found || found === 'unchanged') return new TrackedFiles(reading, { seen: undefined, digest: '' }, [])
+    const { seen, paths } = found
+    return new TrackedFiles(
+      reading,
+      { seen, digest: createHash('sha256').update(paths.join('\0')).digest('hex') },
+      paths,
+    )
+  }
+
+  /** A directory is tracked if a file below it is. */
+  async has(path: string, isDirectory: boolean): Promise<boolean> {
+    const paths = (this.#paths ??= await this.#read())
+    const wanted = isDirectory ? `${path}/` : path
+    const found = paths[firstFrom(paths, wanted)]
+    return isDirectory ? (found?.startsWith(wanted) ?? false) : found === wanted
+  }
+
+  async #read(): Promise<readonly string[]> {
+    const found = await readIndex({ root: this.#root, slices: this.#slices }, undefined)
+    return found && found !== 'unchanged' ? found.paths : []
+  }
+}
+
+type Reading = { readonly root: OpenDirectory; readonly slices: Slices }
+
+/** Returns the place of the first path that is not less. */
+function firstFrom(paths: readonly string[], wanted: string): number {
+  let [low, high] = [0, paths.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((paths[middle] ?? '') < wanted) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Follows no link: each of these names may lead to the outside. Undefined if there is no index that can be read. */
+async function readIndex(
+  { root, slices }: Reading,
+  last: FileStat | undefined,
+): Promise<{ readonly seen: FileStat; readonly paths: readonly string[] } | 'unchanged' | undefined> {
+  try {
+    using git = (await openInner(root, '.git')).inner
+    await using file = await open(inDirectory(git, 'index'), FILE)
+    const stats = await file.stat()
+    if (!stats.isFile() || stats.size > MAX_INDEX_BYTES) return undefined
+    if (last && isSameStat(last, stats)) return 'unchanged'
+    const { size, mtimeMs, ctimeMs, ino } = stats
+    const paths = await parseIndex(await readUpTo(file, MAX_INDEX_BYTES, size), slices)
+    return paths && { seen: { size, mtimeMs, ctimeMs, ino }, paths: paths.toSorted() }
+  } catch {
+    return undefined
+  }
+}
+
+/** Bytes before the flags of an entry: times, numbers and the SHA-1 of the content. */
+const [MODE_AT, FLAGS_AT, HEADER_BYTES] = [24, 60, 12]
+const EXTENDED = 0x40_00
+/** A submodule, or a directory of a sparse index. */
+const NO_FILES: ReadonlySet<number> = new Set([0o160_000, 0o040_000])
+/** The limits of one path, and of all together: the fourth version repeats no beginning. */
+const [MAX_PATH_BYTES, MAX_ALL_BYTES] = [4096, 48 * 1024 ** 2]
+/** Entries that are read before others get a turn. */
+const BATCH = 256
+
+/** See gitformat-index(5). Undefined for what it does not describe, such as an index whose entries are in another file. */
+export async function parseIndex(content: Buffer, slices: Slices): Promise<string[] | undefined> {
+  const version = content.length < HEADER_BYTES ? 0 : content.readUInt32BE(4)
+  if (content.toString('latin1', 0, 4) !== 'DIRC' || version < 2 || version > 4) return undefined
+  const files: string[] = []
+  let bytes = 0
+  let at = HEADER_BYTES
+  let former = ''
+  for (let left = content.readUInt32BE(8); left > 0; left--) {
+    if (left % BATCH === 0) await slices.rest()
+    if (at + FLAGS_AT + 2 > content.length) return undefined
+    const mode = content.readUInt32BE(at + MODE_AT) & 0o170_000
+    const isExtended = (content.readUInt16BE(at + FLAGS_AT) & EXTENDED) !== 0
+    let start = at + FLAGS_AT + (isExtended ? 4 : 2)
+    let kept = ''
+    if (version === 4) {
+      const [removed, length] = readOffset(content, start)
+      if (removed > former.length) return undefined
+      start += length
+      kept = former.slice(0, former.length - removed)
+    }
+    const end = content.indexOf(0, start)
+    const path = kept + content.toString('latin1', start, end)
+    if (end < 0 || path === '' || path.length > MAX_PATH_BYTES || (bytes += path.length) > MAX_ALL_BYTES)
+      return undefined
+    if (!NO_FILES.has(mode)) files.push(path)
+    former = path
+    // Before version 4 an entry has a length that 8 divides, with at least one zero at its end.
+    at = version === 4 ? end + 1 : at + 8 * Math.floor((end - at) / 8 + 1)
+  }
+  return files
+}
+
+/** The number of bytes that a path has not of the path before it, as in offsets of packs. */
+function readOffset(content: Buffer, from: number): readonly [value: number, length: number] {
+  let at = from
+  let byte = content[at++] ?? 0
+  let value = byte & 0x7f
+  while (byte & 0x80) {
+    byte = content[at++] ?? 0
+    value = (value + 1) * 128 + (byte & 0x7f)
+  }
+  return [value, at - from]
+}
