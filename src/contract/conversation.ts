@@ -4,6 +4,7 @@ import { Label, MAX_LABELS, Title } from './conversations/given-fields.ts'
 import { METADATA_FILTERS, MetadataFilter } from './conversations/metadata-filter.ts'
 import { ForkedFiles } from './events/forked-files.ts'
 import { Status } from './events/status.ts'
+import { KnownSeq } from './values/known-seq.ts'
 import { DroppedField, LlmConfigInput } from './values/llm-config.ts'
 import { MessageInput, UsageByModel } from './values/message.ts'
 import { Count, Flag, PageLimit, listOf, repeated } from './values/page.ts'
@@ -99,7 +100,7 @@ export const ForkConversation = z
 export type ForkConversation = z.infer<typeof ForkConversation>
 /** `PUT config` merges: absent fields are unchanged. */
 export const UpdateConfig = z
-  .strictObject(fieldsOf('update'))
+  .strictObject({ ...fieldsOf('update'), after_seq: KnownSeq })
   .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-example-key' }, max_iteration_per_run: 50 }] })
 export type UpdateConfig = z.infer<typeof UpdateConfig>
 

@@ -4,19 +4,14 @@ import { Result } from './events/agent-events.ts'
 import { ErrorType, Status, StopReason } from './events/status.ts'
 import { ToolChoice } from './values/llm-config.ts'
 import { MessageInput, UserInput } from './values/message.ts'
+import { KnownSeq } from './values/known-seq.ts'
 import { PermissionModeInput, RuleTexts } from './values/permission.ts'
 
 export const PostMessage = z
   .strictObject({
     message: MessageInput.describe('A message, or its text.'),
     run: z.boolean().default(false).describe('Start the agent. An active run reads the message in either case.'),
-    after_seq: z
-      .int()
-      .nonnegative()
-      .optional()
-      .describe(
-        'Seq of the last event that the client knows. If the conversation was rewound after it, the message is refused: 409 `conversation_changed`.',
-      ),
+    after_seq: KnownSeq,
   })
   .meta({
     id: 'PostMessage',

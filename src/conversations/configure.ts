@@ -22,6 +22,7 @@ import type { ClientMcp } from './mcp.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
 import { agentsWarning, checkAgents } from './subagents/check-agents.ts'
 import { changesNetworkMode, isWorking } from '../state/intents.ts'
+import { refuseRewound } from '../state/refusals.ts'
 import type { LiveState } from './live-state.ts'
 import type { State } from '../state/state.ts'
 import { enterAsGuest, leaveAsGuest } from '../workspace/workdirs/guest-workdirs.ts'
@@ -55,6 +56,7 @@ export async function configureConversation(
   await checkSettings(update, { deps, redact: parts.redact })
   let dropped: Configured['dropped'] = []
   await parts.actor.configure(async (state) => {
+    if (update.after_seq !== undefined) refuseRewound(state, update.after_seq)
     const stored = state.settings.llm_config
     const change = llm && parts.secrets.withoutStoredKey(changeOf(stored, llm.config), stored)
     dropped = change?.dropped ?? []

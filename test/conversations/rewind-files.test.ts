@@ -83,7 +83,8 @@ test('a dry run says what would change, and changes nothing', async () => {
   const { head } = conversation.log
   const request = { to_seq: end, last_seq: head, files: true }
   const planned = await conversation.rewind(request, { dryRun: true })
-  expect(planned.files).toMatchObject({ changed: ['kept'], removed: ['two'], changed_since: [] })
+  const files = { changed: ['kept'], removed: ['two'], insertions: 1, deletions: 2, changed_since: [] }
+  expect(planned.files).toMatchObject(files)
   expect([readFileSync(path('kept'), 'utf8'), conversation.log.head]).toEqual(['two', head])
 })
 

@@ -73,6 +73,14 @@ test('a client that posts behind a rewind it does not know gets a 409, over HTTP
   await http.call('POST', `/conversations/${id}/rewind`, { to_seq: 1, last_seq: known })
   const body = { message: 'an answer to what is gone', run: true, after_seq: known }
   expectProblem(await http.call('POST', `/conversations/${id}/messages`, body), 409, 'conversation_changed')
+  const runnable = { type: 'AgentRun', message: 'an answer to what is gone' }
+  const task = { title: 'late', runnable, after_seq: known }
+  const before = await lastSeq(id)
+  expectProblem(await http.call('POST', `/conversations/${id}/tasks`, task), 409, 'conversation_changed')
+  const config = { title: 'late', after_seq: known }
+  expectProblem(await http.call('PUT', `/conversations/${id}/config`, config), 409, 'conversation_changed')
+  expect(await lastSeq(id)).toBe(before)
+  expect((await http.call('PUT', `/conversations/${id}/config`, { ...config, after_seq: before })).status).toBe(200)
   const socket = await connectAs(await http.listen(), `/conversations/${id}/ws`, {
     headers: { authorization: `Bearer ${KEY}` },
   })

@@ -47,8 +47,8 @@ const FULL = {
   },
 }
 
-/** Not in a view: read with the rules, or only for the log of the server. */
-const NOT_SHOWN = ['permission_mode', 'visualize']
+/** Not in a view: read with the rules, only for the log of the server, or no setting. */
+const NOT_SHOWN = ['permission_mode', 'visualize', 'after_seq']
 
 /** Has a value for each field of a new conversation that is one of its settings. */
 const FULL_NEW = {

@@ -139,7 +139,7 @@ describe('a query', () => {
       if (event.type === 'UserMessage') ids.push(event.id)
       if (event.type !== 'Result') continue
       if (++results === 2) {
-        const plan = { canRewind: true, filesChanged: ['notes.txt'] }
+        const plan = { canRewind: true, filesChanged: ['notes.txt'], insertions: 1, deletions: 1 }
         expect(await asking.rewindFiles(ids[1]!, { dryRun: true })).toEqual(plan)
         expect(await readFile(join(cwd, 'notes.txt'), 'utf8')).toBe('two\n')
         await writeFile(join(cwd, 'notes.txt'), 'mine\n')

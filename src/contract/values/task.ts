@@ -1,6 +1,7 @@
 /** Tasks: background work that clients post and follow by id, in the log and on the wire. */
 import { z } from 'zod'
 import { KilledBy } from './command.ts'
+import { KnownSeq } from './known-seq.ts'
 import { MessageInput, UserInput } from './message.ts'
 import { PageLimit } from './page.ts'
 
@@ -79,7 +80,7 @@ const NewAgentRun = AgentRun.extend({ message: MessageInput.describe('The messag
 })
 const NewRunnable = z.discriminatedUnion('type', [NewAgentRun, CommandTask, Ticker]).meta({ id: 'NewRunnable' })
 
-export const PostTask = z.strictObject({ title: Title, runnable: NewRunnable }).meta({
+export const PostTask = z.strictObject({ title: Title, runnable: NewRunnable, after_seq: KnownSeq }).meta({
   id: 'PostTask',
   examples: [{ title: 'Tests', runnable: { type: 'AgentRun', message: 'Run the tests.' } }],
 })

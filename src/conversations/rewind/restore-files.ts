@@ -51,10 +51,12 @@ export function refuseChanged({ changed_since: paths }: Report): void {
 
 type SnapshotReport = Awaited<ReturnType<ConversationFiles['snapshots']['planRestore']>>
 
-const ofReport = (report: SnapshotReport | Report): Report => ({
+const ofReport = (report: SnapshotReport): Report => ({
   snapshot_id: report.snapshot_id,
   changed: [...report.changed],
   removed: [...report.removed],
+  insertions: report.lines?.added ?? 0,
+  deletions: report.lines?.removed ?? 0,
   changed_since: [...report.changed_since],
   left_out: [...report.left_out],
   failed: [...report.failed],

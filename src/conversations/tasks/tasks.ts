@@ -22,6 +22,7 @@ import type {
   StartTaskIntent,
   TickTaskIntent,
 } from '../../state/task-intents.ts'
+import { refuseRewound } from '../../state/refusals.ts'
 import { findTask, listTasks, postedAt, postedView } from './task-log.ts'
 import { currentTask, nextTasks } from '../../state/task-state.ts'
 
@@ -89,9 +90,9 @@ export class Tasks {
 
   /** Idempotent: the same key and body within a day returns the same task, and it is posted once. */
   post(posted: PostTask, idempotency?: Idempotency): Promise<Task> {
-    const { title } = posted
+    const { title, after_seq: afterSeq } = posted
     const runnable = storedForm(posted.runnable)
-    const task = { title, runnable }
+    const task = { title, runnable, afterSeq }
     const { hooks, state } = this.#deps
     const prompts = hooks.current
     if (runnable.type !== 'AgentRun' || !prompts?.readsPrompts()) return this.#post(task, idempotency)
@@ -105,9 +106,10 @@ export class Tasks {
     })
   }
 
-  #post({ title, runnable }: StoredTask, idempotency?: Idempotency, hooks?: PromptHooks): Promise<Task> {
+  #post({ title, runnable, afterSeq }: StoredTask, idempotency?: Idempotency, hooks?: PromptHooks): Promise<Task> {
     const { log, state, redact } = this.#deps
     const make = async (): Promise<Task> => {
+      if (afterSeq !== undefined) refuseRewound(state.current, afterSeq)
       // Use at least the time of the newest event: a task is looked up in the log by its time.
       const taskId = uuid7(Math.max(Date.now(), Date.parse(state.current.updatedAt) || 0))
       const task = { taskId, title: redact(title), runnable: redactRunnable(runnable, redact) }
@@ -195,7 +197,7 @@ const HOLDS_SECRET = new Problem(
   'runnable.command contains the value of a secret, which everyone who can read the conversation would see; use $NAME instead.',
 )
 
-type StoredTask = Pick<Task, 'title' | 'runnable'>
+type StoredTask = Pick<Task, 'title' | 'runnable'> & { readonly afterSeq: PostTask['after_seq'] }
 
 const storedForm = (runnable: PostTask['runnable']): Runnable =>
   runnable.type === 'AgentRun' ? { ...runnable, message: messageOf(runnable.message) } : runnable

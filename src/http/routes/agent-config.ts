@@ -30,6 +30,7 @@ export const agentConfigRoutes: FastifyPluginAsyncZod<{ manager: ConversationMan
         ...describe('updateConfig', 'Change the configuration; allowed during a run', [
           ...CONVERSATION,
           'conversation_running',
+          'conversation_changed',
           'unsafe_path',
           'network_not_permitted',
           'network_mode_unavailable',

@@ -23,6 +23,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
           ...CONVERSATION,
           'conversation_from_newer_version',
           'limit_reached',
+          'conversation_changed',
           'idempotency_mismatch',
           'storage_full',
         ]),

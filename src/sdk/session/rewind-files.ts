@@ -11,7 +11,13 @@ export type RewindFilesOptions = {
 
 /** `error` says why the files stay as they are. */
 export type RewindFilesResult =
-  | { readonly canRewind: true; readonly filesChanged: readonly string[] }
+  | {
+      readonly canRewind: true
+      readonly filesChanged: readonly string[]
+      /** Lines that are added, and removed. */
+      readonly insertions: number
+      readonly deletions: number
+    }
   | { readonly canRewind: false; readonly error: string }
 
 const REFUSALS: ReadonlySet<string> = new Set(['files_changed', 'workdir_in_use', 'snapshot_not_found'])
@@ -27,7 +33,8 @@ export async function rewindFiles(
   const body = { to_seq: seq, last_seq, files: true, conversation: false, ...(force && { force }) }
   try {
     const { files } = await conversation.rewind(body, dryRun ? { dry_run: true } : {})
-    return { canRewind: true, filesChanged: files ? [...files.changed, ...files.removed] : [] }
+    const { changed = [], removed = [], insertions = 0, deletions = 0 } = files ?? {}
+    return { canRewind: true, filesChanged: [...changed, ...removed], insertions, deletions }
   } catch (error) {
     if (error instanceof AgentServerError && REFUSALS.has(error.code)) return { canRewind: false, error: error.message }
     throw error

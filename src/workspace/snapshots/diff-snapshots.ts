@@ -31,6 +31,9 @@ export function totalsOf(files: readonly FileDifference[]): Totals {
   return { files: files.length, added: sum(({ added }) => added), removed: sum(({ removed }) => removed) }
 }
 
+export const totalsBetween = async (git: GitStore, commits: DiffRange['commits']): Promise<Totals> =>
+  totalsOf(await differences(git, { commits, paths: [] }))
+
 /** A longer patch is cut. */
 const MAX_PATCH_BYTES = 256 * 1024
 /** The patches of one page. */

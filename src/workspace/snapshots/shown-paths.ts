@@ -1,6 +1,7 @@
 /** Paths of snapshots as clients see them: relative in the workdir, absolute in an additional directory, and redacted. */
 import { realpath } from 'node:fs/promises'
 import type { EventOf } from '../../contract/events/event.ts'
+import type { Totals } from './diff-snapshots.ts'
 import { changedPaths, isEmptyPlan } from './plan-restore.ts'
 import type { RootPlan } from './plan-restore.ts'
 import type { RootKeys } from './root-keys.ts'
@@ -15,6 +16,8 @@ export type RestoreReport = {
   readonly snapshot_id: string
   readonly changed: readonly string[]
   readonly removed: readonly string[]
+  /** Lines of all files together. Absent in a copy. */
+  readonly lines?: Totals
   /** What differs from the last snapshot: somebody has changed it since. */
   readonly changed_since: readonly string[]
   readonly left_out: readonly ShownLeftOut[]

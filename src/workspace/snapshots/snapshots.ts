@@ -15,7 +15,7 @@ import { uuid7 } from '../../lib/uuid7.ts'
 import { applyPlans } from './apply-restore.ts'
 import { copyStore } from './copy-store.ts'
 import type { Totals } from './diff-snapshots.ts'
-import { differences, totalsOf } from './diff-snapshots.ts'
+import { totalsBetween } from './diff-snapshots.ts'
 import { findGit } from '../git/run-git.ts'
 import { GitStore } from './git-store.ts'
 import type { WorkdirLook } from './look-cache.ts'
@@ -133,8 +133,7 @@ export class WorkspaceSnapshots {
 
   async changesBetween(from: KnownSnapshot, to: KnownSnapshot): Promise<Totals> {
     if (from.id === to.id) return { files: 0, added: 0, removed: 0 }
-    const commits = [await this.#commitOf(from), await this.#commitOf(to)] as const
-    return totalsOf(await differences(this.git, { commits, paths: [] }))
+    return await totalsBetween(this.git, [await this.#commitOf(from), await this.#commitOf(to)])
   }
 
   /** The content of a file of the workdir. Throws a `Problem` if the snapshot has no such file. */
@@ -283,7 +282,8 @@ export class WorkspaceSnapshots {
 
   async #report(target: KnownSnapshot, now: WorkdirLook, plans: readonly RootPlan[]): Promise<RestoreReport> {
     const last = (await this.list()).at(-1)
-    return await this.#shown.report(target.id, plans, last ? await this.#plan(last, now) : [])
+    const report = await this.#shown.report(target.id, plans, last ? await this.#plan(last, now) : [])
+    return { ...report, lines: await totalsBetween(this.git, [now.written.commit, await this.#commitOf(target)]) }
   }
 }
 
