@@ -78,6 +78,8 @@ export type Config = Address & {
   readonly trustProxy: readonly string[]
   readonly maxConcurrentRuns: number
   readonly idleSeconds: number
+  readonly snapshotDays: number
+  readonly snapshotBytes: number
   readonly maxStreamsPerConversation: number
   readonly maxFirehoseStreams: number
   readonly maxBodyBytes: number
@@ -142,6 +144,8 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
     maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),
+    snapshotDays: checked('OPENHANDS_SNAPSHOT_DAYS', wholeNumber(1, 36_500), read),
+    snapshotBytes: checked('OPENHANDS_SNAPSHOT_BYTES', wholeNumber(1024 ** 2), read),
     idleSeconds: checked('OPENHANDS_IDLE_SECONDS', seconds(0.1, 31_536_000), read),
     maxStreamsPerConversation: checked('OPENHANDS_MAX_STREAMS_PER_CONVERSATION', wholeNumber(1, 100_000), read),
     maxFirehoseStreams: checked('OPENHANDS_MAX_FIREHOSE_STREAMS', wholeNumber(1, 100_000), read),

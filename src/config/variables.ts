@@ -137,6 +137,15 @@ export const VARIABLES = {
       'Seconds after which a conversation that nobody uses and that does nothing is closed, so that it takes no memory; the next request opens it again. Sooner while memory is short.',
     default: '600',
   },
+  OPENHANDS_SNAPSHOT_DAYS: {
+    about: 'Days for which the snapshots of a conversation are kept. Those of its last run stay.',
+    default: '30',
+  },
+  OPENHANDS_SNAPSHOT_BYTES: {
+    about:
+      'Size of the snapshots of a conversation above which the oldest are removed, bytes. Those of its last run stay.',
+    default: String(1024 * MIB),
+  },
   OPENHANDS_MAX_STREAMS_PER_CONVERSATION: {
     about: 'Streams that may be open on one conversation at the same time.',
     default: '500',

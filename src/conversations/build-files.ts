@@ -35,6 +35,7 @@ export function buildFiles({ workspace }: ConversationDeps, parts: Parts): Conve
         unfinished: workspace.files.unfinished,
         redact,
         headCommit,
+        limits: workspace.snapshotLimits,
       }),
   })
 }

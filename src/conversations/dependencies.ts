@@ -30,6 +30,7 @@ import type { FilesDeps } from '../workspace/files/files.ts'
 import type { NetworkDeps } from '../workspace/network.ts'
 import type { State } from '../state/state.ts'
 import type { CallbackDispatcher } from '../webhooks/dispatcher.ts'
+import type { SnapshotLimits } from '../workspace/snapshots/prune-snapshots.ts'
 import type { WorkdirRules } from '../workspace/workdirs/workdir.ts'
 
 export type ConversationDeps = {
@@ -103,6 +104,8 @@ export type Workspace = {
     workdir: () => string
     additionalDirectories?: () => readonly string[]
   }) => FileRules
+  /** By default 30 days and 1 GiB. */
+  readonly snapshotLimits?: SnapshotLimits
   /** The operator's directory of settings for all conversations that ask for it. */
   readonly userSettings: string | undefined
   /** What `~` may stand for: in the shells of a conversation, and for the server. */

@@ -82,6 +82,12 @@ export class Metrics {
     help: 'From an append to an event log until it is durable.',
     bounds: OWN_WORK,
   })
+  readonly #snapshots = createTimer({
+    name: 'agent_server_snapshot_seconds',
+    help: 'From the beginning of a snapshot of a workdir to its end; outcome is taken or failed. An unchanged tree counts, too.',
+    labels: ['outcome'],
+    bounds: OWN_WORK,
+  })
   readonly #open: Record<StreamKind, number> = { sse: 0, websocket: 0 }
   readonly #lagged = createCounter({
     name: 'agent_server_streams_lagged_total',
@@ -126,6 +132,8 @@ export class Metrics {
   readonly toolCalled = (tool: string, outcome: string): void => this.#toolCalls.add([tool, outcome])
 
   readonly appended = (ms: number): void => this.#appends.observe([], ms)
+
+  readonly snapshotTaken = (outcome: 'taken' | 'failed', ms: number): void => this.#snapshots.observe([outcome], ms)
 
   /** Returns a function to call once, when the stream has ended. */
   readonly streamOpened = (kind: StreamKind): ((end: { readonly lagged: boolean }) => void) => {
@@ -173,6 +181,7 @@ export class Metrics {
       this.#tokens,
       this.#toolCalls,
       this.#appends,
+      this.#snapshots,
       gauge('agent_server_streams', 'Streams that are open.', () => byLabel('kind', this.#open)),
       this.#lagged,
       createReadout(

@@ -166,6 +166,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
         trusted: config.userSettingsDir === undefined ? [] : [config.userSettingsDir],
       },
       files,
+      snapshotLimits: { maxAgeMs: config.snapshotDays * 86_400_000, maxBytes: config.snapshotBytes },
       userSettings: config.userSettingsDir,
       fileRules: (conversation) => fileRules(config, launcher, conversation, homes),
       homesOf: (directory) => homesOf(launcher, env, directory),

@@ -12,6 +12,7 @@ import type { Conversation } from '../../src/conversations/conversation.ts'
 import { viewConversationDiff, viewGitDiff } from '../../src/conversations/view-diff.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import type { BenchOptions } from './fixtures.ts'
+import { createExposition } from '../../src/telemetry/exposition.ts'
 import { call, eventsOf, only, say, setBench, tool } from './fixtures.ts'
 
 /** Writes each file of its input. */
@@ -190,6 +191,9 @@ test('a snapshot that fails does not fail the run, and the log of the server say
   expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
   expect(await snapshotsOf(conversation)).toEqual([])
   expect(bench.logged.join('')).toContain('no snapshot of the workdir could be taken')
+  expect(createExposition(bench.metrics.instruments).text()).toContain(
+    'agent_server_snapshot_seconds_count{outcome="failed"} 1',
+  )
 })
 
 const SIGNAL = new AbortController().signal
@@ -304,6 +308,25 @@ test('of earlier runs one snapshot per message is kept, of the last run all', as
   const contentAt = async (at: number) => (await snapshots.readFile('a', at)).content.toString()
   expect(await contentAt(seq - 2)).toBe('3')
   expect(await contentAt(second.seq)).toBe('5')
+})
+
+test('snapshots of earlier runs are removed when they are too old or too large, and those of the last run are not', async () => {
+  for (const snapshotLimits of [
+    { maxAgeMs: -1, maxBytes: 1e9 },
+    { maxAgeMs: 1e9, maxBytes: 1 },
+  ]) {
+    const runs = ['1', '2', '3'].flatMap((a) => [{ calls: [call('Write', { a })] }, { text: 'Done.' }])
+    await using opened = await open(runs, {}, { deps: { snapshotLimits } })
+    const { conversation } = opened
+    const { snapshots } = conversation.files
+    const first = await say(conversation)
+    await say(conversation)
+    const last = await say(conversation)
+    const { seq } = only(await eventsOf(conversation), 'StatusUpdate').findLast(({ status }) => status === 'running')!
+    await snapshots.prune(seq)
+    expect((await snapshots.readFile('a', last.seq)).content.toString()).toBe('3')
+    await expect(snapshots.at(first.seq)).rejects.toMatchObject({ code: 'snapshot_not_found' })
+  }
 })
 
 test('the repository is compared with the commits of HEAD when the last run and the conversation began', async () => {

@@ -9,6 +9,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { Logger } from '../../telemetry/logger.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import type { WorkspaceSnapshots } from '../../workspace/snapshots/snapshots.ts'
 import type { LiveState } from '../live-state.ts'
 
@@ -19,6 +20,7 @@ export type RunSnapshotsDeps = {
   readonly toolCalls: Pick<ToolCalls, 'callsSubagent'>
   readonly snapshots: () => WorkspaceSnapshots
   readonly logger: Logger
+  readonly metrics: Pick<Metrics, 'snapshotTaken'>
 }
 
 /** Returns a function that makes them when the first run needs them. */
@@ -95,13 +97,16 @@ class RunSnapshots implements LoopSnapshots {
   }
 
   async #take(): Promise<void> {
+    const { state, snapshots, metrics } = this.#deps
+    const began = performance.now()
     try {
-      const { state, snapshots } = this.#deps
       const { run, lastSeq } = state.current
       // What has changed between two runs was there before the message that the run began with.
       const asOf = this.#isWhole && !this.#hasChanged ? await this.#lastEnd() : lastSeq
       await snapshots().take(asOf, run?.id)
+      metrics.snapshotTaken('taken', performance.now() - began)
     } catch (error) {
+      metrics.snapshotTaken('failed', performance.now() - began)
       this.#report(error)
     }
   }

@@ -20,9 +20,10 @@ export type KnownSnapshot = {
   readonly head?: string | undefined
 }
 
-const MAX_AGE_MS = 30 * 24 * 3_600_000
 /** When a store is larger, the oldest snapshots go, but none of the last run. */
-const MAX_BYTES = 1024 ** 3
+export type SnapshotLimits = { readonly maxAgeMs: number; readonly maxBytes: number }
+
+const DEFAULT_LIMITS: SnapshotLimits = { maxAgeMs: 30 * 24 * 3_600_000, maxBytes: 1024 ** 3 }
 /** Each snapshot adds a pack. With more, git takes longer to find an object. */
 const MAX_PACKS = 30
 const PAGE = 1000
@@ -54,6 +55,7 @@ type Keeping = {
   /** All since then are kept. */
   readonly runStart: number
   readonly messages: () => Promise<readonly number[]>
+  readonly limits?: SnapshotLimits | undefined
 }
 
 /** Removes what is not kept, and packs the rest when that is worth it. */
@@ -62,19 +64,20 @@ export async function pruneSnapshots(
   known: readonly KnownSnapshot[],
   keeping: Keeping,
 ): Promise<void> {
+  const { maxAgeMs, maxBytes } = keeping.limits ?? DEFAULT_LIMITS
   const there = new Set(await readdir(join(store.directory, 'refs', 'snapshots')).catch(() => []))
   const left = known.filter(({ id }) => there.has(id))
   const ofRun = left.findIndex(({ asOf }) => asOf >= keeping.runStart)
   // What the last run began with is kept as well.
   const start = Math.max((ofRun < 0 ? left.length : ofRun) - 1, 0)
   const older = left.slice(0, start)
-  const removed = older.length === 0 ? [] : notKept(left, start, await keeping.messages(), Date.now())
+  const removed = older.length === 0 ? [] : notKept(left, start, await keeping.messages(), Date.now() - maxAgeMs)
   for (const { id } of removed) await forgetSnapshot(store, id)
   const { packs, bytes } = await measure(store)
   if (removed.length > 0 || packs > MAX_PACKS) await pack(store)
-  if (bytes <= MAX_BYTES) return
+  if (bytes <= maxBytes) return
   const kept = older.filter((each) => !removed.includes(each))
-  while (kept.length > 0 && (await measure(store)).bytes > MAX_BYTES) {
+  while (kept.length > 0 && (await measure(store)).bytes > maxBytes) {
     for (const { id } of kept.splice(0, Math.ceil(kept.length / 2))) await forgetSnapshot(store, id)
     await pack(store)
   }
@@ -85,12 +88,12 @@ function notKept(
   all: readonly KnownSnapshot[],
   start: number,
   messages: readonly number[],
-  now: number,
+  since: number,
 ): readonly KnownSnapshot[] {
   const messageOf = ({ asOf }: KnownSnapshot) => messages.findLastIndex((seq) => seq <= asOf)
   return all.slice(0, start).filter((each, index) => {
     const next = all[index + 1]
-    return each.at < now - MAX_AGE_MS || (next !== undefined && messageOf(next) === messageOf(each))
+    return each.at < since || (next !== undefined && messageOf(next) === messageOf(each))
   })
 }
 

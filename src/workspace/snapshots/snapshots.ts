@@ -21,7 +21,7 @@ import { GitStore } from './git-store.ts'
 import type { WorkdirLook } from './look-cache.ts'
 import { planRestore } from './plan-restore.ts'
 import type { RootPlan } from './plan-restore.ts'
-import type { KnownSnapshot } from './prune-snapshots.ts'
+import type { KnownSnapshot, SnapshotLimits } from './prune-snapshots.ts'
 import { listSnapshots, pruneSnapshots, readMessageSeqs } from './prune-snapshots.ts'
 import { RootKeys } from './root-keys.ts'
 import type { RootPaths } from './root-keys.ts'
@@ -43,6 +43,7 @@ export type SnapshotsDeps = {
   readonly redact: (text: string) => string
   /** The commit of HEAD of the user's own repository. */
   readonly headCommit: () => Promise<string | undefined>
+  readonly limits?: SnapshotLimits | undefined
 }
 
 /** An event names no more paths than this. */
@@ -204,7 +205,7 @@ export class WorkspaceSnapshots {
   async prune(runStart: number): Promise<void> {
     await this.#turns.run(async () => {
       const messages = () => readMessageSeqs(this.#deps.log)
-      await pruneSnapshots(this.git, await this.#list(), { runStart, messages })
+      await pruneSnapshots(this.git, await this.#list(), { runStart, messages, limits: this.#deps.limits })
       await this.#looks?.save()
     })
   }
