@@ -36,7 +36,7 @@ export async function benchCluster(): Promise<Row[]> {
 }
 
 async function steps({ files, owner }: Sides, model: ModelProcess): Promise<Row> {
-  const [own, its] = await inTurn(owner, files, async (side) => {
+  const [own, its] = await alternate(owner, files, async (side) => {
     const id = await side.create()
     await model.exchanges()
     await side.run(id, { steps: STEPS })
@@ -46,13 +46,13 @@ async function steps({ files, owner }: Sides, model: ModelProcess): Promise<Row>
 }
 
 async function creates({ files, owner }: Sides): Promise<Row> {
-  const [own, its] = await inTurn(owner, files, async (side) => await each(CREATES, () => side.create()))
+  const [own, its] = await alternate(owner, files, async (side) => await each(CREATES, () => side.create()))
   return row('a conversation made, durable', own, its, 'with files')
 }
 
 /** The conversations are those of the rounds before. */
 async function lists({ files, other }: Sides): Promise<Row> {
-  const [own, its] = await inTurn(other, files, async (side) =>
+  const [own, its] = await alternate(other, files, async (side) =>
     each(READS, () => get(`${side.url}/conversations/summaries?limit=50`)),
   )
   return row(`a page of 50 of some ${CREATES * ROUNDS} conversations of another instance`, own, its, 'with files')
@@ -60,7 +60,7 @@ async function lists({ files, other }: Sides): Promise<Row> {
 
 async function reads({ owner, other }: Sides): Promise<Row> {
   const id = await owner.create()
-  const [own, its] = await inTurn(other, owner, async (side) =>
+  const [own, its] = await alternate(other, owner, async (side) =>
     each(READS, () => get(`${side.url}/conversations/${id}`)),
   )
   return row('a request through another instance', own, its, 'at the owner')
@@ -76,7 +76,7 @@ function memory({ files, owner }: Sides): Row {
 }
 
 /** Returns the medians of both, after one round to warm up. */
-async function inTurn<T>(one: T, two: T, measure: (side: T) => Promise<number>): Promise<[number, number]> {
+async function alternate<T>(one: T, two: T, measure: (side: T) => Promise<number>): Promise<[number, number]> {
   const found: [number[], number[]] = [[], []]
   for (let round = 0; round <= ROUNDS; round++) {
     found[0].push(await measure(one))

@@ -25,6 +25,7 @@ import { CreatedKeys } from '../idempotency/created-keys.ts'
 import { answerOnce } from '../state/idempotency.ts'
 import { createInFlight } from '../idempotency/in-flight.ts'
 import { Attendance } from './registry/attendance.ts'
+import type { ViewPage } from './registry/conversation-pages.ts'
 import { ConversationPages } from './registry/conversation-pages.ts'
 import { keyOf } from './registry/known-conversations.ts'
 import type { Summary } from '../storage/storage.ts'
@@ -33,7 +34,7 @@ import { summarize } from './registry/listing.ts'
 import type { OpenConversationsDeps } from './open-conversations.ts'
 import { OpenConversations } from './open-conversations.ts'
 import { deletedProblem } from './registry/phases.ts'
-import { removeData, stateOnDisk } from './registry/removal.ts'
+import { removeConversation } from './registry/removal.ts'
 import type { StartUpDeps } from './registry/start-up.ts'
 import { WaitingRequestPages } from './registry/waiting-requests.ts'
 import { reportLeftProcesses, reportUnclosed } from './registry/stop-report.ts'
@@ -165,10 +166,7 @@ export class ConversationManager {
   }
 
   /** Returns one page, newest first by default. Opens no log. */
-  async list(
-    query: ListConversations,
-    isVisible?: IsVisible,
-  ): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
+  async list(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
     await this.upToDate()
     return await this.#pages.page(query, this.#listed(isVisible))
   }
@@ -293,24 +291,10 @@ export class ConversationManager {
     return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
   }
 
-  /** Removes everything of a conversation that nobody can find any more. `opened`: it was open or being opened. */
-  async #remove({ id, userId }: Summary, opened: Promise<Conversation> | undefined): Promise<void> {
-    const { conversations, known, endOrphans, onDeleted } = this.#deps
-    const { logger, storage, workspace } = conversations
-    const conversation = await opened?.catch((error: unknown) => {
-      logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
-      return undefined
-    })
-    const state = conversation?.state ?? (await stateOnDisk(storage, id))
-    await conversation?.dispose('deleted').catch((error: unknown) => {
-      logger.error({ err: error, conversation_id: id }, 'a deleted conversation could not be closed')
-    })
-    onDeleted({ id, userId })
-    // An opened conversation ends its own processes; those of the others were ended when the server started.
-    if (opened && !conversation) await endOrphans((each) => each === id)
-    await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)
-    this.#open.forget(id)
-    this.hidden.delete(id)
-    await known.forget(id)
+  async #remove(summary: Summary, opened: Promise<Conversation> | undefined): Promise<void> {
+    await removeConversation(this.#deps, summary, opened)
+    this.#open.forget(summary.id)
+    this.hidden.delete(summary.id)
+    await this.#deps.known.forget(summary.id)
   }
 }

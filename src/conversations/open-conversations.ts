@@ -143,11 +143,8 @@ export class OpenConversations {
 
   /** Recovers conversations whose instance dies, where several share a database. */
   watchOrphans(): void {
-    const { storage, logger, leaving } = this.#deps.conversations
-    const { instances, availability } = storage
-    if (!instances || !availability.lease) return
-    const signal = AbortSignal.any([this.signal, leaving ?? this.signal])
-    void watchOrphans({ instances, takeOver: (id) => this.#recovery.recoverOnce(id), logger, signal })
+    const takeOver = (id: string) => this.#recovery.recoverOnce(id)
+    void watchOrphans({ ...this.#deps.conversations, takeOver, signal: this.signal })
   }
 
   async missingProblem(id: string): Promise<Problem> {

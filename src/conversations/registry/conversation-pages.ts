@@ -23,6 +23,8 @@ type Sources = {
   readonly conversations: ConversationDeps
 }
 
+export type ViewPage = { items: ConversationView[]; next_page_id: string | null }
+
 export class ConversationPages {
   readonly #sources: Sources
 
@@ -31,10 +33,7 @@ export class ConversationPages {
   }
 
   /** Throws a `Problem` for an invalid `page_id`. */
-  async page(
-    query: ListConversations,
-    isVisible?: IsVisible,
-  ): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
+  async page(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
     const { known, conversations } = this.#sources
     const { ids, nextPageId } = known.page(query, isVisible)
     const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.#viewWithoutOpening(id))

@@ -1,10 +1,12 @@
 /** Takes over conversations whose instance has died while this one runs: in batches, until none is left. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Instances } from '../../storage/instances.ts'
+import type { Storage } from '../../storage/storage.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 
 export type OrphanDeps = {
-  readonly instances: Pick<Instances, 'orphans'>
+  readonly storage: Pick<Storage, 'instances' | 'availability'>
+  /** Aborted when this instance takes nothing over any more. */
+  readonly leaving?: AbortSignal | undefined
   /** Rejects if it cannot be opened, or another instance was faster. */
   readonly takeOver: (id: string) => Promise<void>
   readonly logger: Logger
@@ -14,8 +16,17 @@ export type OrphanDeps = {
 const INTERVAL_MS = 1000
 const BATCH = 16
 
-/** Never rejects. Resolves when the signal is aborted. */
-export async function watchOrphans({ instances, takeOver, logger, signal }: OrphanDeps): Promise<void> {
+/** Never rejects. Resolves when a signal is aborted, and at once where nobody shares the storage. */
+export async function watchOrphans({
+  storage,
+  takeOver,
+  logger,
+  leaving,
+  signal: stopping,
+}: OrphanDeps): Promise<void> {
+  const { instances, availability } = storage
+  if (!instances || !availability.lease) return
+  const signal = AbortSignal.any([stopping, leaving ?? stopping])
   const reported = new Set<string>()
   const tryOne = async (id: string): Promise<string[]> => {
     try {

@@ -1,5 +1,5 @@
 /** Removes the data of a deleted conversation: its workdir if the server created it, its marks, its data. */
-import type { Storage } from '../../storage/storage.ts'
+import type { Storage, Summary } from '../../storage/storage.ts'
 import { leaveAsGuest } from '../../workspace/workdirs/guest-workdirs.ts'
 import type { WorkdirDeps } from '../../workspace/workdirs/moved-workdirs.ts'
 import { findMoved } from '../../workspace/workdirs/moved-workdirs.ts'
@@ -7,6 +7,35 @@ import { leaveWorkdir } from '../../workspace/workdirs/shared-workdirs.ts'
 import { readSnapshot } from '../../state/snapshot.ts'
 import { readState } from './read-state.ts'
 import type { State } from '../../state/state.ts'
+import type { Conversation } from '../conversation.ts'
+import type { ConversationDeps } from '../dependencies.ts'
+
+type RemovalDeps = {
+  readonly conversations: Pick<ConversationDeps, 'logger' | 'storage' | 'workspace'>
+  readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<unknown>
+  readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId'>) => void
+}
+
+/** Removes everything of a conversation that nobody can find any more. `opened`: it was open or being opened. */
+export async function removeConversation(
+  { conversations, endOrphans, onDeleted }: RemovalDeps,
+  { id, userId }: Summary,
+  opened: Promise<Conversation> | undefined,
+): Promise<void> {
+  const { logger, storage, workspace } = conversations
+  const conversation = await opened?.catch((error: unknown) => {
+    logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
+    return undefined
+  })
+  const state = conversation?.state ?? (await stateOnDisk(storage, id))
+  await conversation?.dispose('deleted').catch((error: unknown) => {
+    logger.error({ err: error, conversation_id: id }, 'a deleted conversation could not be closed')
+  })
+  onDeleted({ id, userId })
+  // An opened conversation ends its own processes; those of the others were ended when the server started.
+  if (opened && !conversation) await endOrphans((each) => each === id)
+  await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)
+}
 
 /**
  * Returns the state of a conversation that is not open. Undefined if neither `meta.json` nor the log has it: the owner
