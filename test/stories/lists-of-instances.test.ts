@@ -72,6 +72,7 @@ test('a conversation, its status, words and end are in the lists of another inst
 
   await owner.call('POST', `/conversations/${id}/messages`, say('Hello.', false))
   await owner.call('POST', `/conversations/${id}/run`, { wait: true })
+  await until('the end', async () => (await summaryAt(asked, id)).status === 'idle')
   expect(await summaryAt(asked, id)).toMatchObject({ preview: 'Hello.', last_words: 'All is well.' })
   expect(await summaryAt(asked, id)).toEqual(await summaryAt(owner, id))
   expect(await viewAt(asked, id)).toEqual(await viewAt(owner, id))
@@ -113,7 +114,7 @@ test('the owner ends a request at its deadline, and another instance neither tak
   expect(asked.output()).not.toContain('could not be recovered')
 })
 
-test('a fork without a new event, and a conversation of an earlier version are listed', async () => {
+test('a fork without a new event, and what an instance of an earlier version appends and deletes, are in the lists', async () => {
   const id = await create()
   const { body } = await owner.call('POST', `/conversations/${id}/fork`, {})
   expect(await summaryAt(asked, body.id)).toEqual(await summaryAt(owner, body.id))
@@ -121,6 +122,9 @@ test('a fork without a new event, and a conversation of an earlier version are l
   await using third = await startServer({ env: env() })
   expect(await summaryAt(third, id)).toEqual(await summaryAt(owner, id))
   expect(third.output()).not.toContain('cannot be read')
+  // As an earlier version does it.
+  await database.query('insert into deletions (conversation_id) values ($1)', [body.id])
+  expect(await summaryAt(third, body.id)).toBeUndefined()
 })
 
 test('a key that is limited to a user or to conversations sees and reaches what another instance made', async () => {

@@ -77,7 +77,7 @@ export class DeletionsTable implements Deletions {
 }
 
 const MARK = `
-  insert into deletions (conversation_id, position, deleted_by) select $1, next_firehose_position(), $2 from allowed
+  insert into deletions (conversation_id, deleted_by) select $1, $2 from allowed
   on conflict do nothing`
 const NOTE_KEY = `
   insert into creation_keys select $3, $4, $5, $6, $7 from allowed

@@ -20,6 +20,9 @@ begin
   return nextval('firehose_positions');
 end $function$;
 
+-- Also for the deletions of an earlier version that still runs.
+alter table deletions alter column position set default next_firehose_position();
+
 -- Returns the conversations of other instances in which something has changed after this position, and what was deleted.
 -- The first row has only the position for the next call. All that is committed before the call is returned, also beyond
 -- that position: the next call returns it again.
