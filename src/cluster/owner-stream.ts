@@ -18,8 +18,16 @@ const ENDS: Readonly<Record<string, FeedEnd>> = { deleted: 'deleted', server_clo
 /** The first fields of a stored event. The `id` of a frame does not tell: by the standard it also holds for later frames without one. */
 const STORED = /^\{"seq":(\d+),/
 
-/** Throws when the connection is cut off, the owner is silent, or its stream fails. */
-export async function* readOwnerStream(body: Readable): AsyncGenerator<Pick<FeedBatch, 'records' | 'end'>, void, void> {
+type Batches = AsyncGenerator<Pick<FeedBatch, 'records' | 'end'>, void, void>
+
+/** Its loop throws when the connection is cut off, the owner is silent, or its stream fails. */
+export function readOwnerStream(body: Readable): Batches {
+  // The connection may be cut off before the loop begins, which then throws the same error.
+  body.on('error', () => {})
+  return batchesOf(body)
+}
+
+async function* batchesOf(body: Readable): Batches {
   const decoder = createSseDecoder()
   const giveUp = () => body.destroy(new Error('The owner of the conversation has sent nothing for too long.'))
   const timer = setTimeout(() => afterRead(giveUp), SILENCE_MS).unref()

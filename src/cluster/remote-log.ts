@@ -5,6 +5,7 @@
  */
 import type { RequestRecord, RequestSource } from '../events/request-record.ts'
 import { requestRecord } from '../events/request-record.ts'
+import { closedProblem } from '../events/closed-problem.ts'
 import type { LogEnd, LogSubscriber } from '../events/event-log.ts'
 import type { LogPage, LogViews, ReadOptions, StoredEvent } from '../events/event-store.ts'
 import type { FeedBatch, FeedEnd } from '../events/feed-buffer.ts'
@@ -138,11 +139,10 @@ export class RemoteLog {
 
   /** Throws the last error if no owner has answered in time, or the conversation does not exist any more. */
   async #search(afterSeq: number | undefined): Promise<LiveSource> {
-    const { connect, signal, stopping } = this.#options
+    const { connect, signal } = this.#options
     const giveUpAt = performance.now() + SEARCH_MS
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
-      signal.throwIfAborted()
-      stopping.throwIfAborted()
+      if (this.#isOver) throw closedProblem('closing')
       try {
         return await connect(afterSeq)
       } catch (error) {

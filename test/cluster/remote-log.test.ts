@@ -35,6 +35,7 @@ beforeEach(async () => {
   stopping = new AbortController()
   owner = 1
   repeats = 0
+  cut = () => {}
 })
 afterEach(async () => {
   ended.abort()
@@ -193,10 +194,22 @@ test('readers get `deleted` if the conversation is gone when its next owner is l
   expect(last.batches.at(-1)?.end).toBe('closing')
 })
 
+test('a connection that is cut off before anything is read is an error of the reader only', async () => {
+  const body = new Readable({ read: () => {} })
+  const batches = readOwnerStream(body)
+  body.destroy(new Error('The connection was cut.'))
+  await tick()
+  await expect(batches.next()).rejects.toThrow('The connection was cut.')
+})
+
 test('the first connection throws what the owner answers, and a patient one waits for the next owner', async () => {
   owner = undefined
   await expect(open()).rejects.toMatchObject({ code: 'owner_lost' })
   const patient = open({ isPatient: true })
   owner = 3
   expect((await patient).head).toBe(shared.log.head)
+  owner = undefined
+  const late = open({ isPatient: true })
+  stopping.abort()
+  await expect(late).rejects.toMatchObject({ code: 'unavailable' })
 })

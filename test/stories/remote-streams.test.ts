@@ -23,6 +23,7 @@ const script = {
 }
 
 let database: TestDatabase
+let env: Record<string, string>
 let stage: Stage
 let owner: TestServer
 let asked: TestServer
@@ -30,7 +31,7 @@ let third: TestServer
 
 beforeAll(async () => {
   database = await createDatabase()
-  const env = {
+  env = {
     OPENHANDS_DATABASE_URL: database.url,
     OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
     OPENHANDS_ISOLATION: 'none',
@@ -86,6 +87,17 @@ test('a client that joins while a message is written gets its beginning', async 
   expect(data).toMatchObject({ offset: 0, text_delta: expect.stringMatching(/^Begun, and not ended/) })
   await asked.call('POST', `${path}/pause`, { interrupt: true })
   for (const stream of [first, joined]) stream.close()
+})
+
+test('a wait through another instance has a limit, and a run that cannot begin has the problem of the owner', async () => {
+  const path = await create()
+  await asked.call('POST', `${path}/messages`, { message: { role: 'user', content: 'Take long.' } })
+  const wait = await asked.call('POST', `${path}/run`, { wait: true, timeout: 0.1 })
+  expect(wait).toMatchObject({ status: 200, body: { status: 'running', run_id: expect.any(String) } })
+  expect(wait.body.result).toBeUndefined()
+  const second = await asked.call('POST', `${path}/run`, { wait: true })
+  expect(second).toMatchObject({ status: 409, body: { error: 'already_running' } })
+  await asked.call('POST', `${path}/pause`, { interrupt: true })
 })
 
 test('a client gets its hook requests through another instance, and is connected for the owner', async () => {
@@ -224,6 +236,21 @@ test('clients of another instance outlive the owner: each event comes once, in o
   expect(socket.frames.filter((frame) => 'seq' in frame)).toEqual(events)
   stream.close()
   for (const { close } of [socket, partial, resting, resuming]) close()
+})
+
+test('clients outlive an owner that is only stopped, and sends nothing', async () => {
+  await using paused = await startServer({ env })
+  const path = await create(paused)
+  const stream = await subscribe(asked.url, `${path}/events/stream?after_seq=0`)
+  const run = asked.call('POST', `${path}/messages`, { message: { role: 'user', content: 'Take long.' }, run: true })
+  expect((await run).status).toBe(202)
+  await stream.until(({ event }) => event === 'ToolUse')
+  process.kill(paused.pid, 'SIGSTOP')
+  await stream.until(isEndOfRun)
+  const events = await eventsAt(asked, path)
+  await stream.until(({ data }) => data.seq === events.at(-1).seq)
+  expect(durable(stream.frames)).toEqual(events)
+  stream.close()
 })
 
 test('an instance that stops ends the streams of conversations of others with a last frame', async () => {

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import type { FastifyRequest } from 'fastify'
 import type { Cluster } from '../../cluster/cluster.ts'
 import type { Rights } from '../../cluster/rights.ts'
-import type { SentRequest } from '../../cluster/peer-client.ts'
+import type { PeerResponse, SentRequest } from '../../cluster/peer-client.ts'
 import { readOwnerStream } from '../../cluster/owner-stream.ts'
 import type { LiveSource } from '../../cluster/remote-log.ts'
 import { RemoteLog } from '../../cluster/remote-log.ts'
@@ -146,9 +146,9 @@ export class RemoteConversation {
     // With `text/event-stream` alone, errors would arrive as streams, too.
     const headers = { accept: 'text/event-stream, application/json' }
     const path = `/events/stream?${query.toString()}`
-    const { status, body } = await this.#send(owner, { method: 'GET', path, headers, body: undefined, signal })
-    if (status !== 200) throw problemIn(await text(body))
-    return { instance: owner.instance, batches: readOwnerStream(body) }
+    const response = await this.#send(owner, { method: 'GET', path, headers, body: undefined, signal })
+    if (response.status !== 200) throw problemIn(await textOf(response))
+    return { instance: owner.instance, batches: readOwnerStream(response.body) }
   }
 
   /** Resolves to undefined if this instance is the owner now. The request is sent at most once. Throws a `Problem`. */
@@ -163,7 +163,7 @@ export class RemoteConversation {
     const { signal } = new AbortController()
     const sent = { method, path, headers, body: body && JSON.stringify(body), signal }
     const response = await this.#send(owner, sent)
-    const answer = await text(response.body)
+    const answer = await textOf(response)
     if (response.status >= 300) throw problemIn(answer)
     return JSON.parse(answer)
   }
@@ -194,6 +194,16 @@ const notTakenOver = () =>
     'owner_lost',
     'The instance that had this conversation has ended, and none has taken it over yet. Try again.',
   )
+
+async function textOf({ body }: PeerResponse): Promise<string> {
+  try {
+    return await text(body)
+  } catch (cause) {
+    const message =
+      'The instance that has this conversation did not finish its response. The request may have been executed. Read the conversation, then try again.'
+    throw new Problem('owner_lost', message, { cause })
+  }
+}
 
 function problemIn(answer: string): Problem {
   const { error, message, details } = ErrorBody.parse(JSON.parse(answer))
