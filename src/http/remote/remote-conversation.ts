@@ -33,7 +33,7 @@ export type RemoteDeps = {
   readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'send'>
   readonly instances: Pick<Instances, 'own' | 'isOrphan'>
   readonly views: LogViews
-  readonly manager: Pick<ConversationManager, 'open'>
+  readonly manager: Pick<ConversationManager, 'open' | 'ownerOf'>
   readonly logger: Logger
   readonly stopping: AbortSignal
 }
@@ -86,7 +86,7 @@ export class RemoteConversation {
 
   /** Throws what the owner answers to a client that may not see the conversation. */
   async glance(): Promise<{ readonly log: { readonly head: number }; readonly clientHooks?: never }> {
-    await this.#ask({ method: 'GET', path: '' })
+    if ((await this.#ask({ method: 'GET', path: '' })) === undefined) await this.#here()
     await using log = await this.#deps.views.view(this.id)
     return { log: { head: log.head } }
   }
@@ -177,8 +177,13 @@ export class RemoteConversation {
     return await this.#deps.cluster.ownerElsewhere(this.#request.raw.socket, this.id)
   }
 
+  /** For a key that is limited to some conversations, only now is it known here whether this is one. */
   async #here(): Promise<Conversation> {
-    return await this.#deps.manager.open(this.id)
+    const { manager } = this.#deps
+    const conversation = await manager.open(this.id)
+    const owned = manager.ownerOf(this.id)
+    if (owned && this.#rights.access.sees(owned)) return conversation
+    throw new Problem('conversation_not_found', `There is no conversation ${this.id}.`)
   }
 }
 

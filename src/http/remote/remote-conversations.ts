@@ -22,10 +22,15 @@ export class RemoteConversations implements Disposable {
     this.#deps = deps
   }
 
-  /** Returns undefined if this instance has the conversation, or nobody, and for a request whose key was not checked. */
+  /**
+   * Returns undefined if this instance has the conversation, or nobody, and for a request whose key was not checked. Throws
+   * `forbidden` without the scopes of the route.
+   */
   async find(request: FastifyRequest, id: string): Promise<RemoteConversation | undefined> {
     const { access, keyFingerprint: fingerprint = '' } = request
     const owner = access && (await this.#deps.cluster.ownerElsewhere(request.raw.socket, id))
+    // The owner checks all rights. But the request may find no other owner any more, and is executed here then.
+    if (owner) access.require(...(request.routeOptions.config.scopes ?? ['admin']))
     const deps = { ...this.#deps, stopping: this.#stopping.signal }
     return owner && new RemoteConversation(deps, request, id, { fingerprint, access: access.within(id) })
   }
