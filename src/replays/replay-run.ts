@@ -75,6 +75,8 @@ export class ReplayRun {
       signal.throwIfAborted()
       if (!plan) throw new Problem('storage_failed', UNREADABLE)
       await this.#begin(row, plan)
+      // It was cancelled while its workdir was copied.
+      signal.throwIfAborted()
       await followFork(this.#deps.manager, id, signal)
       await this.#measure(id, plan)
     } catch (error) {

@@ -2,6 +2,7 @@
 import { Problem } from '../contract/problem.ts'
 import type { CreateReplay, ListReplays, Replay, ReplayPage, ReplayRow } from '../contract/replay.ts'
 import { createInFlight } from '../idempotency/in-flight.ts'
+import { settlesWithin } from '../lib/bounded-wait.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { answerOnce, keptOf } from '../state/idempotency.ts'
@@ -15,6 +16,8 @@ import type { ReplayRunDeps } from './replay-run.ts'
 const MAX_RUNNING = 10
 /** Tables are kept for 30 days after the last change, in milliseconds. */
 const TABLE_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000
+/** How long a stop of the server waits for replays, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 1000
 /** The longest time between two looks for forks to delete, in milliseconds. */
 const TIDY_INTERVAL_MS = 60_000
 
@@ -97,7 +100,11 @@ export class Replays {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    await Promise.all([this.#tidying, ...[...this.#running.values()].map((run) => run.close())])
+    // A workdir that is being copied, or deleted, is left to the conversations, which end next.
+    await settlesWithin(
+      CLOSE_TIMEOUT_MS,
+      Promise.all([this.#tidying, ...this.#running.values().map((run) => run.close())]),
+    )
   }
 
   async #post(request: CreateReplay, idempotency: Idempotency | undefined): Promise<Replay> {

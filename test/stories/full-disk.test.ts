@@ -95,3 +95,37 @@ test('a server starts on a full disk: what is there can be read and deleted, and
     await server.restart()
   }
 })
+
+test('a snapshot that meets a full disk ends no run, leaves nothing broken, and the next run has its own', async () => {
+  // Two files that fit, and whose contents together do not fit in a pack.
+  const fill = 'head -c 60000 /dev/urandom >a; head -c 60000 /dev/urandom >b'
+  const script = ({ messages }: { messages: readonly { role: string; content?: unknown }[] }) =>
+    messages.at(-1)?.role === 'tool'
+      ? { text: 'Done.' }
+      : bash(JSON.stringify(messages.at(-1)?.content).includes('more') ? 'echo more >a' : fill)
+  await using stage = await setStage(script, {
+    wrapper: ['bash', '-c', `ulimit -S -f ${LIMIT_KIB}; exec "$@"`, 'bash'],
+  })
+  const { server } = stage
+  const id = await stage.create({ file_checkpointing: true })
+  const snapshots = async () =>
+    (await server.call('GET', `/conversations/${id}/events?types=WorkspaceSnapshot`)).body.items
+  const first = await stage.say(id, 'fill it')
+  expect(first.find(({ type }) => type === 'Result')).toMatchObject({ stop_reason: 'completed' })
+  const before = await snapshots()
+  expect(server.output()).toContain('no snapshot of the workdir could be taken')
+  const { last_seq } = (await server.call('GET', `/conversations/${id}`)).body
+
+  await makeRoom(server.pid)
+  const second = await stage.say(id, 'more')
+  // The contents are no text, and have no lines.
+  const changes = { files: 1, added: 0 }
+  expect(second.find(({ type }) => type === 'Result')).toMatchObject({ stop_reason: 'completed', changes })
+  expect((await snapshots()).length).toBe(before.length + 2)
+  const { last_seq: now } = (await server.call('GET', `/conversations/${id}`)).body
+  const request = { to_seq: last_seq, last_seq: now, files: true }
+  const { status, body } = await server.call('POST', `/conversations/${id}/rewind`, request)
+  expect([status, body.files?.changed]).toEqual([200, ['a']])
+  const diff = await server.call('GET', `/conversations/${id}/diff?from=${last_seq}&to=now`)
+  expect(diff.body.items).toEqual([])
+})
