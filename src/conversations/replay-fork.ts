@@ -4,6 +4,7 @@
  */
 import type { NetworkPolicy } from '../contract/values/network.ts'
 import type { PermissionMode } from '../contract/values/permission.ts'
+import { placesIn } from '../mcp/named-secrets.ts'
 import type { Settings } from '../state/settings.ts'
 import type { SecretValues } from '../storage/storage.ts'
 import { findGit } from '../workspace/git/run-git.ts'
@@ -28,13 +29,14 @@ export async function isolateReplay(
 ): Promise<Original> {
   await checkSettings({ network }, { deps, redact: (text) => text })
   const { client_tools: _, client_hooks: __, additional_directories: ___, mcp = {}, ...kept } = settings
-  const { mcp: credentials, ...others } = secrets
-  const named = Object.entries(mcp).filter(([name]) => mcpServers.includes(name))
-  const servers = named.length > 0 && { mcp: Object.fromEntries(named) }
+  const { mcp: credentials = {}, ...others } = secrets
+  const named = Object.fromEntries(Object.entries(mcp).filter(([name]) => mcpServers.includes(name)))
+  const places = placesIn(named)
+  const used = Object.fromEntries(Object.entries(credentials).filter(([place]) => places.has(place)))
   return {
     settings: {
       ...kept,
-      ...servers,
+      ...(Object.keys(named).length > 0 && { mcp: named }),
       permission_mode: permissionMode,
       confirmation_mode: false,
       network,
@@ -46,6 +48,6 @@ export async function isolateReplay(
       // The size of the diff is known from snapshots.
       file_checkpointing: findGit() !== undefined,
     },
-    secrets: { ...others, ...(servers && credentials && { mcp: credentials }) },
+    secrets: { ...others, ...(places.size > 0 && { mcp: used }) },
   }
 }

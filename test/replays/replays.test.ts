@@ -118,6 +118,21 @@ test('forks of a replay are denied what needs an approval, and reach no network,
   expect(result).toMatchObject({ error_type: 'denied' })
 })
 
+test('a fork has only the MCP servers that the replay names, with their credentials', async () => {
+  await using opened = await open()
+  const { bench, replays } = opened
+  const server = (secret: string) => ({ url: 'http://127.0.0.1:9/mcp', headers: { authorization: secret } })
+  const mcpServers = { wiki: server('secret-of-wiki-4711'), shop: server('secret-of-shop-4711') }
+  const original = await opened.converse({ mcp: { mcpServers } })
+  await original.post({ message: 'go', run: false })
+  const request = asked({ conversation_ids: [original.id], mcp_servers: ['wiki', 'unknown'] })
+  const { rows } = await untilReplay(replays, await replays.post(request))
+  const fork = await bench.manager.open(rows[0]!.conversation_id)
+  expect(Object.keys(fork.state.settings.mcp ?? {})).toEqual(['wiki'])
+  const secrets = Object.values((await bench.storage.conversation(fork.id).readSecrets())['mcp'] ?? {})
+  expect(secrets).toEqual(['secret-of-wiki-4711'])
+})
+
 test('all forks together spend max_cost_usd and not more than the answer that each has begun', async () => {
   let [asking, most] = [0, 0]
   const gate = Promise.withResolvers<void>()
