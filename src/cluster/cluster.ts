@@ -49,6 +49,10 @@ const TLS_OPTIONS = {
   allowHalfOpen: true,
   noDelay: true,
 } as const
+/** Connections that have not proven yet that they are of an instance: everybody who reaches the port can open them. */
+const MAX_UNPROVEN = 256
+
+const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 export class Cluster implements AsyncDisposable {
   readonly #options: ClusterOptions
@@ -56,6 +60,8 @@ export class Cluster implements AsyncDisposable {
   readonly #peers: PeerClient
   readonly #connections = new WeakSet<object>()
   readonly #sockets = new Set<Socket>()
+  /** By the address of the other end, which TLS keeps. A map keeps the order in which they came. */
+  readonly #unproven = new Map<string, Socket>()
   readonly #timer: NodeJS.Timeout
   #isHere: ((conversationId: string) => Promise<boolean>) | undefined
   readonly #server: Server
@@ -158,13 +164,23 @@ export class Cluster implements AsyncDisposable {
 
   #keep(socket: Socket): void {
     this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
+    const name = nameOf(socket)
+    this.#unproven.set(name, socket)
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      this.#unproven.delete(name)
+    })
+    const [oldest] = this.#unproven.values()
+    // An instance proves it at once. Otherwise others could take all file descriptors.
+    if (oldest && this.#unproven.size > MAX_UNPROVEN) oldest.destroy(tooMany())
   }
 
   async #accept(socket: Socket, http: HttpServer): Promise<void> {
+    const name = nameOf(socket)
     try {
       requireTrusted(socket)
       const channel = await admit(socket, this.#credentials.key, this.#options.instances.own)
+      this.#unproven.delete(name)
       // The server reports the faults of its connections itself; one may come before.
       channel.on('error', () => {})
       this.#connections.add(channel)
@@ -175,3 +191,6 @@ export class Cluster implements AsyncDisposable {
     }
   }
 }
+
+const tooMany = () =>
+  new Error('Too many connections to the address for instances have not proven that they are of one.')

@@ -111,7 +111,7 @@ class HandshakeReader {
   }
 
   readonly #onFailure = (error?: unknown) => {
-    this.#failure = error instanceof Error ? error : new Error('The other end closed the connection.')
+    this.#failure ??= error instanceof Error ? error : new Error('The other end closed the connection.')
     this.#wake()
   }
 }

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect, createServer as createTcpServer } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { Access } from '../../src/access/access.ts'
 import { Cluster } from '../../src/cluster/cluster.ts'
 import type { SentRequest } from '../../src/cluster/peer-client.ts'
@@ -25,6 +25,7 @@ const sent = (path: string): SentRequest => ({
 
 async function setCluster(answer: RequestListener) {
   const ended = new Set<number>()
+  const refused: string[] = []
   const clusterOf = (own: number) =>
     new Cluster({
       instances: {
@@ -34,7 +35,7 @@ async function setCluster(answer: RequestListener) {
       keyMaterial: 'a data key',
       tls: undefined,
       onFault: () => {},
-      onRefused: () => {},
+      onRefused: (error) => refused.push(String(error)),
       checkMs: 10,
     })
   const [asked, owner] = [clusterOf(1), clusterOf(OWNER)]
@@ -56,6 +57,8 @@ async function setCluster(answer: RequestListener) {
   const through = `http://127.0.0.1:${(network.address() as AddressInfo).port}`
   return {
     ended,
+    refused,
+    address: new URL(address),
     /** Connections stay open, and no other one is accepted. */
     refuseConnections: () => network.close(),
     send: (path: string) => asked.send({ instance: OWNER, address: through }, sent(path), MASTER),
@@ -97,4 +100,22 @@ test('a connection that cannot be made ends no stream over another one', async (
   })
   waiting.forEach((end) => end())
   expect((await buffer(stream.body)).toString()).toBe('the first event. The last.')
+})
+
+test('connections that prove nothing do not add up, and keep no instance out', async () => {
+  await using cluster = await setCluster((_, response) => response.end('answered'))
+  const { hostname, port } = cluster.address
+  const silent = await Promise.all(
+    Array.from({ length: 300 }, async () => {
+      const socket = connect(Number(port), hostname).on('error', () => {})
+      await once(socket, 'connect')
+      return socket.resume()
+    }),
+  )
+  onTestFinished(() => silent.forEach((socket) => socket.destroy()))
+  await until('the oldest ones to be closed', async () =>
+    cluster.refused.some((error) => error.startsWith('Error: Too many')),
+  )
+  const { body } = await cluster.send('/')
+  expect((await buffer(body)).toString()).toBe('answered')
 })
