@@ -33,7 +33,10 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly shared?: SharedConversations | undefined
   /** Contains the `directory` of each conversation, and nothing that commands may read. */
   readonly directory: string
-  /** Returns the ids of conversations with any data: complete ones, and remains of interrupted creates and deletes. */
+  /**
+   * Returns the ids of conversations with any data: complete ones, and remains of interrupted creates and deletes. What another
+   * instance is just making is not among them.
+   */
   ids(): Promise<string[]>
   /** Returns the storage of one conversation, existing or not. Has no effect by itself; two of the same id are equal. */
   conversation(id: string): ConversationStorage

@@ -141,6 +141,21 @@ test('the address for instances answers no request that has the master key and n
   expect(received.toString('latin1')).not.toContain('HTTP/1.1')
 })
 
+test('an instance that starts lists what another one works on with its status, and reports no error', async () => {
+  const path = await create()
+  await owner.call('POST', `${path}/messages`, { message: { role: 'user', content: 'Take long.' }, run: true })
+  const status = async (server: TestServer) => (await server.call('GET', path)).body.status
+  await until('a running call', async () => (await status(owner)) === 'running')
+  await using later = await startServer({ env: envOf(0) })
+  for (const list of ['/conversations/summaries', '/conversations']) {
+    const { body } = await later.call('GET', list)
+    const found = body.items.find(({ id }: { id: string }) => path.endsWith(id))
+    expect([list, found?.status]).toEqual([list, 'running'])
+  }
+  expect(later.output()).not.toContain('"level":"error"')
+  expect((await owner.call('POST', `${path}/pause`, {})).status).toBe(200)
+})
+
 test('a request whose owner stands still is 503 owner_lost once the owner has been declared dead', async () => {
   await using still = await startServer({ env: envOf(0) })
   const path = await create(still)

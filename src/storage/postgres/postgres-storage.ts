@@ -158,7 +158,8 @@ class PostgresStorage implements Storage {
   }
 
   async ids(): Promise<string[]> {
-    return (await this.#parts.ownership.database.read('select id from conversations')).map(({ id }) => String(id))
+    const { database, incarnation } = this.#parts.ownership
+    return (await database.read(IDS, [incarnation])).map(({ id }) => String(id))
   }
 
   conversation(id: string): ConversationStorage {
@@ -177,6 +178,9 @@ class PostgresStorage implements Storage {
     await this.#opened.disposeAsync()
   }
 }
+
+const IDS = `
+  select id from conversations where has_log or owner is null or owner = $1 or has_ended(owner)`
 
 type FirehoseParts = Pick<Parts, 'database'> & {
   readonly logs: PostgresStore

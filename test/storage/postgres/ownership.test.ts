@@ -181,3 +181,16 @@ test('an instance that renews is never ended, and one that stops frees its conve
   await first[Symbol.asyncDispose]()
   expect((await second.conversation(id).openLog()).log.head).toBe(1)
 })
+
+test('what a living instance is just making is nothing that another one finds, and its remains are', async () => {
+  await using other = await start()
+  const id = uuid7()
+  {
+    await using maker = await start()
+    const own = maker.conversation(id)
+    await own.reserve()
+    await own.markCopying()
+    expect([await maker.ids(), await other.ids()].map((ids) => ids.includes(id))).toEqual([true, false])
+  }
+  expect(await other.ids()).toContain(id)
+})
