@@ -31,7 +31,9 @@ export type ClusterOptions = {
   readonly keyMaterial: string
   /** Undefined: connections are not encrypted. */
   readonly tls: TlsMaterial | undefined
+  /** Called with the first refused connection, and then at most once in `reportMs`: anybody can make thousands. */
   readonly onRefused: (error: unknown) => void
+  readonly reportMs?: number
   /** Called with errors of certificates at other instances. */
   readonly onFault: (error: unknown) => void
   /** How often it is looked whether an instance that requests were sent to has ended, in milliseconds. */
@@ -39,6 +41,8 @@ export type ClusterOptions = {
 }
 
 const CHECK_MS = 3000
+
+const REPORT_MS = 10_000
 
 const TLS_OPTIONS = {
   requestCert: true,
@@ -63,6 +67,7 @@ export class Cluster implements AsyncDisposable {
   /** By the address of the other end, which TLS keeps. A map keeps the order in which they came. */
   readonly #unproven = new Map<string, Socket>()
   readonly #timer: NodeJS.Timeout
+  #reportedAt = -Infinity
   #isHere: ((conversationId: string) => Promise<boolean>) | undefined
   readonly #server: Server
   #settings: SettingsHashes = {}
@@ -73,7 +78,7 @@ export class Cluster implements AsyncDisposable {
     this.#credentials = { key: deriveClusterKey(options.keyMaterial), tls }
     this.#peers = new PeerClient(this.#credentials)
     this.#server = tls
-      ? createTlsServer({ ...tls, ...TLS_OPTIONS }).on('tlsClientError', options.onRefused)
+      ? createTlsServer({ ...tls, ...TLS_OPTIONS }).on('tlsClientError', (error) => this.#refuse(error))
       : createServer({ allowHalfOpen: true, noDelay: true })
     this.#timer = setInterval(() => void this.#forgetEnded(), options.checkMs ?? CHECK_MS).unref()
   }
@@ -187,7 +192,7 @@ export class Cluster implements AsyncDisposable {
       http.emit('connection', channel)
     } catch (error) {
       socket.destroy()
-      this.#options.onRefused(error)
+      this.#refuse(error)
     }
   }
 }

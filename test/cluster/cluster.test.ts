@@ -37,6 +37,7 @@ async function setCluster(answer: RequestListener) {
       onFault: () => {},
       onRefused: (error) => refused.push(String(error)),
       checkMs: 10,
+      reportMs: 3_600_000,
     })
   const [asked, owner] = [clusterOf(1), clusterOf(OWNER)]
   const address = await owner.listen(createServer(answer), {
@@ -118,4 +119,6 @@ test('connections that prove nothing do not add up, and keep no instance out', a
   )
   const { body } = await cluster.send('/')
   expect((await buffer(body)).toString()).toBe('answered')
+  // Many were closed, and the log has one line.
+  expect(cluster.refused).toHaveLength(1)
 })
