@@ -121,7 +121,10 @@ export class Recovery {
       else await storage.active.clear(id)
     } catch (error) {
       if (signal.aborted) return
-      logger.error({ err: error, conversation_id: id }, 'this conversation could not be recovered')
+      // Of an outage its storage reports once, and what another instance has is its own business until that one ends.
+      const isExpected = error instanceof Problem && error.code === 'storage_unavailable'
+      const level = isExpected ? 'debug' : 'error'
+      logger[level]({ err: error, conversation_id: id }, 'this conversation could not be recovered')
       if (isTemporary(error)) throw error
     }
   }
