@@ -156,6 +156,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   const admit: CheckKey = async (request, authorization) => {
     await checkKey(request, authorization)
     if (peers) await findOwner(request, peers)
+    if (peers && !request.remote) await learnConversation(request, deps.manager)
     if (!request.remote) authorize.request(request)
   }
   await registerRoutes(app, { ...deps, checkKey: admit, authorize })

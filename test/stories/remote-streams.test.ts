@@ -18,6 +18,7 @@ const script = {
     { when: 'Take long', turns: [bash('sleep 1000'), { text: 'Done.' }] },
     { when: 'Write slowly', turns: [{ text: 'one two three', chunk_delay_ms: 50 }] },
     { when: 'Never end', turns: [{ text: 'Begun, and not ended. '.repeat(5000), chunk_delay_ms: 30 }] },
+    { when: 'In steps', turns: [bash('sleep 1'), bash('sleep 1'), bash('sleep 1'), { text: 'Done.' }] },
     { turns: [bash('echo one'), { text: 'Done.' }] },
   ],
 }
@@ -250,6 +251,20 @@ test('clients outlive an owner that is only stopped, and sends nothing', async (
   const events = await eventsAt(asked, path)
   await stream.until(({ data }) => data.seq === events.at(-1).seq)
   expect(durable(stream.frames)).toEqual(events)
+  stream.close()
+})
+
+test('clients outlive an owner that stops in the middle of a run, and the run and its wait end at the next one', async () => {
+  await using leaving = await startServer({ env })
+  const path = await create(leaving)
+  const stream = await subscribe(asked.url, `${path}/events/stream?after_seq=0`)
+  await asked.call('POST', `${path}/messages`, { message: { role: 'user', content: 'In steps.' } })
+  const run = asked.call('POST', `${path}/run`, { wait: true })
+  await stream.until(({ event }) => event === 'ToolUse')
+  expect(await leaving.stop()).toBe(0)
+  expect((await run).body).toMatchObject({ status: 'idle', result: { stop_reason: 'completed', steps: 4 } })
+  await stream.until(isEndOfRun)
+  expect(durable(stream.frames)).toEqual(await eventsAt(asked, path))
   stream.close()
 })
 
