@@ -195,6 +195,13 @@ export class Cluster implements AsyncDisposable {
       this.#refuse(error)
     }
   }
+
+  #refuse(error: unknown): void {
+    const { onRefused, reportMs = REPORT_MS } = this.#options
+    if (performance.now() - this.#reportedAt < reportMs) return
+    this.#reportedAt = performance.now()
+    onRefused(error)
+  }
 }
 
 const tooMany = () =>

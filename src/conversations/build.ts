@@ -102,7 +102,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     state,
     slots: deps.slots,
     leaving: deps.leaving,
-    snapshots: runSnapshotsOf(() => ({ ...base, ...deps, gate, toolCalls, snapshots: () => files.snapshots })),
+    snapshots: runSnapshotsOf(() => ({ ...deps, ...base, gate, toolCalls, snapshots: () => files.snapshots })),
     gate,
     hooks,
     redact,

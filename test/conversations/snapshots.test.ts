@@ -9,11 +9,12 @@ import { GetDiff } from '../../src/contract/diff.ts'
 import type { DiffPage } from '../../src/contract/diff.ts'
 import { GetGitDiff } from '../../src/contract/git.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
+import type { Execution } from '../../src/conversations/dependencies.ts'
 import { viewConversationDiff, viewGitDiff } from '../../src/conversations/view-diff.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import type { BenchOptions } from './fixtures.ts'
 import { createExposition } from '../../src/telemetry/exposition.ts'
-import { call, eventsOf, only, say, setBench, tool } from './fixtures.ts'
+import { call, eventsOf, only, realShells, say, setBench, tool } from './fixtures.ts'
 
 /** Writes each file of its input. */
 const write = tool('Write', (input, { workdir }) => {
@@ -327,6 +328,27 @@ test('snapshots of earlier runs are removed when they are too old or too large, 
     expect((await snapshots.readFile('a', last.seq)).content.toString()).toBe('3')
     await expect(snapshots.at(first.seq)).rejects.toMatchObject({ code: 'snapshot_not_found' })
   }
+})
+
+test('a conversation that has reached its disk limit takes no snapshot until there is room again', async () => {
+  const createTools: Execution['createTools'] = (_, { shells }) => [
+    tool('Run', async ({ command }, { signal }) => {
+      const { exitCode } = await shells.get('agent').run(String(command), { timeout: 60, signal })
+      return { output: exitCode }
+    }),
+  ]
+  const commands = ['for i in 1 2 3 4 5; do head -c 8M /dev/urandom >part-$i; done', 'rm part-*', 'echo 1 >a']
+  const script = commands.flatMap((command) => [{ calls: [call('Run', { command })] }, { text: 'Done.' }])
+  const fields = { limits: { disk_bytes: 32 * 1024 ** 2 } }
+  await using opened = await open(script, fields, { deps: { createTools, createShells: realShells() } })
+  const { bench, conversation } = opened
+  await say(conversation)
+  expect(await snapshotsOf(conversation)).toHaveLength(1)
+  expect(bench.logged.join('')).toContain('has reached its disk limit')
+  await say(conversation)
+  const before = (await snapshotsOf(conversation)).length
+  expect(await say(conversation)).toMatchObject({ changes: { files: 1 } })
+  expect((await snapshotsOf(conversation)).length).toBeGreaterThan(before)
 })
 
 test('the repository is compared with the commits of HEAD when the last run and the conversation began', async () => {

@@ -8,6 +8,7 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
+import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { WorkspaceSnapshots } from '../../workspace/snapshots/snapshots.ts'
@@ -19,6 +20,7 @@ export type RunSnapshotsDeps = {
   readonly gate: Pick<PermissionGate, 'mayChange'>
   readonly toolCalls: Pick<ToolCalls, 'callsSubagent'>
   readonly snapshots: () => WorkspaceSnapshots
+  readonly limits: { readonly quota: Pick<DiskQuota, 'room'> | undefined }
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'snapshotTaken'>
 }
@@ -97,12 +99,13 @@ class RunSnapshots implements LoopSnapshots {
   }
 
   async #take(): Promise<void> {
-    const { state, snapshots, metrics } = this.#deps
+    const { state, snapshots, metrics, limits } = this.#deps
     const began = performance.now()
     try {
       const { run, lastSeq } = state.current
       // What has changed between two runs was there before the message that the run began with.
       const asOf = this.#isWhole && !this.#hasChanged ? await this.#lastEnd() : lastSeq
+      if ((await limits.quota?.room()) === 0) throw new Error(NO_ROOM)
       await snapshots().take(asOf, run?.id)
       metrics.snapshotTaken('taken', performance.now() - began)
     } catch (error) {
@@ -129,3 +132,5 @@ class RunSnapshots implements LoopSnapshots {
     logger.warn({ err: error, conversation_id: log.conversationId }, 'no snapshot of the workdir could be taken')
   }
 }
+
+const NO_ROOM = 'the conversation has reached its disk limit, for which snapshots count; DELETE snapshots makes room'
