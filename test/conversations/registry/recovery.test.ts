@@ -16,6 +16,7 @@ async function messagesOf(why: Problem): Promise<string[]> {
   const recovery = new Recovery({
     storage: { active: { set: async () => {}, clear: async () => {}, ids: async () => [] } },
     logger: pino({ level: 'info' }, { write: (line) => void lines.push(line) }),
+    deadlines: { postpone: () => {} },
     isKnown: () => true,
     async open() {
       attempts++
