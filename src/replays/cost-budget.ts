@@ -8,20 +8,35 @@ export class CostBudget {
   readonly #max: number
   /** What forks may spend that work now, by their id. */
   readonly #reserved = new Map<string, number>()
+  /** Resolves with the next release. */
+  #released = Promise.withResolvers<void>()
 
   constructor(max: number) {
     this.#max = max
   }
 
-  /** Returns the share of a fork that begins now; 0 if nothing is left. What it does not spend is for those that follow. */
-  reserve(id: string, rows: readonly ReplayRow[]): number {
+  /**
+   * Resolves to the share of a fork that begins now, when something is left for it; 0 if nothing is, and no other fork works.
+   * What one does not spend is for those that follow.
+   */
+  async reserve(id: string, rows: () => readonly ReplayRow[]): Promise<number> {
+    const own = this.#reserved.get(id)
+    if (own !== undefined) return own
+    for (;;) {
+      const share = this.#shareFor(id, rows())
+      if (share > 0) this.#reserved.set(id, share)
+      if (share > 0 || this.#reserved.size === 0) return share
+      await this.#released.promise
+    }
+  }
+
+  #shareFor(id: string, rows: readonly ReplayRow[]): number {
     const held = [...this.#reserved.values()].reduce((sum, each) => sum + each, 0)
-    const left = this.#max - spentOn(rows.filter((row) => !this.#reserved.has(row.conversation_id))) - held
-    const waiting = rows.filter(({ status, conversation_id: fork }) => status === 'pending' || fork === id).length
+    const others = rows.filter((row) => !this.#reserved.has(row.conversation_id))
+    const left = this.#max - spentOn(others) - held
+    const waiting = others.filter(({ status, conversation_id: fork }) => status === 'pending' || fork === id).length
     const lanes = Math.min(MAX_REPLAYING - this.#reserved.size, waiting)
-    const share = Math.max(0, left / Math.max(1, lanes))
-    this.#reserved.set(id, share)
-    return share
+    return Math.max(0, left / Math.max(1, lanes))
   }
 
   /** A fork that an earlier server has begun keeps its share. */
@@ -31,6 +46,8 @@ export class CostBudget {
 
   release(id: string): void {
     this.#reserved.delete(id)
+    this.#released.resolve()
+    this.#released = Promise.withResolvers()
   }
 }
 

@@ -12,6 +12,8 @@ const StoredReplay = z.object({
   replay: Replay,
   /** Whose originals they are, for keys that see conversations of one user only. */
   sources: z.array(z.object({ id: z.string(), userId: z.string().optional() })),
+  /** What forks may spend that have begun, in USD, by their id. */
+  shares: z.record(z.string(), z.number()),
   /** The key with which it was created. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string() }).optional(),
   /** Whether its forks are deleted. */

@@ -33,6 +33,8 @@ export class ReplayRun {
     this.#deps = deps
     this.#record = record
     this.#budget = new CostBudget(record.replay.max_cost_usd)
+    for (const { conversation_id: id, status } of record.replay.rows)
+      if (status === 'running') this.#budget.keep(id, record.shares[id] ?? 0)
     this.ended = this.#run().catch((error: unknown) => {
       deps.logger.error({ err: error, replay_id: record.replay.id }, 'a replay could not continue')
     })
@@ -94,13 +96,11 @@ export class ReplayRun {
   async #begin(row: ReplayRow, plan: ReplayPlan): Promise<void> {
     const { manager } = this.#deps
     const id = row.conversation_id
-    if (manager.ownerOf(id)) {
-      const { settings } = (await manager.open(id)).state
-      this.#budget.keep(id, settings.max_budget_usd ?? 0)
-      return
-    }
-    const share = this.#budget.reserve(id, this.#record.replay.rows)
+    if (manager.ownerOf(id)) return
+    const share = await this.#budget.reserve(id, () => this.#record.replay.rows)
+    this.#ending.signal.throwIfAborted()
     if (share === 0) throw new Problem('limit_reached', SPENT)
+    this.#record = { ...this.#record, shares: { ...this.#record.shares, [id]: share } }
     await this.#changeRow(id, { status: 'running' })
     const request = ForkConversation.parse({
       id,

@@ -136,7 +136,7 @@ export class Replays {
       rows,
     }
     const kept = idempotency && { idempotency: keptOf(idempotency) }
-    const record = { replay, sources, ...kept, isTidied: false, plan }
+    const record = { replay, sources, shares: {}, ...kept, isTidied: false, plan }
     await files.write(record)
     this.#begin(record)
     return replay
