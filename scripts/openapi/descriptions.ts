@@ -6,6 +6,12 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   getKey: 'Returns one key without its value.',
   deleteKey: 'Revokes the key at once, also for streams that are open.',
   rotateKey: 'Creates a new value for the key. The previous value stays valid for the overlap.',
+  createLogin:
+    'Logs a browser in. The response sets a cookie and has a value; each request needs the cookie and the value as the header `X-Login`. Requests that change something also need `Sec-Fetch-Site: same-origin`, which browsers send.',
+  listLogins: 'Returns the logins of your key that may do no more than you; with `admin`, all.',
+  deleteLogin:
+    'Ends the login at once, also for streams that are open. For your own login, the browser also removes what the page has stored.',
+  createLoginCode: 'Returns a code that logs a browser in within 60 seconds, once, with the key of this request.',
   createStreamTicket: 'Returns a ticket for the query of one stream or socket, for browsers that cannot send a header.',
   alive: 'Returns 200 as long as the process can answer. It needs no key and looks at nothing else.',
   ready: 'Returns 200 when requests are accepted, and 503 while the server starts, stops, or cannot write its data.',

@@ -23,12 +23,21 @@ export class Access {
   readonly limits: AccessLimits
   /** Aborted when the credential is revoked or expires: its streams end then. */
   readonly ended: AbortSignal
+  /** The login through which the key is used; undefined if the request has the key itself. */
+  readonly loginId: string | undefined
 
-  constructor(key: KeyName | undefined, scopes: Iterable<Scope>, limits: AccessLimits, ended: AbortSignal) {
+  constructor(
+    key: KeyName | undefined,
+    scopes: Iterable<Scope>,
+    limits: AccessLimits,
+    ended: AbortSignal,
+    loginId?: string,
+  ) {
     this.key = key
     this.#scopes = new Set(scopes)
     this.limits = limits
     this.ended = ended
+    this.loginId = loginId
   }
 
   static master(): Access {
@@ -76,7 +85,13 @@ export class Access {
   /** Returns the same credential with fewer permissions, for a stream ticket. */
   narrowedTo(scopes: readonly Scope[], conversationId: string | undefined): Access {
     const conversations = conversationId === undefined ? this.limits.conversations : new Set([conversationId])
-    return new Access(this.key, scopes, { ...this.limits, conversations }, this.ended)
+    return new Access(this.key, scopes, { ...this.limits, conversations }, this.ended, this.loginId)
+  }
+
+  /** Returns the permissions of a login: none that the key lacks. */
+  forLogin(id: string, scopes: readonly Scope[], ended: AbortSignal): Access {
+    const allowed = scopes.filter((scope) => this.allows(scope))
+    return new Access(this.key, allowed, this.limits, ended, id)
   }
 }
 

@@ -1,17 +1,14 @@
-/**
- * API keys: creates, finds, rotates and revokes them. Stores their hashes. All keys are in memory; a change is stored,
- * durably, before it takes effect.
- */
+/** API keys: creates, finds, rotates and revokes them. Stores their hashes. */
 import { z } from 'zod'
 import type { ApiKey, CreatedKey, CreateKey, RotateKey } from '../contract/key.ts'
 import { Scope } from '../contract/key.ts'
 import { Problem } from '../contract/problem.ts'
-import { Queue } from '../lib/queue.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
 import { timerMs } from '../lib/bounded-wait.ts'
-import type { ApiKeyTable, StoredApiKey } from '../storage/storage.ts'
+import type { CredentialTable, StoredCredential } from '../storage/storage.ts'
+import { KeptCredentials } from './kept-credentials.ts'
 
 const MAX_KEYS = 10_000
 /** The valid one, and those of rotations whose overlap is not over. */
@@ -19,13 +16,8 @@ const MAX_CREDENTIALS = 10
 /** The last moment that RFC 3339 can write. */
 const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z')
 const PREFIX_CHARS = 'ask_'.length + 4
-/** The resolution of `last_used_at`, so that requests do not write to disk. */
-const USE_RESOLUTION_MS = 60_000
 /** Timers do not run on while the machine is suspended, and do not follow a clock that is set. */
 const CLOCK_CHECK_MS = 60_000
-
-/** How often it is looked whether another instance has changed a key. */
-const VERSION_CHECK_MS = 1000
 
 const Credential = z.object({ hash: z.string(), expires_at: z.iso.datetime().optional() })
 
@@ -46,49 +38,55 @@ type StoredKey = z.infer<typeof StoredKey>
 type Known = { readonly keyId: string; readonly access: Access; readonly end: AbortController; readonly until: number }
 
 export class ApiKeys implements AsyncDisposable {
-  readonly #table: ApiKeyTable
   readonly #now: () => number
-  readonly #changes = new Queue({ limit: 1 })
-  #version = 0
-  #keys: ReadonlyMap<string, StoredKey> = new Map()
+  readonly #kept: KeptCredentials<StoredKey>
   /** By hash of the credential: those that are valid until revoked or expired. */
   #known = new Map<string, Known>()
-  readonly #used = new Map<string, string>()
-  #unwrittenUses = new Map<string, string>()
   #expiry: NodeJS.Timeout | undefined
-  #useTimer: NodeJS.Timeout | undefined
-  #watch: NodeJS.Timeout | undefined
   #isClosed = false
 
-  private constructor(table: ApiKeyTable, now: () => number) {
-    this.#table = table
+  private constructor(table: CredentialTable, now: () => number) {
     this.#now = now
+    this.#kept = new KeptCredentials({ table, now, parse: parseKey, onChange: () => this.#learn() })
   }
 
   /** Throws if the keys cannot be read: revoked keys must not become valid again, and other keys must not be lost. */
-  static async open(table: ApiKeyTable, now: () => number = Date.now): Promise<ApiKeys> {
+  static async open(table: CredentialTable, now: () => number = Date.now): Promise<ApiKeys> {
     const keys = new ApiKeys(table, now)
-    await keys.#read()
+    await keys.#kept.read()
     return keys
   }
 
-  /** Returns undefined for an invalid key. Asks the storage for unknown ones only: another process may have made them. */
+  /** Returns undefined for an invalid key. */
   async find(credential: string): Promise<Access | undefined> {
-    const hash = hashCredential(credential)
-    if (!this.#known.has(hash)) await this.#follow()
+    return await this.findHashed(hashCredential(credential))
+  }
+
+  /** As `find`, for a login of the key. Asks the storage for unknown ones only: another process may have made them. */
+  async findHashed(hash: string): Promise<Access | undefined> {
+    if (!this.#known.has(hash)) await this.#kept.follow()
+    const known = this.#valid(hash)
+    if (known) this.#kept.noteUse(known.keyId)
+    return known?.access
+  }
+
+  /** Whether the key of this hash is valid, as far as this process knows. It is no use of the key. */
+  isValid(hash: string): boolean {
+    return this.#valid(hash) !== undefined
+  }
+
+  #valid(hash: string): Known | undefined {
     const known = this.#known.get(hash)
-    if (!known || known.until <= this.#now()) return undefined
-    this.#noteUse(known.keyId)
-    return known.access
+    return known && known.until > this.#now() ? known : undefined
   }
 
   /** A key that another instance revokes ends here, too. Call it where several instances share the storage. */
   watch(): void {
-    this.#watch = setInterval(() => void this.#follow().catch(() => {}), VERSION_CHECK_MS).unref()
+    this.#kept.watch()
   }
 
   list(): ApiKey[] {
-    return [...this.#keys.values()].map((key) => this.#shown(key))
+    return [...this.#kept.all.values()].map((key) => this.#shown(key))
   }
 
   /** Throws `key_not_found`. */
@@ -97,8 +95,8 @@ export class ApiKeys implements AsyncDisposable {
   }
 
   async create(request: CreateKey): Promise<CreatedKey> {
-    return await this.#changes.run(async () => {
-      if (this.#keys.size >= MAX_KEYS)
+    return await this.#kept.change(async () => {
+      if (this.#kept.all.size >= MAX_KEYS)
         throw new Problem('limit_reached', `There are already ${MAX_KEYS} keys. Delete unused ones.`)
       const { expires_at: expiresAt, conversations, ...rest } = request
       const key = makeCredential('ask_')
@@ -112,7 +110,7 @@ export class ApiKeys implements AsyncDisposable {
         ...(expiresAt !== undefined && { expires_at: this.#future(expiresAt) }),
         credentials: [{ hash: hashCredential(key) }],
       }
-      await this.#store(stored.id, () => stored)
+      await this.#kept.store(stored.id, () => stored)
       return { ...this.#shown(stored), key }
     })
   }
@@ -123,27 +121,22 @@ export class ApiKeys implements AsyncDisposable {
    * of them. Throws `key_not_found`.
    */
   async rotate(id: string, { overlap_seconds }: RotateKey): Promise<CreatedKey> {
-    return await this.#changes.run(async () => {
+    return await this.#kept.change(async () => {
       const key = makeCredential('ask_')
-      await this.#store(id, () => this.#rotated(this.#stored(id), key, overlap_seconds))
+      await this.#kept.store(id, () => this.#rotated(this.#stored(id), key, overlap_seconds))
       return { ...this.get(id), key }
     })
   }
 
   /** Ends its streams immediately. Throws `key_not_found`. */
   async revoke(id: string): Promise<void> {
-    await this.#changes.run(async () => {
-      await this.#store(id, () => void this.#stored(id))
-      this.#used.delete(id)
-    })
+    await this.#kept.change(() => this.#kept.store(id, () => void this.#stored(id)))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#expiry)
-    clearTimeout(this.#useTimer)
-    clearInterval(this.#watch)
-    await this.#writeUses()
+    await this.#kept[Symbol.asyncDispose]()
   }
 
   #rotated(stored: StoredKey, key: string, overlapSeconds: number): StoredKey {
@@ -158,42 +151,11 @@ export class ApiKeys implements AsyncDisposable {
     }
   }
 
-  /** Reads the keys if another process has changed one. */
-  async #follow(): Promise<void> {
-    if ((await this.#table.version()) !== this.#version) await this.#changes.run(() => this.#read())
-  }
-
-  async #read(): Promise<void> {
-    const { version, keys } = await this.#table.read()
-    for (const { id, usedAt } of keys) if (usedAt !== undefined && !this.#used.has(id)) this.#used.set(id, usedAt)
-    this.#keys = new Map(keys.map((key) => [key.id, parseKey(key)]))
-    this.#version = version
-    this.#learn()
-  }
-
-  /** `changed` returns the new value, from the present keys; undefined removes the key. */
-  async #store(id: string, changed: () => StoredKey | undefined): Promise<void> {
-    for (;;) {
-      const value = changed()
-      const version = await this.#table.change(this.#version, id, value)
-      if (version === undefined) {
-        await this.#read()
-        continue
-      }
-      const keys = new Map(this.#keys)
-      if (value) keys.set(id, value)
-      else keys.delete(id)
-      this.#keys = keys
-      this.#version = version
-      return this.#learn()
-    }
-  }
-
-  /** Updates `#known` from `#keys`; ends what is no longer valid. */
+  /** Updates `#known` from the stored keys; ends what is no longer valid. */
   #learn(): void {
     const before = this.#known
     this.#known = new Map()
-    for (const key of this.#keys.values()) {
+    for (const key of this.#kept.all.values()) {
       for (const credential of key.credentials) {
         const until = Math.min(timeOf(key.expires_at), timeOf(credential.expires_at))
         if (until <= this.#now()) continue
@@ -218,28 +180,8 @@ export class ApiKeys implements AsyncDisposable {
     this.#expiry = setTimeout(() => this.#wait(next), timerMs(Math.min(left, CLOCK_CHECK_MS))).unref()
   }
 
-  #noteUse(id: string): void {
-    const now = this.#now()
-    if (now - Date.parse(this.#used.get(id) ?? '1970-01-01') < USE_RESOLUTION_MS) return
-    const time = new Date(now).toISOString()
-    this.#used.set(id, time)
-    this.#unwrittenUses.set(id, time)
-    this.#useTimer ??= setTimeout(() => void this.#writeUses(), USE_RESOLUTION_MS).unref()
-  }
-
-  /** Not worth an error: the time is written with the next ones. */
-  async #writeUses(): Promise<void> {
-    this.#useTimer = undefined
-    const uses = this.#unwrittenUses
-    if (uses.size === 0) return
-    this.#unwrittenUses = new Map()
-    await this.#table.noteUses(uses).catch(() => {
-      this.#unwrittenUses = new Map([...uses, ...this.#unwrittenUses])
-    })
-  }
-
   #stored(id: string): StoredKey {
-    const stored = this.#keys.get(id)
+    const stored = this.#kept.all.get(id)
     if (stored) return stored
     throw new Problem('key_not_found', `There is no API key ${id}. GET /keys lists all of them.`)
   }
@@ -247,7 +189,7 @@ export class ApiKeys implements AsyncDisposable {
   #shown({ credentials, ...stored }: StoredKey): ApiKey {
     const [, ...previous] = credentials
     const until = Math.max(...previous.map(({ expires_at }) => timeOf(expires_at)))
-    const usedAt = this.#used.get(stored.id)
+    const usedAt = this.#kept.usedAt(stored.id)
     return {
       ...stored,
       ...(usedAt !== undefined && { last_used_at: usedAt }),
@@ -264,7 +206,7 @@ export class ApiKeys implements AsyncDisposable {
   }
 }
 
-function parseKey({ id, value }: StoredApiKey): StoredKey {
+function parseKey({ id, value }: StoredCredential): StoredKey {
   try {
     return StoredKey.parse(value)
   } catch (cause) {

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 const BYTES = 32
 
 /** 256 random bits after a prefix that secret scanners recognise. */
-export function makeCredential(prefix: 'ask_' | 'ast_' | 'asl_'): string {
+export function makeCredential(prefix: 'ask_' | 'ast_' | 'asl_' | 'asv_' | 'asw_' | 'asc_'): string {
   return prefix + randomBytes(BYTES).toString('base64url')
 }
 

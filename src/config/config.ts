@@ -76,6 +76,7 @@ export type Config = Address & {
   readonly corsOrigins: readonly string[]
   /** Addresses and networks. */
   readonly trustProxy: readonly string[]
+  readonly isInsecureLoginAllowed: boolean
   readonly maxConcurrentRuns: number
   readonly idleSeconds: number
   readonly snapshotDays: number
@@ -143,6 +144,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     publicUrl: readPublicUrl(read('OPENHANDS_PUBLIC_URL')),
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
+    isInsecureLoginAllowed: checked('OPENHANDS_INSECURE_LOGIN', z.stringbool(), read),
     maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),
     snapshotDays: checked('OPENHANDS_SNAPSHOT_DAYS', wholeNumber(1, 36_500), read),
     snapshotBytes: checked('OPENHANDS_SNAPSHOT_BYTES', wholeNumber(1024 ** 2), read),

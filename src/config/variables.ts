@@ -126,7 +126,12 @@ export const VARIABLES = {
   },
   OPENHANDS_TRUST_PROXY: {
     about:
-      'Addresses and networks of proxies, separated by commas, whose `X-Forwarded-For` tells a client’s address. Default: nobody’s is believed.',
+      'Addresses and networks of proxies, separated by commas, whose `X-Forwarded-For` tells a client’s address, and `X-Forwarded-Proto` whether it uses https. Default: nobody’s is believed.',
+  },
+  OPENHANDS_INSECURE_LOGIN: {
+    about:
+      '`true` accepts logins over plain http from other machines too. Everybody on the network can then read keys and use logins.',
+    default: 'false',
   },
   OPENHANDS_MAX_CONCURRENT_RUNS: {
     about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',

@@ -105,6 +105,7 @@ export const Me = z
     scopes: z.array(Scope).describe('All that the key allows; with `admin`, all scopes.'),
     conversations: z.array(z.uuid()).optional().describe('Only these conversations. Absent: all.'),
     user_id: z.string().optional().describe('Only the conversations with this `user_id`. Absent: all.'),
+    login_id: z.uuid().optional().describe('The login of the request, for `DELETE /logins/{id}`.'),
   })
   .meta({
     id: 'Me',

@@ -33,6 +33,7 @@ import { fileRoutes } from './routes/files/files.ts'
 import { gitRoutes } from './routes/files/git.ts'
 import { forkRoutes } from './routes/forks.ts'
 import { keyRoutes } from './routes/keys.ts'
+import { loginRoutes } from './routes/logins.ts'
 import { modelRoutes } from './routes/models.ts'
 import { mcpOauthRoutes } from './routes/mcp/mcp-oauth.ts'
 import { mcpRoutes } from './routes/mcp/mcp.ts'
@@ -50,6 +51,8 @@ import { eventStreamRoutes } from './routes/streams/event-stream.ts'
 import { firehoseRoutes } from './routes/streams/firehose.ts'
 import { socketRoutes } from './routes/streams/sockets.ts'
 import { taskRoutes } from './routes/tasks.ts'
+import type { LoginSupport } from './guards/find-login.ts'
+import type { RefuseKey } from './guards/require-key.ts'
 import type { CheckKey } from './guards/first-frame-key.ts'
 import { createFirstFrameKey } from './guards/first-frame-key.ts'
 import type { FirehoseSlots, StreamSlots } from './streams/stream-slots.ts'
@@ -68,6 +71,8 @@ export type RouteDeps = {
   /** Also checks the permissions of the key. */
   readonly checkKey: CheckKey
   readonly apiKeys: ApiKeys
+  readonly refuseKey: RefuseKey
+  readonly logins: LoginSupport
   readonly tickets: StreamTickets
   readonly authorize: Authorize
 }
@@ -82,6 +87,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await modelRoutes(routes, deps)
   await documentRoutes(routes, {})
   await keyRoutes(routes, deps)
+  await loginRoutes(routes, deps)
   await conversationRoutes(routes, { manager })
   await conversationListRoutes(routes, { manager })
   await attendanceRoutes(routes, { manager })

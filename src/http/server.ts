@@ -24,7 +24,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Authenticate } from './guards/auth.ts'
 import { addAccess, createAuthorize } from './guards/authorize.ts'
 import { MAX_KEYLESS, limitKeyless } from './guards/keyless-connections.ts'
-import { createKeyCheck, requireKey } from './guards/require-key.ts'
+import { createKeyCheck, createKeyRefusal, requireKey } from './guards/require-key.ts'
 import { MAX_HEADER_BYTES, answerClientError, refuseTunnels } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
 import type { Peers } from './guards/forward-to-owner.ts'
@@ -63,7 +63,7 @@ declare module 'fastify' {
   }
 }
 
-export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'authorize'> & {
+export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'refuseKey' | 'authorize'> & {
   readonly authenticate: Authenticate
   readonly hashBody: HashBody
   /** Returns true until the existing conversations are known. */
@@ -128,7 +128,8 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   checkHeadFirst(app)
   // Register before the key check: preflights have no key.
   await registerCors(app, deps.corsOrigins)
-  const checkKey = limitKeyless(app, deps.maxKeyless ?? MAX_KEYLESS, createKeyCheck(deps))
+  const refuseKey = createKeyRefusal(deps.metrics)
+  const checkKey = limitKeyless(app, deps.maxKeyless ?? MAX_KEYLESS, createKeyCheck({ ...deps, refuseKey }))
   const authorize = createAuthorize((id) => deps.manager.ownerOf(id))
   requireKey(app, checkKey)
   refuseBadUpgrades(app, deps.corsOrigins)
@@ -159,7 +160,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     if (peers && !request.remote) await learnConversation(request, deps.manager)
     if (!request.remote) authorize.request(request)
   }
-  await registerRoutes(app, { ...deps, checkKey: admit, authorize })
+  await registerRoutes(app, { ...deps, checkKey: admit, refuseKey, authorize })
   return app
 }
 

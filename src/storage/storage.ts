@@ -46,7 +46,8 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly due: Marks
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
-  readonly apiKeys: ApiKeyTable
+  readonly apiKeys: CredentialTable
+  readonly logins: CredentialTable
   /** The order of the firehose, made when it is opened first. */
   readonly firehose: FirehoseOrderStore
   readonly summaries: SummaryCache
@@ -229,13 +230,13 @@ export interface SharedWorkdirs {
 }
 
 /** `value` is a JSON value; `usedAt`: RFC 3339, undefined if it was never noted. */
-export type StoredApiKey = { readonly id: string; readonly value: unknown; readonly usedAt: string | undefined }
+export type StoredCredential = { readonly id: string; readonly value: unknown; readonly usedAt: string | undefined }
 
-/** The API keys of the server. There are at most some ten thousand: readers keep them in memory, with their version. */
-export interface ApiKeyTable {
+/** API keys, or logins. There are at most some ten thousand: readers keep them in memory, with their version. */
+export interface CredentialTable {
   /** Returns all keys, oldest first. */
-  read(): Promise<{ readonly version: number; readonly keys: readonly StoredApiKey[] }>
-  /** Returns the current version, which each change increases. Cheap: it is called for each unknown key of a request. */
+  read(): Promise<{ readonly version: number; readonly keys: readonly StoredCredential[] }>
+  /** Returns the current version, which each change increases. Cheap: it is called for each unknown credential. */
   version(): Promise<number>
   /**
    * Stores the value of a key, or removes the key if no value is given; durable. Returns the new version. Changes nothing and

@@ -18,6 +18,10 @@ import { Metrics } from '../telemetry/metrics.ts'
 import { loadPrettyLines } from '../telemetry/pretty-lines.ts'
 import type { ManagerParts } from './create-manager.ts'
 import type { HeldAccess } from './held-access.ts'
+import type { HashBody } from '../security/body-hash.ts'
+import { createBodyHash } from '../security/body-hash.ts'
+import type { LoginSupport } from '../http/guards/find-login.ts'
+import { createLoginSupport } from './login-support.ts'
 import { openCatalog } from './model-catalog.ts'
 import { findSandbox } from './sandbox.ts'
 import { createServerRedactor, warnOfGuessableKeys } from './server-redactor.ts'
@@ -26,6 +30,8 @@ import { USER_AGENT, VERSION } from './version.ts'
 /** The dependencies of conversations and of the HTTP server. */
 export type Services = ManagerParts & {
   readonly apiKeys: ApiKeys
+  readonly logins: LoginSupport
+  readonly hashBody: HashBody
   readonly missingSandbox: string | undefined
   /** The port that it listens on, as soon as it does: a free one may be asked for. */
   readonly served: { port: string | undefined }
@@ -62,6 +68,17 @@ export async function startServices(
   warnOfGuessableKeys(config, logger)
   const apiKeys = started.use(await ApiKeys.open(storage.apiKeys))
   if (lease) apiKeys.watch()
+  const hashBody = createBodyHash(storage.keys.material)
+  const logins = started.use(
+    createLoginSupport({
+      table: storage.logins,
+      apiKeys,
+      hashBody,
+      masterKeys: config.masterKeys,
+      isShared: lease !== undefined,
+      isInsecureAllowed: config.isInsecureLoginAllowed,
+    }),
+  )
   const { launcher, missing: missingSandbox } = await sandbox
   const resources = await limiting
   const catalog = await openCatalog(config)
@@ -93,7 +110,7 @@ export async function startServices(
     pendingAuthorizations: new PendingAuthorizations(),
     publicUrl: () => config.publicUrl ?? `http://127.0.0.1:${served.port ?? config.port}`,
   }
-  return { ...shared, apiKeys, missingSandbox, served }
+  return { ...shared, apiKeys, logins, hashBody, missingSandbox, served }
 }
 
 const SET_ASIDE =

@@ -23,7 +23,6 @@ import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-s
 import { aborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
 import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
-import { createBodyHash } from '../security/body-hash.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { listenInCluster, openCluster, openRemote } from './join-cluster.ts'
@@ -202,7 +201,17 @@ async function createHttp(
   services: Services,
   { manager, replays, firehose, progress, connections, cluster, remote }: Served,
 ) {
-  const { storage, launcher, resources, apiKeys, metrics, logger, localCredential: credential } = services
+  const {
+    storage,
+    launcher,
+    resources,
+    apiKeys,
+    logins,
+    hashBody,
+    metrics,
+    logger,
+    localCredential: credential,
+  } = services
   const byKey = createAuthenticator(config.masterKeys, apiKeys, { credential, connections })
   const http = await createHttpServer({
     manager,
@@ -216,7 +225,8 @@ async function createHttp(
     apiKeys,
     tickets: new StreamTickets(),
     pendingAuthorizations: services.pendingAuthorizations,
-    hashBody: createBodyHash(storage.keys.material),
+    hashBody,
+    logins,
     info: infoOf(config, launcher, resources),
     readiness: createReadiness({
       dataDir: config.dataDir,

@@ -9,6 +9,7 @@ import { createReplays } from '../replays/fixtures.ts'
 import { StreamTickets } from '../../src/access/stream-tickets.ts'
 import { createAuthenticator } from '../../src/http/guards/auth.ts'
 import { KnownModels } from '../../src/conversations/known-models.ts'
+import { createLoginSupport } from '../../src/wiring/login-support.ts'
 import { createHttpServer } from '../../src/http/server.ts'
 import type { HttpDeps } from '../../src/http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../../src/http/streams/stream-slots.ts'
@@ -71,7 +72,7 @@ export type HttpBench = AsyncDisposable & {
   readonly listen: () => Promise<string>
 }
 
-type HttpOptions = BenchOptions & { readonly http?: Partial<HttpDeps> }
+type HttpOptions = BenchOptions & { readonly http?: Partial<HttpDeps>; readonly insecureLogin?: boolean }
 
 export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const bench = await setBench(options)
@@ -80,6 +81,15 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const logger = pino({ level: 'debug' }, { write: (line: string) => void bench.logged.push(line) })
   const apiKeys = await ApiKeys.open(bench.storage.apiKeys)
   const replays = createReplays(bench)
+  const hashBody = createBodyHash([KEY, OLD_KEY])
+  const logins = createLoginSupport({
+    table: bench.storage.logins,
+    apiKeys,
+    masterKeys: [KEY, OLD_KEY],
+    hashBody,
+    isShared: false,
+    isInsecureAllowed: options.insecureLogin ?? false,
+  })
   const app = await createHttpServer({
     manager: bench.manager,
     replays,
@@ -89,7 +99,8 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     apiKeys,
     tickets: new StreamTickets(),
     pendingAuthorizations: new PendingAuthorizations(),
-    hashBody: createBodyHash([KEY, OLD_KEY]),
+    hashBody,
+    logins,
     info: { ...INFO, tools: [...INFO.tools], network: { ...INFO.network, modes: [...INFO.network.modes] } },
     readiness: async () => ({ status: readiness.isReady ? 'ok' : 'unavailable' }),
     isStarting: () => readiness.isStarting,
@@ -142,6 +153,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     async [Symbol.asyncDispose]() {
       await replays.close()
+      await logins[Symbol.asyncDispose]()
       await bench[Symbol.asyncDispose]()
       await app.close()
     },

@@ -283,33 +283,36 @@ export function storageContract(
       expect(await storage.deletions.has(old)).toBe(true)
     })
 
-    test('API keys change only from the version that they were read with, and are listed as they were made', async () => {
-      const { apiKeys } = storage
-      const [one, other] = [uuid7(), uuid7()]
-      const first = await apiKeys.read()
-      expect(first.keys).toEqual([])
-      const second = await apiKeys.change(first.version, other, { name: 'other' })
-      expect(await apiKeys.change(first.version, one, { name: 'from an old version' })).toBeUndefined()
-      const racing = [one, uuid7()].map((id) => apiKeys.change(second!, id, { name: 'raced' }))
-      const [third, lost] = await Promise.all(racing)
-      expect([third! > second!, lost]).toEqual([true, undefined])
-      const fourth = await apiKeys.change(third!, one, { name: 'ü', scopes: ['read'] })
-      await apiKeys.noteUses(
-        new Map([
-          [other, '2026-01-31T12:00:00.000Z'],
-          [uuid7(), '2026-01-31T12:00:00.000Z'],
-        ]),
-      )
-      await reopen()
-      const { version, keys } = await storage.apiKeys.read()
-      expect([version, await storage.apiKeys.version()]).toEqual([fourth, fourth])
-      expect(keys).toEqual([
-        { id: other, value: { name: 'other' }, usedAt: '2026-01-31T12:00:00.000Z' },
-        { id: one, value: { name: 'ü', scopes: ['read'] }, usedAt: undefined },
-      ])
-      await storage.apiKeys.change(version, other, undefined)
-      expect((await storage.apiKeys.read()).keys.map(({ id }) => id)).toEqual([one])
-    })
+    test.each(['apiKeys', 'logins'] as const)(
+      '%s change only from the version that they were read with, and are listed as they were made',
+      async (table) => {
+        const { [table]: apiKeys } = storage
+        const [one, other] = [uuid7(), uuid7()]
+        const first = await apiKeys.read()
+        expect(first.keys).toEqual([])
+        const second = await apiKeys.change(first.version, other, { name: 'other' })
+        expect(await apiKeys.change(first.version, one, { name: 'from an old version' })).toBeUndefined()
+        const racing = [one, uuid7()].map((id) => apiKeys.change(second!, id, { name: 'raced' }))
+        const [third, lost] = await Promise.all(racing)
+        expect([third! > second!, lost]).toEqual([true, undefined])
+        const fourth = await apiKeys.change(third!, one, { name: 'ü', scopes: ['read'] })
+        await apiKeys.noteUses(
+          new Map([
+            [other, '2026-01-31T12:00:00.000Z'],
+            [uuid7(), '2026-01-31T12:00:00.000Z'],
+          ]),
+        )
+        await reopen()
+        const { version, keys } = await storage[table].read()
+        expect([version, await storage[table].version()]).toEqual([fourth, fourth])
+        expect(keys).toEqual([
+          { id: other, value: { name: 'other' }, usedAt: '2026-01-31T12:00:00.000Z' },
+          { id: one, value: { name: 'ü', scopes: ['read'] }, usedAt: undefined },
+        ])
+        await storage[table].change(version, other, undefined)
+        expect((await storage[table].read()).keys.map(({ id }) => id)).toEqual([one])
+      },
+    )
 
     test('API keys of several writers that retry are all stored', async () => {
       const ids = Array.from({ length: 8 }, () => uuid7())

@@ -17,6 +17,7 @@ import type {
   RotateKey,
   StreamTicket,
 } from '../../contract/key.ts'
+import type { CreatedLogin, CreateLogin, LoginCode, LoginList } from '../../contract/login.ts'
 import type { ListModels, ModelPage } from '../../contract/models.ts'
 import type { ConversationSummaries } from '../../contract/conversations/summary.ts'
 import type { Alive, Info, Readiness } from '../../contract/server.ts'
@@ -40,6 +41,10 @@ export const SERVER_OPERATIONS = {
   getKey: get('/keys/{key_id}').returns<typeof ApiKey>(),
   deleteKey: remove('/keys/{key_id}'),
   rotateKey: post('/keys/{key_id}/rotate').sends<typeof RotateKey>().returns<typeof CreatedKey>(),
+  createLogin: post('/logins').sends<typeof CreateLogin>().returns<typeof CreatedLogin>(),
+  listLogins: get('/logins').returns<typeof LoginList>(),
+  deleteLogin: remove('/logins/{login_id}'),
+  createLoginCode: post('/login-codes').returns<typeof LoginCode>(),
   createStreamTicket: post('/stream-tickets').sends<typeof CreateStreamTicket>().returns<typeof StreamTicket>(),
 
   createConversation: postOnce('/conversations').sends<typeof CreateConversation>().returns<typeof ConversationView>(),

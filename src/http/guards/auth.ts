@@ -65,7 +65,8 @@ export function fingerprintIn(header: string | undefined): string | undefined {
   return token === undefined ? undefined : fingerprintOf(token)
 }
 
-const tokenIn = (header = ''): string | undefined => /^Bearer +(\S+) *$/i.exec(header)?.[1]
+/** Returns the key in an `Authorization` header. */
+export const tokenIn = (header = ''): string | undefined => /^Bearer +(\S+) *$/i.exec(header)?.[1]
 
 /**
  * Identifies keys in the log, also across restarts. Too short to find even a weak key by: many keys share one

@@ -18,7 +18,7 @@ type Owner = NonNullable<Awaited<ReturnType<Cluster['ownerElsewhere']>>>
 const OF_CONNECTION = new Set(
   (
     'connection keep-alive transfer-encoding upgrade te trailer expect ' +
-    'proxy-authenticate proxy-authorization proxy-connection authorization x-request-id'
+    'proxy-authenticate proxy-authorization proxy-connection authorization cookie x-login x-request-id'
   ).split(' '),
 )
 

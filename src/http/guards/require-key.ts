@@ -1,6 +1,6 @@
 /**
- * Requires a key with each request: in the header, in the first frame of a WebSocket, or as a ticket in the query of a
- * stream.
+ * Requires a key with each request: in the header, in the first frame of a WebSocket, as a ticket in the query of a
+ * stream, or by a login.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { StreamTickets } from '../../access/stream-tickets.ts'
@@ -10,20 +10,37 @@ import type { CheckKey } from './first-frame-key.ts'
 import type { Authenticate } from './auth.ts'
 import { fingerprintIn } from './auth.ts'
 import { createFailedKeys } from './failed-keys.ts'
+import type { LoginSupport } from './find-login.ts'
+import { findLogin, hasLogin } from './find-login.ts'
 
 type KeyCheckDeps = {
   readonly authenticate: Authenticate
   readonly tickets: StreamTickets
-  readonly metrics: Pick<Metrics, 'keyRefused'>
+  readonly logins: LoginSupport
+  readonly refuseKey: RefuseKey
+}
+
+/** Counts a request without a valid credential. Throws `error`, or `too_many_attempts`. */
+export type RefuseKey = (request: FastifyRequest, error: unknown) => Promise<never>
+
+export function createKeyRefusal(metrics: Pick<Metrics, 'keyRefused'>): RefuseKey {
+  const countFailedKey = createFailedKeys()
+  return async (request, error) => {
+    request.isKeyRefused = true
+    metrics.keyRefused()
+    await countFailedKey(request)
+    throw error
+  }
 }
 
 /** Returns a check that throws a `Problem` unless the key is valid, and counts the failures. */
-export function createKeyCheck({ authenticate, tickets, metrics }: KeyCheckDeps): CheckKey {
-  const countFailedKey = createFailedKeys()
+export function createKeyCheck({ authenticate, tickets, logins, refuseKey }: KeyCheckDeps): CheckKey {
   return async (request, authorization) => {
     try {
       const ticket = ticketIn(request)
-      if (ticket === undefined) {
+      if (authorization === undefined && ticket === undefined && hasLogin(request)) {
+        request.access = await findLogin(request, logins)
+      } else if (ticket === undefined) {
         const { fingerprint, access } = await authenticate(authorization, request.raw.socket)
         request.keyFingerprint = fingerprint
         request.access = access
@@ -34,10 +51,7 @@ export function createKeyCheck({ authenticate, tickets, metrics }: KeyCheckDeps)
       }
     } catch (error) {
       request.keyFingerprint = fingerprintIn(authorization)
-      request.isKeyRefused = true
-      metrics.keyRefused()
-      await countFailedKey(request)
-      throw error
+      await refuseKey(request, error)
     }
   }
 }

@@ -127,8 +127,13 @@ const ALSO_READ: ReadonlySet<string> = new Set([
 /** Routes whose handler requires the scope, because it depends on what is sent. */
 const BY_BODY: ReadonlySet<string> = new Set(['POST /conversations/:id/requests/:request_id'])
 
-/** Routes that tell any key about itself. */
-const ANY_KEY: ReadonlySet<string> = new Set(['GET /me'])
+/** Routes that tell any key about itself, and about its logins. */
+const ANY_KEY: ReadonlySet<string> = new Set([
+  'GET /me',
+  'GET /logins',
+  'DELETE /logins/:login_id',
+  'POST /login-codes',
+])
 
 const SCOPES: ReadonlyMap<string, Scope> = new Map(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- keys of ROUTES

@@ -33,8 +33,8 @@ export function logRead(request: FastifyRequest, reply: FastifyReply): void {
   else request.log.info(factsOf(request, reply), 'request')
 }
 
-const isAudited = ({ isKeyRefused, method, routeOptions }: FastifyRequest): boolean =>
-  isKeyRefused || (CHANGING.has(method) && !routeOptions.config.public)
+const isAudited = ({ isKeyRefused, method, routeOptions, access }: FastifyRequest): boolean =>
+  isKeyRefused || (CHANGING.has(method) && (!routeOptions.config.public || access !== undefined))
 
 function factsOf(request: FastifyRequest, reply: FastifyReply) {
   const { method, routeOptions } = request
@@ -55,6 +55,7 @@ const whoOf = ({ ip, keyFingerprint, access }: FastifyRequest) => ({
   address: ip,
   key: keyFingerprint,
   ...(access?.key && { key_id: access.key.id, key_name: access.key.name }),
+  ...(access?.loginId !== undefined && { login_id: access.loginId }),
 })
 
 /** Logs a frame that was executed or refused; `frame` is undefined for data that was not a frame. */

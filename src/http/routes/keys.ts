@@ -29,13 +29,14 @@ export const keyRoutes: FastifyPluginAsyncZod<KeyRouteDeps> = async (app, deps) 
 }
 
 function describeAccess(access: Access): Me {
-  const { key, limits } = access
+  const { key, limits, loginId } = access
   return {
     kind: key ? 'api_key' : 'master',
     ...(key && { key_id: key.id, name: key.name }),
     scopes: Scope.options.filter((scope) => access.allows(scope)),
     ...(limits.conversations && { conversations: [...limits.conversations] }),
     ...(limits.userId !== undefined && { user_id: limits.userId }),
+    ...(loginId !== undefined && { login_id: loginId }),
   }
 }
 

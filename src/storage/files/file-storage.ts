@@ -11,7 +11,7 @@ import { createJsonlStore } from './log/jsonl-store.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import type { KeyMaterial } from '../../security/sealer.ts'
 import type { Availability } from '../availability.ts'
-import type { ApiKeyTable, ConversationStorage, DataKeys, Marks, SharedWorkdirs, Storage } from '../storage.ts'
+import type { CredentialTable, ConversationStorage, DataKeys, Marks, SharedWorkdirs, Storage } from '../storage.ts'
 import { openDataKeys } from './data-keys.ts'
 import type { DataLock } from './directory/data-lock.ts'
 import { requireNoDatabase } from './database-mark.ts'
@@ -24,7 +24,7 @@ import { removeLeftFiles } from './left-files.ts'
 import { MarkFiles, exists, listIds } from './directory/mark-files.ts'
 import { SecretFiles } from './secret-files.ts'
 import { SnapshotFiles } from './snapshot-files.ts'
-import { ApiKeyRows } from './tables/api-key-rows.ts'
+import { CredentialRows } from './tables/credential-rows.ts'
 import { DeletionRows } from './tables/deletion-rows.ts'
 import type { OnSetAside } from './tables/open-tables.ts'
 import { openTables } from './tables/open-tables.ts'
@@ -75,7 +75,8 @@ export class FileStorage implements Storage {
   readonly due: Marks
   readonly deletions: DeletionRows
   readonly sharedWorkdirs: SharedWorkdirs
-  readonly apiKeys: ApiKeyTable
+  readonly apiKeys: CredentialTable
+  readonly logins: CredentialTable
   readonly firehose: FirehoseOrderStore
   readonly summaries: FileSummaries
   readonly snapshots: SnapshotFiles
@@ -104,7 +105,8 @@ export class FileStorage implements Storage {
     this.due = new MarkFiles(join(root, 'due'))
     this.deletions = new DeletionRows(tables, join(root, 'deletions'))
     this.sharedWorkdirs = new SharedWorkdirRows(tables, (id) => exists(join(directory, id)))
-    this.apiKeys = new ApiKeyRows(tables)
+    this.apiKeys = new CredentialRows(tables, 'api_keys')
+    this.logins = new CredentialRows(tables, 'logins')
     this.firehose = { open: () => FirehoseFile.open(join(root, 'firehose')) }
     this.summaries = new FileSummaries({ path: join(root, 'summaries.db'), logs: directory, onFault })
     this.snapshots = new SnapshotFiles(directory)

@@ -18,7 +18,7 @@ import { FirehoseFile } from '../files/firehose/firehose-file.ts'
 import type { Availability } from '../availability.ts'
 import type { Instances, SharedConversations } from '../instances.ts'
 import type {
-  ApiKeyTable,
+  CredentialTable,
   ConversationStorage,
   DataKeys,
   Deletions,
@@ -26,7 +26,7 @@ import type {
   SharedWorkdirs,
   Storage,
 } from '../storage.ts'
-import { ApiKeysTable } from './api-keys-table.ts'
+import { CredentialsTable } from './credentials-table.ts'
 import { SnapshotRows, SummaryRows } from './caches.ts'
 import { PostgresDatabase, connectFirst } from './database.ts'
 import { openDatabaseKeys } from './database-data-keys.ts'
@@ -118,7 +118,8 @@ class PostgresStorage implements Storage {
   readonly due: Marks
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
-  readonly apiKeys: ApiKeyTable
+  readonly apiKeys: CredentialTable
+  readonly logins: CredentialTable
   readonly firehose: FirehoseOrderStore
   readonly summaries: SummaryRows
   readonly snapshots: SnapshotRows
@@ -139,7 +140,8 @@ class PostgresStorage implements Storage {
     this.due = new MarksTable(ownership, 'due')
     this.deletions = new DeletionsTable(ownership, news && (() => news.announce()))
     this.sharedWorkdirs = new SharedWorkdirsTable(database)
-    this.apiKeys = new ApiKeysTable(database)
+    this.apiKeys = new CredentialsTable(database, 'api_keys', 'api_key_version')
+    this.logins = new CredentialsTable(database, 'logins', 'login_version')
     const logs = new PostgresStore({ ownership, onStored: news && (() => news.announce()) })
     this.firehose = news
       ? { open: (onNews, whenSynced) => openFirehoseTable({ database, logs, news, whenSynced }, onNews) }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { codeOf } from '../../../lib/error-code.ts'
 import { mapBounded } from '../../../lib/map-bounded.ts'
-import type { CreationKey, StoredApiKey } from '../../storage.ts'
+import type { CreationKey, StoredCredential } from '../../storage.ts'
 import { DataDirectoryError } from '../directory/data-lock.ts'
 import { listIds } from '../directory/mark-files.ts'
 
@@ -20,7 +20,7 @@ const Created = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), 
 const CONCURRENCY = 64
 
 type EarlierFiles = {
-  readonly apiKeys: readonly StoredApiKey[]
+  readonly apiKeys: readonly StoredCredential[]
   readonly deletions: readonly { readonly id: string; readonly key: CreationKey | undefined }[]
   /** `hash`: of the path of the workdir. */
   readonly sharedWorkdirs: readonly { readonly hash: string; readonly id: string }[]
@@ -41,7 +41,7 @@ export async function readEarlierFiles(directory: string): Promise<EarlierFiles>
   }
 }
 
-async function readKeyFile(path: string): Promise<StoredApiKey[]> {
+async function readKeyFile(path: string): Promise<StoredCredential[]> {
   const text = await readFile(path, 'utf8').catch(unlessMissing)
   if (text === undefined) return []
   try {

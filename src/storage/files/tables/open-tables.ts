@@ -14,6 +14,7 @@ import type { DataLock } from '../directory/data-lock.ts'
 import { DataDirectoryError } from '../directory/data-lock.ts'
 import type { Database } from '../directory/sqlite.ts'
 import { isDamaged, loadSqlite } from '../directory/sqlite.ts'
+import { CREDENTIAL_COLUMNS } from './credential-rows.ts'
 import { EARLIER, readEarlierFiles } from './earlier-files.ts'
 import { BUSY_MS, Tables, urlOf } from './tables.ts'
 
@@ -25,7 +26,7 @@ const ASIDE = 'before-format-3'
 const SCHEMA = `
   CREATE TABLE versions (name TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT;
   INSERT INTO versions VALUES ('api_keys', 1);
-  CREATE TABLE api_keys (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, value TEXT NOT NULL, used_at TEXT) STRICT;
+  CREATE TABLE api_keys ${CREDENTIAL_COLUMNS};
   CREATE TABLE deletions (id TEXT PRIMARY KEY, key TEXT, body_hash TEXT, at TEXT) STRICT, WITHOUT ROWID;
   CREATE INDEX deletion_keys ON deletions (at) WHERE at IS NOT NULL;
   CREATE TABLE shared_workdirs (workdir TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (workdir, id)) STRICT, WITHOUT ROWID;`

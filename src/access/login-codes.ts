@@ -1,0 +1,39 @@
+/** One-time codes for a login: part of a link, so they work once, and only for a short time. Kept in memory only. */
+import type { LoginCode } from '../contract/login.ts'
+import { LOGIN_CODE_LIFETIME_MS } from '../contract/login.ts'
+import type { Access } from './access.ts'
+import { hashCredential, makeCredential } from './credential.ts'
+import type { LoginOrigin } from './logins.ts'
+
+/** Unused codes; above it the oldest is removed. */
+const MAX_CODES = 1000
+
+type Issued = { readonly origin: LoginOrigin; readonly access: Access; readonly expiresAt: number }
+
+export class LoginCodes {
+  /** By hash, oldest first. */
+  readonly #issued = new Map<string, Issued>()
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** For a login with these permissions. */
+  issue(origin: LoginOrigin, access: Access): LoginCode {
+    const code = makeCredential('asc_')
+    const expiresAt = this.#now() + LOGIN_CODE_LIFETIME_MS
+    const [oldest] = this.#issued.keys()
+    if (oldest !== undefined && this.#issued.size >= MAX_CODES) this.#issued.delete(oldest)
+    this.#issued.set(hashCredential(code), { origin, access, expiresAt })
+    return { code, expires_at: new Date(expiresAt).toISOString() }
+  }
+
+  /** Uses the code up. Returns undefined if it was used, has expired, or its key has ended. */
+  redeem(code: string): Pick<Issued, 'origin' | 'access'> | undefined {
+    const hash = hashCredential(code)
+    const issued = this.#issued.get(hash)
+    this.#issued.delete(hash)
+    return issued && issued.expiresAt > this.#now() && !issued.access.ended.aborted ? issued : undefined
+  }
+}
