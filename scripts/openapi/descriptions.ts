@@ -159,6 +159,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   replay_id: 'Id of the replay.',
   agent_id: 'Id of the subagent, as its `SubagentStart` has it.',
   key_id: 'Id of the API key.',
+  login_id: 'Id of the login.',
   pid: 'Process id, as listed by `processes`.',
   key: 'Name of the secret.',
   status: 'Only items with this status.',

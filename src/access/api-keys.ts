@@ -70,7 +70,7 @@ export class ApiKeys implements AsyncDisposable {
     return known?.access
   }
 
-  /** Whether the key of this hash is valid, as far as this process knows. It is no use of the key. */
+  /** Whether the key of this hash is valid, as far as this process knows. It does not count as a use of the key. */
   isValid(hash: string): boolean {
     return this.#valid(hash) !== undefined
   }

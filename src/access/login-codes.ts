@@ -1,9 +1,16 @@
 /** One-time codes for a login: part of a link, so they work once, and only for a short time. Kept in memory only. */
+import { z } from 'zod'
 import type { LoginCode } from '../contract/login.ts'
 import { LOGIN_CODE_LIFETIME_MS } from '../contract/login.ts'
 import type { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
-import type { LoginOrigin } from './logins.ts'
+
+/** The credential that a login was made with: an API key, or a master key. */
+export const Origin = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('api_key'), id: z.uuid(), name: z.string(), hash: z.string() }),
+  z.object({ kind: z.literal('master'), hash: z.string() }),
+])
+export type LoginOrigin = z.infer<typeof Origin>
 
 /** Unused codes; above it the oldest is removed. */
 const MAX_CODES = 1000

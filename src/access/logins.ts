@@ -14,7 +14,8 @@ import { Access } from './access.ts'
 import type { ApiKeys } from './api-keys.ts'
 import { hashCredential, makeCredential } from './credential.ts'
 import { KeptCredentials } from './kept-credentials.ts'
-import { LoginCodes } from './login-codes.ts'
+import type { LoginOrigin } from './login-codes.ts'
+import { LoginCodes, Origin } from './login-codes.ts'
 
 const MAX_LOGINS = 10_000
 /** Above it, the login of the key that was unused for longest ends. */
@@ -22,13 +23,6 @@ const MAX_LOGINS_PER_KEY = 100
 /** How often logins that are over are removed, and their streams end. */
 const SWEEP_MS = 60_000
 const USER_AGENT_CHARS = 200
-
-/** The credential that a login was made with: an API key, or a master key. */
-const Origin = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('api_key'), id: z.uuid(), name: z.string(), hash: z.string() }),
-  z.object({ kind: z.literal('master'), hash: z.string() }),
-])
-export type LoginOrigin = z.infer<typeof Origin>
 
 const StoredLogin = z.object({
   id: z.uuid(),

@@ -45,6 +45,7 @@ export function createClient(options: ClientOptions): AgentServerClient {
 export class AgentServerClient {
   readonly conversations: ConversationsClient
   readonly keys: KeysClient
+  readonly logins: LoginsClient
   readonly replays: ReplaysClient
   /** Typed calls of any operation by its id. */
   readonly api: Api
@@ -56,6 +57,7 @@ export class AgentServerClient {
     this.#source = streamSource ?? httpStreamSource(transport)
     this.conversations = new ConversationsClient(this.api)
     this.keys = new KeysClient(this.api)
+    this.logins = new LoginsClient(this.api)
     this.replays = new ReplaysClient(this.api)
   }
 
@@ -179,6 +181,34 @@ export class ReplaysClient {
   /** Resolves when all forks have ended. */
   cancel(replay_id: string, options?: CallOptions) {
     return this.#api.call('cancelReplay', { params: { replay_id } }, options)
+  }
+}
+
+/** Logins: how a page in a browser uses a key without keeping it. */
+export class LoginsClient {
+  readonly #api: Api
+
+  constructor(api: Api) {
+    this.#api = api
+  }
+
+  /** Sets a cookie, and returns the other half of the login: send it as the header `X-Login`. */
+  create(body: BodyOf<'createLogin'>, options?: CallOptions) {
+    return this.#api.call('createLogin', { body }, options)
+  }
+
+  list(options?: CallOptions) {
+    return listOf(() => this.#api.call('listLogins', {}, options))
+  }
+
+  /** Ends the login and its streams. */
+  delete(login_id: string, options?: CallOptions) {
+    return this.#api.call('deleteLogin', { params: { login_id } }, options)
+  }
+
+  /** Returns a one-time code for a login with the key of this client. */
+  createCode(options?: CallOptions) {
+    return this.#api.call('createLoginCode', {}, options)
   }
 }
 

@@ -14,6 +14,10 @@ const LOCAL_RANGES: ReadonlySet<string> = new Set(['loopback', 'unspecified'])
 
 export const isLoopback = (address: string): boolean => LOCAL_RANGES.has(ipaddr.process(address).range())
 
+/** True only for an address of this machine that no other one can have; false for a name. */
+export const isLoopbackText = (address: string): boolean =>
+  ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
+
 /** `address` in its canonical form. */
 export function isOwnAddress(address: string): boolean {
   if (isLoopback(address)) return true

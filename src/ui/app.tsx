@@ -1,5 +1,5 @@
 /** The frame around every screen: where one can go, whether the server answers, and the screen itself. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Dialogs } from './parts/dialogs.tsx'
 import { Notices } from './parts/notices.tsx'
 import { Conversation } from './screens/conversation.tsx'
@@ -14,11 +14,19 @@ import { listenToKeys } from './state/keys.ts'
 import { announcement, followServer, forPeople } from './state/live.ts'
 import { texts } from './state/preferences.ts'
 import { addressOf, route } from './state/route.ts'
-import { lostSince, may, session } from './state/session.ts'
+import { lostSince, may, messageOf, resume, session } from './state/session.ts'
 import { clock } from './parts/amounts.ts'
 
 export function App() {
-  return session.value ? <Frame /> : <Login />
+  const [isReady, setReady] = useState(false)
+  const [fault, setFault] = useState<string>()
+  useEffect(() => {
+    resume()
+      .catch((error: unknown) => setFault(messageOf(error)))
+      .finally(() => setReady(true))
+  }, [])
+  if (session.value) return <Frame />
+  return isReady ? <Login fault={fault} /> : null
 }
 
 function Frame() {

@@ -263,7 +263,7 @@ describe('a one-time code', () => {
     expectProblem(await call(http, 'POST', '/logins', FROM_OWN_PAGE, { code: body.code }), 401, 'unauthorized')
   })
 
-  test('is no key, and a key is no code', async () => {
+  test('cannot be used as a key, and a key cannot be used as a code', async () => {
     await using http = await setHttp()
     const { body } = await http.call('POST', '/login-codes')
     for (const authorization of [`Bearer ${body.code}`, `Code ${body.code}`])

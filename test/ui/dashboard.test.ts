@@ -136,6 +136,41 @@ describe('a person', () => {
   })
 })
 
+test('a login outlives the tab and a reload, and the page keeps nothing that works alone', async () => {
+  const { page } = await openTab(browser, stage.server.url)
+  await page.reload()
+  await page.waitForSelector('nav.places')
+  const kept = await page.evaluate<string>(`JSON.stringify({ ...localStorage })`)
+  expect(kept).not.toContain(KEY)
+  const [cookie, ...others] = await page.context().cookies()
+  expect(others).toEqual([])
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
+  expect(kept).not.toContain(cookie!.value)
+  const { login } = JSON.parse(kept) as { login: string }
+  const alone = await stage.server.call('GET', '/me', undefined, { authorization: '', 'x-login': login })
+  expect(alone.status).toBe(401)
+  await goTo(page, '#/settings')
+  await page.click('text=Log out')
+  await page.waitForSelector('[name=password]')
+  await page.reload()
+  await page.waitForSelector('[name=password]')
+  await page.context().close()
+})
+
+test('a one-time code in a link logs in once', async () => {
+  const { body } = await stage.server.call('POST', '/login-codes')
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await page.goto(`${stage.server.url}/ui/#login=${body.code}`)
+  await page.waitForSelector('nav.places')
+  expect(page.url()).not.toContain(body.code)
+  const other = await (await browser.newContext()).newPage()
+  await other.goto(`${stage.server.url}/ui/#login=${body.code}`)
+  await other.waitForSelector('[role=alert]')
+  await other.context().close()
+  await context.close()
+})
+
 test('a hostile agent makes no dialog, no request to elsewhere and no breach of the policy', async () => {
   const id = await stage.create({ title: HOSTILE.join(' ').slice(0, 200) })
   await stage.say(id, `hostile ${HOSTILE.join('\n\n')}`)
@@ -179,10 +214,6 @@ test('eight tabs of one browser are all live', async () => {
   for (let i = 0; i < 7; i++) {
     const page = await first.page.context().newPage()
     await page.goto(`${stage.server.url}/ui/#/c/${id}`)
-    if (await page.locator('[name=password]').isVisible()) {
-      await page.fill('[name=password]', KEY)
-      await page.click('button[type=submit]')
-    }
     await page.waitForSelector('.composer')
     pages.push(page)
   }

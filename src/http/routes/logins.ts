@@ -1,10 +1,10 @@
 /** Routes for logins of browsers, and for the one-time codes that links to the dashboard have. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import type { Access } from '../../access/access.ts'
-import type { LoginOrigin, Logins } from '../../access/logins.ts'
+import type { LoginOrigin } from '../../access/login-codes.ts'
+import type { Logins } from '../../access/logins.ts'
 import { CreatedLogin, CreateLogin, LoginCode, LoginList } from '../../contract/login.ts'
 import { Problem } from '../../contract/problem.ts'
 import { tokenIn } from '../guards/auth.ts'
@@ -13,6 +13,7 @@ import type { LoginSupport } from '../guards/find-login.ts'
 import { endedCookie, loginCookie, requireOwnPage } from '../guards/find-login.ts'
 import type { CheckKey } from '../guards/first-frame-key.ts'
 import type { RefuseKey } from '../guards/require-key.ts'
+import { isLoopbackText } from '../../security/own-address.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 
 type LoginRouteDeps = {
@@ -138,7 +139,7 @@ function requireSafeWay(
   { protocol, ip, headers, hostname }: FastifyRequest,
   { isInsecureAllowed }: LoginSupport,
 ): void {
-  const isDirect = headers['x-forwarded-for'] === undefined && isLoopback(ip) && isLocalName(hostname)
+  const isDirect = headers['x-forwarded-for'] === undefined && isLoopbackText(ip) && isLocalName(hostname)
   if (isInsecureAllowed || protocol === 'https' || isDirect) return
   throw new Problem(
     'insecure_login',
@@ -146,8 +147,5 @@ function requireSafeWay(
   )
 }
 
-const isLoopback = (address: string): boolean =>
-  ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
-
 const isLocalName = (name: string): boolean =>
-  name === 'localhost' || name.endsWith('.localhost') || isLoopback(name.replaceAll(/[[\]]/g, ''))
+  name === 'localhost' || name.endsWith('.localhost') || isLoopbackText(name.replaceAll(/[[\]]/g, ''))

@@ -4,16 +4,17 @@ import { textIn } from '../parts/fields.ts'
 import { texts } from '../state/preferences.ts'
 import { logIn, messageOf } from '../state/session.ts'
 
-export function Login() {
-  const { logIn: label, key, keyHint, user } = texts.value
-  const [fault, setFault] = useState<string>()
+export function Login({ fault: first }: { readonly fault: string | undefined }) {
+  const { logIn: label, key, keyHint, readOnly, user } = texts.value
+  const [fault, setFault] = useState(first)
   const [isBusy, setBusy] = useState(false)
   const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
     event.preventDefault()
     setBusy(true)
     setFault(undefined)
     try {
-      await logIn(textIn(new FormData(event.currentTarget), 'password'))
+      const form = new FormData(event.currentTarget)
+      await logIn({ key: textIn(form, 'password') }, form.get('reader') !== null)
     } catch (error) {
       setFault(messageOf(error))
       setBusy(false)
@@ -30,6 +31,9 @@ export function Login() {
         <label class="field">
           {key}
           <input name="password" type="password" autocomplete="current-password" required autoFocus />
+        </label>
+        <label class="option">
+          <input type="checkbox" name="reader" /> {readOnly}
         </label>
         <p class="quiet">{keyHint}</p>
         {fault && (

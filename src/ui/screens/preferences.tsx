@@ -1,4 +1,5 @@
 /** What a person can choose for this page. */
+import { attempt } from '../parts/notices.tsx'
 import type { Signal } from '@preact/signals'
 import {
   hidesContent,
@@ -60,7 +61,7 @@ export function Preferences() {
         />
         <Switch of={hidesContent} label={texts.value.hideContent} />
         {session.value?.me.kind === 'master' && <p class="quiet">{masterKey}</p>}
-        <button type="button" onClick={logOut}>
+        <button type="button" onClick={() => attempt(logOut)}>
           {logOutText}
         </button>
       </div>

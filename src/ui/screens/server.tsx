@@ -8,7 +8,7 @@ import { attempt, notify } from '../parts/notices.tsx'
 import { texts } from '../state/preferences.ts'
 import { client, may } from '../state/session.ts'
 import { count, moment } from '../parts/amounts.ts'
-import { visible } from '../text/visible.ts'
+import { short, visible } from '../text/visible.ts'
 
 const SCOPES = ['read', 'write', 'approve', 'files', 'commands', 'secrets', 'admin'] satisfies Scope[]
 
@@ -27,6 +27,7 @@ export function Server() {
         </p>
       )}
       {may('admin') && <Keys />}
+      <Logins />
     </section>
   )
 }
@@ -145,5 +146,51 @@ function MakeKey({ added }: { readonly added: (key: string) => void }) {
       </fieldset>
       <button type="submit">{makeKey}</button>
     </form>
+  )
+}
+
+function Logins() {
+  const { logins, lastUsed, never, current, end } = texts.value
+  const [version, setVersion] = useState(0)
+  const list = useLoaded(
+    (signal) =>
+      client()
+        .logins.list({ signal })
+        .then(({ items }) => items),
+    [version],
+  )
+  const remove = async (id: string) => {
+    await client().logins.delete(id)
+    setVersion(version + 1)
+  }
+  return (
+    <>
+      <h2>{logins}</h2>
+      <Loaded
+        of={list}
+        draw={(items) => (
+          <ul class="plain">
+            {items.map(({ id, name, scopes, user_agent, last_used_at, is_current }) => (
+              <li key={id} class="pair">
+                <span>
+                  <strong>{visible(name ?? '')}</strong> {is_current && <span class="badge">{current}</span>}{' '}
+                  <span class="quiet">
+                    {scopes.join(', ')} · {short(user_agent ?? '', 60)}
+                  </span>
+                </span>
+                <span class="quiet">
+                  {lastUsed} {last_used_at === undefined ? never : moment(last_used_at)}{' '}
+                  {!is_current && (
+                    <button type="button" class="link" onClick={() => attempt(() => remove(id))}>
+                      {end}
+                    </button>
+                  )}
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      />
+    </>
   )
 }

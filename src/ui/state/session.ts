@@ -4,15 +4,15 @@ import type { AgentServerClient } from '../../client/client.ts'
 import { AgentServerError, createClient, webSocketSource } from '../../client/client.ts'
 import type { ReplyOf, StreamSource } from '../../client/client.ts'
 import type { Scope as KeyScope } from '../../contract/key.ts'
-import { forgetDrafts } from './remembered.ts'
+import { forgetDrafts, remember, remembered } from './remembered.ts'
 
-export type Login = {
+export type PageSession = {
   readonly client: AgentServerClient
   readonly me: ReplyOf<'me'>
 }
 
 /** Undefined: nobody is logged in. */
-export const session = signal<Login | undefined>(undefined)
+export const session = signal<PageSession | undefined>(undefined)
 
 /** The server serves the page at `ui/`. */
 const BASE_URL = new URL('..', location.origin + location.pathname).href
@@ -30,15 +30,56 @@ function noticed(source: StreamSource): StreamSource {
   }
 }
 
-/** Throws an `AgentServerError`. */
-export async function logIn(key: string): Promise<void> {
-  const options = { baseUrl: BASE_URL, apiKey: key }
-  const client = createClient({ ...options, streamSource: noticed(webSocketSource(options)) })
-  session.value = { client, me: await client.me() }
+/** The half of a login that the page keeps. It works only with the cookie that no script can read. */
+const VALUE = 'login'
+
+const clientWith = (headers: Readonly<Record<string, string>>): AgentServerClient => {
+  const options = { baseUrl: BASE_URL, headers }
+  return createClient({ ...options, streamSource: noticed(webSocketSource(options)) })
 }
 
-export function logOut(): void {
+/** Throws an `AgentServerError`. The key is not kept. */
+export async function logIn(
+  credential: { readonly key: string } | { readonly code: string },
+  isReader = false,
+): Promise<void> {
+  const made = await clientWith({}).logins.create({ ...credential, ...(isReader && { scopes: ['read'] }) })
+  remember(VALUE, made.value)
+  await begin(made.value)
+}
+
+/** Continues a login of this browser, or uses the one-time code of the link. */
+export async function resume(): Promise<void> {
+  const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1]
+  const value = remembered(VALUE)
+  if (code !== undefined) {
+    // It works once, and has no place in the history.
+    history.replaceState(undefined, '', location.pathname)
+    await logIn({ code })
+  } else if (value !== undefined) await begin(value)
+}
+
+async function begin(value: string): Promise<void> {
+  const client = clientWith({ 'X-Login': value })
+  try {
+    session.value = { client, me: await client.me() }
+  } catch (error) {
+    if (error instanceof AgentServerError && error.status === 401) remember(VALUE, undefined)
+    throw error
+  }
+}
+
+/** Ends the login at the server, too. */
+export async function logOut(): Promise<void> {
+  const { client } = session.value ?? {}
+  forget()
+  const current = await client?.logins.list().then(({ items }) => items.find(({ is_current }) => is_current))
+  if (client && current) await client.logins.delete(current.id)
+}
+
+function forget(): void {
   forgetDrafts()
+  remember(VALUE, undefined)
   session.value = undefined
 }
 
@@ -52,6 +93,6 @@ export const may = (scope: KeyScope): boolean => session.value?.me.scopes.includ
 
 /** What a person reads about a request that failed. A refused key ends the session. */
 export function messageOf(error: unknown): string {
-  if (error instanceof AgentServerError && error.status === 401) logOut()
+  if (error instanceof AgentServerError && error.status === 401) forget()
   return error instanceof Error ? error.message : String(error)
 }

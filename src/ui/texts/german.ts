@@ -12,6 +12,9 @@ export const GERMAN: Texts = {
   logIn: 'Anmelden',
   logOut: 'Abmelden',
   key: 'API-Schlüssel oder Hauptschlüssel',
+  readOnly: 'Nur lesen',
+  logins: 'Anmeldungen',
+  current: 'diese',
   keyHint: 'Der Server sagt beim Start, wo sein Schlüssel ist. Die Seite speichert ihn nie.',
   masterKey:
     'Sie sind mit dem Hauptschlüssel angemeldet, der alles darf. Legen Sie für den Alltag einen API-Schlüssel an.',
