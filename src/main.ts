@@ -81,6 +81,11 @@ async function main(args: string[]): Promise<number | undefined> {
       await transfer(command)
       return undefined
     }
+    case 'dashboard': {
+      const { dashboard } = await import('./cli/dashboard.ts')
+      await dashboard(command)
+      return undefined
+    }
     case 'key': {
       const { printKey } = await import('./cli/master-key.ts')
       await printKey()

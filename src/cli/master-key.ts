@@ -8,11 +8,16 @@ import { say } from './terminal/terminal.ts'
 
 /** `agent-server key`. Throws a `ConfigError` when there is no key yet. */
 export async function printKey(): Promise<void> {
+  say(`${await keyOfThisMachine()}\n`)
+}
+
+/** The master key of a server with the settings of this process. Throws a `ConfigError` when there is no key yet. */
+export async function keyOfThisMachine(): Promise<string> {
   const path = pathOfKey(readDataDir())
   const key = masterKeySource() === undefined ? await readKeptKey(path) : readConfig().masterKeys[0]
   if (key === undefined)
     throw new ConfigError(`There is no key in ${path} yet; agent-server serve --generate-key makes one.`)
-  say(`${key}\n`)
+  return key
 }
 
 /** Where a person finds the key, and how a shell writes it; `bearer` is undefined when no shell has it at hand. */

@@ -37,6 +37,7 @@ export function tellStart(started: Started): void {
 function summaryOf({ app: { url, missingSandbox }, config, key, hasScriptedModel }: Started): string {
   const rows = [
     ['URL', EVERYWHERE.has(config.host) ? `${url} (also from other machines)` : url],
+    ['Dashboard', `${url}/ui/ (agent-server dashboard prints a link that logs in)`],
     ['Docs', `${url}/docs`],
     ['Master key', key.text],
     ['Model', modelOf(config, hasScriptedModel)],

@@ -38,6 +38,7 @@ test('at a terminal the start tells version, URL, docs, key, model, isolation an
   const said = output().replaceAll('\r', '')
   expect(said).toMatch(/^ {2}agent-server \d+\.\d+\.\d+$/m)
   expect(said).toContain(`  URL         ${url}\n`)
+  expect(said).toContain(`  Dashboard   ${url}/ui/ (`)
   expect(said).toContain(`  Docs        ${url}/docs\n`)
   expect(said).toContain('  Master key  OPENHANDS_MASTER_KEY\n')
   expect(said).toMatch(/^ {2}Model {7}none: set LLM_MODEL/m)

@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { runCommand } from '../support/command.ts'
 import { KEY } from '../support/server.ts'
 import { accessibilityFaults, goTo, openBrowser, openTab } from './browser.ts'
 
@@ -158,14 +159,17 @@ test('a login outlives the tab and a reload, and the page keeps nothing that wor
 })
 
 test('a one-time code in a link logs in once', async () => {
-  const { body } = await stage.server.call('POST', '/login-codes')
+  const settings = { OPENHANDS_MASTER_KEY: KEY, HOME: stage.server.home }
+  const printed = await runCommand(['dashboard', '--server', stage.server.url], { env: settings })
+  const link = printed.stdout.trim()
+  expect(link, printed.stderr).toMatch(/\/ui\/#login=asc_/)
   const context = await browser.newContext()
   const page = await context.newPage()
-  await page.goto(`${stage.server.url}/ui/#login=${body.code}`)
+  await page.goto(link)
   await page.waitForSelector('nav.places')
-  expect(page.url()).not.toContain(body.code)
+  expect(page.url()).not.toContain('asc_')
   const other = await (await browser.newContext()).newPage()
-  await other.goto(`${stage.server.url}/ui/#login=${body.code}`)
+  await other.goto(link)
   await other.waitForSelector('[role=alert]')
   await other.context().close()
   await context.close()

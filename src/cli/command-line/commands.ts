@@ -119,6 +119,12 @@ export const COMMANDS = {
     ],
     options: ['to'],
   },
+  dashboard: {
+    usage: ['dashboard [--server URL]'],
+    about: 'Prints a link that logs a browser in to the dashboard, once.',
+    details: ['Without --server it is that of the server on this machine. The link is valid for a minute.'],
+    options: ['server', 'api-key'],
+  },
   key: {
     usage: ['key'],
     about: 'Prints the master key that serve --generate-key uses here, for scripts.',

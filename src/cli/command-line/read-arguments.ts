@@ -32,6 +32,12 @@ export type SessionsInvocation = {
   readonly apiKey: string | undefined
 }
 
+export type DashboardInvocation = {
+  readonly name: 'dashboard'
+  readonly server: string | undefined
+  readonly apiKey: string | undefined
+}
+
 export type TransferInvocation = { readonly name: 'import' | 'export'; readonly directory: string }
 
 export type Invocation =
@@ -49,6 +55,7 @@ export type Invocation =
   | { readonly name: 'scripted-model'; readonly port: string | undefined; readonly script: string | undefined }
   | { readonly name: 'completion'; readonly shell: CompletedShell }
   | SessionsInvocation
+  | DashboardInvocation
   | TransferInvocation
   | RunInvocation
   | { readonly name: 'doctor'; readonly run: RunInvocation }
@@ -142,6 +149,9 @@ function invocationOf(name: CommandName, words: readonly string[], values: Value
       const [url, ...prompt] = words
       return readRunOptions(values, prompt, urlOf(url))
     }
+    case 'dashboard':
+      noWords(words)
+      return { name, server: serverOf(values), apiKey: values['api-key'] }
     case 'doctor':
       noWords(words)
       return { name, run: { ...readRunOptions(values, [], undefined), isHeadless: true } }
@@ -190,7 +200,7 @@ function sessionsOf([word, ...rest]: readonly string[], values: Values): Session
   const wrong = FILTERS.find((name) => values[name] !== undefined && !FILTERS_OF[action]?.includes(name))
   if (wrong !== undefined) throw new UsageError(`sessions ${action} has no option --${wrong}.`)
   const olderThanMs = action === 'prune' ? ageIn(values['older-than']) : undefined
-  const server = values.server === undefined ? undefined : urlOf(values.server)
+  const server = serverOf(values)
   const limit = values.limit === undefined ? DEFAULT_LIMIT : Number(values.limit)
   const { search, label: labels = [], cwd, json = false, 'api-key': apiKey } = values
   return { name: 'sessions', action, id, title, search, labels, cwd, olderThanMs, limit, json, server, apiKey }
@@ -227,6 +237,8 @@ function ageIn(text: string | undefined): number {
   if (ms === undefined) throw new UsageError(`--older-than ${text} is not an age; write 30d, 12h, 45m or 4w.`)
   return ms
 }
+
+const serverOf = ({ server }: Values): string | undefined => (server === undefined ? undefined : urlOf(server))
 
 function urlOf(text: string | undefined): string {
   if (text === undefined) throw new UsageError('connect needs the URL of a server.')

@@ -27,9 +27,17 @@ const CLEAR = '"cache", "storage"'
 
 const ByLoginId = z.strictObject({ login_id: z.uuid().toLowerCase() })
 
-export const loginRoutes: FastifyPluginAsyncZod<LoginRouteDeps> = async (app, { logins, checkKey, refuseKey }) => {
-  const describe = describeRoute('keys')
+type LoginRoutes = FastifyPluginAsyncZod<LoginRouteDeps>
 
+export const loginRoutes: LoginRoutes = async (app, deps) => {
+  await creation(app, deps)
+  await listAndEnd(app, deps)
+  await codes(app, deps)
+}
+
+const describe = describeRoute('keys')
+
+const creation: LoginRoutes = async (app, { logins, checkKey, refuseKey }) => {
   /** Throws `unauthorized`. */
   async function redeem(request: FastifyRequest, opened: Logins, { key, code }: CreateLogin) {
     if (key !== undefined) {
@@ -75,6 +83,15 @@ export const loginRoutes: FastifyPluginAsyncZod<LoginRouteDeps> = async (app, { 
         .send({ ...login, value })
     },
   )
+}
+
+const listAndEnd: LoginRoutes = async (app, { logins }) => {
+  const logOut = (request: FastifyRequest, reply: FastifyReply) =>
+    reply
+      .code(204)
+      .header('set-cookie', endedCookie(request, logins.cookieId()))
+      .header('clear-site-data', CLEAR)
+      .send()
 
   app.get(
     '/logins',
@@ -98,7 +115,9 @@ export const loginRoutes: FastifyPluginAsyncZod<LoginRouteDeps> = async (app, { 
       return id === access.loginId ? logOut(request, reply) : reply.code(204).send()
     },
   )
+}
 
+const codes: LoginRoutes = async (app, { logins }) => {
   app.post(
     '/login-codes',
     {
@@ -116,13 +135,6 @@ export const loginRoutes: FastifyPluginAsyncZod<LoginRouteDeps> = async (app, { 
       return reply.code(201).header('cache-control', 'no-store').send(code)
     },
   )
-
-  const logOut = (request: FastifyRequest, reply: FastifyReply) =>
-    reply
-      .code(204)
-      .header('set-cookie', endedCookie(request, logins.cookieId()))
-      .header('clear-site-data', CLEAR)
-      .send()
 }
 
 const badCode = () =>

@@ -1,0 +1,19 @@
+/** `agent-server dashboard`: prints a link that logs a browser in once, so that no key is typed or kept there. */
+import { createClient } from '../client/client.ts'
+import { createReader } from '../config/environment.ts'
+import type { DashboardInvocation } from './command-line/read-arguments.ts'
+import { keyOfThisMachine } from './master-key.ts'
+import { givenServerKey } from './settings/run-settings.ts'
+import { say, sayError } from './terminal/terminal.ts'
+
+const DEFAULT_PORT = '8000'
+
+/** Throws an `AgentServerError` if the server does not answer, and a `ConfigError` or a `UsageError` without a key. */
+export async function dashboard({ server, apiKey: given }: DashboardInvocation): Promise<void> {
+  const port = createReader({})('OPENHANDS_SERVER_PORT') ?? DEFAULT_PORT
+  const baseUrl = server ?? `http://127.0.0.1:${port}`
+  const apiKey = (await givenServerKey(given)) ?? (await keyOfThisMachine())
+  const { code } = await createClient({ baseUrl, apiKey, maxRetries: 0 }).logins.createCode()
+  say(`${baseUrl.replace(/(?<!\/)\/+$/, '')}/ui/#login=${code}\n`)
+  sayError('The link works once, and for a minute.\n')
+}
