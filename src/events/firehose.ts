@@ -128,7 +128,7 @@ export class Firehose {
       read: (options) => readBacklog({ order, store, onFault, head: this.#head }, options),
       subscribe: (subscriber) => this.#subscribe(subscriber),
       messagesSoFar: () => Array.from(this.#logs).flatMap((log) => log.messagesSoFar()),
-      positionOf: (cursor) => positionWithin(cursor, order.epoch, this.#head),
+      positionOf: (cursor) => positionWithin(cursor, order, this.#head),
       cursorAt: (position) => encodeCursor(order.epoch, position),
       freshCursorAt: (position) => encodeFreshCursor(order.epoch, position),
       [Symbol.dispose]: release,

@@ -29,7 +29,7 @@ export function answeredAfterResult(
   return { stopReason: 'finished', text: typeof output === 'string' ? output : '' }
 }
 
-const CUT_OFF: ReadonlySet<StopReason> = new Set(['paused', 'server_restart'])
+const CUT_OFF: ReadonlySet<StopReason> = new Set(['paused', 'server_restart', 'owner_lost'])
 
 /** The end of a run uses the answer up, unless it was cut off, and is what lists show. */
 export const afterEnd = (before: Answered | undefined, { stop_reason, final_text }: EventOf<'Result'>) => ({

@@ -23,20 +23,26 @@ export const waitingOn = (state: State): State => {
 /** True if the main agent has a subagent that was not cut off: their calls stay open. */
 export const hasResting = (state: State): boolean => awaitedBy(state).some((each) => rests(state, each))
 
+/** The server stopped, or the instance that had the conversation died and another one has taken it over. */
+export type CutReason = 'server_restart' | 'owner_lost'
+
+export const isCutReason = (reason: string): reason is CutReason =>
+  reason === 'server_restart' || reason === 'owner_lost'
+
 /** Ends those in the background that were cut off, and of agents that wait on the subagents that were. */
-export function endCutOff(state: State): EventDraft[] {
-  const inBackground = endBackground(state, [], 'server_restart', CUT_OFF, (each) => !rests(state, each))
-  const ofMain = hasResting(state) ? endCallsCutOff(state, state) : []
+export function endCutOff(state: State, why: CutReason): EventDraft[] {
+  const inBackground = endBackground(state, [], why, CUT_OFF, (each) => !rests(state, each))
+  const ofMain = hasResting(state) ? endCallsCutOff(state, state, why) : []
   const ofOthers = atRest(state).subagents.flatMap((caller) =>
-    inSubagent(endCallsCutOff(state, stateOf(state, caller)), caller),
+    inSubagent(endCallsCutOff(state, stateOf(state, caller), why), caller),
   )
   return [...inBackground, ...ofMain, ...ofOthers]
 }
 
 /** `own` is the state as the caller has it. */
-function endCallsCutOff(state: State, own: State): EventDraft[] {
+function endCallsCutOff(state: State, own: State, stopReason: CutReason): EventDraft[] {
   const isCutOff = (each: Subagent | undefined) => each !== undefined && !rests(state, each)
   const calls = own.openCalls.filter(({ toolUseId }) => isCutOff(findSubagent(state, toolUseId)))
-  const cut = { type: 'interrupted', why: 'server_restart', stopReason: 'server_restart', message: CUT_OFF } as const
+  const cut = { type: 'interrupted', why: 'server_restart', stopReason, message: CUT_OFF } as const
   return calls.flatMap((call) => answerCall(own, call, cut))
 }

@@ -192,7 +192,8 @@ export function stoppedByClient(state: State, toolUseId: string): EventDraft[] {
   return endOfSubagent(state, subagent, 'cancelled', why, { isInterrupted: true })
 }
 
-const whyOf = (reason: StopReason): CloseReason => (reason === 'server_restart' ? reason : 'interrupted')
+const whyOf = (reason: StopReason): CloseReason =>
+  reason === 'server_restart' || reason === 'owner_lost' ? 'server_restart' : 'interrupted'
 
 /** Events of a subagent; those of its subagents name their call already. */
 export function inSubagent(drafts: readonly EventDraft[], { toolUseId, name }: Subagent): EventDraft[] {

@@ -16,7 +16,7 @@ import {
 } from './drafts.ts'
 import { openAnswer } from './answered.ts'
 import { isHandedOver, waitsForClient } from './client-result.ts'
-import { CUT_OFF, endCutOff, hasResting, waitingOn } from './cut-off.ts'
+import { CUT_OFF, endCutOff, hasResting, isCutReason, type CutReason, waitingOn } from './cut-off.ts'
 import { waitOutside } from './waits.ts'
 import { areInBackground, canWorkInBackground, findSubagent, rests } from './subagents.ts'
 import { closeHosts } from './request-drafts.ts'
@@ -26,7 +26,7 @@ import type { State } from './state.ts'
 export type RunFailure = { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
 
 /** Why work may be unfinished in a log that was opened. */
-export type RecoveryReason = 'server_restart' | 'log_failed'
+export type RecoveryReason = CutReason | 'log_failed'
 
 /** The loop has ended; `requestedAt` is the log's head at its last model request, or 0 if there was none. */
 export type EndRunIntent = {
@@ -101,7 +101,7 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
  */
 export function leavesWork(state: State): boolean {
   const { status, reason, openCalls, settings, subagents } = state
-  const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start === true)
+  const isCutOff = reason === 'server_closing' || (isCutReason(reason) && settings.resume_on_start === true)
   const hasCalls = openCalls.length > 0 && !isWaiting(status)
   const leavesSubagents = () => canWorkInBackground(state) || subagents.some((each) => !rests(state, each))
   return isCutOff || hasCalls || (subagents.length > 0 && leavesSubagents())
@@ -127,7 +127,8 @@ export function endAnswered(state: State, now: number, hasHooks: boolean): Event
  */
 export function decideRecover(state: State, intent: RecoverIntent): EventDraft[] {
   const { why, now } = intent
-  const cutOff = endCutOff(state)
+  const stopReason = why === 'log_failed' ? 'server_restart' : why
+  const cutOff = endCutOff(state, stopReason)
   const lost = [...endOfLostJobs(state), ...closeHosts(state, 'server_restart'), ...cutOff]
   if (isWaiting(state.status) || isUndecided(state) || hasResting(state) || isHeldBack(state)) {
     if (state.status !== 'running') return lost
@@ -139,12 +140,7 @@ export function decideRecover(state: State, intent: RecoverIntent): EventDraft[]
   // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
   const answered = state.openCalls.flatMap((call, at) => {
     const message = at && !findSubagent(state, call.toolUseId) ? NOT_BEGUN_AT_STOP : CUT_OFF
-    return answerCall(state, call, {
-      type: 'interrupted',
-      why: 'server_restart',
-      message,
-      stopReason: 'server_restart',
-    })
+    return answerCall(state, call, { type: 'interrupted', why: 'server_restart', message, stopReason })
   })
   if (state.status !== 'running') {
     const hasEnded = cutOff.some((draft) => draft.type === 'Result' && draft.background_agent_id !== undefined)
@@ -156,8 +152,7 @@ export function decideRecover(state: State, intent: RecoverIntent): EventDraft[]
 
 /** The run stays unfinished, and so do its calls that stay open. */
 function endOfCutRun(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
-  if (why === 'server_restart')
-    return [result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
+  if (why !== 'log_failed') return [result(state, why, now), toStatus(state, 'paused', why)]
   const end = {
     runId: state.run?.id ?? '',
     stopReason: 'error',

@@ -42,6 +42,7 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   paused: 'paused',
   max_steps: 'paused',
   server_restart: 'paused',
+  owner_lost: 'paused',
   iteration_limit: 'error',
   stuck: 'error',
   content_filter: 'error',

@@ -58,6 +58,7 @@ export const TASK_AFTER: Readonly<Record<StopReason, 'completed' | 'error' | 'ca
   paused: undefined,
   max_steps: undefined,
   server_restart: undefined,
+  owner_lost: undefined,
   rejected: 'cancelled',
   superseded: 'cancelled',
   cancelled: 'cancelled',

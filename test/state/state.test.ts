@@ -252,6 +252,7 @@ test.each(StopReasonSchema.options)(
       paused: 'paused',
       max_steps: 'paused',
       server_restart: 'paused',
+      owner_lost: 'paused',
       iteration_limit: 'error',
       stuck: 'error',
       content_filter: 'error',

@@ -184,7 +184,8 @@ test('a request whose owner has died is 503 owner_lost and is not repeated; then
   expect(events.slice(0, acknowledged.length)).toEqual(acknowledged)
   expect(events.map(({ seq }: Typed) => seq)).toEqual(events.map((_: unknown, index: number) => index + 1))
   expect(events.filter(({ type }: Typed) => type === 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
-  expect(events.filter(({ type }: Typed) => type === 'Result')).toMatchObject([{ stop_reason: 'server_restart' }])
+  expect(events.at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'paused', reason: 'owner_lost' })
+  expect(events.filter(({ type }: Typed) => type === 'Result')).toMatchObject([{ stop_reason: 'owner_lost' }])
   const { body } = await asked.call('GET', '/conversations/summaries')
   expect(body.items.map(({ id }: { id: string }) => id)).toContain(path.split('/').at(-1))
   // At rest, it was no work for anybody: the first request opens it, although it was created after the start.

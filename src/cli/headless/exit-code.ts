@@ -22,6 +22,7 @@ const CODES: Readonly<Record<StopReason, number>> = {
   rejected: STOPPED,
   error: FAILED,
   server_restart: FAILED,
+  owner_lost: FAILED,
   superseded: FAILED,
   cancelled: FAILED,
 }

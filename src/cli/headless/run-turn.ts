@@ -157,7 +157,7 @@ function mayContinue(
 }
 
 /** A stop, and a crash that the next server has found. */
-const ENDS_OF_SERVERS: ReadonlySet<string> = new Set(['server_closing', 'server_restart'])
+const ENDS_OF_SERVERS: ReadonlySet<string> = new Set(['server_closing', 'server_restart', 'owner_lost'])
 
 /** Returns the id of the run, if it is known. Another client may have started it. */
 const runAgain = (turn: TurnRequest, after: number, steps: number) =>

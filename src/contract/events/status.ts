@@ -21,7 +21,7 @@ export const ErrorType = z
   .meta({ id: 'ErrorType' })
 export type ErrorType = z.infer<typeof ErrorType>
 
-/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `budget_limit` and `token_limit`: the run reached `max_budget_usd` or `max_tokens_per_run`; `stuck`: the agent repeated itself; `content_filter`: the provider's filter ended the answer; `hook`: a hook answered `continue: false`. */
+/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `budget_limit` and `token_limit`: the run reached `max_budget_usd` or `max_tokens_per_run`; `stuck`: the agent repeated itself; `content_filter`: the provider's filter ended the answer; `hook`: a hook answered `continue: false`; `owner_lost`: the instance that had the conversation has died, and another one has taken it over. */
 export const StopReason = z
   .enum([
     'completed',
@@ -37,6 +37,7 @@ export const StopReason = z
     'hook',
     'error',
     'server_restart',
+    'owner_lost',
     'rejected',
     'superseded',
     'cancelled',

@@ -4,6 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import { Retrier } from '../../storage/retrier.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Storage } from '../../storage/storage.ts'
+import { isCutReason } from '../../state/cut-off.ts'
 import type { RecoveryReason } from '../../state/run-end.ts'
 import type { State } from '../../state/state.ts'
 import type { Conversation } from '../conversation.ts'
@@ -11,7 +12,7 @@ import type { Deadlines } from './deadlines.ts'
 import { overridesOfLast } from '../runs/requested-run.ts'
 
 export type RecoveryDeps = {
-  readonly storage: Pick<Storage, 'active' | 'instances' | 'shared'>
+  readonly storage: Pick<Storage, 'active' | 'availability' | 'instances' | 'shared'>
   readonly deadlines: Pick<Deadlines, 'postpone'>
   readonly logger: Logger
   readonly isKnown: (id: string) => boolean
@@ -83,7 +84,9 @@ export class Recovery {
   /** Returns why work may be unfinished in a log that is opened now; undefined if none is. */
   reasonFor(id: string): RecoveryReason | undefined {
     if (this.#atRest.has(id)) return undefined
-    return this.#failedHere.has(id) ? 'log_failed' : 'server_restart'
+    if (this.#failedHere.has(id)) return 'log_failed'
+    // Of several instances, one has ended without releasing it.
+    return this.#deps.storage.availability.lease ? 'owner_lost' : 'server_restart'
   }
 
   /** It is open: what begins from now on may be left unfinished. */
@@ -107,7 +110,7 @@ export class Recovery {
     const conversation = await open(id)
     await conversation.settle()
     const { status, reason, settings } = conversation.state
-    const wasCutOff = status === 'paused' && (reason === 'server_restart' || reason === 'server_closing')
+    const wasCutOff = status === 'paused' && (isCutReason(reason) || reason === 'server_closing')
     if (wasCutOff && settings.resume_on_start) await conversation.run(overridesOfLast(conversation.state))
     else if (!conversation.isWorking) await storage.active.clear(id)
   }

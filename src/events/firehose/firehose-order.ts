@@ -29,6 +29,8 @@ export interface FirehoseOrder extends AsyncDisposable {
    * what was appended.
    */
   readonly logs?: LogViews
+  /** Events up to this position were removed from the order, because it has a bound. */
+  readonly trimmed?: number
   /** Up to this position nothing is added any more, and at most here is the newest event; 0 if no event was stored. */
   readonly last: number
   /**

@@ -2,6 +2,7 @@
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../event-log.ts'
 import { decodeCursor } from './firehose-cursor.ts'
+import type { FirehoseOrder } from './firehose-order.ts'
 
 /** For one reader, who passes it to `follow` and disposes it. */
 export type FirehoseReader = Disposable &
@@ -13,9 +14,18 @@ export type FirehoseReader = Disposable &
     readonly freshCursorAt: (position: number) => string
   }
 
-/** Throws a `Problem` if the cursor is of another index, or after `head`. */
-export function positionWithin(cursor: string, epoch: string, head: number): number {
+/** Throws a `Problem` if the cursor is of another index, after `head`, or before events that were removed. */
+export function positionWithin(
+  cursor: string,
+  { epoch, trimmed = 0 }: Pick<FirehoseOrder, 'epoch' | 'trimmed'>,
+  head: number,
+): number {
   const position = decodeCursor(cursor, epoch)
+  if (position > 0 && position < trimmed)
+    throw new Problem(
+      'invalid_cursor',
+      'The firehose no longer has the events after this cursor; use 0 to start from the oldest that it has, and read the logs of the conversations.',
+    )
   if (position <= head) return position
   throw new Problem('cursor_ahead', 'The firehose has not reached this cursor yet. Start from an earlier one.')
 }

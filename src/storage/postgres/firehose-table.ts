@@ -20,24 +20,28 @@ export class FirehoseTable implements FirehoseOrder {
   readonly epoch: string
   readonly logs: LogViews
   readonly #parts: FirehoseTableParts
-  #last: number
+  #last = 0
+  #trimmed = 0
 
   static async open(parts: FirehoseTableParts): Promise<FirehoseTable> {
-    const [row] = await parts.database.read(
-      'select firehose_epoch as epoch, firehose_horizon() as last from database_identity',
-    )
-    return new FirehoseTable(parts, String(row?.['epoch']), Number(row?.['last']))
+    const [row] = await parts.database.read('select firehose_epoch as epoch from database_identity')
+    const table = new FirehoseTable(parts, String(row?.['epoch']))
+    await table.sync()
+    return table
   }
 
-  private constructor(parts: FirehoseTableParts, epoch: string, last: number) {
+  private constructor(parts: FirehoseTableParts, epoch: string) {
     this.#parts = parts
     this.logs = parts.logs
     this.epoch = epoch
-    this.#last = last
   }
 
   get last(): number {
     return this.#last
+  }
+
+  get trimmed(): number {
+    return this.#trimmed
   }
 
   add(): Promise<void> {
@@ -46,9 +50,10 @@ export class FirehoseTable implements FirehoseOrder {
 
   /** Learns what all instances have appended. */
   async sync(): Promise<void> {
-    const [row] = await this.#parts.database.read('select firehose_horizon() as last')
+    const [row] = await this.#parts.database.read(SYNC)
     await this.#parts.whenSynced?.()
     this.#last = Math.max(this.#last, Number(row?.['last']))
+    this.#trimmed = Number(row?.['trimmed'])
   }
 
   async read(after: number, limit: number): Promise<OrderedEvent[]> {
@@ -75,6 +80,7 @@ export class FirehoseTable implements FirehoseOrder {
   }
 }
 
+const SYNC = 'select firehose_horizon() as last, firehose_trimmed as trimmed from database_identity'
 const READ = `
   select position, conversation_id, first_seq, last_seq from firehose
   where position > $1 and position <= $2 order by position limit $3`

@@ -14,6 +14,7 @@ import { removeLeftFiles } from '../files/left-files.ts'
 import type { FirehoseOrderStore } from '../../events/firehose/firehose-order.ts'
 import { FirehoseNews } from './firehose-news.ts'
 import { FirehoseTable } from './firehose-table.ts'
+import { FirehoseTrim } from './firehose-trim.ts'
 import { FirehoseFile } from '../files/firehose/firehose-file.ts'
 import type { Availability } from '../availability.ts'
 import type { Instances, SharedConversations } from '../instances.ts'
@@ -92,6 +93,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const owner = await beginIncarnation(session, options.serverVersion, sharing)
   const kept = { database, session, number: owner, sharing, outageMs, renewMs, ttlMs, beganAt, now, onFault }
   const incarnation = opened.use(new KeptIncarnation(kept))
+  if (sharing === 'shared') opened.use(new FirehoseTrim(database))
   const news = sharing === 'shared' ? opened.use(new FirehoseNews(database)) : undefined
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)

@@ -2,6 +2,7 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { Problem } from '../../../src/contract/problem.ts'
+import type { RecoveryDeps } from '../../../src/conversations/registry/recovery.ts'
 import { Recovery } from '../../../src/conversations/registry/recovery.ts'
 import { ownedByAnother } from '../../../src/storage/postgres/ownership.ts'
 import { until } from '../../support/until.ts'
@@ -14,7 +15,11 @@ async function messagesOf(why: Problem): Promise<string[]> {
   let attempts = 0
   const stopping = new AbortController()
   const recovery = new Recovery({
-    storage: { active: { set: async () => {}, clear: async () => {}, ids: async () => [] } },
+    // The storage of an instance alone.
+    storage: {
+      active: { set: async () => {}, clear: async () => {}, ids: async () => [] },
+      availability: {},
+    } as unknown as RecoveryDeps['storage'],
     logger: pino({ level: 'info' }, { write: (line) => void lines.push(line) }),
     deadlines: { postpone: () => {} },
     isKnown: () => true,

@@ -162,6 +162,7 @@ const ENDS: Partial<Record<EventOf<'Result'>['stop_reason'], string>> = {
   stuck: 'The agent repeated itself, and was stopped.',
   content_filter: 'The filter of the provider ended the answer.',
   server_restart: 'The server has restarted. A message continues the conversation.',
+  owner_lost: 'The server that ran the agent has died. A message continues the conversation.',
   hook: 'A hook ended the run.',
   cancelled: 'The run was cancelled.',
 }
