@@ -24,13 +24,13 @@ export const waitingOn = (state: State): State => {
 export const hasResting = (state: State): boolean => awaitedBy(state).some((each) => rests(state, each))
 
 /** The server stopped, or the instance that had the conversation died and another one has taken it over. */
-export type CutReason = 'server_restart' | 'owner_lost'
+export type LostWorkReason = 'server_restart' | 'owner_lost'
 
-export const isCutReason = (reason: string): reason is CutReason =>
+export const isLostWorkReason = (reason: string): reason is LostWorkReason =>
   reason === 'server_restart' || reason === 'owner_lost'
 
 /** Ends those in the background that were cut off, and of agents that wait on the subagents that were. */
-export function endCutOff(state: State, why: CutReason): EventDraft[] {
+export function endCutOff(state: State, why: LostWorkReason): EventDraft[] {
   const inBackground = endBackground(state, [], why, CUT_OFF, (each) => !rests(state, each))
   const ofMain = hasResting(state) ? endCallsCutOff(state, state, why) : []
   const ofOthers = atRest(state).subagents.flatMap((caller) =>
@@ -40,7 +40,7 @@ export function endCutOff(state: State, why: CutReason): EventDraft[] {
 }
 
 /** `own` is the state as the caller has it. */
-function endCallsCutOff(state: State, own: State, stopReason: CutReason): EventDraft[] {
+function endCallsCutOff(state: State, own: State, stopReason: LostWorkReason): EventDraft[] {
   const isCutOff = (each: Subagent | undefined) => each !== undefined && !rests(state, each)
   const calls = own.openCalls.filter(({ toolUseId }) => isCutOff(findSubagent(state, toolUseId)))
   const cut = { type: 'interrupted', why: 'server_restart', stopReason, message: CUT_OFF } as const

@@ -16,7 +16,7 @@ import {
 } from './drafts.ts'
 import { openAnswer } from './answered.ts'
 import { isHandedOver, waitsForClient } from './client-result.ts'
-import { CUT_OFF, endCutOff, hasResting, isCutReason, type CutReason, waitingOn } from './cut-off.ts'
+import { CUT_OFF, endCutOff, hasResting, isLostWorkReason, type LostWorkReason, waitingOn } from './cut-off.ts'
 import { waitOutside } from './waits.ts'
 import { areInBackground, canWorkInBackground, findSubagent, rests } from './subagents.ts'
 import { closeHosts } from './request-drafts.ts'
@@ -26,7 +26,7 @@ import type { State } from './state.ts'
 export type RunFailure = { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
 
 /** Why work may be unfinished in a log that was opened. */
-export type RecoveryReason = CutReason | 'log_failed'
+export type RecoveryReason = LostWorkReason | 'log_failed'
 
 /** The loop has ended; `requestedAt` is the log's head at its last model request, or 0 if there was none. */
 export type EndRunIntent = {
@@ -101,7 +101,7 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
  */
 export function leavesWork(state: State): boolean {
   const { status, reason, openCalls, settings, subagents } = state
-  const isCutOff = reason === 'server_closing' || (isCutReason(reason) && settings.resume_on_start === true)
+  const isCutOff = reason === 'server_closing' || (isLostWorkReason(reason) && settings.resume_on_start === true)
   const hasCalls = openCalls.length > 0 && !isWaiting(status)
   const leavesSubagents = () => canWorkInBackground(state) || subagents.some((each) => !rests(state, each))
   return isCutOff || hasCalls || (subagents.length > 0 && leavesSubagents())

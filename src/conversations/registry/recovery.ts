@@ -4,7 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import { Retrier } from '../../storage/retrier.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Storage } from '../../storage/storage.ts'
-import { isCutReason } from '../../state/cut-off.ts'
+import { isLostWorkReason } from '../../state/cut-off.ts'
 import type { RecoveryReason } from '../../state/run-end.ts'
 import type { State } from '../../state/state.ts'
 import type { Conversation } from '../conversation.ts'
@@ -110,7 +110,7 @@ export class Recovery {
     const conversation = await open(id)
     await conversation.settle()
     const { status, reason, settings } = conversation.state
-    const wasCutOff = status === 'paused' && (isCutReason(reason) || reason === 'server_closing')
+    const wasCutOff = status === 'paused' && (isLostWorkReason(reason) || reason === 'server_closing')
     if (wasCutOff && settings.resume_on_start) await conversation.run(overridesOfLast(conversation.state))
     else if (!conversation.isWorking) await storage.active.clear(id)
   }

@@ -2,7 +2,7 @@
 import type { PostgresDatabase } from './database.ts'
 
 /** Readers may be behind by so many appends. A row of each takes about 100 bytes with its index. */
-export const KEPT_APPENDS = 10_000_000
+const KEPT_APPENDS = 10_000_000
 
 const EVERY_MS = 10 * 60_000
 /** Rows of one statement: a longer one would delay the appends. */
