@@ -101,7 +101,7 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
  */
 export function leavesWork(state: State): boolean {
   const { status, reason, openCalls, settings, subagents } = state
-  const isCutOff = reason === 'server_closing' || (isLostWorkReason(reason) && settings.resume_on_start === true)
+  const isCutOff = reason === 'server_closing' || (settings.resume_on_start === true && isLostWorkReason(reason))
   const hasCalls = openCalls.length > 0 && !isWaiting(status)
   const leavesSubagents = () => canWorkInBackground(state) || subagents.some((each) => !rests(state, each))
   return isCutOff || hasCalls || (subagents.length > 0 && leavesSubagents())

@@ -209,7 +209,7 @@ test('clients of another instance outlive the owner: each event comes once, in o
   await owner.stop('SIGKILL')
 
   const run = await waiting
-  expect(run).toMatchObject({ status: 200, body: { status: 'paused', result: { stop_reason: 'server_restart' } } })
+  expect(run).toMatchObject({ status: 200, body: { status: 'paused', result: { stop_reason: 'owner_lost' } } })
   await Promise.all([stream.until(isEndOfRun), socket.until(isLastFrame), partial.until(isEndOfRun)])
   // What was written of the message does not count any more.
   const begun = partial.frames.find(({ event }) => event === 'AssistantDelta')?.data.message_id
