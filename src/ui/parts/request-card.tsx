@@ -1,6 +1,6 @@
 /** What an agent asks a person, whole, and the buttons that answer it. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
 import type { BodyOf } from '../../client/client.ts'
 import type { OpenRequest, OpenRequestOf } from '../../contract/request.ts'
@@ -9,23 +9,23 @@ import { refreshRequests } from '../state/live.ts'
 import { singleKeys, texts } from '../state/preferences.ts'
 import { client, may, messageOf } from '../state/session.ts'
 import { count, moment } from './amounts.ts'
+import { useArmed } from './armed.ts'
 import { asText, visible } from '../text/visible.ts'
 
 type Answer = BodyOf<'answerRequest'>
 type Props = { readonly conversationId: string; readonly request: OpenRequest; readonly children?: ComponentChildren }
 
-/** A click that was meant for what was there before does not decide. */
-const ARMED_AFTER_MS = 500
 /** More must be asked for before it can be decided. */
 const MAX_SHOWN_CHARS = 4000
 
 export function RequestCard({ conversationId, request, children }: Props) {
-  const { asks, already } = texts.value
+  const { asks, already, moved } = texts.value
   const [fault, setFault] = useState<string>()
   const [isSent, setSent] = useState(false)
-  const isArmed = useArmed(request.request_id)
   const card = useRef<HTMLElement>(null)
+  const { isArmed, decides } = useArmed(card, shownIn(request))
   const send = async (body: Answer) => {
+    if (!decides()) return setFault(moved)
     setSent(true)
     setFault(undefined)
     try {
@@ -83,21 +83,22 @@ function Asked({ request, ...answering }: Answering & { readonly request: OpenRe
   }
 }
 
-function useArmed(id: string): boolean {
-  const [armed, setArmed] = useState<string>()
-  useEffect(() => {
-    const timer = setTimeout(() => setArmed(id), ARMED_AFTER_MS)
-    return () => clearTimeout(timer)
-  }, [id])
-  return armed === id
-}
+/** Others may decide some calls of a request, or change their input. */
+const shownIn = ({ request_id, ...request }: OpenRequest): string =>
+  request.kind === 'permission'
+    ? [request_id, ...openCalls(request).map(({ input_hash }) => input_hash)].join(' ')
+    : request_id
+
+const openCalls = ({ payload }: Pick<OpenRequestOf<'permission'>, 'payload'>) =>
+  payload.tool_uses.filter(({ decision }) => !decision)
 
 function Permission({ request, send, canSend }: Answering & { readonly request: OpenRequestOf<'permission'> }) {
   const { allow, allowAlways, deny, fewRights } = texts.value
   const [unread, setUnread] = useState<ReadonlySet<string>>(
     () => new Set(request.payload.tool_uses.filter(isLong).map(({ tool_use_id }) => tool_use_id)),
   )
-  const open = request.payload.tool_uses.filter(({ decision }) => !decision)
+  const open = openCalls(request)
+  const rules = open.every((call) => call.rules) && open.flatMap((call) => call.rules ?? [])
   const decide = (behavior: 'allow' | 'deny', remember = false) => {
     const decisions = open.map(({ tool_use_id, input_hash }) => ({
       tool_use_id,
@@ -120,17 +121,17 @@ function Permission({ request, send, canSend }: Answering & { readonly request: 
         <button type="button" data-key="d" disabled={!canSend} onClick={() => decide('deny')}>
           {deny} <KeyHint name="d" />
         </button>
-        {open.every(({ rules }) => rules) && (
-          <button
-            type="button"
-            disabled={!canAllow}
-            onClick={() => decide('allow', true)}
-            title={visible(open.flatMap(({ rules }) => rules ?? []).join('\n'))}
-          >
+        {rules && (
+          <button type="button" disabled={!canAllow} onClick={() => decide('allow', true)}>
             {allowAlways}
           </button>
         )}
       </div>
+      {rules && (
+        <p class="quiet">
+          {allowAlways}: <code>{visible(rules.join(', '))}</code>
+        </p>
+      )}
     </>
   )
 }

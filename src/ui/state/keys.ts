@@ -26,7 +26,7 @@ export function listenToKeys(): () => void {
     chordEnds = event.key === 'g' ? event.timeStamp + CHORD_MS : 0
     const place = isChord ? PLACES[event.key] : undefined
     if (place) show(...place)
-    else if (singleKey(event.key)) event.preventDefault()
+    else if (singleKey(event)) event.preventDefault()
   }
   addEventListener('keydown', onKey)
   return () => removeEventListener('keydown', onKey)
@@ -38,11 +38,11 @@ function isTyping(target: EventTarget | null): boolean {
   return target.isContentEditable || target.matches('textarea, select')
 }
 
-function singleKey(key: string): boolean {
+function singleKey({ key, repeat }: KeyboardEvent): boolean {
   if (key === '?') dialog.value = 'help'
   else if (key === '/') focusSearch()
   else if (key === 'n') nextRequest()
-  else return decide(key)
+  else return !repeat && decide(key)
   return true
 }
 
@@ -60,9 +60,17 @@ function decide(key: string): boolean {
   return true
 }
 
+/** How far apart the points are that are looked at, pixels: less than a line of text. */
+const STEP_PX = 12
+
+/** Whether nothing covers the card, and no edge of the window or of a list cuts it. */
 function isInSight(card: HTMLElement): boolean {
-  const { top, bottom } = card.getBoundingClientRect()
-  return top >= 0 && bottom <= innerHeight
+  const { left, right, top, bottom } = card.getBoundingClientRect()
+  const isSeen = (x: number, y: number) => card.contains(document.elementFromPoint(x, y))
+  const isLineSeen = (y: number) => [left + 1, (left + right) / 2, right - 1].every((x) => isSeen(x, y))
+  // The corners are round.
+  for (let y = top + STEP_PX; y < bottom - STEP_PX; y += STEP_PX) if (!isLineSeen(y)) return false
+  return [top + 1, bottom - 1].every((y) => isSeen((left + right) / 2, y))
 }
 
 function nextRequest(): void {

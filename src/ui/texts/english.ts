@@ -47,6 +47,7 @@ export const ENGLISH = {
   showLines: (count: number) => `Show all ${count} lines`,
   answeredBy: (who: string) => `Answered by ${who}.`,
   closed: (reason: string) => `Closed: ${reason}`,
+  moved: 'It has just moved or changed. Look at it, and press again.',
   already: (reason: string) => `Somebody else was first: ${reason}`,
   bySubagent: (name: string) => `by the subagent ${name}`,
 

@@ -50,6 +50,7 @@ export const GERMAN: Texts = {
   showLines: (count) => `Alle ${count} Zeilen zeigen`,
   answeredBy: (who) => `Beantwortet von ${who}.`,
   closed: (reason) => `Geschlossen: ${reason}`,
+  moved: 'Es hat sich eben bewegt oder geändert. Sehen Sie es an, und drücken Sie noch einmal.',
   already: (reason) => `Jemand war schneller: ${reason}`,
   bySubagent: (name) => `vom Unteragenten ${name}`,
 
