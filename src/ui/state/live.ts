@@ -46,6 +46,9 @@ const LIST_PAUSE_MS = 500
 
 /** Follows the server until the signal aborts. */
 export async function followServer(signal: AbortSignal): Promise<void> {
+  // A login sees nothing of the one before it.
+  waiting.value = undefined
+  announcement.value = ''
   const readRequests = bundled(() => refreshRequests())
   const readLists = bundled(async () => void (listVersion.value += 1), LIST_PAUSE_MS)
   readRequests()

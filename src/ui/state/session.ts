@@ -8,6 +8,8 @@ import { forgetDrafts, remember, remembered } from './remembered.ts'
 
 export type PageSession = {
   readonly client: AgentServerClient
+  /** Its half of the login. */
+  readonly value: string
   readonly me: ReplyOf<'me'>
 }
 
@@ -52,34 +54,45 @@ export async function logIn(
 export async function resume(): Promise<void> {
   const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1]
   const value = remembered(VALUE)
-  if (code !== undefined) {
-    // It works once, and has no place in the history.
-    history.replaceState(undefined, '', location.pathname)
-    await logIn({ code })
-  } else if (value !== undefined) await begin(value)
+  // It works once, and has no place in the history.
+  if (code !== undefined) history.replaceState(undefined, '', location.pathname)
+  // A link of somebody else does not replace a login that works: what is written then would be theirs.
+  if (value !== undefined) await begin(value).catch(unless(code !== undefined))
+  if (code !== undefined && !session.value) await logIn({ code })
+}
+
+/** Returns a handler that throws what it gets, unless it is a refusal that is `expected`. */
+const unless = (expected: boolean) => (error: unknown) => {
+  if (!expected || !isRefused(error)) throw error
 }
 
 async function begin(value: string): Promise<void> {
   const client = clientWith({ 'X-Login': value })
   try {
-    session.value = { client, me: await client.me() }
+    session.value = { client, value, me: await client.me() }
   } catch (error) {
-    if (error instanceof AgentServerError && error.status === 401) remember(VALUE, undefined)
+    if (isRefused(error)) forgetValue(value)
     throw error
   }
 }
 
+/** Another tab may have logged in again. */
+function forgetValue(value: string | undefined): void {
+  if (remembered(VALUE) === value) remember(VALUE, undefined)
+}
+
+const isRefused = (error: unknown): boolean => error instanceof AgentServerError && error.status === 401
+
 /** Ends the login at the server, too. */
 export async function logOut(): Promise<void> {
-  const { client } = session.value ?? {}
+  const { client, me } = session.value ?? {}
   forget()
-  const current = await client?.logins.list().then(({ items }) => items.find(({ is_current }) => is_current))
-  if (client && current) await client.logins.delete(current.id)
+  if (me?.login_id !== undefined) await client?.logins.delete(me.login_id)
 }
 
 function forget(): void {
   forgetDrafts()
-  remember(VALUE, undefined)
+  forgetValue(session.value?.value)
   session.value = undefined
 }
 
@@ -93,6 +106,6 @@ export const may = (scope: KeyScope): boolean => session.value?.me.scopes.includ
 
 /** What a person reads about a request that failed. A refused key ends the session. */
 export function messageOf(error: unknown): string {
-  if (error instanceof AgentServerError && error.status === 401) forget()
+  if (isRefused(error)) forget()
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,0 +1,85 @@
+/** Logins in a real browser: whose they are, and what is left of them. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { KEY } from '../support/server.ts'
+import { openBrowser, openTab } from './browser.ts'
+
+let browser: Browser
+let stage: Stage
+beforeAll(async () => {
+  browser = await openBrowser()
+  stage = await setStage({ replies: [{ turns: [bash('touch made'), { text: 'Done.' }] }] }, {})
+})
+afterAll(async () => {
+  await browser.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+type Key = { readonly id: string; readonly key: string }
+
+const makeKey = async (fields: object): Promise<Key> =>
+  (await stage.server.call('POST', '/keys', { name: 'another', scopes: ['read', 'write'], ...fields })).body
+
+const loginsOf = async ({ id }: Key): Promise<number> =>
+  (await stage.server.call('GET', '/logins')).body.items.filter((login: { key_id?: string }) => login.key_id === id)
+    .length
+
+async function logIn(page: Page, key: string): Promise<void> {
+  await page.fill('[name=password]', key)
+  await page.click('button[type=submit]')
+  await page.waitForSelector('nav.places')
+}
+
+test('the link of somebody else does not replace a login that works, and replaces one that has ended', async () => {
+  const [mine, theirs] = [await makeKey({}), await makeKey({ user_id: 'user-17' })]
+  const makeCode = async (): Promise<string> =>
+    (await stage.server.call('POST', '/login-codes', undefined, { authorization: `Bearer ${theirs.key}` })).body.code
+  const { page } = await openTab(browser, stage.server.url, { key: mine.key })
+  await page.goto('about:blank')
+  await page.goto(`${stage.server.url}/ui/#login=${await makeCode()}`)
+  await page.waitForSelector('nav.places')
+  expect(page.url()).not.toContain('asc_')
+  expect([await loginsOf(mine), await loginsOf(theirs)]).toEqual([1, 0])
+  await stage.server.call('DELETE', `/keys/${mine.id}`)
+  await page.waitForSelector('[name=password]')
+  await page.goto('about:blank')
+  await page.goto(`${stage.server.url}/ui/#login=${await makeCode()}`)
+  await page.waitForSelector('nav.places')
+  expect(await loginsOf(theirs)).toBe(1)
+  await page.context().close()
+})
+
+test('a page whose key is revoked shows the form, and the next login sees nothing of the one before', async () => {
+  const [admin, limited] = [await makeKey({ scopes: ['admin'] }), await makeKey({ user_id: 'user-18' })]
+  const id = await stage.create({ title: 'confidential', permission_mode: 'default' })
+  await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'go', run: true })
+  const { page } = await openTab(browser, stage.server.url, { key: admin.key })
+  await page.waitForSelector('[data-request]')
+  await stage.server.call('DELETE', `/keys/${admin.id}`)
+  await page.waitForSelector('[name=password]')
+  // The list of the next login never comes.
+  await page.route('**/requests?*', () => {})
+  await logIn(page, limited.key)
+  await page.waitForSelector('h1:has-text("Inbox")')
+  expect(await page.locator('[data-request]').count()).toBe(0)
+  expect(await page.title()).not.toContain('(')
+  await page.context().close()
+})
+
+test('a tab whose login another tab has replaced does not end the new one', async () => {
+  const { page: old } = await openTab(browser, stage.server.url, { key: (await makeKey({})).key })
+  const page = await old.context().newPage()
+  await page.goto(`${stage.server.url}/ui/`)
+  await page.waitForSelector('nav.places')
+  await page.evaluate(`localStorage.removeItem('login')`)
+  await page.reload()
+  await logIn(page, KEY)
+  await old.click('nav.places >> text=Conversations')
+  await old.waitForSelector('[name=password]')
+  await page.reload()
+  await page.waitForSelector('nav.places')
+  expect(await page.evaluate(`localStorage.getItem('login')`)).toMatch(/^asv_/)
+  await old.context().close()
+})
