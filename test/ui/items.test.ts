@@ -68,6 +68,15 @@ test('only so many rows stay in memory, the newest', () => {
   expect(items.trim(5)).toBe(false)
 })
 
+test('a call or request that was forgotten and is read again has still ended', () => {
+  const items = new Items()
+  items.append(EVENTS)
+  items.trim(1)
+  // The page ends between the calls and their results.
+  items.prepend(EVENTS.slice(20, 25))
+  expect(items.rows.slice(0, 5)).toEqual(whole().slice(12, 17))
+})
+
 const delta = (message_id: string, fields: object) =>
   ({ type: 'AssistantDelta', conversation_id: 'c', timestamp: '', message_id, index: 0, offset: 0, ...fields }) as const
 

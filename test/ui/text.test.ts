@@ -12,6 +12,9 @@ describe('text that somebody decides about', () => {
     ['a tag character', 'a\u{E0041}b', 'a⟦U+E0041⟧b'],
     ['a filler that looks like a blank', 'a\u3164b', 'a⟦U+3164⟧b'],
     ['a variation selector', 'a\uFE0Fb', 'a⟦U+FE0F⟧b'],
+    ['a mark without a shape', 'r\u034Fm', 'r⟦U+034F⟧m'],
+    ['an inherent vowel without a shape', 'r\u17B4m', 'r⟦U+17B4⟧m'],
+    ['a Braille cell without dots', 'a\u2800b', 'a⟦U+2800⟧b'],
     ['half of a character', 'a\uD800b', 'a⟦U+D800⟧b'],
   ])('shows %s by its number', (_name, text, shown) => expect(visible(text)).toBe(shown))
 

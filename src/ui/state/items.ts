@@ -71,6 +71,11 @@ export class Items {
   /** Forgets the oldest rows above so many. Returns whether there were some. */
   trim(most: number): boolean {
     if (this.#rows.length <= most) return false
+    // Their pages are read again, perhaps without the events that ended them.
+    for (const row of this.#rows.slice(0, -most)) {
+      const end = endOf(row)
+      if (end) this.#ends.set(row.key, end)
+    }
     this.#rows = this.#rows.slice(-most)
     return true
   }
@@ -110,6 +115,11 @@ function rowOf(event: Event): ChatRow | undefined {
 function endedBy(event: Event): string | undefined {
   if (event.type === 'ToolResult') return event.tool_use_id
   return event.type === 'RequestAnswered' || event.type === 'RequestClosed' ? event.request_id : undefined
+}
+
+function endOf(row: ChatRow): Ending | undefined {
+  if (row.kind === 'event') return undefined
+  return row.kind === 'call' ? row.result : row.end
 }
 
 function isShown(event: Event): boolean {

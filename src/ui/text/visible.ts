@@ -1,8 +1,7 @@
 /** Characters that a reader does not see, or that change the order of others: shown by their number where somebody decides. */
 
 /** Controls other than tab and line feed, and all that is invisible or changes the direction of text. */
-const HIDDEN =
-  /(?![\t\n])(?:[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u{115f}\u{1160}\u{2028}\u{2029}\u{3164}\u{ffa0}]|\p{Variation_Selector})/gu
+const HIDDEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Default_Ignorable_Code_Point}\u{2028}\u{2029}\u{2800}]/gu
 
 /** What changes the direction of text, so that it reads as another one. */
 const TURNING = /[\u{61c}\u{200e}\u{200f}\u{202a}-\u{202e}\u{2066}-\u{2069}]/gu
