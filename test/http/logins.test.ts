@@ -62,11 +62,12 @@ describe('a login', () => {
       expectProblem(await call(http, 'GET', '/me', wrong), 401, 'unauthorized')
   })
 
-  test('is found behind a cookie of the same name that a server on another port has set', async () => {
+  test('is found behind cookies of the same name that a server on another port has set', async () => {
     await using http = await setHttp()
     const { cookie, value } = await logIn(http)
     const [name] = cookie.split('=')
-    const both = { cookie: `a=b; ${name}=planted; ${cookie}`, 'x-login': value }
+    const planted = Array.from({ length: 20 }, (_, index) => `${name}=planted-${index}`)
+    const both = { cookie: ['a=b', ...planted, cookie].join('; '), 'x-login': value }
     expect((await call(http, 'GET', '/me', both)).status).toBe(200)
   })
 
@@ -160,6 +161,9 @@ describe('its cookie', () => {
 
   test.each([
     ['another address', {}, { remoteAddress: '192.0.2.1' }],
+    ['a proxy that only says so', { via: '1.1 proxy' }, {}],
+    ['a proxy with the standard header', { forwarded: 'for=192.0.2.1' }, {}],
+    ['a proxy that names the address', { 'x-real-ip': '192.0.2.1' }, {}],
     ['another name of this machine', { host: 'rebound.example.org' }, {}],
     ['a proxy that is not trusted', { 'x-forwarded-for': '192.0.2.1' }, {}],
     [

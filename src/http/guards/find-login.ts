@@ -20,8 +20,6 @@ export type LoginSupport = {
 
 type Cookie = Pick<FastifyRequest, 'protocol'>
 
-/** Others of the same name come from servers on other ports. */
-const MAX_COOKIES = 4
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export const hasLogin = ({ headers }: FastifyRequest): boolean => headers[LOGIN_HEADER] !== undefined
@@ -67,8 +65,8 @@ function cookieOf(request: Cookie, id: string, value: string, seconds: number): 
   return `${pair}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure(request) ? '; Secure' : ''}`
 }
 
+/** Any number: servers on other ports can set some of the same name, for longer paths, which come before that of the login. */
 function cookiesIn(header: string | undefined, name: string): string[] {
   const pairs = (header ?? '').split(';').map((pair) => pair.trim())
-  const own = pairs.filter((pair) => pair.startsWith(`${name}=`))
-  return own.slice(0, MAX_COOKIES).map((pair) => pair.slice(name.length + 1))
+  return pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1))
 }

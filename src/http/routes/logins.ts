@@ -151,13 +151,17 @@ function requireSafeWay(
   { protocol, ip, headers, hostname }: FastifyRequest,
   { isInsecureAllowed }: LoginSupport,
 ): void {
-  const isDirect = headers['x-forwarded-for'] === undefined && isLoopbackText(ip) && isLocalName(hostname)
+  const isDirect =
+    OF_PROXIES.every((name) => headers[name] === undefined) && isLoopbackText(ip) && isLocalName(hostname)
   if (isInsecureAllowed || protocol === 'https' || isDirect) return
   throw new Problem(
     'insecure_login',
     'Over http, logins are accepted from this machine only. Use https; behind a proxy with TLS, set OPENHANDS_TRUST_PROXY to its address.',
   )
 }
+
+/** Proxies send at least one of them, unless they are configured to send none. */
+const OF_PROXIES = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via']
 
 const isLocalName = (name: string): boolean =>
   name === 'localhost' || name.endsWith('.localhost') || isLoopbackText(name.replaceAll(/[[\]]/g, ''))
