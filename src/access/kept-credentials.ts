@@ -41,7 +41,7 @@ export class KeptCredentials<T extends object> implements AsyncDisposable {
 
   async read(): Promise<void> {
     const { version, keys } = await this.#owner.table.read()
-    for (const { id, usedAt } of keys) if (usedAt !== undefined && !this.#used.has(id)) this.#used.set(id, usedAt)
+    for (const { id, usedAt = '' } of keys) if (usedAt > (this.#used.get(id) ?? '')) this.#used.set(id, usedAt)
     const parsed = keys.map((stored) => [stored.id, this.#owner.parse(stored)] as const)
     this.#all = new Map(parsed.flatMap(([id, value]) => (value ? [[id, value] as const] : [])))
     this.#version = version
@@ -51,6 +51,11 @@ export class KeptCredentials<T extends object> implements AsyncDisposable {
   /** Reads the rows if another process has changed one. */
   async follow(): Promise<void> {
     if ((await this.#owner.table.version()) !== this.#version) await this.#changes.run(() => this.read())
+  }
+
+  /** As `read`, after the changes in progress: uses that other instances have noted change no version. */
+  async readUses(): Promise<void> {
+    await this.#changes.run(() => this.read())
   }
 
   /** A credential that another instance ends here, too. Call it where several instances share the storage. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { Access } from '../../src/access/access.ts'
 import { ApiKeys } from '../../src/access/api-keys.ts'
+import type { LoginsOptions } from '../../src/access/logins.ts'
 import { Logins } from '../../src/access/logins.ts'
 import { FileStorage } from '../../src/storage/files/file-storage.ts'
 
@@ -22,7 +23,10 @@ async function bench() {
   let now = Date.parse('2026-01-31T12:00:00.000Z')
   const clock = () => now
   const opened: AsyncDisposable[] = []
+  let shared: Omit<LoginsOptions, 'isShared'>
   return {
+    /** Another instance over the same database. */
+    openBeside: () => Logins.open({ ...shared, isShared: true }),
     path: join(directory.path, 'tables.db'),
     pass: (ms: number) => (now += ms),
     /** As a server does, after an earlier one has stopped. */
@@ -34,14 +38,14 @@ async function bench() {
         onFault: () => {},
       })
       const apiKeys = await ApiKeys.open(storage.apiKeys, clock)
-      const logins = await Logins.open({
+      shared = {
         table: storage.logins,
         apiKeys,
         masterHashes: masterKeys.map((key) => `hash of ${key}`),
         hashMaster: (key) => `hash of ${key}`,
-        isShared: false,
         now: clock,
-      })
+      }
+      const logins = await Logins.open({ ...shared, isShared: false })
       opened.push(logins, apiKeys, storage)
       return logins
     },
@@ -94,6 +98,20 @@ test('the streams of a login that is over end within a minute, and its row is re
   } finally {
     vi.useRealTimers()
   }
+})
+
+test('a login that is used at one instance does not end at another one that never saw it', async () => {
+  await using here = await bench()
+  const used = await here.open()
+  const { value, cookie, login } = await used.create(MASTER_LOGIN)
+  await using idle = await here.openBeside()
+  for (let passed = 0; passed < 14; passed += 7) {
+    here.pass(7 * HOUR)
+    expect((await used.find(value, [cookie]))?.loginId).toBe(login.id)
+  }
+  // It notes the uses.
+  await used[Symbol.asyncDispose]()
+  expect((await idle.find(value, [cookie]))?.loginId).toBe(login.id)
 })
 
 test('a login of a master key ends when the server no longer has that key', async () => {
