@@ -44,6 +44,9 @@ test('a call that was asked about does not run if its server has changed the too
     'send it': [called('mcp__odd__echo'), called('mcp__odd__echo'), { text: 'Done.' }],
   }
   const id = await stage.create({ permission_mode: 'default', mcp: { mcpServers: { odd: odd('changing') } } })
+  // A run does not wait long for a server that starts slowly.
+  await call('POST', `/conversations/${id}/mcp/odd/reconnect`)
+  await poll(() => descriptionOf(id, 'mcp__odd__echo')).toBeDefined()
   await post(id, 'send it')
   await poll(() => permissions(id)).toHaveLength(1)
   const [{ request_id, payload }] = await permissions(id)

@@ -1,4 +1,5 @@
 /** Hosts that a user is asked about, changes of the policy while shells run, and what the operator permits. */
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, launch } from '../support/server.ts'
 import { connect } from '../support/socket.ts'
@@ -235,7 +236,14 @@ describe('the operator', () => {
     expect(JSON.stringify(body)).not.toContain('out\\n')
     expect(JSON.stringify(body)).toContain('Without a sandbox no shell is started in the network mode none')
     const { exited, output } = launch(['serve'], {
-      env: { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_ISOLATION: 'none', OPENHANDS_NETWORK: 'none' },
+      env: {
+        OPENHANDS_MASTER_KEY: KEY,
+        OPENHANDS_ISOLATION: 'none',
+        OPENHANDS_NETWORK: 'none',
+        // Another server may run on this machine.
+        OPENHANDS_DATA_DIR: join(own.server.home, 'other'),
+        OPENHANDS_SERVER_PORT: '0',
+      },
     })
     expect(await exited).toBe(2)
     expect(output()).toContain('there is no sandbox')

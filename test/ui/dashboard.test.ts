@@ -5,6 +5,7 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { runCommand } from '../support/command.ts'
 import { KEY } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { accessibilityFaults, goTo, openBrowser, openTab } from './browser.ts'
 
 const HOSTILE = [
@@ -66,8 +67,11 @@ describe('a person', () => {
     await page.keyboard.press('a')
     expect((await stage.server.call('GET', `/conversations/${id}`)).body.status).toBe('waiting_for_confirmation')
     await page.keyboard.press('n')
-    await page.keyboard.press('a')
-    await page.waitForSelector('text=No agent needs you.')
+    // A card that has just moved is not decided: a person presses again.
+    await until('a decision', async () => {
+      await page.keyboard.press('a')
+      return await page.locator('text=No agent needs you.').isVisible()
+    })
     await goTo(page, `#/c/${id}`)
     await page.waitForSelector('.said:has-text("It is made.")')
     await page.waitForSelector('text=Answered by You.')
@@ -89,16 +93,22 @@ describe('a person', () => {
       })
       await route.continue()
     })
-    await page.click('[data-request] button[data-key=a]')
-    await page.waitForSelector('text=/Answered by|Somebody else was first/')
+    const allow = page.locator('[data-request] button[data-key=a]')
+    await until('an answer', async () => {
+      if (await allow.isEnabled().catch(() => false)) await allow.click({ timeout: 1000 }).catch(() => {})
+      return await page.locator('text=/Answered by|Somebody else was first/').first().isVisible()
+    })
     await page.context().close()
   })
 
   test('starts an agent and follows it without a mouse', async () => {
     const { page, misdeeds } = await openTab(browser, stage.server.url)
-    await page.keyboard.press('g')
-    await page.keyboard.press('n')
-    await page.waitForSelector('textarea[name=message]')
+    // The second key belongs to the first one for a moment only.
+    await until('the form', async () => {
+      await page.keyboard.press('g')
+      await page.keyboard.press('n')
+      return await page.locator('textarea[name=message]').isVisible()
+    })
     await page.fill('input[name=model]', 'scripted')
     await page.fill('textarea[name=message]', 'hello')
     await page.keyboard.press('Control+Enter')
