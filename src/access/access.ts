@@ -79,7 +79,7 @@ export class Access {
   within(conversationId: string): Access {
     const { conversations } = this.limits
     const seen = conversations && new Set(conversations.has(conversationId) ? [conversationId] : [])
-    return new Access(this.key, this.#scopes, { ...this.limits, conversations: seen }, this.ended)
+    return new Access(this.key, this.#scopes, { ...this.limits, conversations: seen }, this.ended, this.loginId)
   }
 
   /** Returns the same credential with fewer permissions, for a stream ticket. */

@@ -120,7 +120,8 @@ export class Logins implements AsyncDisposable {
     const login = known()
     if (!login || this.#isOver(login)) return undefined
     const of = await this.#accessOf(login.origin)
-    if (!of) return undefined
+    // It may have ended while its key was looked up.
+    if (!of || !this.#kept.all.has(login.id)) return undefined
     this.#kept.noteUse(login.id)
     return this.#give(login, of)
   }

@@ -14,12 +14,13 @@ const Sent = z.object({
   scopes: z.array(Scope),
   conversations: z.array(z.string()).optional(),
   userId: z.string().optional(),
+  loginId: z.string().optional(),
 })
 
 export function rightsHeader({ fingerprint, access }: Rights): string {
-  const { key, scopes, limits } = access
+  const { key, scopes, limits, loginId } = access
   const { conversations, userId } = limits
-  const sent = { fingerprint, key, scopes, conversations: conversations && [...conversations], userId }
+  const sent = { fingerprint, key, scopes, conversations: conversations && [...conversations], userId, loginId }
   return SCHEME + Buffer.from(JSON.stringify(sent)).toString('base64url')
 }
 
@@ -27,7 +28,7 @@ export function rightsHeader({ fingerprint, access }: Rights): string {
 export function readRights(header: string | undefined): Rights | undefined {
   if (!header?.startsWith(SCHEME)) return undefined
   const text = Buffer.from(header.slice(SCHEME.length), 'base64url').toString()
-  const { fingerprint, key, scopes, conversations, userId } = Sent.parse(JSON.parse(text))
+  const { fingerprint, key, scopes, conversations, userId, loginId } = Sent.parse(JSON.parse(text))
   const limits = { conversations: conversations && new Set(conversations), userId }
-  return { fingerprint, access: new Access(key, scopes, limits, new AbortController().signal) }
+  return { fingerprint, access: new Access(key, scopes, limits, new AbortController().signal, loginId) }
 }

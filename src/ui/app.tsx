@@ -14,16 +14,22 @@ import { listenToKeys } from './state/keys.ts'
 import { announcement, followServer, forPeople } from './state/live.ts'
 import { texts } from './state/preferences.ts'
 import { addressOf, route } from './state/route.ts'
-import { lostSince, may, messageOf, resume, session } from './state/session.ts'
+import { CODE_HASH, lostSince, may, messageOf, resume, session } from './state/session.ts'
 import { clock } from './parts/amounts.ts'
 
 export function App() {
   const [isReady, setReady] = useState(false)
   const [fault, setFault] = useState<string>()
   useEffect(() => {
-    resume()
-      .catch((error: unknown) => setFault(messageOf(error)))
-      .finally(() => setReady(true))
+    const enter = () =>
+      void resume()
+        .catch((error: unknown) => setFault(messageOf(error)))
+        .finally(() => setReady(true))
+    enter()
+    // A link with a code may be opened in this tab.
+    const onHash = () => location.hash.startsWith(CODE_HASH) && enter()
+    addEventListener('hashchange', onHash)
+    return () => removeEventListener('hashchange', onHash)
   }, [])
   if (session.value) return <Frame />
   return isReady ? <Login fault={fault} /> : null

@@ -7,6 +7,7 @@ import { Access } from '../../src/access/access.ts'
 import { ApiKeys } from '../../src/access/api-keys.ts'
 import type { LoginsOptions } from '../../src/access/logins.ts'
 import { Logins } from '../../src/access/logins.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
 import { FileStorage } from '../../src/storage/files/file-storage.ts'
 
 const MASTER = 'the-master-key-of-these-tests'
@@ -24,7 +25,9 @@ async function bench() {
   const clock = () => now
   const opened: AsyncDisposable[] = []
   let shared: Omit<LoginsOptions, 'isShared'>
-  return {
+  const here = {
+    /** Instead of the look-up of an API key. */
+    lookUp: undefined as (() => Promise<Access>) | undefined,
     /** Another instance over the same database. */
     openBeside: () => Logins.open({ ...shared, isShared: true }),
     path: join(directory.path, 'tables.db'),
@@ -40,7 +43,10 @@ async function bench() {
       const apiKeys = await ApiKeys.open(storage.apiKeys, clock)
       shared = {
         table: storage.logins,
-        apiKeys,
+        apiKeys: {
+          findHashed: (hash) => here.lookUp?.() ?? apiKeys.findHashed(hash),
+          isValid: (hash) => here.lookUp !== undefined || apiKeys.isValid(hash),
+        },
         masterHashes: masterKeys.map((key) => `hash of ${key}`),
         hashMaster: (key) => `hash of ${key}`,
         now: clock,
@@ -54,6 +60,7 @@ async function bench() {
       await directory[Symbol.asyncDispose]()
     },
   }
+  return here
 }
 
 test('a login survives a restart, and the file has neither half of it', async () => {
@@ -63,6 +70,22 @@ test('a login survives a restart, and the file has neither half of it', async ()
   expect((await logins.find(value, [cookie]))?.loginId).toBe(login.id)
   const file = await readFile(here.path, 'latin1')
   expect([file.includes(value), file.includes(cookie), file.includes(login.id)]).toEqual([false, false, true])
+})
+
+test('a login that ends while its key is looked up gives no permissions', async () => {
+  await using here = await bench()
+  const logins = await here.open()
+  const access = new Access({ id: uuid7(), name: 'a key' }, ['read'], {}, new AbortController().signal)
+  const origin = { kind: 'api_key' as const, id: access.key!.id, name: 'a key', hash: 'hash of a key' }
+  let ending = Promise.resolve()
+  here.lookUp = async () => {
+    await ending
+    return access
+  }
+  const { value, cookie, login } = await logins.create({ ...MASTER_LOGIN, origin, access })
+  expect(await logins.find(value, [cookie])).toBeDefined()
+  ending = logins.end(Access.master(), login.id)
+  expect(await logins.find(value, [cookie])).toBeUndefined()
 })
 
 test('a login ends after 12 hours without use, also across a restart, and otherwise after 30 days', async () => {

@@ -136,6 +136,17 @@ describe('a person', () => {
     await page.context().close()
   })
 
+  test('changes the title of a conversation and nothing else of it', async () => {
+    const id = await stage.create({ title: 'before', permission_mode: 'callback' })
+    const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}/settings` })
+    await page.fill('input[name=title]', 'after')
+    await page.click('text=Save')
+    await page.waitForSelector('h1:has-text("after")')
+    const { items } = (await stage.server.call('GET', `/conversations/${id}/events?types=ConfigUpdate`)).body
+    expect(items.map(({ changes }: { changes: object }) => changes)).toEqual([{ title: 'after' }])
+    await page.context().close()
+  })
+
   test('with a key that may only read sees no control that would be refused', async () => {
     const id = await stage.create({ title: 'read only', permission_mode: 'default' })
     await post(id, 'decide')

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { goTo, openBrowser, openTab } from './browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -48,6 +48,18 @@ test('the link of somebody else does not replace a login that works, and replace
   await page.goto(`${stage.server.url}/ui/#login=${await makeCode()}`)
   await page.waitForSelector('nav.places')
   expect(await loginsOf(theirs)).toBe(1)
+  await page.context().close()
+})
+
+test('a link with a code logs in the tab that shows the form, and has no place in its address', async () => {
+  const { page } = await openTab(browser, stage.server.url)
+  await goTo(page, '#/settings')
+  await page.click('text=Log out')
+  await page.waitForSelector('[name=password]')
+  const { code } = (await stage.server.call('POST', '/login-codes')).body
+  await goTo(page, `#login=${code}`)
+  await page.waitForSelector('nav.places')
+  expect(page.url()).not.toContain('asc_')
   await page.context().close()
 })
 

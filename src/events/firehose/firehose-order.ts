@@ -1,5 +1,6 @@
 /** The interface to the stored order of the firehose: the guarantees of every storage. */
 
+import { Problem } from '../../contract/problem.ts'
 import type { LogViews } from '../event-store.ts'
 
 /** An event and its place in the order. The content of the event is in its log. */
@@ -52,4 +53,13 @@ export interface FirehoseOrderStore {
    * `sync` that finds out what was appended waits for `whenSynced`.
    */
   open(onNews: () => void, whenSynced?: () => Promise<void>): Promise<FirehoseOrder>
+}
+
+/** A reader at this position has missed events that were removed. Throws the `Problem` `invalid_cursor`; position 0 is the oldest event. */
+export function requireUntrimmed(position: number, trimmed: number): void {
+  if (position === 0 || position >= trimmed) return
+  throw new Problem(
+    'invalid_cursor',
+    'The firehose no longer has the events after this cursor; use 0 to start from the oldest that it has, and read the logs of the conversations.',
+  )
 }

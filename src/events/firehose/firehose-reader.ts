@@ -3,6 +3,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../event-log.ts'
 import { decodeCursor } from './firehose-cursor.ts'
 import type { FirehoseOrder } from './firehose-order.ts'
+import { requireUntrimmed } from './firehose-order.ts'
 
 /** For one reader, who passes it to `follow` and disposes it. */
 export type FirehoseReader = Disposable &
@@ -21,11 +22,7 @@ export function positionWithin(
   head: number,
 ): number {
   const position = decodeCursor(cursor, epoch)
-  if (position > 0 && position < trimmed)
-    throw new Problem(
-      'invalid_cursor',
-      'The firehose no longer has the events after this cursor; use 0 to start from the oldest that it has, and read the logs of the conversations.',
-    )
+  requireUntrimmed(position, trimmed)
   if (position <= head) return position
   throw new Problem('cursor_ahead', 'The firehose has not reached this cursor yet. Start from an earlier one.')
 }

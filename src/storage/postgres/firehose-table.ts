@@ -3,6 +3,7 @@
  * the same order and know the cursors of each other. Reads them, and adds nothing.
  */
 import type { FirehoseOrder, OrderedEvent } from '../../events/firehose/firehose-order.ts'
+import { requireUntrimmed } from '../../events/firehose/firehose-order.ts'
 import type { LogViews } from '../../events/event-store.ts'
 import type { PostgresDatabase } from './database.ts'
 import { FIREHOSE_STEP } from './fifth-migration.ts'
@@ -59,8 +60,11 @@ export class FirehoseTable implements FirehoseOrder {
   async read(after: number, limit: number): Promise<OrderedEvent[]> {
     // One more: of the first row, all events may be before the position.
     const rows = await this.#parts.database.read(READ, [after, this.#last, limit + 1])
+    this.#trimmed = Number(rows[0]?.['trimmed'])
+    requireUntrimmed(after, this.#trimmed)
     const events: OrderedEvent[] = []
     for (const row of rows) {
+      if (row['position'] === null) break
       const [first, last] = [Number(row['first_seq']), Number(row['last_seq'])]
       const before = Number(row['position']) - FIREHOSE_STEP + 1 - first
       for (let seq = Math.max(first, after + 1 - before); seq <= last; seq++) {
@@ -81,6 +85,9 @@ export class FirehoseTable implements FirehoseOrder {
 }
 
 const SYNC = 'select firehose_horizon() as last, firehose_trimmed as trimmed from database_identity'
+// One statement, so that nothing is trimmed between the rows and the position; without rows it has the position alone.
 const READ = `
-  select position, conversation_id, first_seq, last_seq from firehose
-  where position > $1 and position <= $2 order by position limit $3`
+  select i.firehose_trimmed as trimmed, f.* from database_identity i left join lateral (
+    select position, conversation_id, first_seq, last_seq from firehose
+    where position > $1 and position <= $2 order by position limit $3
+  ) f on true order by f.position`

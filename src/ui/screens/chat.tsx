@@ -1,6 +1,7 @@
 /** What was said and done, and the line for the next message. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { requestOf } from '../../contract/events/opened-request.ts'
+import { submitOnEnter } from '../parts/fields.ts'
 import { now } from '../parts/now.ts'
 import { attempt } from '../parts/notices.tsx'
 import { Plan } from '../parts/plan.tsx'
@@ -17,7 +18,6 @@ import { duration } from '../parts/amounts.ts'
 import { Markdown } from '../text/markdown.tsx'
 import { short, visible } from '../text/visible.ts'
 import { EventRow } from './event-row.tsx'
-import { submitOnEnter } from './new.tsx'
 
 export function Chat({ open }: { readonly open: OpenConversation }) {
   const [isAtEnd, setAtEnd] = useState(true)

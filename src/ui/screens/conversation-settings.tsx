@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { BodyOf } from '../../client/client.ts'
 import { textIn } from '../parts/fields.ts'
+import { ModeField, modeIn } from '../parts/mode-field.tsx'
 import { Loaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { saveBlob } from '../parts/save-blob.ts'
@@ -11,23 +12,10 @@ import { mute, muted } from '../state/muted.ts'
 import { texts } from '../state/preferences.ts'
 import { may } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
-import { MODES } from './new.tsx'
 
 export function ConversationSettings({ open }: { readonly open: OpenConversation }) {
-  const {
-    title,
-    model,
-    mode,
-    labels,
-    budget,
-    save,
-    saved,
-    archive,
-    restore,
-    workdir,
-    exportMarkdown,
-    muteConversation,
-  } = texts.value
+  const { title, model, labels, budget, save, saved, archive, restore, workdir, exportMarkdown, muteConversation } =
+    texts.value
   const [isBusy, setBusy] = useState(false)
   const view = open.view.value
   if (!view) return <p class="quiet page">{texts.value.loading}</p>
@@ -55,16 +43,7 @@ export function ConversationSettings({ open }: { readonly open: OpenConversation
             {model}
             <input name="model" defaultValue={view.llm_config.model ?? ''} />
           </label>
-          <label class="field">
-            {mode}
-            <select name="permission_mode" defaultValue={view.state.permission_mode} disabled={!may('approve')}>
-              {MODES.map((name) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
+          <ModeField chosen={view.state.permission_mode} isLocked={!may('approve')} />
           <label class="field">
             {labels}
             <input name="labels" defaultValue={view.labels?.join(', ') ?? ''} />
@@ -113,7 +92,7 @@ type View = NonNullable<OpenConversation['view']['value']>
 /** Only what the form has changed: others may change the rest meanwhile. */
 function changesIn(form: FormData, view: View): BodyOf<'updateConfig'> {
   const text = (name: string) => textIn(form, name)
-  const mode = MODES.find((name) => name === text('permission_mode'))
+  const mode = modeIn(form)
   const labels = text('labels')
     .split(',')
     .map((label) => label.trim())

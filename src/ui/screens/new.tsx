@@ -1,7 +1,8 @@
 /** A new conversation: what to do, and with what. It remembers the last choices. */
 import { useState } from 'preact/hooks'
 import type { BodyOf } from '../../client/client.ts'
-import { textIn } from '../parts/fields.ts'
+import { submitOnEnter, textIn } from '../parts/fields.ts'
+import { ModeField, modeIn } from '../parts/mode-field.tsx'
 import { Loaded, useLoaded } from '../parts/loaded.tsx'
 import { texts } from '../state/preferences.ts'
 import { remember, remembered } from '../state/remembered.ts'
@@ -9,10 +10,9 @@ import { show } from '../state/route.ts'
 import { client, messageOf } from '../state/session.ts'
 
 const FIELDS = ['model', 'workdir', 'permission_mode'] as const
-export const MODES = ['default', 'accept_edits', 'plan', 'deny', 'bypass'] as const
 
 export function New() {
-  const { newConversation, firstMessage, start, startHint, model, workdir, mode, serverDefault } = texts.value
+  const { newConversation, firstMessage, start, startHint, model, workdir, serverDefault } = texts.value
   const [fault, setFault] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const models = useLoaded(async (signal) => (await client().models({ limit: 200 }, { signal })).items, [])
@@ -53,16 +53,7 @@ export function New() {
           {workdir}
           <input name="workdir" placeholder={serverDefault} defaultValue={remembered('new workdir') ?? ''} />
         </label>
-        <label class="field">
-          {mode}
-          <select name="permission_mode" defaultValue={remembered('new permission_mode') ?? 'default'}>
-            {MODES.map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+        <ModeField chosen={remembered('new permission_mode') ?? 'default'} />
         <label class="option">
           <input type="checkbox" name="file_checkpointing" defaultChecked /> {texts.value.keepSnapshots}
         </label>
@@ -85,19 +76,12 @@ export function New() {
 function bodyOf(form: FormData): BodyOf<'createConversation'> {
   const text = (name: string) => textIn(form, name)
   for (const name of FIELDS) remember(`new ${name}`, text(name))
-  const permission_mode = MODES.find((name) => name === text('permission_mode')) ?? 'default'
   return {
     initial_message: text('message'),
     run: true,
-    permission_mode,
+    permission_mode: modeIn(form) ?? 'default',
     file_checkpointing: form.get('file_checkpointing') !== null,
     ...(text('model') && { llm_config: { model: text('model') } }),
     ...(text('workdir') && { workdir: text('workdir') }),
   }
-}
-
-export function submitOnEnter(event: KeyboardEvent & { readonly currentTarget: HTMLTextAreaElement }): void {
-  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-  event.preventDefault()
-  event.currentTarget.form?.requestSubmit()
 }

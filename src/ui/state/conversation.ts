@@ -79,8 +79,11 @@ export class OpenConversation {
   async readOlder(): Promise<void> {
     if (this.#isReadingOlder || !this.hasOlder.value) return
     this.#isReadingOlder = true
+    const before = this.#firstSeq
     try {
-      const page = await this.handle.listEvents({ order: 'desc', limit: PAGE, before_seq: this.#firstSeq })
+      const page = await this.handle.listEvents({ order: 'desc', limit: PAGE, before_seq: before })
+      // Rows were forgotten meanwhile: between this page and the first row would be a gap.
+      if (this.#firstSeq !== before) return
       const events = page.items.toReversed()
       this.#items.prepend(events)
       this.#firstSeq = events[0]?.seq ?? 1

@@ -1,6 +1,7 @@
 /** A conversation as Markdown: what was said and done, in order. */
 import { titleOf } from '../../contract/events/call-title.ts'
 import { outputText } from '../../contract/events/output-text.ts'
+import { short, visibleProse } from '../text/visible.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { ConversationHandle } from '../../client/client.ts'
 
@@ -8,7 +9,7 @@ import type { ConversationHandle } from '../../client/client.ts'
 const MAX_OUTPUT_CHARS = 4000
 
 export async function markdownOf(conversation: ConversationHandle, title: string): Promise<string> {
-  const parts = [`# ${title}`]
+  const parts = [`# ${short(title)}`]
   for await (const event of conversation.listEvents({ active: true, limit: 500 })) {
     const part = partOf(event)
     if (part !== undefined) parts.push(part)
@@ -20,20 +21,27 @@ function partOf(event: Event): string | undefined {
   switch (event.type) {
     case 'UserMessage': {
       const texts = event.content.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`))
-      return `## User\n\n${texts.join('\n\n')}`
+      return `## User\n\n${quoted(texts.join('\n\n'))}`
     }
     case 'AssistantMessage':
-      return event.text === '' ? undefined : `## Agent\n\n${event.text}`
+      return event.text === '' ? undefined : `## Agent\n\n${quoted(event.text)}`
     case 'ToolUse':
-      return `**${event.name}**\n\n${fenced(titleOf(event.input))}`
+      return `**${short(event.name)}**\n\n${fenced(titleOf(event.input))}`
     case 'ToolResult':
       return fenced((event.error_message ?? outputText(event.output)).slice(0, MAX_OUTPUT_CHARS))
     case 'ErrorEvent':
-      return `Error: ${event.message}`
+      return `Error: ${short(event.message)}`
     default:
       return undefined
   }
 }
+
+/** What was said cannot look like a heading of the document. */
+const quoted = (text: string): string =>
+  visibleProse(text)
+    .split('\n')
+    .map((line) => `> ${line}`)
+    .join('\n')
 
 /** A fence that is longer than any in the text. */
 function fenced(text: string): string {

@@ -19,7 +19,7 @@ export function listenToKeys(): () => void {
       dialog.value = dialog.value === 'palette' ? undefined : 'palette'
       return
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || dialog.value !== undefined) return
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialog.value !== undefined) return
     if (event.key === 'Escape') return pressed('[data-escape]')
     if (singleKeys.value === 'off' || isTyping(event.target)) return
     const isChord = event.timeStamp < chordEnds

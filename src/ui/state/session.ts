@@ -50,12 +50,16 @@ export async function logIn(
   await begin(made.value)
 }
 
+/** What a link with a one-time code ends with, before the code. */
+export const CODE_HASH = '#login='
+
 /** Continues a login of this browser, or uses the one-time code of the link. */
 export async function resume(): Promise<void> {
-  const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1]
+  const code = location.hash.startsWith(CODE_HASH) ? location.hash.slice(CODE_HASH.length) : undefined
   const value = remembered(VALUE)
   // It works once, and has no place in the history.
   if (code !== undefined) history.replaceState(undefined, '', location.pathname)
+  if (session.value) return
   // A link of somebody else does not replace a login that works: what is written then would be theirs.
   if (value !== undefined) await begin(value).catch(unless(code !== undefined))
   if (code !== undefined && !session.value) await logIn({ code })

@@ -136,14 +136,17 @@ test('an append of more events than a row has positions for is read whole, page 
   expect((await reading).map(({ seq }) => seq)).toEqual(drafts.map((_, i) => i + 1))
 })
 
-test('beyond its bound the oldest rows are removed: an older cursor is refused, and 0 begins with the oldest row', async () => {
+test('beyond its bound the oldest rows are removed: an older cursor is refused, a reader there ends, and 0 begins with the oldest row', async () => {
   await using own = await createDatabase()
   await using instance = await startInstance(own)
   const log = await instance.create()
   for (let i = 0; i < 5; i++) await log.append([message(`${i}`)])
   const all = await take(instance.firehose, 5, '0')
+  using slow = await instance.firehose.open()
+  const overtaken = follow(slow, { afterSeq: slow.positionOf(all[0]!.cursor) })[Symbol.asyncIterator]()
   expect((await own.query('select trim_firehose(2, 1000) as is_more'))[0]).toEqual({ is_more: false })
   await log.append([message('the next')])
+  await expect(overtaken.next()).rejects.toThrow('no longer has the events after this cursor')
   const left = await take(instance.firehose, 3, '0')
   expect(left.map(({ seq }) => seq)).toEqual([4, 5, 6])
   using reader = await instance.firehose.open()
