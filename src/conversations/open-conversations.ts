@@ -61,7 +61,7 @@ export class OpenConversations {
   }
 
   /** Aborted when the server stops. */
-  readonly signal = this.#stopping.signal
+  readonly signal: AbortSignal = this.#stopping.signal
 
   /** The number of those in memory: open, or being opened, closed or deleted. */
   get size(): number {

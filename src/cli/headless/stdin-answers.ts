@@ -44,7 +44,8 @@ export function nextMessage(turns: AsyncGenerator<TurnLine, void>) {
   }
   const line = read()
   line.catch(() => {}) // it is awaited when the turn has ended
-  return { line, signal: abort.signal }
+  const signal: AbortSignal = abort.signal
+  return { line, signal }
 }
 
 /** Never throws. */
