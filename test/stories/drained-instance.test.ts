@@ -98,7 +98,8 @@ test('a call that outlives the drain is interrupted, and its run continues at an
   const path = await createAt(leaving)
   await say(leaving, path, 'Please outlive it.')
   await until('a running call', async () => ofType(await eventsAt(leaving, path), 'ToolUse').length > 0)
-  expect(await leaving.stop('SIGTERM')).toBe(0)
+  // The exit code says whether all of it had ended in time.
+  await leaving.stop('SIGTERM')
   await until('the end of the run', async () => (await other.call('GET', path)).body.status === 'idle')
   const events = await eventsAt(other, path)
   expect(ofType(events, 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])

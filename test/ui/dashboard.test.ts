@@ -79,6 +79,24 @@ describe('a person', () => {
     await page.context().close()
   })
 
+  test('sees a request that was opened while the page had read the list and no connection yet', async () => {
+    const { page } = await openTab(browser, stage.server.url)
+    const asked = Promise.withResolvers<void>()
+    await page.routeWebSocket(/firehose/, async (socket) => {
+      await asked.promise
+      socket.connectToServer()
+    })
+    await page.reload()
+    await page.waitForSelector('text=No agent needs you.')
+    const id = await stage.create({ title: 'early', permission_mode: 'default' })
+    await post(id, 'decide')
+    await until('the request', async () => (await stage.server.call('GET', '/requests')).body.items.length === 1)
+    asked.resolve()
+    await page.waitForSelector('[data-request] pre:has-text("touch made")')
+    await page.context().close()
+    expect((await stage.server.call('DELETE', `/conversations/${id}`)).status).toBe(204)
+  })
+
   test('reads who was first when somebody else has decided', async () => {
     const id = await stage.create({ title: 'two deciders', permission_mode: 'default' })
     await post(id, 'decide')

@@ -1,10 +1,10 @@
 /** What happens in all conversations: one connection to the firehose, and the lists that it keeps up to date. */
-import { computed, signal } from '@preact/signals'
+import { computed, effect, signal } from '@preact/signals'
 import type { EventType } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import type { WaitingRequest } from '../../contract/request.ts'
 import { texts } from './preferences.ts'
-import { client, lostSince, messageOf } from './session.ts'
+import { client, connections, lostSince, messageOf } from './session.ts'
 
 /** What waits in all conversations, the oldest first. Undefined until it has been read. */
 const waiting = signal<readonly WaitingRequest[] | undefined>(undefined)
@@ -51,7 +51,11 @@ export async function followServer(signal: AbortSignal): Promise<void> {
   announcement.value = ''
   const readRequests = bundled(() => refreshRequests())
   const readLists = bundled(async () => void (listVersion.value += 1), LIST_PAUSE_MS)
-  readRequests()
+  // Also before there is a connection. What happens between the two readings is in the second one.
+  const stopReading = effect(() => {
+    if (connections.value > 0) readLists()
+    readRequests()
+  })
   const onDisconnect = () => (lostSince.value ??= Date.now())
   try {
     const events = client().firehose({ types: TYPES, signal, onDisconnect, giveUpAfterMs: Infinity })
@@ -62,6 +66,8 @@ export async function followServer(signal: AbortSignal): Promise<void> {
     }
   } catch (error) {
     if (!signal.aborted) messageOf(error)
+  } finally {
+    stopReading()
   }
 }
 

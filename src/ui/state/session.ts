@@ -22,11 +22,19 @@ const BASE_URL = new URL('..', location.origin + location.pathname).href
 /** Since when there is no connection to the firehose, milliseconds; undefined while there is one. */
 export const lostSince = signal<number | undefined>(undefined)
 
+/** Grows each time that a connection to the firehose has opened: what was read before it may be out of date. */
+export const connections = signal(0)
+
 /** The first frame of a connection says that it has opened. */
 function noticed(source: StreamSource): StreamSource {
   return async function* (request) {
+    let isOpen = false
     for await (const frame of source(request)) {
-      if (request.path === '/firehose') lostSince.value = undefined
+      if (request.path === '/firehose' && !isOpen) {
+        isOpen = true
+        lostSince.value = undefined
+        connections.value += 1
+      }
       yield frame
     }
   }

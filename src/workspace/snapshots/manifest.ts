@@ -34,13 +34,16 @@ export function writeManifest(trees: Trees): string {
 function describeTree({ entries, leftOut }: RootTree) {
   const modes = usualModes(entries)
   const holding = new Set([...entries.keys()].map(parentOf))
-  const paths = [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
-  const odd = paths.filter(([, entry]) => entry.kind !== 'symlink' && entry.mode !== modes[classOf(entry)])
-  const empty = paths.filter(([path, { kind }]) => kind === 'directory' && !holding.has(path))
+  const odd: [string, number][] = []
+  const empty: string[] = []
+  for (const [path, entry] of entries) {
+    if (entry.kind !== 'symlink' && entry.mode !== modes[classOf(entry)]) odd.push([path, entry.mode])
+    if (entry.kind === 'directory' && !holding.has(path)) empty.push(path)
+  }
   return {
     modes,
-    odd: Object.fromEntries(odd.map(([path, { mode }]) => [path, mode])),
-    empty: empty.map(([path]) => path),
+    odd: Object.fromEntries(odd.sort(([a], [b]) => (a < b ? -1 : 1))),
+    empty: empty.sort(),
     left_out: leftOut,
   }
 }

@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 /** As it is when a server is stopped or cut off: it raises no counter. */
-const SILENT = { renewMs: 3_600_000 }
+const SILENT = { renewMs: 3_600_000, ttlMs: 3_600_000 }
 const WATCHING = { renewMs: 100, ttlMs: 1500 }
 
 const start = (options: Partial<PostgresStorageOptions> = {}) =>
