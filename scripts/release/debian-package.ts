@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { SHELLS } from '../../src/cli/command-line/commands.ts'
+import { SHELLS } from '../../src/cli/command-line/subcommands.ts'
 import { completionScript } from '../../src/cli/completion/completion.ts'
 import { manPage } from './man-page.ts'
 

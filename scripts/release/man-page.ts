@@ -1,5 +1,5 @@
 /** Writes the manual page agent-server(1) from the tables of the command line, as help and completion are. */
-import { COMMAND_NAMES, commandNamed } from '../../src/cli/command-line/commands.ts'
+import { COMMAND_NAMES, commandNamed } from '../../src/cli/command-line/subcommands.ts'
 import type { OptionName } from '../../src/cli/command-line/options.ts'
 import { optionNamed } from '../../src/cli/command-line/options.ts'
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { COMMAND_NAMES } from '../../src/cli/command-line/commands.ts'
+import { COMMAND_NAMES } from '../../src/cli/command-line/subcommands.ts'
 import { helpOf } from '../../src/cli/command-line/help.ts'
 import { completionScript } from '../../src/cli/completion/completion.ts'
 

@@ -5,7 +5,7 @@
  */
 import { expect, test } from 'vitest'
 import { oneLine, plainText } from '../../src/telemetry/plain-text.ts'
-import { readCommand } from '../../src/cli/chat/commands/commands.ts'
+import { readCommand } from '../../src/cli/chat/commands/slash-commands.ts'
 import { withImages } from '../../src/cli/chat/input/images.ts'
 import { safeLines } from '../../src/cli/chat/render/safe-lines.ts'
 import { COMPLETE_BUDGET, markdownLines } from '../../src/cli/chat/render/markdown-lines.ts'

@@ -4,7 +4,7 @@ import type { ProjectSettings } from '../../contract/project/project-settings.ts
 import type { ChatOptions } from '../chat-seam.ts'
 import { SIGNAL_CODES } from '../terminal/end-signals.ts'
 import type { ChatContext } from './commands/command.ts'
-import { allCommands, readCommand } from './commands/commands.ts'
+import { allCommands, readCommand } from './commands/slash-commands.ts'
 import { nextMode } from './commands/facts.ts'
 import { rewind } from './commands/rewinding.ts'
 import { AnswerPanels } from './input/answer-panels.ts'

@@ -1,6 +1,6 @@
 /** Writes the help texts from the tables of commands and options. */
-import type { CommandName } from './commands.ts'
-import { COMMAND_NAMES, commandNamed } from './commands.ts'
+import type { CommandName } from './subcommands.ts'
+import { COMMAND_NAMES, commandNamed } from './subcommands.ts'
 import type { OptionName } from './options.ts'
 import { optionNamed } from './options.ts'
 

@@ -1,5 +1,5 @@
 /** The completion script of bash 3.2 and later, without the package bash-completion. */
-import { COMMAND_NAMES } from '../command-line/commands.ts'
+import { COMMAND_NAMES } from '../command-line/subcommands.ts'
 import { formsOf, optionsOf, optionsThatName, optionsWithChoices, optionsWithOtherValues, wordsOf } from './words.ts'
 
 export function bashScript(): string {

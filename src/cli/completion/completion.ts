@@ -1,5 +1,5 @@
 /** `agent-server completion`: prints the script of a shell. Each is written from the tables of the command line. */
-import type { CompletedShell } from '../command-line/commands.ts'
+import type { CompletedShell } from '../command-line/subcommands.ts'
 import { bashScript } from './bash.ts'
 import { fishScript } from './fish.ts'
 import { zshScript } from './zsh.ts'

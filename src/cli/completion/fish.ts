@@ -1,6 +1,6 @@
 /** The completion script of fish. */
-import type { CommandName } from '../command-line/commands.ts'
-import { COMMAND_NAMES, commandNamed } from '../command-line/commands.ts'
+import type { CommandName } from '../command-line/subcommands.ts'
+import { COMMAND_NAMES, commandNamed } from '../command-line/subcommands.ts'
 import type { OptionName } from '../command-line/options.ts'
 import { optionNamed } from '../command-line/options.ts'
 import { optionsOf, wordsOf } from './words.ts'

@@ -1,6 +1,6 @@
 /** What can be completed: commands, the words after them, their options, and the values of options. */
-import type { CommandName } from '../command-line/commands.ts'
-import { COMMAND_NAMES, commandNamed } from '../command-line/commands.ts'
+import type { CommandName } from '../command-line/subcommands.ts'
+import { COMMAND_NAMES, commandNamed } from '../command-line/subcommands.ts'
 import type { OptionName } from '../command-line/options.ts'
 import { OPTIONS, optionNamed } from '../command-line/options.ts'
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { COMMANDS, KEYS } from '../../../src/cli/chat/commands/commands.ts'
+import { COMMANDS, KEYS } from '../../../src/cli/chat/commands/slash-commands.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../../docs/chat.md'), 'utf8')
 
