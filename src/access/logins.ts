@@ -116,7 +116,7 @@ export class Logins implements AsyncDisposable {
     const hashes = cookies.map((cookie) => hashPair(value, cookie))
     const known = () => hashes.map((hash) => this.#byHash.get(hash)).find((login) => login !== undefined)
     if (!known()) await this.#kept.follow()
-    if (this.#isToBeAsked(known())) await this.#kept.readUses()
+    if (this.#needsUses(known())) await this.#kept.readUses()
     const login = known()
     if (!login || this.#isOver(login)) return undefined
     const of = await this.#accessOf(login.origin)
@@ -181,14 +181,14 @@ export class Logins implements AsyncDisposable {
   }
 
   /** Whether it only seems to be over: another instance may have noted a later use. */
-  readonly #isToBeAsked = (login: StoredLogin | undefined): boolean =>
+  readonly #needsUses = (login: StoredLogin | undefined): boolean =>
     login !== undefined && this.#options.isShared && this.#isOver(login)
 
   /** Not worth an error: a login that is over is refused, and its row is removed later. */
   async #endOver(): Promise<void> {
     const over = () => [...this.#kept.all.values()].filter((login) => this.#isOver(login))
     if (
-      over().some(this.#isToBeAsked) &&
+      over().some(this.#needsUses) &&
       !(await this.#kept.readUses().then(
         () => true,
         () => false,

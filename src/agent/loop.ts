@@ -5,7 +5,7 @@ import type { AskedToolUse } from '../contract/values/permission.ts'
 import { endIfValid, endWithOutput, requestOutput } from './output/final-output.ts'
 import { cutReasonOf } from '../contract/finish-reason.ts'
 import { LlmError } from '../llm/errors/llm-error.ts'
-import type { AskingCall } from '../state/question-intents.ts'
+import type { QuestionCall } from '../state/question-intents.ts'
 import type { AgentContext, LeftAnswer, Output } from './loop-context.ts'
 import type { LoopEnd } from './loop-end.ts'
 import type { LoopHooks } from './loop-hooks.ts'
@@ -14,7 +14,7 @@ import { CUT_OFF, metLimit, unpricedLimit } from './model/loop-ends.ts'
 import type { FinishedCall } from './tool-calls.ts'
 import type { ToolCall } from '../state/tool-call.ts'
 import type { ResultDraft } from './history/tool-messages.ts'
-import { askModel } from './model/ask-model.ts'
+import { requestAnswer } from './model/request-answer.ts'
 import { RequestAhead } from './model/request-ahead.ts'
 import type { Turn } from './model/turn.ts'
 
@@ -23,8 +23,8 @@ import type { Turn } from './model/turn.ts'
  * the calls.
  */
 export type LoopWait =
-  | { readonly asks: readonly AskedToolUse[]; readonly hooked?: HookDecisions }
-  | { readonly asking: readonly AskingCall[] }
+  | { readonly permissionCalls: readonly AskedToolUse[]; readonly hooked?: HookDecisions }
+  | { readonly questionCalls: readonly QuestionCall[] }
   | { readonly waitsOutside: true }
 
 /**
@@ -125,9 +125,9 @@ async function runOpenCalls(
     if (context.leaving?.aborted && !haveBegun) return undefined
     const gated = haveBegun ? undefined : context.gate(calls)
     if (!gated && !haveBegun) continue
-    if (gated?.asks.length) return await askAbout(gated.asks, hooks, signal)
-    const asking = gated && toolCalls.asking(context.openCalls(), gated.denials)
-    if (asking?.length) return { asking }
+    if (gated?.permissionCalls.length) return await awaitPermission(gated.permissionCalls, hooks, signal)
+    const questionCalls = gated && toolCalls.questionsIn(context.openCalls(), gated.denials)
+    if (questionCalls?.length) return { questionCalls }
     // Once nothing is asked any more: what people change until then is theirs. Then the rules are looked at again.
     const [first] = calls
     if (context.snapshots && !haveBegun && first && keptFor !== first.toolUseId) {
@@ -147,14 +147,14 @@ async function runOpenCalls(
 
 const ENDED_BY_HOOK: LoopEnd = { stopReason: 'hook' }
 
-async function askAbout(
-  asks: readonly AskedToolUse[],
+async function awaitPermission(
+  permissionCalls: readonly AskedToolUse[],
   hooks: LoopHooks | undefined,
   signal: AbortSignal,
 ): Promise<LoopWait | LoopEnd> {
-  const hooked = await hooks?.approve(asks, signal)
+  const hooked = await hooks?.approve(permissionCalls, signal)
   if (hooked === 'end') return ENDED_BY_HOOK
-  return { asks, ...(hooked && { hooked }) }
+  return { permissionCalls, ...(hooked && { hooked }) }
 }
 
 /** True if a hook has the agent continue instead of ending the run. */
@@ -199,7 +199,7 @@ async function askWithRoom(
 ): Promise<Turn> {
   const { compactor } = context
   try {
-    const turn = await askModel(context, ahead, output, signal)
+    const turn = await requestAnswer(context, ahead, output, signal)
     const isCutOff = !turn.hasCalls && cutReasonOf(turn.stopReason) === 'context_window'
     if (!isCutOff || !(await compactor.compact('context_window', signal))) return turn
   } catch (error) {
@@ -207,7 +207,7 @@ async function askWithRoom(
     if (!(await compactor.compact('context_window', signal))) throw withAdvice(error)
   }
   try {
-    return await askModel(context, ahead, output, signal)
+    return await requestAnswer(context, ahead, output, signal)
   } catch (error) {
     throw isTooLong(error) ? withAdvice(error) : error
   }

@@ -8,8 +8,8 @@ import { Queue } from '../lib/queue.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import type { ToolCall, ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
-import type { AskingCall } from '../state/question-intents.ts'
-import { askingCalls } from './asking-calls.ts'
+import type { QuestionCall } from '../state/question-intents.ts'
+import { questionCalls } from './question-calls.ts'
 import type { CallHooks, HookedResult } from './call-hooks.ts'
 import type { ChangingTools } from './describe-tool.ts'
 import { createDescriber } from './describe-tool.ts'
@@ -62,7 +62,7 @@ export class ToolCalls {
   readonly #deps: ToolCallsDeps
   readonly #byName: ReadonlyMap<string, Tool>
   readonly #describe: () => readonly ModelTool[]
-  readonly #canAsk: boolean
+  readonly #hasQuestions: boolean
   readonly #running = new Map<string, RunningCall>()
   readonly #unstored: UnstoredResults<ToolCall, HookedResult>
   readonly #storing = new Queue({ limit: 1 })
@@ -71,7 +71,7 @@ export class ToolCalls {
     this.#deps = deps
     this.#byName = new Map(deps.tools.map((tool) => [tool.name, tool]))
     this.#describe = createDescriber(deps)
-    this.#canAsk = deps.tools.some((tool) => 'questions' in tool)
+    this.#hasQuestions = deps.tools.some((tool) => 'questions' in tool)
     this.#unstored = new UnstoredResults({
       store: (call) => this.run(call),
       onLogClosed: deps.onLogClosed ?? (() => () => {}),
@@ -132,8 +132,8 @@ export class ToolCalls {
   }
 
   /** Returns which of these calls, none of which has begun, are questions to the user. Cheap without tools that ask. */
-  asking(calls: readonly ToolCall[], denials: ReadonlyMap<string, string>): readonly AskingCall[] {
-    return this.#canAsk ? askingCalls(this.#byName, calls, denials) : []
+  questionsIn(calls: readonly ToolCall[], denials: ReadonlyMap<string, string>): readonly QuestionCall[] {
+    return this.#hasQuestions ? questionCalls(this.#byName, calls, denials) : []
   }
 
   /** Describes what is invalid in an input. */

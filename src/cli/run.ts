@@ -7,7 +7,7 @@ import type { ConversationView } from '../contract/conversation.ts'
 import type { KnownPlaces } from './first-start/first-start.ts'
 import type { BeforeOpening } from './conversation/open-conversation.ts'
 import { useByOthers } from './conversation/refuse-resume.ts'
-import { ask } from './settings/ask.ts'
+import { promptUser } from './settings/prompt-user.ts'
 import { canMoveCursor, wantsColor } from '../config/config.ts'
 import { describeSandbox, openRun } from './conversation/open-run.ts'
 import { readRunSettings } from './settings/run-settings.ts'
@@ -70,7 +70,7 @@ async function runChat(invocation: RunInvocation, places: KnownPlaces | undefine
 async function confirmSharing(found: ConversationView): Promise<void> {
   const use = useByOthers(found)
   if (use === undefined) return
-  const answer = await ask(`Conversation ${found.id} ${use}. Continue it here, too? [y/N] `)
+  const answer = await promptUser(`Conversation ${found.id} ${use}. Continue it here, too? [y/N] `)
   if (/^y(?:es)?$/i.test(answer ?? '')) return
   throw new UsageError('the conversation was left alone; leave --autoresume out for a new one.')
 }

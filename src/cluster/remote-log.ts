@@ -158,7 +158,7 @@ export class RemoteLog {
 
   #take(record: Published): void {
     if (record.seq !== undefined) this.#show(record)
-    else if (isRequest(record)) this.#ask(record)
+    else if (isRequest(record)) this.#addRequest(record)
     else if (record.type !== 'conversation_deleted') this.#publish(record)
   }
 
@@ -178,7 +178,7 @@ export class RemoteLog {
     for (const subscriber of this.#subscribers) subscriber.onTransient?.(record)
   }
 
-  #ask(record: RequestRecord): void {
+  #addRequest(record: RequestRecord): void {
     const { request_id: id } = record.event
     if (record.type === 'HookRequestEnded') this.#due.delete(id)
     else if (this.#due.has(id)) return
@@ -198,7 +198,7 @@ export class RemoteLog {
     for (const { event } of this.requests.due()) {
       const { conversation_id, request_id, client } = event
       const about = { conversation_id, timestamp, request_id, client, reason: 'interrupted' as const }
-      this.#ask(requestRecord({ type: 'HookRequestEnded', ...about }))
+      this.#addRequest(requestRecord({ type: 'HookRequestEnded', ...about }))
     }
   }
 

@@ -16,7 +16,7 @@ export const HookCredentials = z.object({
 export type HookCredentials = z.infer<typeof HookCredentials>
 
 export type HttpHookDeps = {
-  readonly fetch: Pick<SafeFetch, 'ask'>
+  readonly fetch: Pick<SafeFetch, 'exchange'>
   readonly userAgent: string
   /** Undefined if they cannot be decrypted. */
   readonly credentialsOf: (url: string) => HookCredentials | undefined
@@ -40,7 +40,7 @@ export async function callHttpHook(
     ? signWebhook([credentials.secret], { id: randomUUID(), body: text, now: Date.now() })
     : {}
   const headers = { 'content-type': 'application/json', 'user-agent': userAgent, ...credentials?.headers, ...signed }
-  const answer = await fetch.ask(url, { headers, body: text, maxBytes: MAX_ANSWER_BYTES, signal })
+  const answer = await fetch.exchange(url, { headers, body: text, maxBytes: MAX_ANSWER_BYTES, signal })
   if (answer.status < 200 || answer.status > 299) return failed(`it answered with the status ${answer.status}`)
   if (answer.isCut) return failed(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`)
   try {

@@ -47,7 +47,7 @@ export class EarlyConnections {
     // Later bytes wait in the buffers of the stream and the kernel.
     const read = (bytes: Buffer) => {
       socket.pause()
-      if (asksIfAlive(bytes.toString('latin1'))) {
+      if (isHealthCheck(bytes.toString('latin1'))) {
         release()
         endGracefully(socket, aliveAnswer())
       } else socket.unshift(bytes)
@@ -70,7 +70,7 @@ function pass(socket: Socket, server: Server): void {
 }
 
 /** A whole request without a body, from no page of another origin. Any other is answered by the HTTP server. */
-const asksIfAlive = (text: string): boolean =>
+const isHealthCheck = (text: string): boolean =>
   text.startsWith('GET /alive HTTP/1.1\r\n') &&
   text.indexOf('\r\n\r\n') === text.length - 4 &&
   /\r\nhost: ?[^\s]+\r\n/i.test(text) &&

@@ -7,7 +7,7 @@ import { settlesWithin } from '../lib/bounded-wait.ts'
 export type ReadinessProbe = () => Promise<Readiness>
 
 /** The endpoint is public; the disk is checked at most this often, in milliseconds. */
-const ASK_EVERY_MS = 1000
+const CHECK_EVERY_MS = 1000
 
 /** A disk that takes longer than this to write one byte hangs; in milliseconds. */
 const TIMEOUT_MS = 2000
@@ -32,7 +32,7 @@ export function createReadiness({ dataDir, storageAnswers, phase }: ReadinessDep
   return async () => {
     const now = phase()
     if (now !== 'running') return { status: 'unavailable', reason: now }
-    if (performance.now() - asked.at > ASK_EVERY_MS) asked = { at: performance.now(), writable: isWritable() }
+    if (performance.now() - asked.at > CHECK_EVERY_MS) asked = { at: performance.now(), writable: isWritable() }
     return storageAnswers() && (await asked.writable) ? { status: 'ok' } : { status: 'unavailable', reason: 'storage' }
   }
 }

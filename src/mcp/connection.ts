@@ -145,8 +145,8 @@ export class McpConnection {
 
   /** Ends the connection if the server refuses requests until the user authorizes it. */
   endIfUnauthorized(): boolean {
-    if (this.#authorization.isAsked) this.#onEnd('it needs an authorization')
-    return this.#authorization.isAsked
+    if (this.#authorization.isRequested) this.#onEnd('it needs an authorization')
+    return this.#authorization.isRequested
   }
 
   /** Resolves when its process has ended. It can be started again. */
@@ -208,7 +208,7 @@ export class McpConnection {
 
   /** A server that waits for its user is not tried again meanwhile. */
   #fail(reason: string): void {
-    if (!this.#authorization.isAsked) return this.#set('failed', reason)
+    if (!this.#authorization.isRequested) return this.#set('failed', reason)
     this.#attempts = MAX_ATTEMPTS
     this.#set('needs_auth')
   }

@@ -26,14 +26,14 @@ export type ApprovalDecision = {
 
 export type HostApprovalsDeps = {
   /** Resolves when the request is stored, so that it can be shown; if that fails, the user is not asked. */
-  readonly onAsked: (ask: ApprovalRequest) => Promise<void>
+  readonly onRequest: (request: ApprovalRequest) => Promise<void>
   /** Called when a request ends without a user's answer. Must not throw. */
-  readonly onAnswered: (ask: ApprovalRequest, answer: ApprovalDecision) => void
+  readonly onAnswered: (request: ApprovalRequest, answer: ApprovalDecision) => void
   readonly deadlineMs?: number
 }
 
 type Waiting = {
-  readonly ask: ApprovalRequest
+  readonly request: ApprovalRequest
   readonly answer: PromiseWithResolvers<ApprovalDecision>
   readonly timer: NodeJS.Timeout
   /** While a user's answer is being stored. */
@@ -57,26 +57,31 @@ export class HostApprovals {
   }
 
   get pending(): readonly ApprovalRequest[] {
-    return [...this.#byTarget.values()].map(({ ask }) => ask)
+    return [...this.#byTarget.values()].map(({ request }) => request)
   }
 
   /** Resolves when it is decided, at the latest after the deadline; undefined if too many wait already. */
-  async ask(host: Host, port: number): Promise<ApprovalDecision | undefined> {
+  async request(host: Host, port: number): Promise<ApprovalDecision | undefined> {
     const known = this.#byTarget.get(formatTarget(host, port))
     if (known) return await known.answer.promise
     if (this.#byTarget.size >= MAX_PENDING) return undefined
     const deadlineMs = this.#deps.deadlineMs ?? DEADLINE_MS
     const now = Date.now()
     const times = { at: new Date(now).toISOString(), deadline: new Date(now + deadlineMs).toISOString() }
-    const ask: ApprovalRequest = { id: uuid7(), host, port, ...times }
-    const expire = () => this.#settle(ask, { behavior: 'deny', by: 'timeout' })
+    const request: ApprovalRequest = { id: uuid7(), host, port, ...times }
+    const expire = () => this.#settle(request, { behavior: 'deny', by: 'timeout' })
     const timer = setTimeout(expire, deadlineMs)
-    const waiting: Waiting = { ask, answer: Promise.withResolvers<ApprovalDecision>(), timer, isAnswering: false }
+    const waiting: Waiting = {
+      request,
+      answer: Promise.withResolvers<ApprovalDecision>(),
+      timer,
+      isAnswering: false,
+    }
     this.#byTarget.set(formatTarget(host, port), waiting)
     try {
-      await this.#deps.onAsked(ask)
+      await this.#deps.onRequest(request)
     } catch {
-      this.#settle(ask, { behavior: 'deny', by: 'closing' }) // the disk is full, or the log is closed
+      this.#settle(request, { behavior: 'deny', by: 'closing' }) // the disk is full, or the log is closed
     }
     return await waiting.answer.promise
   }
@@ -88,18 +93,18 @@ export class HostApprovals {
   async answer(
     id: string,
     decision: ApprovalDecision,
-    store: (ask: ApprovalRequest) => Promise<void>,
+    store: (request: ApprovalRequest) => Promise<void>,
   ): Promise<boolean> {
     return await this.#answers.run(async () => {
-      const waiting = [...this.#byTarget.values()].find(({ ask }) => ask.id === id)
+      const waiting = [...this.#byTarget.values()].find(({ request }) => request.id === id)
       if (!waiting) return false
       waiting.isAnswering = true
       try {
-        await store(waiting.ask)
+        await store(waiting.request)
         this.#end(waiting, decision)
       } finally {
         waiting.isAnswering = false
-        if (waiting.late) this.#settle(waiting.ask, waiting.late)
+        if (waiting.late) this.#settle(waiting.request, waiting.late)
       }
       return true
     })
@@ -107,31 +112,31 @@ export class HostApprovals {
 
   /** `decide` applies a changed policy to a host; undefined leaves it waiting. */
   recheck(decide: (host: Host, port: number) => ApprovalDecision['behavior'] | undefined): void {
-    for (const ask of this.pending) {
-      const behavior = decide(ask.host, ask.port)
-      if (behavior) this.#settle(ask, { behavior, by: 'policy' })
+    for (const request of this.pending) {
+      const behavior = decide(request.host, request.port)
+      if (behavior) this.#settle(request, { behavior, by: 'policy' })
     }
   }
 
   close(): void {
-    for (const ask of this.pending) this.#settle(ask, { behavior: 'deny', by: 'closing' })
+    for (const request of this.pending) this.#settle(request, { behavior: 'deny', by: 'closing' })
   }
 
-  #settle(ask: ApprovalRequest, answer: ApprovalDecision): void {
-    const key = formatTarget(ask.host, ask.port)
+  #settle(request: ApprovalRequest, answer: ApprovalDecision): void {
+    const key = formatTarget(request.host, request.port)
     const waiting = this.#byTarget.get(key)
-    if (waiting?.ask.id !== ask.id) return
+    if (waiting?.request.id !== request.id) return
     if (waiting.isAnswering && answer.by !== 'closing') {
       waiting.late ??= answer
       return
     }
-    if (this.#end(waiting, answer)) this.#deps.onAnswered(ask, answer)
+    if (this.#end(waiting, answer)) this.#deps.onAnswered(request, answer)
   }
 
   /** Returns false if it has ended before. */
-  #end({ ask, timer, answer }: Waiting, decision: ApprovalDecision): boolean {
-    const key = formatTarget(ask.host, ask.port)
-    if (this.#byTarget.get(key)?.ask.id !== ask.id) return false
+  #end({ request, timer, answer }: Waiting, decision: ApprovalDecision): boolean {
+    const key = formatTarget(request.host, request.port)
+    if (this.#byTarget.get(key)?.request.id !== request.id) return false
     this.#byTarget.delete(key)
     clearTimeout(timer)
     answer.resolve(decision)

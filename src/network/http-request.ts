@@ -22,11 +22,11 @@ export function parseHttp(bytes: Buffer): Step | undefined {
   const [, method = '', target = ''] = REQUEST_LINE.exec(first) ?? []
   if (!method || !headers.every((line) => HEADER_LINE.test(line))) return fault('this is not a valid HTTP request')
   const request = method === 'CONNECT' ? connect(target) : forward(method, target, headers)
-  if (!request) return fault(HOW_TO_ASK)
+  if (!request) return fault(PROXY_USAGE)
   return { kind: 'request', used: end + END.length, request }
 }
 
-const HOW_TO_ASK =
+const PROXY_USAGE =
   'this is the network proxy of the sandbox; it accepts CONNECT host:port, and requests with an absolute http:// URL'
 
 function connect(target: string): Request | undefined {

@@ -36,7 +36,7 @@ const DNS_TRIES = 2
 
 export function createOutboundConnector({
   privateRules,
-  resolve = askNameServers,
+  resolve = queryNameServers,
 }: OutboundConnectorOptions): OutboundConnector {
   const isPrivateAllowed = createPrivateHosts(privateRules)
   const rules = createAddressRules([])
@@ -109,7 +109,7 @@ const answerWith =
   }
 
 /** Not the system's `lookup`: that uses a thread for each name, and slow names would delay the models'. */
-async function askNameServers(name: string, signal: AbortSignal): Promise<readonly string[]> {
+async function queryNameServers(name: string, signal: AbortSignal): Promise<readonly string[]> {
   signal.throwIfAborted()
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES })
   const cancel = () => resolver.cancel()

@@ -16,7 +16,7 @@ import { splice } from './splice.ts'
 
 /** `asked`: a user has allowed this connection. `advice` is a sentence for the reader of the refusal. */
 export type Judgement =
-  | { readonly allowed: true; readonly asked: boolean }
+  | { readonly allowed: true; readonly isApproved: boolean }
   | { readonly allowed: false; readonly reason: string; readonly advice: string }
 
 export type ProxyAccess = {
@@ -44,7 +44,7 @@ const HALF_OPEN_MS = 60_000
 /** Gives a client time to read why it was refused. */
 const LINGER_MS = 2000
 
-export type Target = { readonly host: Host; readonly port: number; readonly asked: boolean }
+export type Target = { readonly host: Host; readonly port: number; readonly isApproved: boolean }
 
 type Live = { readonly client: Socket; target: Target | undefined }
 
@@ -151,7 +151,7 @@ export class NetworkProxy {
     try {
       const socket = await reach.connect(host, port, over)
       onAccess({ host, port, outcome: 'allowed', reason: 'permitted' })
-      return { socket, target: { host, port, asked: judgement.asked } }
+      return { socket, target: { host, port, isApproved: judgement.isApproved } }
     } catch (error) {
       over.throwIfAborted()
       if (error instanceof AddressDenied) return refuse('denied', 'denied', error.message)

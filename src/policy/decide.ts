@@ -29,7 +29,7 @@ export function decide(
   if (approved) return ALLOW
   const asked = denied.possible
     ? `it is not certain that the deny rule ${denied.possible.text} does not hold for it`
-    : (reasonToAsk(question, rules) ??
+    : (reasonForRequest(question, rules) ??
       (hook?.decision === 'ask'
         ? `a hook asks about it${hook.reason === undefined ? '' : `: ${hook.reason}`}`
         : undefined))
@@ -81,7 +81,7 @@ function ask(reason: string, rules?: readonly (string | undefined)[]): GateDecis
   return { behavior: 'ask', reason, ...(isWhole && { rules: [...new Set(known)] }) }
 }
 
-function reasonToAsk(question: Question, { rules }: GateRules): string | undefined {
+function reasonForRequest(question: Question, { rules }: GateRules): string | undefined {
   const { certain, possible } = findMatch(rules.ask, question)
   if (certain) return `the rule ${certain.text} asks about it`
   return possible && `it is not certain that the ask rule ${possible.text} does not hold for it`

@@ -120,7 +120,7 @@ function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): read
   const exchanged = exchangedPaths(subcommand, rest, texts)
   if (exchanged.length > 0) return [...named, ...exchanged, everywhere(subcommand === 'pull' ? CHANGES : SHOWS)]
   const showsFile = subcommand === 'show' && !texts.slice(0, end).every(isNoFile)
-  const showsObjects = FORMATTED.has(subcommand) && mayAskForObjects(subcommand, texts, options)
+  const showsObjects = FORMATTED.has(subcommand) && mayShowObjects(subcommand, texts, options)
   const shows = showsContent(subcommand, options) || showsFile || showsObjects
   // `config -f file`, `tag -F file`: they show what is in it, or store it.
   if (!shows && NAMES.has(subcommand)) {
@@ -162,7 +162,7 @@ function foundByGlob(word: ShellWord, takesDirectories: boolean): CommandPath | 
 const isAny = (piece: Piece) => 'hole' in piece && piece.hole === 'any'
 
 /** A format may be behind its option. What is deleted has none, so `branch -D $x` has none. */
-function mayAskForObjects(subcommand: string, texts: readonly string[], options: readonly string[]): boolean {
+function mayShowObjects(subcommand: string, texts: readonly string[], options: readonly string[]): boolean {
   const isUnknown = (text: string, at: number) => text.includes(HOLE) && /^--f[^=]*$/.test(texts[at - 1] ?? '')
   if (texts.some((text, at) => RAW.test(text) || isUnknown(text, at))) return true
   return subcommand === 'for-each-ref' && options.some((option) => /^[^=]*\0/.test(option))

@@ -55,7 +55,7 @@ export class PermissionGate {
     const denial = verdicts.findLast((verdict) => verdict.behavior === 'deny')
     if (denial) return denial
     const asked = verdicts.findLast((verdict) => verdict.behavior === 'ask')
-    return asked ? { behavior: 'ask', ask: this.#askAbout(call, asked) } : ALLOW
+    return asked ? { behavior: 'ask', ask: this.#callToDecide(call, asked) } : ALLOW
   }
 
   /** True unless it is certain that the call changes nothing, whatever rules allow. */
@@ -70,7 +70,7 @@ export class PermissionGate {
     return decide(this.#questionOf(tool, access), rules, { approved: isApproved, hook })
   }
 
-  #askAbout(
+  #callToDecide(
     { toolUseId, name, input }: GatedCall,
     { reason, rules }: Extract<GateDecision, { behavior: 'ask' }>,
   ): AskedToolUse {

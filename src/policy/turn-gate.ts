@@ -10,14 +10,14 @@ import type { CallVerdict, PermissionGate } from './permissions.ts'
 import { letsAllRun } from './permissions.ts'
 
 /** Which calls must be decided before any of them begins, and why others will not run. */
-export type Gated = { readonly asks: readonly AskedToolUse[]; readonly denials: ReadonlyMap<string, string> }
+export type Gated = { readonly permissionCalls: readonly AskedToolUse[]; readonly denials: ReadonlyMap<string, string> }
 
 /** `calls` have not begun. A call must be allowed by each of the rules. */
 export type ToDecide = { readonly calls: readonly GatedCall[]; readonly rules: readonly GateRules[] }
 
 type Decided = Pick<GatedCall, 'name' | 'input' | 'hook' | 'approved'> & { readonly verdict: CallVerdict }
 
-const NOTHING: Gated = { asks: [], denials: new Map() }
+const NOTHING: Gated = { permissionCalls: [], denials: new Map() }
 
 export class TurnGate {
   readonly #gate: Pick<PermissionGate, 'prepare' | 'judge'>
@@ -62,16 +62,16 @@ export class TurnGate {
   gated({ calls, rules }: ToDecide, next: readonly string[]): Gated | undefined {
     if (letRun(calls, rules)) return NOTHING
     if (!areSame(rules, this.#rules) || !next.every((id) => this.#next.has(id))) return undefined
-    const asks: AskedToolUse[] = []
+    const permissionCalls: AskedToolUse[] = []
     const denials = new Map<string, string>()
     for (const call of calls) {
       const decided = this.#decided.get(call.toolUseId)
       if (!decided || !isAbout(decided, call)) return undefined
       const { verdict } = decided
       if (verdict.behavior === 'deny') denials.set(call.toolUseId, verdict.reason)
-      if (verdict.behavior === 'ask') asks.push(verdict.ask)
+      if (verdict.behavior === 'ask') permissionCalls.push(verdict.ask)
     }
-    return { asks, denials }
+    return { permissionCalls, denials }
   }
 
   #forget(): void {

@@ -26,8 +26,8 @@ import { rewindFiles } from './session/rewind-files.ts'
 import { stopTask } from './session/stop-task.ts'
 import type { ServerLink } from './local/server-link.ts'
 import type { FunctionHook } from './options/hooks-option.ts'
-import type { AskedFunctionsOptions } from './hooks/asked-functions.ts'
-import { AskedFunctions } from './hooks/asked-functions.ts'
+import type { FunctionHooksOptions } from './hooks/function-hooks.ts'
+import { FunctionHooks } from './hooks/function-hooks.ts'
 
 export type QueryEvent = Event | TransientEvent
 
@@ -243,11 +243,11 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
 async function attachHooks(
   link: ServerLink,
   hooks: readonly FunctionHook[],
-  options: AskedFunctionsOptions,
+  options: FunctionHooksOptions,
 ): Promise<AsyncDisposable> {
   if (hooks.length === 0) return { async [Symbol.asyncDispose]() {} }
   const here = link.callbackHooks
-  if (!here) return await AskedFunctions.register(hooks, options)
+  if (!here) return await FunctionHooks.register(hooks, options)
   const remove = here.add(options.conversation.id, hooks)
   return { [Symbol.asyncDispose]: async () => remove() }
 }

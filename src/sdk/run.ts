@@ -40,7 +40,7 @@ function outputOf(events: readonly Event[]): QueryOutcome {
   const status = events.findLast((event) => event.type === 'StatusUpdate')?.status
   const waiting = status !== undefined && isWaiting(status) ? status : undefined
   const [first] = events
-  const stopReason = waiting ?? result?.stop_reason ?? askedIn(events)
+  const stopReason = waiting ?? result?.stop_reason ?? openRequestIn(events)
   if (!first || stopReason === undefined)
     throw invalid('No run has ended: the prompt had no message, or the session was deleted.')
   const costUsd = results.reduce<number | undefined>((sum, { cost_usd }) => addCost(sum, cost_usd), undefined)
@@ -67,7 +67,7 @@ const STATUS_OF: Readonly<Partial<Record<RequestKind, QueryOutcome['stopReason']
 }
 
 /** The status of a session that still waits, from its last request. */
-function askedIn(events: readonly Event[]): QueryOutcome['stopReason'] | undefined {
+function openRequestIn(events: readonly Event[]): QueryOutcome['stopReason'] | undefined {
   const statuses = events.flatMap((event) => (event.type === 'RequestOpened' ? STATUS_OF[event.kind] : undefined) ?? [])
   return statuses.at(-1)
 }

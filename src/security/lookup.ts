@@ -1,5 +1,5 @@
 /** Resolves names of hosts, as the system does. */
-import { lookup as askSystem } from 'node:dns/promises'
+import { lookup as systemLookup } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 import { callbackify } from 'node:util'
 
@@ -17,7 +17,7 @@ const running = new Map<string, ReturnType<Lookup>>()
 export const lookupAll: Lookup = (hostname) => {
   const known = running.get(hostname)
   if (known) return known
-  const asked = askSystem(hostname, { all: true }).finally(() => running.delete(hostname))
+  const asked = systemLookup(hostname, { all: true }).finally(() => running.delete(hostname))
   running.set(hostname, asked)
   return asked
 }

@@ -24,7 +24,7 @@ export type GetOptions = {
   readonly signal: AbortSignal
 }
 
-export type AskOptions = PostOptions & { readonly maxBytes: number }
+export type ExchangeOptions = PostOptions & { readonly maxBytes: number }
 
 export type GetAnswer = {
   readonly status: number
@@ -48,7 +48,7 @@ export interface SafeFetch {
    */
   get(url: string, options: GetOptions): Promise<GetAnswer>
   /** Posts, and resolves as `get` does. */
-  ask(url: string, options: AskOptions): Promise<GetAnswer>
+  exchange(url: string, options: ExchangeOptions): Promise<GetAnswer>
   /** Returns why nothing would be sent there now, as a clause; undefined also if the name does not resolve yet. */
   refusal(url: string): Promise<string | undefined>
   /** Aborts requests in progress. */
@@ -70,7 +70,7 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
   let client: Promise<Client> | undefined
   const load = () => (client ??= loadClient(rules, lookup))
 
-  const read = async (url: string, { maxBytes, ...asked }: Asked): Promise<GetAnswer> => {
+  const read = async (url: string, { maxBytes, ...asked }: RequestOptions): Promise<GetAnswer> => {
     asked.signal.throwIfAborted()
     const { agent, send } = await load()
     // Not compressed: what a few bytes unfold to need not be judged.
@@ -99,7 +99,7 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
     },
 
     get: (url, options) => read(url, { method: 'GET', ...options }),
-    ask: (url, options) => read(url, { method: 'POST', ...options }),
+    exchange: (url, options) => read(url, { method: 'POST', ...options }),
 
     refusal: (url) => foreseeRefusal(rules, lookup, url),
 
@@ -109,7 +109,7 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
   }
 }
 
-type Asked = GetOptions & { readonly method: 'GET' | 'POST'; readonly body?: string }
+type RequestOptions = GetOptions & { readonly method: 'GET' | 'POST'; readonly body?: string }
 
 type Client = { readonly agent: Agent; readonly send: typeof request }
 

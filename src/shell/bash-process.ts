@@ -31,7 +31,7 @@ const KILL_MS = 1000
 const NAMESPACE_END_MS = 5000
 const NAMESPACE_LOOK_MS = 1
 
-type Asked = { readonly serial: number; readonly resolve: (report: Report | undefined) => void }
+type PendingReport = { readonly serial: number; readonly resolve: (report: Report | undefined) => void }
 
 export type BashExit = {
   readonly code: number | null
@@ -45,7 +45,7 @@ export class BashProcess {
   readonly #input: Writable
   readonly #reports: ThrottledReader
   /** By token. */
-  readonly #pending = new Map<string, Asked>()
+  readonly #pending = new Map<string, PendingReport>()
   #serial = 0
   #isGone = false
   #hasReported = false

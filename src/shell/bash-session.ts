@@ -43,7 +43,7 @@ export class BashSession implements Shell {
   /** Number of commands that run or wait. */
   #commands = 0
   #isRunning = false
-  #restartsAsked = 0
+  #pendingRestarts = 0
   /** If the state cannot be saved, the shell stays open, and closing is tried again later. */
   readonly #idle = new IdleClose(() => this.#turns.run(() => this.#closeIdle()))
   /** Events since the last result, for the note of the next one. */
@@ -102,7 +102,7 @@ export class BashSession implements Shell {
   }
 
   async restart(): Promise<void> {
-    this.#restartsAsked++
+    this.#pendingRestarts++
     const ended = this.#endProcesses()
     // The result is awaited below, in turn.
     ended.catch(() => {})
@@ -111,7 +111,7 @@ export class BashSession implements Shell {
         await ended
         await this.#beginAnew()
       } finally {
-        this.#restartsAsked--
+        this.#pendingRestarts--
       }
     })
   }
@@ -244,7 +244,7 @@ export class BashSession implements Shell {
   }
 
   get #endedBy(): 'closed' | 'restarted' | undefined {
-    return this.#isClosed ? 'closed' : this.#restartsAsked > 0 ? 'restarted' : undefined
+    return this.#isClosed ? 'closed' : this.#pendingRestarts > 0 ? 'restarted' : undefined
   }
 
   /** Returns undefined if the session was ended meanwhile. */

@@ -7,15 +7,15 @@ import type { StoredDecision } from './open-permission.ts'
 import { newDecisions, undecidedCalls } from './open-permission.ts'
 import { answer, answerOpenCalls, inSubagent, toStatus } from './drafts.ts'
 import { closePermission, permissionAnswer } from './request-drafts.ts'
-import { isAskedBefore, UNANSWERED } from './question-intents.ts'
+import { hasQuestionBefore, UNANSWERED } from './question-intents.ts'
 import { requestNotFound } from './request-problems.ts'
 import type { State } from './state.ts'
 import { findSubagent, isDetached, stateOf } from './subagents.ts'
 import { rememberedRules } from './remembered-rules.ts'
 
 /** The loop has reached calls that need a decision, and has stopped. */
-export type AskIntent = {
-  kind: 'ask'
+export type RequestPermissionIntent = {
+  kind: 'request_permission'
   runId: string
   requestId: string
   toolUses: readonly AskedToolUse[]
@@ -35,21 +35,21 @@ export type DecideIntent = {
  * All calls of a turn that have not begun are decided before any of them runs. If hooks have decided all of them, the run
  * continues. If the hooks were replaced meanwhile, nothing is stored: the run continues, and asks again.
  */
-export function decideAsk(state: State, intent: AskIntent): EventDraft[] {
+export function decidePermissionRequest(state: State, intent: RequestPermissionIntent): EventDraft[] {
   const { subagentOf } = intent
   if (subagentOf !== undefined) {
     const subagent = findSubagent(state, subagentOf)
     // The run waits when all of its subagents do.
-    return subagent ? inSubagent(askedBy(stateOf(state, subagent), intent, []), subagent) : []
+    return subagent ? inSubagent(permissionRequestOf(stateOf(state, subagent), intent, []), subagent) : []
   }
   if (state.status !== 'running' || state.run?.id !== intent.runId) return []
-  return askedBy(state, intent, [toStatus(state, 'waiting_for_confirmation', 'permission_request')])
+  return permissionRequestOf(state, intent, [toStatus(state, 'waiting_for_confirmation', 'permission_request')])
 }
 
 /** `waits` follows if hooks have not decided all calls. */
-function askedBy(
+function permissionRequestOf(
   state: State,
-  { runId, requestId, toolUses, hooked }: AskIntent,
+  { runId, requestId, toolUses, hooked }: RequestPermissionIntent,
   waits: readonly EventDraft[],
 ): EventDraft[] {
   if (hooked && hooked.hooksAt !== state.hooksAt) return []
@@ -63,21 +63,21 @@ function askedBy(
     tool_use_ids: toolUses.map(({ tool_use_id }) => tool_use_id),
     payload: { tool_uses: [...toolUses] },
   }
-  const decided = toolUses.flatMap((asked) => hookDecided(state, { asked, runId, requestId }, decisions))
+  const decided = toolUses.flatMap((call) => hookDecided(state, { call, runId, requestId }, decisions))
   const isDecided = ({ tool_use_id }: AskedToolUse) => decisions.some(({ toolUseId }) => toolUseId === tool_use_id)
   const areAll = decisions.length > 0 && toolUses.every(isDecided)
   return [request, ...decided, ...(areAll ? [] : waits)]
 }
 
-type Asked = { readonly asked: AskedToolUse; readonly runId: string; readonly requestId: string }
+type HookedCall = { readonly call: AskedToolUse; readonly runId: string; readonly requestId: string }
 
 /** The decision of a hook, and the result of a call that it denied. */
 function hookDecided(
   state: State,
-  { asked, runId, requestId }: Asked,
+  { call, runId, requestId }: HookedCall,
   decisions: readonly HookDecision[],
 ): EventDraft[] {
-  const { tool_use_id, input_hash } = asked
+  const { tool_use_id, input_hash } = call
   const made = decisions.find(({ toolUseId }) => toolUseId === tool_use_id)
   if (!made) return []
   const { behavior, updatedInput, message, decidedBy } = made
@@ -101,7 +101,7 @@ function hookDecided(
   const denied = behavior === 'deny' ? state.openCalls.filter(({ toolUseId }) => toolUseId === tool_use_id) : []
   const reason =
     decidedBy === 'callback'
-      ? `${message} It needs a permission: ${asked.reason}.`
+      ? `${message} It needs a permission: ${call.reason}.`
       : `A hook did not allow this call${message ? `: ${message}` : '.'}`
   return [answered, ...denied.map((call) => answer(call, 'denied', reason))]
 }
@@ -151,7 +151,7 @@ export const supersede = (state: State): EventDraft[] => [
   ...answerOpenCalls(state, {
     type: 'rejected',
     why: 'message',
-    message: isAskedBefore(state) ? NOT_BEGUN : SUPERSEDED,
+    message: hasQuestionBefore(state) ? NOT_BEGUN : SUPERSEDED,
     toQuestion: UNANSWERED,
   }),
 ]

@@ -21,13 +21,16 @@ export function afterDecisions<S extends Decided>(state: S, event: PermissionAns
 function afterDecision<S extends Decided>(state: S, event: PermissionAnswered, decision: StoredDecision): S {
   const { tool_use_id, updated_input: input } = decision
   const request = withDecision(state.request, event.request_id, decision)
-  const asked = request?.calls.find(({ toolUseId }) => toolUseId === tool_use_id)
-  const isSame = input === undefined && asked?.definitionHash === undefined
+  const decidedCall = request?.calls.find(({ toolUseId }) => toolUseId === tool_use_id)
+  const isSame = input === undefined && decidedCall?.definitionHash === undefined
   if (isSame || request === state.request) return { ...state, request }
   const openCalls = state.openCalls.map((call) => {
     if (call.toolUseId !== tool_use_id) return call
     const next = input === undefined ? call : withInput(call, input, event.answered_by)
-    return { ...next, ...(asked?.definitionHash !== undefined && { approvedDefinition: asked.definitionHash }) }
+    return {
+      ...next,
+      ...(decidedCall?.definitionHash !== undefined && { approvedDefinition: decidedCall.definitionHash }),
+    }
   })
   return { ...state, openCalls, request }
 }

@@ -4,7 +4,7 @@ import type { EventDraft } from '../contract/events/event.ts'
 import type { ToolChoice } from '../contract/values/llm-config.ts'
 import type { Status, StopReason, ToolErrorType } from '../contract/events/status.ts'
 import { isHandedOver, resultFromClient } from './client-result.ts'
-import { isAsking } from './open-requests.ts'
+import { isQuestion } from './open-requests.ts'
 import { closePermission, closing } from './request-drafts.ts'
 import type { CloseReason } from '../contract/events/request-events.ts'
 import type { Subagent } from './state-shape.ts'
@@ -117,7 +117,7 @@ export function answerOpenCalls(state: State, unrun: Unrun): EventDraft[] {
   return state.openCalls.flatMap((call) => {
     if (isHandedOver(state, call))
       return answerCall(state, call, { ...unrun, type: 'interrupted', message: MAY_HAVE_RUN })
-    const own = isAsking(state.requests, call.toolUseId) ? toQuestion : message
+    const own = isQuestion(state.requests, call.toolUseId) ? toQuestion : message
     return answerCall(state, call, { ...unrun, message: own })
   })
 }

@@ -9,11 +9,17 @@ import { type AnswerHeldIntent, decideAnswerHeld, decideExpire, type ExpireInten
 import { type AwaitOutsideIntent, decideAwaitOutside, statusOfWait } from './waits.ts'
 import { decideHandOver, type HandOverIntent } from './hand-over.ts'
 import { clientCallsOf } from './open-requests.ts'
-import { type AskIntent, decideAsk, type DecideIntent, decidePermission, supersede } from './approval-intents.ts'
+import {
+  type RequestPermissionIntent,
+  decidePermissionRequest,
+  type DecideIntent,
+  decidePermission,
+  supersede,
+} from './approval-intents.ts'
 import { decideReject, type RejectIntent } from './reject-intent.ts'
 import { undecidedCalls } from './open-permission.ts'
-import type { AnswerIntent, AskUserIntent } from './question-intents.ts'
-import { decideAnswer, decideAskUser, refuseRunWhileAsking, UNANSWERED } from './question-intents.ts'
+import type { AnswerIntent, RequestAnswersIntent } from './question-intents.ts'
+import { decideAnswer, decideQuestions, refuseRunDuringQuestions, UNANSWERED } from './question-intents.ts'
 import type { RequestedRun } from './drafts.ts'
 import {
   BEFORE_MESSAGE,
@@ -80,13 +86,13 @@ export type Intent =
   | WithdrawIntent
   | RewindIntent
   | EndRunIntent
-  | AskIntent
+  | RequestPermissionIntent
   | AwaitOutsideIntent
   | StartSubagentIntent
   | EndBackgroundIntent
   | DecideIntent
   | RejectIntent
-  | AskUserIntent
+  | RequestAnswersIntent
   | AnswerIntent
   | PostTaskIntent
   | StartTaskIntent
@@ -119,8 +125,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return decideSecrets(intent)
     case 'end_run':
       return decideEnd(state, intent)
-    case 'ask':
-      return decideAsk(state, intent)
+    case 'request_permission':
+      return decidePermissionRequest(state, intent)
     case 'await_outside':
       return decideAwaitOutside(state, intent)
     case 'start_subagent':
@@ -129,8 +135,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return decideEndBackground(state, intent)
     case 'decide':
       return refuseNewer(state) ?? decidePermission(state, intent)
-    case 'ask_user':
-      return decideAskUser(state, intent)
+    case 'request_answers':
+      return decideQuestions(state, intent)
     case 'answer':
       return refuseNewer(state) ?? decideAnswer(state, intent)
     case 'answer_held':
@@ -214,7 +220,7 @@ function decideRun(state: State, { newRunId, afterSeq, ...limits }: IntentOf<'ru
         },
       )
     case 'waiting_for_input':
-      return refuseRunWhileAsking(state)
+      return refuseRunDuringQuestions(state)
     case 'waiting_for_client':
       return new Problem(
         'waiting_for_client',

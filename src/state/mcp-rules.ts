@@ -10,11 +10,11 @@ const known = new WeakMap<McpServers, PermissionRules>()
 export function mcpRules(servers: McpServers | undefined): PermissionRules | undefined {
   if (!servers) return undefined
   let rules = known.get(servers)
-  if (!rules) known.set(servers, (rules = { allow: [], ask: askedIn(servers), deny: [] }))
+  if (!rules) known.set(servers, (rules = { allow: [], ask: rulesToConfirm(servers), deny: [] }))
   return rules.ask.length > 0 ? rules : undefined
 }
 
-function askedIn(servers: McpServers): string[] {
+function rulesToConfirm(servers: McpServers): string[] {
   return Object.entries(servers).flatMap(([name, { require_approval: isWhole, require_approval_for: some = [] }]) =>
     isWhole ? [`mcp__${name}`] : some.map((tool) => toolNameOf(name, tool)),
   )

@@ -22,7 +22,7 @@ export function requestsAfter(requests: Requests, event: EventOf<'RequestOpened'
 export const requestsAfterResult = (requests: Requests, toolUseId: string): Requests =>
   requests.length > 0 ? requests.filter(({ tool_use_ids }) => !tool_use_ids.includes(toolUseId)) : requests
 
-export const isAsking = (requests: Requests, toolUseId: string): boolean =>
+export const isQuestion = (requests: Requests, toolUseId: string): boolean =>
   requests.some(({ kind, tool_use_ids }) => kind === 'question' && tool_use_ids.includes(toolUseId))
 
 /** Questions that wait for the user, each of an open call: before it begins, or while it runs. */

@@ -14,13 +14,13 @@ import { byKey } from './request-drafts.ts'
 import { requestNotFound } from './request-problems.ts'
 
 /** A call whose result is the answer of the user. */
-export type AskingCall = { readonly toolUseId: string; readonly questions: readonly AskedQuestion[] }
+export type QuestionCall = { readonly toolUseId: string; readonly questions: readonly AskedQuestion[] }
 
 /** The loop has reached calls that ask the user, and has stopped. */
-export type AskUserIntent = {
-  kind: 'ask_user'
+export type RequestAnswersIntent = {
+  kind: 'request_answers'
   runId: string
-  asking: readonly (AskingCall & { readonly questionId: string })[]
+  calls: readonly (QuestionCall & { readonly questionId: string })[]
 }
 /** `answers` fit the question. */
 export type AnswerIntent = {
@@ -32,15 +32,15 @@ export type AnswerIntent = {
 }
 
 /** All calls of a turn that ask do so at once, before any call of the turn runs. */
-export function decideAskUser(state: State, { runId, asking }: AskUserIntent): EventDraft[] {
+export function decideQuestions(state: State, { runId, calls }: RequestAnswersIntent): EventDraft[] {
   if (state.status !== 'running' || state.run?.id !== runId) return []
-  const asked = asking.map(({ questionId, ...call }) => userQuestion(questionId, call, runId))
-  return [...asked, toStatus(state, 'waiting_for_input', 'user_question')]
+  const opened = calls.map(({ questionId, ...call }) => userQuestion(questionId, call, runId))
+  return [...opened, toStatus(state, 'waiting_for_input', 'user_question')]
 }
 
 function userQuestion(
   request_id: string,
-  { toolUseId, questions }: AskingCall,
+  { toolUseId, questions }: QuestionCall,
   run_id: string | undefined,
 ): EventDraft {
   return {
@@ -82,12 +82,12 @@ export function decideAnswer(state: State, { questionId, answers, keyName }: Ans
 }
 
 /** True if a call that has not begun waits for an answer. */
-export const isAskedBefore = (state: State) => state.holdsCalls && questionsOf(state).length > 0
+export const hasQuestionBefore = (state: State) => state.holdsCalls && questionsOf(state).length > 0
 
 /** What a message does to a question. */
 export const UNANSWERED = 'superseded: the user wrote a message instead of answering the question'
 
-export function refuseRunWhileAsking(state: State): Problem {
+export function refuseRunDuringQuestions(state: State): Problem {
   return new Problem('waiting_for_input', 'The agent has asked a question; answer it, or send a message.', {
     details: { pending: questionsOf(state) },
   })

@@ -16,7 +16,7 @@ import {
 import type { EventDraft } from '../contract/events/event.ts'
 import { Problem } from '../contract/problem.ts'
 import { undecidedCalls } from './open-permission.ts'
-import { isAskedBefore } from './question-intents.ts'
+import { hasQuestionBefore } from './question-intents.ts'
 import { denyAll } from './request-drafts.ts'
 import type { State, Subagent } from './state-shape.ts'
 import { awaitedBy, findSubagent, stateOf } from './subagents.ts'
@@ -33,7 +33,7 @@ export type RejectIntent = {
 }
 
 export function decideReject(state: State, intent: RejectIntent): EventDraft[] | Problem {
-  const isAsking = isUndecided(state) || isAskedBefore(state) || areRejected(state, awaitedBy(state))
+  const isAsking = isUndecided(state) || hasQuestionBefore(state) || areRejected(state, awaitedBy(state))
   return isAsking ? rejectRun(state, intent) : rejectSubagents(state, intent)
 }
 

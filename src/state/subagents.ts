@@ -96,23 +96,23 @@ export const awaitedBy = ({ subagents }: Pick<State, 'subagents'>, agentCallId?:
 
 /** True if it cannot continue before somebody answers about one of its calls, or of all of its subagents. */
 export function isBlocked(state: Agents, subagent: Subagent): boolean {
-  if (isAsking(state, subagent)) return true
+  if (waitsForAnswer(state, subagent)) return true
   const own = awaitedBy(state, subagent.toolUseId)
   return own.length > 0 && own.every((each) => isBlocked(state, each))
 }
 
 /** True if one of its calls waits for somebody, or one of a subagent that it waits for, whether or not others work. */
 export const waitsForSomebody = (state: Agents, subagent: Subagent): boolean =>
-  isAsking(state, subagent) || awaitedBy(state, subagent.toolUseId).some((each) => waitsForSomebody(state, each))
+  waitsForAnswer(state, subagent) || awaitedBy(state, subagent.toolUseId).some((each) => waitsForSomebody(state, each))
 
 /** True if a stop of the server takes nothing from it: of it, or of a subagent that it waits for, nothing runs. */
 export const rests = (state: Agents & Pick<State, 'status'>, subagent: Subagent): boolean =>
-  isAsking(state, subagent) ||
+  waitsForAnswer(state, subagent) ||
   isAnswered(subagent) ||
   (state.status === 'paused' && isDecided(subagent)) ||
   awaitedBy(state, subagent.toolUseId).some((each) => rests(state, each))
 
-const isAsking = ({ requests }: Agents, { agent: { request, openCalls } }: Subagent): boolean =>
+const waitsForAnswer = ({ requests }: Agents, { agent: { request, openCalls } }: Subagent): boolean =>
   undecidedCalls(request).length > 0 || waitsForClient({ openCalls, requests })
 
 /** True if a client has answered one of its calls, and nothing has run since: the result of the call comes first. */

@@ -4,7 +4,7 @@ import { isUndecided } from './approval-intents.ts'
 import { waitsForClient } from './client-result.ts'
 import { toStatus } from './drafts.ts'
 import { undecidedCalls } from './open-permission.ts'
-import { isAskedBefore } from './question-intents.ts'
+import { hasQuestionBefore } from './question-intents.ts'
 import type { State, Subagent } from './state-shape.ts'
 import { isDetached, waitsForSubagents } from './subagents.ts'
 
@@ -32,7 +32,7 @@ export function waitOutside(state: State): EventDraft[] {
 /** The status of a run that cannot continue before somebody answers; undefined if it can. */
 export function statusOfWait(state: State): Waiting | undefined {
   if (isUndecided(state)) return 'waiting_for_confirmation'
-  if (isAskedBefore(state)) return 'waiting_for_input'
+  if (hasQuestionBefore(state)) return 'waiting_for_input'
   if (waitsForClient(state)) return 'waiting_for_client'
   if (!waitsForSubagents(state)) return undefined
   const asks = (each: Subagent) => undecidedCalls(each.agent.request).length > 0 && !isDetached(state, each)

@@ -18,14 +18,14 @@ export type Failing = z.infer<typeof Failing>
 export type FailureTiming = {
   readonly backoff: Backoff & { readonly longestMs: number }
   /** The longest accepted `Retry-After`. */
-  readonly longestAskedMs: number
+  readonly longestRetryAfterMs: number
   /** After failing this long without a success, the callback is disabled. */
   readonly giveUpMs: number
 }
 
 export const FAILURE_TIMING: FailureTiming = {
   backoff: { firstMs: 1000, longestMs: 5 * 60_000, jitterFrom: 0.5 },
-  longestAskedMs: 60 * 60_000,
+  longestRetryAfterMs: 60 * 60_000,
   giveUpMs: 24 * 60 * 60_000,
 }
 
@@ -67,7 +67,7 @@ export function afterFailure(
   const failing = {
     since,
     // Not the time in which the whole process was stopped, and nothing was attempted.
-    for_ms: for_ms + (before ? Math.min(sinceLastMs, timing.longestAskedMs) : 0),
+    for_ms: for_ms + (before ? Math.min(sinceLastMs, timing.longestRetryAfterMs) : 0),
     attempts: attempts + 1,
     refusals: refusals + (isRefusal ? 1 : 0),
   }
@@ -84,10 +84,10 @@ export function afterFailure(
 
 function waitMs(
   attempts: number,
-  askedMs: number | undefined,
-  { backoff, longestAskedMs }: FailureTiming,
+  retryAfterMs: number | undefined,
+  { backoff, longestRetryAfterMs }: FailureTiming,
   random: () => number,
 ): number {
-  if (askedMs !== undefined) return Math.min(Math.max(askedMs, backoff.firstMs), longestAskedMs)
+  if (retryAfterMs !== undefined) return Math.min(Math.max(retryAfterMs, backoff.firstMs), longestRetryAfterMs)
   return backoffMs(attempts + 1, backoff, random)
 }

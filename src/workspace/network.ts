@@ -24,7 +24,7 @@ export type NetworkDeps = {
   readonly createPermits: () => ConnectionPermits
   readonly onOutcome: (outcome: ProxyOutcome) => void
   /** How long a connection waits for a user, in milliseconds. */
-  readonly askDeadlineMs?: number
+  readonly approvalDeadlineMs?: number
 }
 
 export type ConversationNetworkDeps = NetworkDeps & {
@@ -41,17 +41,17 @@ export type ChangePolicy = (change: (policy: NetworkPolicy | undefined) => Netwo
 
 export class ConversationNetwork {
   readonly #deps: ConversationNetworkDeps
-  readonly #asks: HostApprovals
+  readonly #approvals: HostApprovals
   readonly #log: AccessLog
   readonly #proxy: NetworkProxy
   #emitted: Promise<unknown> = Promise.resolve()
 
   constructor(deps: ConversationNetworkDeps) {
     this.#deps = deps
-    this.#asks = new HostApprovals({
-      onAsked: (ask) => deps.emit([requestOf(ask, deps.runId())]),
-      onAnswered: (ask, answer) => this.#noteAnswer(ask, answer),
-      ...(deps.askDeadlineMs !== undefined && { deadlineMs: deps.askDeadlineMs }),
+    this.#approvals = new HostApprovals({
+      onRequest: (request) => deps.emit([requestOf(request, deps.runId())]),
+      onAnswered: (request, answer) => this.#noteAnswer(request, answer),
+      ...(deps.approvalDeadlineMs !== undefined && { deadlineMs: deps.approvalDeadlineMs }),
     })
     this.#log = new AccessLog((rows) =>
       this.#emit(
@@ -62,9 +62,9 @@ export class ConversationNetwork {
     )
     this.#proxy = new NetworkProxy({
       judge: (host, port) => this.#judge(host, port),
-      isStillAllowed: ({ host, port, asked }) => {
+      isStillAllowed: ({ host, port, isApproved }) => {
         const { decision } = this.#decide(host, port)
-        return decision === 'allow' || (decision === 'ask' && asked)
+        return decision === 'allow' || (decision === 'ask' && isApproved)
       },
       reach: deps.reach,
       permits: deps.createPermits(),
@@ -102,7 +102,7 @@ export class ConversationNetwork {
   /** Ends connections that a changed policy does not permit any more. */
   recheck(): void {
     this.#proxy.recheck()
-    this.#asks.recheck((host, port) => {
+    this.#approvals.recheck((host, port) => {
       const { decision } = this.#decide(host, port)
       return decision === 'ask' ? undefined : decision
     })
@@ -110,7 +110,7 @@ export class ConversationNetwork {
 
   /** The hosts that wait for a decision. */
   pending(): OpenRequestOf<'network'>[] {
-    return this.#asks.pending.map(({ id, host, port, at, deadline }) => ({
+    return this.#approvals.pending.map(({ id, host, port, at, deadline }) => ({
       kind: 'network',
       request_id: id,
       opened_at: at,
@@ -127,9 +127,9 @@ export class ConversationNetwork {
     changePolicy: ChangePolicy,
   ): Promise<boolean> {
     const decision = { behavior, by: 'user', keyName } as const
-    const isAnswered = await this.#asks.answer(id, decision, async (ask) => {
+    const isAnswered = await this.#approvals.answer(id, decision, async (request) => {
       // Change the policy first: the answer lets the connection continue.
-      if (remember) await changePolicy((policy) => this.#withTarget(policy, ask, behavior))
+      if (remember) await changePolicy((policy) => this.#withTarget(policy, request, behavior))
       await this.#deps.emit([endOf(id, decision)])
     })
     if (isAnswered && remember) this.recheck()
@@ -143,7 +143,7 @@ export class ConversationNetwork {
 
   close(): void {
     this.#log.flush()
-    this.#asks.close()
+    this.#approvals.close()
     this.#proxy.close()
   }
 
@@ -154,11 +154,11 @@ export class ConversationNetwork {
 
   async #judge(host: Host, port: number): Promise<Judgement> {
     const verdict = this.#decide(host, port)
-    if (verdict.decision === 'allow') return { allowed: true, asked: false }
+    if (verdict.decision === 'allow') return { allowed: true, isApproved: false }
     const refuse = (reason: string, advice: string): Judgement => ({ allowed: false, reason, advice })
     if (verdict.decision === 'deny') return refuse(verdict.reason, verdict.isFinal ? '' : howToAllow(host, port))
-    const answer = await this.#asks.ask(host, port)
-    if (answer?.behavior === 'allow') return { allowed: true, asked: true }
+    const answer = await this.#approvals.request(host, port)
+    if (answer?.behavior === 'allow') return { allowed: true, isApproved: true }
     return refuse(
       answer ? ANSWERED[answer.by] : 'too many other hosts are waiting for a decision',
       howToAllow(host, port),
@@ -174,9 +174,9 @@ export class ConversationNetwork {
     return { ...policy, [list]: [...(policy[list] ?? []), formatTarget(host, port)] }
   }
 
-  #noteAnswer(ask: ApprovalRequest, decision: ApprovalDecision): void {
+  #noteAnswer(request: ApprovalRequest, decision: ApprovalDecision): void {
     if (decision.by === 'closing') return // the next start of the server logs it
-    this.#emit([endOf(ask.id, decision)])
+    this.#emit([endOf(request.id, decision)])
   }
 
   #noteAccess(access: ProxyAccess): void {

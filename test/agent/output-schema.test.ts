@@ -93,7 +93,7 @@ describe('a schema', () => {
     ],
   ])('whose check would take forever is given up: %s', async (_what, schema, text) => {
     // An unbounded check would take years.
-    const answer = new SchemaThread({ cpuMs: 50 }).ask({ schema, text })
+    const answer = new SchemaThread({ cpuMs: 50 }).check({ schema, text })
     // A blocked event loop would have had a few turns before the answer.
     for (let turn = 0; turn < 100; turn++)
       expect(await Promise.race([answer, nextTurn('not yet')]), `in turn ${turn}`).toBe('not yet')
@@ -106,7 +106,7 @@ describe('the thread of schemas', () => {
     const thread = new SchemaThread({ idleMs: 1 })
     expect(thread.isRunning).toBe(false)
     for (const text of ['1', '2']) {
-      expect(await thread.ask({ schema: { type: 'integer' }, text })).toEqual({ value: Number(text) })
+      expect(await thread.check({ schema: { type: 'integer' }, text })).toEqual({ value: Number(text) })
       await until('the end of the thread', () => Promise.resolve(!thread.isRunning))
     }
   })

@@ -159,7 +159,7 @@ test('a request is sent once, although the owner repeats it, and ends with its o
   const reader = await readFrom(remote, 0)
   const asking = new AbortController()
   const hook = { client: CLIENT, id: 'guard', point: 'PreToolUse' as const, timeoutMs: 60_000 }
-  const asked = hooks.ask(hook, {}, asking.signal)
+  const asked = hooks.request(hook, {}, asking.signal)
   asked.catch(() => {}) // nobody answers
   await expect.poll(() => typesOf(reader.records)).toEqual(['HookRequest'])
   cut()

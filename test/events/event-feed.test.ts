@@ -344,7 +344,7 @@ describe('A slow reader', () => {
     const waiting = new WaitingHooks(log.conversationId)
     const signal = new AbortController()
     const asked = { client: 'policy', id: 'guard', point: 'PreToolUse', timeoutMs: 1000 } as const
-    const ask = () => waiting.ask(asked, { text: 'x'.repeat(1000) }, signal.signal).catch(() => {})
+    const ask = () => waiting.request(asked, { text: 'x'.repeat(1000) }, signal.signal).catch(() => {})
     const requests = waiting.requestsTo('policy')
     const slow = stuck({ requests })
     const quick = read({ limits, requests })

@@ -16,7 +16,7 @@ const run = (hooks: readonly CallbackHook[], signal = NEVER) =>
       shells: unused,
       workdir: () => '/work',
       outputDirectory: '/nowhere',
-      fetch: { ask: unused },
+      fetch: { exchange: unused },
       userAgent: 'test',
       credentialsOf: () => undefined,
       turns: new Queue({ limit: 8 }),

@@ -35,7 +35,7 @@ async function setUp(
   if ('wrong' in rule) throw new Error(rule.wrong)
   const seen: ProxyAccess[] = []
   const proxy = new NetworkProxy({
-    judge: async () => judge?.() ?? { allowed: true, asked: false },
+    judge: async () => judge?.() ?? { allowed: true, isApproved: false },
     isStillAllowed,
     reach: createOutboundConnector({ privateRules: [rule], resolve: async () => [] }),
     permits: createConnectionPermits(permits)(),

@@ -46,7 +46,7 @@ test('of a turn, each call is decided when the turn begins and when it begins it
 test('nothing is decided again because of a call that needs a decision', async () => {
   const { begin, counted } = setGate()
   const calls = callsOf(5, { approved: false })
-  expect((await begin(calls, [CONFIRM]))?.asks.map((asked) => asked.tool_use_id)).toEqual(
+  expect((await begin(calls, [CONFIRM]))?.permissionCalls.map((asked) => asked.tool_use_id)).toEqual(
     calls.map((each) => each.toolUseId),
   )
   await begin([call(0), ...calls.slice(1)], [CONFIRM])

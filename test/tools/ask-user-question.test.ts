@@ -24,7 +24,7 @@ const question = (more: object = {}) => ({
   ...more,
 })
 const call = (input: unknown, name = 'AskUserQuestion') => ({ toolUseId: 'a', name, input, runId: undefined })
-const asked = (input: unknown) => toolCalls.asking([call(input)], new Map())
+const asked = (input: unknown) => toolCalls.questionsIn([call(input)], new Map())
 const faultOf = (...questions: unknown[]) => toolCalls.findFault('AskUserQuestion', { questions })
 
 test('asks what the model wrote; parameters in snake case and missing descriptions are accepted', () => {
@@ -77,7 +77,7 @@ test.each(['constructor', 'toString', '0', 'hasOwnProperty'])('%s is a question 
 
 test('a denied call, and a call of another tool, asks nothing', () => {
   const calls = [call({ questions: [question()] }), call({ questions: [question()] }, 'Other')]
-  expect(toolCalls.asking(calls, new Map([['a', 'denied']]))).toEqual([])
+  expect(toolCalls.questionsIn(calls, new Map([['a', 'denied']]))).toEqual([])
 })
 
 test('where nobody can be asked, the model is asked to decide itself', async () => {

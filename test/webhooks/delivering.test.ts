@@ -14,7 +14,7 @@ import { PATIENCE_S } from '../support/patience.ts'
 
 const TIMING = {
   backoff: { firstMs: 5, longestMs: 20, jitterFrom: 0.5 },
-  longestAskedMs: 40,
+  longestRetryAfterMs: 40,
   timeoutMs: 60_000,
   storeAfterMs: 10,
   silenceMs: 50,
@@ -82,7 +82,7 @@ test('an event that failed is tried again until it is delivered, and those behin
 
 test('a failure is reported while it lasts: the status, the error, the time of the next attempt', async () => {
   await using it = await setUp((_, response) => void response.writeHead(429, { 'retry-after': '3600' }).end(), {
-    timing: { longestAskedMs: 3_600_000 },
+    timing: { longestRetryAfterMs: 3_600_000 },
   })
   const id = await it.register()
   await it.say('one')

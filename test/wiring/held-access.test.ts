@@ -51,7 +51,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
       shells: unused,
       workdir: () => '/work',
       outputDirectory: '/nowhere',
-      fetch: { ask: unused },
+      fetch: { exchange: unused },
       userAgent: 'test',
       credentialsOf: () => undefined,
       turns: new Queue({ limit: 8 }),

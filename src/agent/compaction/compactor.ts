@@ -42,7 +42,7 @@ export type CompactorDeps = {
   /** Returns the task list as the model reads it. */
   readonly tasks: () => string | undefined
   /** Calls the `PreCompact` hooks; undefined if there are none. */
-  readonly askHooks: (call: CompactionCall, signal: AbortSignal) => Promise<CompactionAdvice> | undefined
+  readonly runHooks: (call: CompactionCall, signal: AbortSignal) => Promise<CompactionAdvice> | undefined
   /** Calls the `PostCompact` hooks; undefined if there are none. */
   readonly tellHooks: (done: CompactionDone, signal: AbortSignal) => Promise<unknown> | undefined
   /** Resolves when the events are durable. */
@@ -102,7 +102,7 @@ export class Compactor {
     const input = this.#planInput(trigger)
     const plan = planCompaction(input)
     if (!plan) return undefined
-    const { block, context } = (await this.#deps.askHooks({ trigger, instructions }, signal)) ?? {}
+    const { block, context } = (await this.#deps.runHooks({ trigger, instructions }, signal)) ?? {}
     signal.throwIfAborted()
     if (block !== undefined) {
       if (trigger === 'request') throw new CompactionBlocked(block)

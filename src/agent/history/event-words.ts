@@ -64,7 +64,7 @@ export function repeatImages(images: readonly ImagePart[]): ModelMessage {
   return { role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images], repeatsImages: true }
 }
 
-export function askForOutput({ output_schema, fault }: EventOf<'OutputRequest'>): string {
+export function outputInstruction({ output_schema, fault }: EventOf<'OutputRequest'>): string {
   const wanted = 'only with JSON that is valid for the schema, without any other text'
   if (fault !== undefined) return `[Your answer is not valid: ${fault}. Answer again, ${wanted}.]`
   return `[When you have finished, answer ${wanted}. The JSON Schema is:\n${JSON.stringify(output_schema)}]`

@@ -5,7 +5,7 @@
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ModelMessage } from '../../llm/llm.ts'
 import {
-  askForOutput,
+  outputInstruction,
   contextOf,
   continueAfter,
   isContinue,
@@ -41,7 +41,7 @@ export class History {
   /** The seq of the event that is being added. */
   #seq = 0
   /** Whether a request asked to continue, and its answer is not stored. */
-  #isAsked = false
+  #hasContinue = false
   // The calls of an answer and their results are adjacent: messages of the open turn wait until each call has a result.
   #turn: OpenTurn | undefined
   readonly #held: ListedMessage[] = []
@@ -93,7 +93,7 @@ export class History {
   /** Returns the messages for a request now: the last one is from the user or a tool result, as endpoints require. */
   messagesToSend(): readonly ModelMessage[] {
     if (!isContinue(this.#list.messages.at(-1))) this.#takeBack()
-    this.#isAsked = this.#takeTurns() || this.#isAsked
+    this.#hasContinue = this.#takeTurns() || this.#hasContinue
     return this.#list.messages
   }
 
@@ -133,7 +133,7 @@ export class History {
         if (event.tool_use_id === undefined && event.context) this.#push({ role: 'user', content: contextOf(event) })
         return
       case 'OutputRequest':
-        return this.#askForOutput(event)
+        return this.#requestOutput(event)
       case 'AssistantMessage':
         return this.#answered(event)
       case 'ToolUse':
@@ -187,9 +187,9 @@ export class History {
     if (entry) this.size.removed(entry.message, this.#list.removeLast(entry.message))
   }
 
-  #askForOutput(event: EventOf<'OutputRequest'>): void {
+  #requestOutput(event: EventOf<'OutputRequest'>): void {
     const kind = event.output_schema ? 'schema' : 'other'
-    this.#push({ role: 'user', content: [{ type: 'text', text: askForOutput(event) }] }, kind, event.run_id)
+    this.#push({ role: 'user', content: [{ type: 'text', text: outputInstruction(event) }] }, kind, event.run_id)
   }
 
   #push(message: ModelMessage, kind: ListedMessage['kind'] = 'other', runId?: string): void {
@@ -218,9 +218,9 @@ export class History {
 
   /** Only an answer shows that a request asked to continue: who reads the log does not know of a request without one. */
   #takeBack(): void {
-    const last = this.#isAsked ? this.#list.messages.findLast(isContinue) : undefined
+    const last = this.#hasContinue ? this.#list.messages.findLast(isContinue) : undefined
     if (last) this.size.removed(last, this.#list.removeLast(last))
-    this.#isAsked = false
+    this.#hasContinue = false
   }
 
   /** The answer's request asked to continue, if all messages since the answer before it were stored later. */
@@ -234,7 +234,7 @@ export class History {
   }
 
   #answered(event: EventOf<'AssistantMessage'>): void {
-    this.#isAsked = false
+    this.#hasContinue = false
     this.#takeTurnsBefore(event)
     if (!this.#turn) this.#takeTurns()
     if (event.tool_use_ids.length) return void (this.#turn = openTurn(event))

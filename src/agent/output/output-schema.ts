@@ -11,7 +11,7 @@ const thread = new SchemaThread()
 
 /** Returns what is wrong with a schema, as a clause; undefined if answers can be validated with it. */
 export async function faultOfSchema(schema: OutputSchema): Promise<string | undefined> {
-  const answer = await thread.ask({ schema })
+  const answer = await thread.check({ schema })
   return 'fault' in answer ? answer.fault : undefined
 }
 
@@ -20,5 +20,5 @@ export async function faultOfSchema(schema: OutputSchema): Promise<string | unde
  * the machine has no room for the thread.
  */
 export async function validateOutput(schema: OutputSchema, text: string): Promise<Validation> {
-  return await thread.ask({ schema, text })
+  return await thread.check({ schema, text })
 }

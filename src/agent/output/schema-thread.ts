@@ -53,7 +53,7 @@ export class SchemaThread {
   }
 
   /** What cannot be answered is a fault. Throws a `Problem` only while the machine has no room for the thread. */
-  async ask(question: SchemaQuestion): Promise<SchemaAnswer> {
+  async check(question: SchemaQuestion): Promise<SchemaAnswer> {
     return await this.#turns.run(() => this.#answer(question))
   }
 

@@ -63,7 +63,7 @@ export async function openRun({ server, settings, check, before }: RunRequest, s
 function homeFor({ isPublic }: AgentHost, { home, dataDir }: RunSettings): Pick<HomeSettings, 'access' | 'notices'> {
   if (!isPublic || !home.access) return home
   const why = `agent-server serve runs the agents of ${dataDir}, and shows no agent your home`
-  if (home.isAsked) throw new UsageError(`${why}; stop it, or set OPENHANDS_DATA_DIR to another directory.`)
+  if (home.isRequested) throw new UsageError(`${why}; stop it, or set OPENHANDS_DATA_DIR to another directory.`)
   return { access: undefined, notices: [`${why}: sandbox of the settings file has no effect.`] }
 }
 

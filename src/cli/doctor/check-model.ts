@@ -4,7 +4,7 @@ import { nearestName } from '../../contract/nearest-name.ts'
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { endpointOf } from '../../llm/endpoints/endpoint.ts'
 import { vendorAt } from '../../llm/endpoints/vendors.ts'
-import { askForModels } from '../endpoints/ask-for-models.ts'
+import { fetchModels } from '../endpoints/fetch-models.ts'
 import type { Finding } from './check.ts'
 import { bad, good, weak } from './check.ts'
 
@@ -14,7 +14,7 @@ export async function checkModel(config: LlmConfig, nameOfKey: string | undefine
   const host = new URL(endpoint.baseUrl).host
   if (hasUserInfo(endpoint.baseUrl))
     return bad(`the URL of ${host} contains a user name or password`, 'Leave them out, and set LLM_API_KEY.')
-  const answer = await askForModels(endpoint)
+  const answer = await fetchModels(endpoint)
   if (answer.kind === 'unreachable') return bad(`${host} does not answer: ${answer.reason}`, answer.fix)
   if (answer.kind === 'refused') {
     const which = nameOfKey === undefined ? 'there is no key' : `the key of ${nameOfKey} is refused`

@@ -102,12 +102,12 @@ export class Dialog implements Disposable {
 
   /** Returns the index of the chosen option; undefined if the person wants to go back. Rejects with `DialogLeft`. */
   choose(list: ListQuestion): Promise<number | undefined> {
-    return this.#ask((answer) => new ChoiceList(list, this.#theme, answer))
+    return this.#answerTo((answer) => new ChoiceList(list, this.#theme, answer))
   }
 
   /** Returns a text that is not empty; undefined if the person wants to go back. Rejects with `DialogLeft`. */
   enter(entry: EntryQuestion): Promise<string | undefined> {
-    return this.#ask((answer) => new TextEntry(entry, this.#theme, answer))
+    return this.#answerTo((answer) => new TextEntry(entry, this.#theme, answer))
   }
 
   /** Shows the text while the work lasts. Rejects with `DialogLeft`, or as the work does. */
@@ -125,7 +125,7 @@ export class Dialog implements Disposable {
     }
   }
 
-  async #ask<T>(create: (answer: (value: T) => void) => ShownQuestion): Promise<T> {
+  async #answerTo<T>(create: (answer: (value: T) => void) => ShownQuestion): Promise<T> {
     const { promise, resolve } = Promise.withResolvers<T>()
     this.#show(create(resolve))
     try {

@@ -9,11 +9,11 @@ import type { ListedModel } from '../../llm/catalog/model-list.ts'
 import { endpointOf } from '../../llm/endpoints/endpoint.ts'
 import type { Vendor } from '../../llm/endpoints/vendors.ts'
 import { vendorAt, VENDORS } from '../../llm/endpoints/vendors.ts'
-import type { ModelsAnswer } from '../endpoints/ask-for-models.ts'
-import { askForModels } from '../endpoints/ask-for-models.ts'
+import type { ModelsAnswer } from '../endpoints/fetch-models.ts'
+import { fetchModels } from '../endpoints/fetch-models.ts'
 import type { LocalModelServer } from '../endpoints/local-endpoints.ts'
 import { findLocalEndpoints, LOCAL_SERVERS } from '../endpoints/local-endpoints.ts'
-import type { AskForModel, AskedModel, MissingModel } from '../settings/asked-model.ts'
+import type { ChooseModel, ChosenModel, MissingModel } from '../settings/choose-model.ts'
 import { Dialog, DialogLeft } from './dialog.ts'
 import { keepAnswers } from './keep-answers.ts'
 import { modelOptions } from './model-options.ts'
@@ -39,7 +39,7 @@ const KNOWN_PLACES: KnownPlaces = {
 
 /** `known`: other places, for tests. */
 export const createFirstStart =
-  (known: KnownPlaces = KNOWN_PLACES): AskForModel =>
+  (known: KnownPlaces = KNOWN_PLACES): ChooseModel =>
   async (missing) => {
     using dialog = new Dialog(wantsColor())
     dialog.open()
@@ -67,7 +67,7 @@ class FirstStart {
     this.#known = known
   }
 
-  async run(): Promise<AskedModel> {
+  async run(): Promise<ChosenModel> {
     const { llm } = this.#missing
     const isFixed = llm.base_url !== undefined || llm.model !== undefined
     this.#dialog.say(
@@ -143,7 +143,7 @@ class FirstStart {
         if (key === undefined) return undefined
       }
       const endpoint = endpointOf({ ...place.llm, model: this.#missing.llm.model ?? UNKNOWN, api_key: key })
-      const asking = askForModels(endpoint, this.#dialog.signal)
+      const asking = fetchModels(endpoint, this.#dialog.signal)
       const answer = await this.#dialog.wait(`Asking ${place.label} for its models, which costs nothing…`, asking)
       if (answer.kind === 'models') return { key, models: answer.models }
       if (answer.kind === 'refused') {
@@ -213,7 +213,7 @@ class FirstStart {
     return index === undefined ? undefined : options[index]?.model
   }
 
-  async #keep(place: Place, model: string, key: string | undefined): Promise<AskedModel> {
+  async #keep(place: Place, model: string, key: string | undefined): Promise<ChosenModel> {
     const { base_url } = place.llm
     this.#dialog.say(`${model} of ${place.label}`)
     const isTyped = key !== undefined && key !== place.key?.value

@@ -3,12 +3,12 @@ import { withTilde } from '../../config/paths.ts'
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { isPipe } from '../../files/small-file.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import type { AskedModel } from '../settings/asked-model.ts'
+import type { ChosenModel } from '../settings/choose-model.ts'
 import { keepSettings } from '../settings/keep-settings.ts'
 import type { SettingsFile } from '../settings/settings-file.ts'
 import type { Dialog } from './dialog.ts'
 
-type Kept = Pick<AskedModel, 'keepsKey' | 'notices'>
+type Kept = Pick<ChosenModel, 'keepsKey' | 'notices'>
 
 /** Writes nothing unless the person agrees. Rejects with `DialogLeft`. */
 export async function keepAnswers(dialog: Dialog, file: SettingsFile, values: LlmConfig): Promise<Kept> {

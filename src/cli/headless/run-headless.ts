@@ -38,7 +38,7 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
     const settings = await readRunSettings(invocation, signal)
     const prompts = await readPrompts({ ...invocation, images: files.images }, process.stdin, signal)
     // A program that answers on stdin may write nothing before it knows what the conversation waits for.
-    const first = mayBeAsked(invocation) ? undefined : await prompts.readFirst()
+    const first = answersOnStdin(invocation) ? undefined : await prompts.readFirst()
     const check = ({ limits }: Info) => first && requireFitting(first, limits.max_body_bytes)
     emptyAnswer(files.answer)
     output.answerFile = files.answer
@@ -59,7 +59,7 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
 }
 
 /** Returns true if stdin can answer approvals and questions of an earlier run. */
-const mayBeAsked = ({ resume, ask }: RunInvocation) => resume !== undefined && ask === 'stdin'
+const answersOnStdin = ({ resume, ask }: RunInvocation) => resume !== undefined && ask === 'stdin'
 
 function beforeOpening(
   invocation: RunInvocation,
@@ -76,7 +76,7 @@ function beforeOpening(
     },
     async onResume(found, conversation) {
       if (!invocation.forks) refuseDisturbance(found, first !== undefined && !('run' in first))
-      if (mayBeAsked(invocation) || (first && !('run' in first))) return
+      if (answersOnStdin(invocation) || (first && !('run' in first))) return
       await requireWork(conversation, await readStopped(conversation, found))
     },
   }
@@ -161,7 +161,7 @@ class HeadlessRun {
 
   /** Undefined if the conversation waits for nothing that stdin can answer. */
   async #readAsked(): Promise<Stopped | undefined> {
-    if (!this.#isResumed || !mayBeAsked(this.#invocation)) return undefined
+    if (!this.#isResumed || !answersOnStdin(this.#invocation)) return undefined
     const stopped = await readStopped(this.#conversation, await this.#conversation.get())
     return stopped.waiting.length > 0 ? stopped : undefined
   }

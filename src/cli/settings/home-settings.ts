@@ -21,12 +21,12 @@ export type HomeSettings = {
   /** Undefined: nothing. */
   readonly access: HomeAccess | undefined
   /** Whether the command line asks for some of it, and not only the settings file. */
-  readonly isAsked: boolean
+  readonly isRequested: boolean
   /** Sentences for the user. */
   readonly notices: readonly string[]
 }
 
-export const NO_HOME: HomeSettings = { access: undefined, isAsked: false, notices: [] }
+export const NO_HOME: HomeSettings = { access: undefined, isRequested: false, notices: [] }
 
 type Readable = HomeAccess['readable'][number]
 /** What is wrong, as a sentence. */
@@ -38,13 +38,13 @@ type Given = Pick<RunInvocation, 'homeReadable' | 'sshAgent' | 'packageCache'>
  * that is a notice. `hidden`: what stays hidden from every agent. `workdirs`: where the agent may change each link.
  */
 export async function readHomeSettings(
-  { homeReadable, sshAgent, packageCache: asksForCache }: Given,
+  { homeReadable, sshAgent, packageCache: wantsCache }: Given,
   { home_readable = [], ssh_agent = false, package_cache = false }: SandboxSettings = {},
   { hidden, workdirs }: { readonly hidden: readonly string[]; readonly workdirs: readonly string[] },
 ): Promise<HomeSettings> {
-  const isAsked = homeReadable.length > 0 || sshAgent || asksForCache
-  const packageCache = asksForCache || package_cache
-  if (!isAsked && home_readable.length === 0 && !ssh_agent && !packageCache) return NO_HOME
+  const isRequested = homeReadable.length > 0 || sshAgent || wantsCache
+  const packageCache = wantsCache || package_cache
+  if (!isRequested && home_readable.length === 0 && !ssh_agent && !packageCache) return NO_HOME
   const home = await realpath(homeDirectory()).catch(() => homeDirectory())
   const find = (paths: readonly string[]) =>
     Promise.all(paths.map((path) => readableAt(path, { home, hidden, workdirs })))
@@ -59,7 +59,7 @@ export async function readHomeSettings(
   const isUsed = readable.length > 0 || path !== undefined
   return {
     access: isUsed || packageCache ? { home, readable, sshAgent: path, packageCache } : undefined,
-    isAsked,
+    isRequested: isRequested,
     notices: [
       ...[...kept, socket].filter(isFault).map((each) => each.fault),
       ...(isUsed ? [describe(readable, home, path)] : []),

@@ -11,7 +11,7 @@ import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { ChatSettings } from './chat-settings.ts'
 import type { ConversationSettings } from './conversation-settings.ts'
-import type { AskedModel, AskForModel } from './asked-model.ts'
+import type { ChosenModel, ChooseModel } from './choose-model.ts'
 import { keepsIts, readGivenSettings } from './given-settings.ts'
 import { requireRules } from './refused-settings.ts'
 import { secretFilePaths } from '../../config/environment.ts'
@@ -19,7 +19,7 @@ import { secretPathOf } from '../../config/piped-secrets.ts'
 import { leaveProject } from '../../config/leave-project.ts'
 import type { HomeSettings } from './home-settings.ts'
 import { NO_HOME, readHomeSettings } from './home-settings.ts'
-import { ask } from './ask.ts'
+import { promptUser } from './prompt-user.ts'
 import type { ModelSettings, ModelSource } from './model-settings.ts'
 import { combineModelSettings, fromEnvironment, fromFile, fromOptions, fromPerson } from './model-settings.ts'
 import type { PersonalInstructions } from './personal-instructions.ts'
@@ -51,13 +51,13 @@ const NO_INSTRUCTIONS: PersonalInstructions = { texts: [], notices: [] }
 const NO_FILE: SettingsFile = { path: '', settings: {}, notices: [] }
 
 /**
- * Leaves the current directory. Throws a `UsageError` if something is missing. `askForModel`: how a person is asked for a model
+ * Leaves the current directory. Throws a `UsageError` if something is missing. `chooseModel`: how a person is asked for a model
  * and a key that are not set.
  */
 export async function readRunSettings(
   invocation: RunInvocation,
   signal: AbortSignal,
-  askForModel?: AskForModel,
+  chooseModel?: ChooseModel,
 ): Promise<RunSettings> {
   const { server, settings: path, mcpConfig, resume } = invocation
   const isRemote = server !== undefined
@@ -84,8 +84,8 @@ export async function readRunSettings(
   const keyFileBefore = holdsSecrets(file.settings) ? secretPathOf(settingsPath) : undefined
   // Nobody is asked for a model before the options are known to be usable.
   const homeBefore = await homeWithout(hiddenWith(keyFileBefore))
-  const asked = await modelOf(invocation, { ...file, path: settingsPath }, askForModel)
-  const { llm, names, keyCommand, keepsKey } = asked
+  const chosen = await modelOf(invocation, { ...file, path: settingsPath }, chooseModel)
+  const { llm, names, keyCommand, keepsKey } = chosen
   const keyFile = keepsKey ? secretPathOf(settingsPath) : keyFileBefore
   const hidden = hiddenWith(keyFile)
   const home = keepsKey ? await homeWithout(hidden) : homeBefore
@@ -112,7 +112,7 @@ export async function readRunSettings(
     home,
     notices: [
       ...file.notices,
-      ...asked.notices,
+      ...chosen.notices,
       ...instructions.notices,
       ...(isRemote ? [] : visibleKeys(keyFile, cwd)),
     ],
@@ -174,9 +174,9 @@ function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { 
 const modelOptions = (invocation: RunInvocation): ModelSource =>
   fromOptions(invocation.server === undefined ? invocation : { ...invocation, apiKey: undefined })
 
-type Model = Pick<ModelSettings, 'llm' | 'names' | 'keyCommand'> & Pick<AskedModel, 'keepsKey' | 'notices'>
+type Model = Pick<ModelSettings, 'llm' | 'names' | 'keyCommand'> & Pick<ChosenModel, 'keepsKey' | 'notices'>
 
-async function modelOf(invocation: RunInvocation, file: SettingsFile, askForModel?: AskForModel): Promise<Model> {
+async function modelOf(invocation: RunInvocation, file: SettingsFile, chooseModel?: ChooseModel): Promise<Model> {
   const isRemote = invocation.server !== undefined
   const options = modelOptions(invocation)
   const keys = isRemote ? undefined : ownVendorKeys()
@@ -187,10 +187,10 @@ async function modelOf(invocation: RunInvocation, file: SettingsFile, askForMode
   if (missing === undefined || isRemote || invocation.resume !== undefined)
     return { ...found, keepsKey: false, notices: [] }
   // A person with a program that prints a key knows the model that it is for.
-  const asked = keyCommand ? undefined : await askForModel?.({ llm, nameOfKey: names['llm_config.api_key'], file })
-  if (asked === undefined)
-    throw new UsageError(askForModel ? missing.message : `${missing.message} Without -p, the chat asks for it.`)
-  const { values, ...kept } = asked
+  const chosen = keyCommand ? undefined : await chooseModel?.({ llm, nameOfKey: names['llm_config.api_key'], file })
+  if (chosen === undefined)
+    throw new UsageError(chooseModel ? missing.message : `${missing.message} Without -p, the chat asks for it.`)
+  const { values, ...kept } = chosen
   return { ...combineModelSettings([fromPerson(values), ...sources], file.path, keys), ...kept }
 }
 
@@ -212,12 +212,12 @@ function requireUrl(source: ModelSource | undefined): void {
 }
 
 async function serverKeyOf({ apiKey, server, isHeadless }: RunInvocation): Promise<string> {
-  const key = (await givenServerKey(apiKey)) ?? (isHeadless ? undefined : await askForKey(server))
+  const key = (await givenServerKey(apiKey)) ?? (isHeadless ? undefined : await promptForKey(server))
   if (key !== undefined) return usableKey(key, 'what you have entered')
   throw new UsageError(`no key is set for ${server}: set OPENHANDS_MASTER_KEY, or give --api-key.`)
 }
 
-const askForKey = (server: string | undefined) => ask(`Key of ${server}: `, { isSecret: true })
+const promptForKey = (server: string | undefined) => promptUser(`Key of ${server}: `, { isSecret: true })
 
 /** That of the option, or of the environment: of several keys the first. Throws a `UsageError` if it cannot be sent. */
 export async function givenServerKey(option: string | undefined): Promise<string | undefined> {

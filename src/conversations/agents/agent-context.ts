@@ -116,9 +116,9 @@ export function compactionOf(
   state: AgentView,
   toolCalls: Pick<ToolCalls, 'render'>,
   hooks: Feature<ConversationHooks>,
-): Pick<CompactorDeps, 'settings' | 'activeRun' | 'tasks' | 'askHooks' | 'tellHooks'> {
+): Pick<CompactorDeps, 'settings' | 'activeRun' | 'tasks' | 'runHooks' | 'tellHooks'> {
   return {
-    askHooks: (call, signal) => hooks.current?.beforeCompaction(call, signal),
+    runHooks: (call, signal) => hooks.current?.beforeCompaction(call, signal),
     tellHooks: (done, signal) => hooks.current?.afterCompaction(done, signal),
     activeRun: () => state.current.run?.id,
     settings: () => state.current.settings,

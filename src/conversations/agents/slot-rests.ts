@@ -17,7 +17,7 @@ export type SlotRestsDeps = {
 export class SlotRests {
   readonly #deps: SlotRestsDeps
   /** The calls that wait for an answer. */
-  readonly #asking = new Set<string>()
+  readonly #waitingCalls = new Set<string>()
 
   constructor(deps: SlotRestsDeps) {
     this.#deps = deps
@@ -25,20 +25,20 @@ export class SlotRests {
 
   /** The call waits for an answer from now on. */
   begin(toolUseId: string): void {
-    this.#asking.add(toolUseId)
+    this.#waitingCalls.add(toolUseId)
     this.check()
   }
 
   /** Resolves when the call may continue: its agent has a slot, or works no more. Never rejects. */
   async end(toolUseId: string): Promise<void> {
-    if (!this.#asking.delete(toolUseId)) return
+    if (!this.#waitingCalls.delete(toolUseId)) return
     const slot = this.#deps.slotOf(callerOf(this.#deps.state.current, toolUseId)?.toolUseId)
     if (slot) await takeAgain(slot)
   }
 
   /** Call it when an agent begins to work, and after each change of the state. */
   check(): void {
-    if (this.#asking.size === 0) return
+    if (this.#waitingCalls.size === 0) return
     for (const agent of [undefined, ...this.#deps.state.current.subagents.map(({ toolUseId }) => toolUseId)]) {
       const slot = this.#deps.slotOf(agent)
       if (slot && !slot.isGivenBack && this.#onlyWaits(agent)) giveBack(slot)
@@ -55,7 +55,7 @@ export class SlotRests {
   }
 
   #waits(toolUseId: string): boolean {
-    if (this.#asking.has(toolUseId)) return true
+    if (this.#waitingCalls.has(toolUseId)) return true
     const { current } = this.#deps.state
     const subagent = findSubagent(current, toolUseId)
     return subagent !== undefined && (isBlocked(current, subagent) || this.#onlyWaits(toolUseId))

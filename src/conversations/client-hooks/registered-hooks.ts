@@ -5,7 +5,7 @@ import { DEFAULT_HOOK_TIMEOUT_S } from '../../contract/hooks/hooks.ts'
 import type { CallbackHook, CallbacksOf } from '../../hooks/select-hooks.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { LiveState } from '../live-state.ts'
-import type { AskedHook, WaitingHooks } from './waiting-hooks.ts'
+import type { RegisteredHook, WaitingHooks } from './waiting-hooks.ts'
 
 export class RegisteredHooks {
   readonly #state: LiveState
@@ -37,7 +37,7 @@ export class RegisteredHooks {
   }
 
   /** The conversation ends, and takes no answers any more. */
-  #notify(asked: AskedHook): CallbackHook['call'] {
+  #notify(asked: RegisteredHook): CallbackHook['call'] {
     return async (payload) => {
       this.#waiting.notify(asked, payload)
       return {}
@@ -58,7 +58,7 @@ export class RegisteredHooks {
             point,
             name: id,
             ...withoutUndefined({ matcher, timeout, on_failure }),
-            call: point === 'SessionEnd' ? this.#notify(asked) : (...called) => this.#waiting.ask(asked, ...called),
+            call: point === 'SessionEnd' ? this.#notify(asked) : (...called) => this.#waiting.request(asked, ...called),
             whyLate: late,
           }
         }),

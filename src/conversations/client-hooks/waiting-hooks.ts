@@ -11,7 +11,7 @@ import { requestRecord } from '../../events/request-record.ts'
 import type { HookAnswer } from '../../hooks/hook-answer.ts'
 
 /** A hook that a client answers. */
-export type AskedHook = {
+export type RegisteredHook = {
   readonly client: string
   readonly id: string
   readonly point: HookPoint
@@ -67,7 +67,11 @@ export class WaitingHooks {
   }
 
   /** Asks the client. Rejects with the signal's reason, with what the client reports, or if its hooks are removed. */
-  async ask(hook: AskedHook, payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<HookAnswer> {
+  async request(
+    hook: RegisteredHook,
+    payload: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<HookAnswer> {
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<HookAnswer>()
     const request = this.#requestOf(hook, payload)
@@ -87,7 +91,7 @@ export class WaitingHooks {
   }
 
   /** Tells the client of a point at which nobody waits for answers. */
-  notify(hook: AskedHook, payload: Readonly<Record<string, unknown>>): void {
+  notify(hook: RegisteredHook, payload: Readonly<Record<string, unknown>>): void {
     this.#tell(this.#requestOf(hook, payload))
   }
 
@@ -121,7 +125,10 @@ export class WaitingHooks {
     }
   }
 
-  #requestOf({ client, id, point, timeoutMs }: AskedHook, payload: Readonly<Record<string, unknown>>): HookRequest {
+  #requestOf(
+    { client, id, point, timeoutMs }: RegisteredHook,
+    payload: Readonly<Record<string, unknown>>,
+  ): HookRequest {
     const now = Date.now()
     return {
       type: 'HookRequest',

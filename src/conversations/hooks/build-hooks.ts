@@ -19,7 +19,7 @@ import type { ToolHookParts } from './tool-hooks.ts'
 /** What the hooks of all conversations share. */
 export type HookDeps = {
   /** To the addresses that callbacks may have. */
-  readonly fetch: Pick<SafeFetch, 'ask' | 'refusal'>
+  readonly fetch: Pick<SafeFetch, 'exchange' | 'refusal'>
   readonly userAgent: string
   /** Functions of the program that this server is part of. Asked at each point. */
   readonly callbacksOf?: CallbacksOf | undefined

@@ -106,7 +106,7 @@ export class ConversationHooks {
    */
   async fire(call: Omit<HookCall, 'toolUseId'>, signal?: AbortSignal): Promise<HookAnswer> {
     if (!this.#caller.has(call.point)) return {}
-    const { events, answer } = await this.#ask(call, signal)
+    const { events, answer } = await this.#runHooks(call, signal)
     if (events.length > 0) await this.#deps.emit(events)
     return answer
   }
@@ -159,7 +159,7 @@ export class ConversationHooks {
     signal?: AbortSignal,
   ): Promise<PromptHooks & { readonly blocked: Problem | undefined }> {
     const prompt = this.#deps.redact(textOfParts(parts))
-    const { events, answer } = await this.#ask({ point: 'UserPromptSubmit', fields: { prompt } }, signal)
+    const { events, answer } = await this.#runHooks({ point: 'UserPromptSubmit', fields: { prompt } }, signal)
     const { block, stop, context } = answer
     const reason = block ?? stop
     return {
@@ -170,13 +170,13 @@ export class ConversationHooks {
     }
   }
 
-  async #ask(call: Omit<HookCall, 'toolUseId'>, signal?: AbortSignal) {
+  async #runHooks(call: Omit<HookCall, 'toolUseId'>, signal?: AbortSignal) {
     const runs = await this.#caller.call(call, signal)
     return { runs, events: this.#caller.eventsOf(call.point, runs), answer: mergeAnswers(runs) }
   }
 
   async #adviseCompaction(call: Omit<HookCall, 'toolUseId'>, signal: AbortSignal): Promise<CompactionAdvice> {
-    const { events, answer } = await this.#ask(call, signal)
+    const { events, answer } = await this.#runHooks(call, signal)
     if (events.length > 0) await this.#deps.emit(events.map(withoutContext))
     const block = answer.block ?? answer.stop
     return { ...(block !== undefined && { block }), ...(answer.context !== undefined && { context: answer.context }) }
@@ -227,7 +227,7 @@ export class ConversationHooks {
     const text = run?.finalText || (answered?.text ?? '')
     const fields = { stop_hook_active: blockedStops > 0, last_assistant_message: text }
     const names = subagent && { names: [subagent.name] }
-    const { runs, events, answer } = await this.#ask({ point, ...names, fields }, signal)
+    const { runs, events, answer } = await this.#runHooks({ point, ...names, fields }, signal)
     const reason = answer.stop === undefined && blockedStops < MAX_BLOCKED_STOPS ? answer.block : undefined
     const advice = [adviceOnTexts(state.current.repeats) ?? []].flat()
     const deciding = reason === undefined ? -1 : runs.findIndex((each) => each.answer.block !== undefined)

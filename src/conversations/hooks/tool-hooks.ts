@@ -34,7 +34,7 @@ export class ToolHooks implements CallHooks {
   readonly #batch: ToolBatch
   #isEnding = false
   /** `hooksAt` of the last `beforeCalls`. */
-  #askedAt = 0
+  #hooksAt = 0
   /** How often `PermissionRequest` hooks were asked about each call of the last request. */
   #rounds: ReadonlyMap<string, number> = new Map()
 
@@ -51,7 +51,7 @@ export class ToolHooks implements CallHooks {
     const { caller, state, emit, toolCalls } = this.#deps
     // Other hooks have not seen the calls that have ended.
     if (!this.areCurrent()) this.#batch.drop()
-    this.#askedAt = state.current.hooksAt
+    this.#hooksAt = state.current.hooksAt
     this.#batch.note(state.current.openCalls)
     const calls = caller.has('PreToolUse') ? state.current.openCalls : []
     const isNew = ({ toolUseId, hook }: ToolCall) =>
@@ -65,16 +65,16 @@ export class ToolHooks implements CallHooks {
   }
 
   areCurrent(): boolean {
-    return this.#askedAt === this.#deps.state.current.hooksAt
+    return this.#hooksAt === this.#deps.state.current.hooksAt
   }
 
   /** Decides what the `PermissionRequest` hooks answer; the strictest answer wins. */
-  async approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<HookDecisions | 'end'> {
+  async approve(calls: readonly AskedToolUse[], signal: AbortSignal): Promise<HookDecisions | 'end'> {
     const { state, emit } = this.#deps
     const { hooksAt } = state.current
-    const isNew = this.#countRounds(asks)
+    const isNew = this.#countRounds(calls)
     const called = await Promise.all(
-      asks.filter(isNew).map(async ({ tool_use_id: toolUseId, name, input }) => {
+      calls.filter(isNew).map(async ({ tool_use_id: toolUseId, name, input }) => {
         const call = { toolUseId, name, input }
         return { toolUseId, ...(await this.#callAbout('PermissionRequest', call, SUGGESTIONS, signal)) }
       }),
@@ -83,7 +83,7 @@ export class ToolHooks implements CallHooks {
     if (events.length > 0) await emit(events)
     if (called.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))) return 'end'
     const isCallback = modeOf(state.current) === 'callback'
-    const decisions = asks.flatMap(({ tool_use_id: toolUseId }) => {
+    const decisions = calls.flatMap(({ tool_use_id: toolUseId }) => {
       const { runs = [] } = called.find((each) => each.toolUseId === toolUseId) ?? {}
       return decisionOf(toolUseId, runs) ?? (isCallback ? [noAnswer(toolUseId)] : [])
     })
@@ -91,9 +91,9 @@ export class ToolHooks implements CallHooks {
   }
 
   /** False for a call that the hooks have changed too often: each new input needs a permission again. */
-  #countRounds(asks: readonly AskedToolUse[]): (ask: AskedToolUse) => boolean {
+  #countRounds(calls: readonly AskedToolUse[]): (call: AskedToolUse) => boolean {
     const before = this.#rounds
-    this.#rounds = new Map(asks.map(({ tool_use_id: id }) => [id, (before.get(id) ?? 0) + 1]))
+    this.#rounds = new Map(calls.map(({ tool_use_id: id }) => [id, (before.get(id) ?? 0) + 1]))
     return ({ tool_use_id: id }) => (before.get(id) ?? 0) < MAX_ROUNDS
   }
 

@@ -41,7 +41,7 @@ export type HeldRequestsDeps = {
   readonly rests: () => SlotRests
 }
 
-type Asked = {
+type WaitingCall = {
   readonly toolUseId: string
   readonly payload: Form['payload']
   readonly signal: AbortSignal
@@ -70,7 +70,7 @@ export class HeldRequests {
    * Opens a request and waits for its end, and then for the slot that the agent has given back meanwhile. Rejects if the
    * request could not be stored.
    */
-  async hold({ toolUseId, payload, signal }: Asked): Promise<HeldEnd> {
+  async hold({ toolUseId, payload, signal }: WaitingCall): Promise<HeldEnd> {
     const id = uuid7()
     const request = new HeldRequest(this.#view(id, { toolUseId, payload }))
     const interrupt = () => request.interrupt()
@@ -94,7 +94,7 @@ export class HeldRequests {
     }
   }
 
-  #view(request_id: string, { toolUseId, payload }: Omit<Asked, 'signal'>): Form {
+  #view(request_id: string, { toolUseId, payload }: Omit<WaitingCall, 'signal'>): Form {
     return {
       kind: 'elicitation',
       request_id,

@@ -117,7 +117,7 @@ async function refuse(
 ): Promise<void> {
   const newer = refuseNewer(state.current)
   if (newer) throw newer
-  if (!files && !conversation) throw nothingAsked()
+  if (!files && !conversation) throw nothingToRewind()
   if (last_seq > log.head || to_seq > log.head) throw beyondEnd(Math.max(to_seq, last_seq), log.head)
   for await (const { events } of readPages(log, { afterSeq: last_seq, source: 'user', limit: 1 }))
     for (const { seq } of events) throw changed(last_seq, seq)
@@ -171,12 +171,12 @@ const NOTHING: RewindOutcome['closed'] = { requests: [], tasks: [], subagents: [
 
 function outcomeOf(event: OutcomeEvent | undefined): RewindOutcome {
   // A rewind of neither was refused.
-  if (!event) throw nothingAsked()
+  if (!event) throw nothingToRewind()
   const { id, seq, to_seq } = event
   return { event_id: id, seq, to_seq, closed: event.type === 'Rewound' ? event.closed : NOTHING }
 }
 
-const nothingAsked = () =>
+const nothingToRewind = () =>
   new Problem('invalid_request', 'Neither files nor conversation is true: there is nothing to take back.')
 
 const beyondEnd = (seq: number, head: number) =>

@@ -74,9 +74,14 @@ function outputOf(state: LiveState, runId: string): OutputContext | undefined {
 export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 
 export function intentToEnd(runId: string, end: RunEnd, begun: readonly string[]): Intent {
-  if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, hooked: end.hooked }
+  if ('permissionCalls' in end)
+    return { kind: 'request_permission', runId, requestId: uuid7(), toolUses: end.permissionCalls, hooked: end.hooked }
   if ('waitsOutside' in end) return { kind: 'await_outside', runId }
-  if ('asking' in end)
-    return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
+  if ('questionCalls' in end)
+    return {
+      kind: 'request_answers',
+      runId,
+      calls: end.questionCalls.map((call) => ({ ...call, questionId: uuid7() })),
+    }
   return { kind: 'end_run', runId, ...end, begun, newRunId: uuid7(), now: Date.now() }
 }

@@ -227,7 +227,7 @@ export class ActiveRun {
         if (!end) return // another process continues
         if (signal.aborted && signal.reason !== TIME_LIMIT) return // the caller that stopped the run stores its end
         if (await this.#deps.onEnd(this, { ...end, requestedAt: this.requestedAt })) continue
-        if ('asks' in end) this.#deps.hooks.current?.notifyOf(end.asks)
+        if ('permissionCalls' in end) this.#deps.hooks.current?.notifyOf(end.permissionCalls)
         return
       }
     } finally {

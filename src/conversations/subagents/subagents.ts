@@ -196,7 +196,7 @@ export class Subagents {
       for (;;) {
         const end = await this.#workOnce(call)
         if (signal.aborted || end === undefined) return await this.#leave(run.toolUseId, call.ending)
-        if ('asks' in end) await this.#ask(call, end)
+        if ('permissionCalls' in end) await this.#requestPermission(call, end)
         else if ('stopReason' in end) return this.#end(run, end)
       }
     } finally {
@@ -263,12 +263,22 @@ export class Subagents {
     return subagent !== undefined && isBlocked(current, subagent)
   }
 
-  async #ask({ run, signal }: Call, { asks, hooked }: Extract<LoopWait, { asks: unknown }>): Promise<void> {
+  async #requestPermission(
+    { run, signal }: Call,
+    { permissionCalls, hooked }: Extract<LoopWait, { permissionCalls: unknown }>,
+  ): Promise<void> {
     const { toolUseId, parts } = run
     const runId = parts.state.current.run?.id ?? ''
-    const intent = { kind: 'ask', runId, requestId: uuid7(), toolUses: asks, hooked, subagentOf: toolUseId } as const
+    const intent = {
+      kind: 'request_permission',
+      runId,
+      requestId: uuid7(),
+      toolUses: permissionCalls,
+      hooked,
+      subagentOf: toolUseId,
+    } as const
     await applyEnqueued(this.#deps.actor(), intent, signal)
-    if (this.#isBlocked(toolUseId)) parts.hooks.current?.notifyOf(asks)
+    if (this.#isBlocked(toolUseId)) parts.hooks.current?.notifyOf(permissionCalls)
   }
 
   /** The call stays open for the next run, unless it must end: then its subagent ends, too. */

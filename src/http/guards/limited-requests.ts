@@ -63,7 +63,7 @@ const HARMLESS_LLM_FIELDS: ReadonlySet<string> = new Set<keyof LlmConfig>([
 ])
 
 /** The models that a conversation asks get what was said in it. */
-function mayAsk(access: Access, { llm_config = {}, compaction, agents = {} }: UpdateConfig): void {
+function mayUseModels(access: Access, { llm_config = {}, compaction, agents = {} }: UpdateConfig): void {
   const fields = Object.entries(llm_config).filter(([, value]) => value !== null)
   const models = [compaction?.model, ...Object.values(agents).map(({ model }) => model)]
   if (fields.some(([field]) => !HARMLESS_LLM_FIELDS.has(field)) || models.some((model) => model !== undefined))
@@ -99,7 +99,7 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
   if (grants.some((field) => field !== undefined)) access.require('approve')
   mayUseHooks(access, hooks)
   mayConnect(access, { mcp })
-  mayAsk(access, update)
+  mayUseModels(access, update)
 }
 
 /** Throws `forbidden`. Each fork asks the models of `llm_configs`, and gets the files of its original. */

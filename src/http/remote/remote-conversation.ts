@@ -86,7 +86,7 @@ export class RemoteConversation {
 
   /** Throws what the owner answers to a client that may not see the conversation. */
   async glance(): Promise<{ readonly log: { readonly head: number }; readonly clientHooks?: never }> {
-    if ((await this.#ask({ method: 'GET', path: '' })) === undefined) await this.#here()
+    if ((await this.#call({ method: 'GET', path: '' })) === undefined) await this.#here()
     await using log = await this.#deps.views.view(this.id)
     return { log: { head: log.head } }
   }
@@ -100,11 +100,11 @@ export class RemoteConversation {
   /** Returns the result of a frame that the owner has executed; undefined if this instance is the owner now. */
   async execute(frame: CommandFrame): Promise<AckFrame['result'] | undefined> {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the response of the route with the same name
-    return (await this.#ask(requestOf(frame))) as AckFrame['result'] | undefined
+    return (await this.#call(requestOf(frame))) as AckFrame['result'] | undefined
   }
 
   async run(options: Partial<RunRequest>): Promise<string> {
-    const started = await this.#ask({ method: 'POST', path: '/run', body: options })
+    const started = await this.#call({ method: 'POST', path: '/run', body: options })
     return started === undefined ? await (await this.#here()).run(options) : RunStarted.parse(started).run_id
   }
 
@@ -152,7 +152,7 @@ export class RemoteConversation {
   }
 
   /** Resolves to undefined if this instance is the owner now. The request is sent at most once. Throws a `Problem`. */
-  async #ask({ method, path, body, idempotencyKey }: RemoteRequest): Promise<unknown> {
+  async #call({ method, path, body, idempotencyKey }: RemoteRequest): Promise<unknown> {
     const owner = await this.#owner()
     if (!owner) return undefined
     const headers = {

@@ -52,7 +52,7 @@ export function upgradeWith<Params extends z.ZodType, Query extends z.ZodType>(
     const { upgrades } = request.server
     if (!upgrades.has(request)) return
     // Reveal nothing about conversations before the key is checked.
-    if (request.access) await route.check(askedBy(request))
+    if (request.access) await route.check(requestedBy(request))
     await upgrades.accept(request, reply, (ws) => void live(ws, request, key, route))
   }
 }
@@ -74,14 +74,14 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
     // It may have ended while the conversation was opened.
     if (ended.aborted) return onEnded()
     socket.signal.addEventListener('abort', () => ended.removeEventListener('abort', onEnded))
-    await route.serve(socket, askedBy(request))
+    await route.serve(socket, requestedBy(request))
   } catch (error) {
     await endWithProblem(socket, problemFor(error, request))
   }
 }
 
 /** Both have been parsed by the route's schemas. */
-function askedBy<Params extends z.ZodType, Query extends z.ZodType>(
+function requestedBy<Params extends z.ZodType, Query extends z.ZodType>(
   request: FastifyRequest,
 ): SocketRequest<Params, Query> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the schemas of the route have made of them

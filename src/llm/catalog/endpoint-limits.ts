@@ -10,7 +10,7 @@ import { listedWindow, modelListUrl, readModelList } from './model-list.ts'
 import { keyOf } from './model-names.ts'
 
 /** Ollama's window is that of the loaded model, and may change. */
-const ASK_AGAIN_MS = 10 * 60 * 1000
+const REQUEST_AGAIN_MS = 10 * 60 * 1000
 const TIMEOUT_MS = 5000
 /** Clients choose endpoints: the one that was asked first is forgotten. */
 const MAX_ENDPOINTS = 100
@@ -21,7 +21,7 @@ const OTHER_LISTS: ReadonlyMap<string, string> = new Map([
   ['organization_owner', '/api/v0/models'],
 ])
 
-type EndpointList = { readonly askedAt: number; models: ReadonlyMap<string, Omit<ModelFacts, 'name'>> }
+type EndpointList = { readonly requestedAt: number; models: ReadonlyMap<string, Omit<ModelFacts, 'name'>> }
 
 export class EndpointLimits {
   readonly #lists = new Map<string, EndpointList>()
@@ -35,8 +35,8 @@ export class EndpointLimits {
     const { baseUrl } = endpoint
     const before = this.#lists.get(baseUrl)
     const now = performance.now()
-    if (before && now - before.askedAt < ASK_AGAIN_MS) return
-    const list: EndpointList = { askedAt: now, models: before?.models ?? new Map() }
+    if (before && now - before.requestedAt < REQUEST_AGAIN_MS) return
+    const list: EndpointList = { requestedAt: now, models: before?.models ?? new Map() }
     this.#lists.delete(baseUrl)
     this.#lists.set(baseUrl, list)
     const [oldest] = this.#lists.keys()

@@ -1,5 +1,5 @@
 /** Replaces how the client of an SDK builds its requests. */
-type Asked = {
+type SdkRequest = {
   readonly method: string
   readonly body?: unknown
   readonly timeout?: number | undefined
@@ -13,7 +13,7 @@ type Asked = {
 export function prepareRequests(url: string, headers: Readonly<Record<string, string>>) {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the `fetch` of the client takes a plain record
   const sent = headers as unknown as Headers
-  return async ({ method, body, timeout = 0, signal = null }: Asked) => {
+  return async ({ method, body, timeout = 0, signal = null }: SdkRequest) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller sends bytes
     return { req: { method, headers: sent, body: body as Buffer, signal }, url, timeout }
   }

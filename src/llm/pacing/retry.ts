@@ -25,7 +25,7 @@ export type RetryWait = {
 }
 
 export function retryWaitMs({ attempt, type, headers, baseMs }: RetryWait): number {
-  const asked = headers && askedWaitMs(headers)
+  const asked = headers && requestedWaitMs(headers)
   const firstMs = baseMs * (type === 'rate_limit' ? RATE_LIMIT_FACTOR : 1)
   const own = backoffMs(attempt + 1, { firstMs, jitterFrom: 0.5 })
   // Zero, and a time that has passed here, would use up all retries at once.
@@ -33,7 +33,7 @@ export function retryWaitMs({ attempt, type, headers, baseMs }: RetryWait): numb
 }
 
 /** `retry-after-ms` of Azure and OpenAI, or `Retry-After`. */
-function askedWaitMs(headers: ReplyHeaders): number | undefined {
+function requestedWaitMs(headers: ReplyHeaders): number | undefined {
   const ms = headers.get('retry-after-ms')
   if (ms !== null && isCount(ms)) return Number(ms)
   const after = headers.get('retry-after')

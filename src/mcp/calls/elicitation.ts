@@ -117,9 +117,9 @@ function choicesOf(property: unknown, show: ShowText): Field['choices'] {
   })
 }
 
-type Asking = { readonly server: string; readonly show: ShowText }
+type FormOrigin = { readonly server: string; readonly show: ShowText }
 
-function questionOf(field: Field, intro: string | undefined, { server, show }: Asking): AskedQuestion {
+function questionOf(field: Field, intro: string | undefined, { server, show }: FormOrigin): AskedQuestion {
   const known = field.kind === 'boolean' ? ['Yes', 'No'] : field.choices.map(({ label }) => label)
   const { suggested } = field
   const labels = suggested === undefined || known.includes(suggested) ? known : [suggested, ...known]

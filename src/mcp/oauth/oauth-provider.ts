@@ -22,7 +22,9 @@ const MAX_URL_CHARS = 8192
 const MAX_VERIFIERS = 8
 
 /** An authorization that the user must give. */
-export type AskedAuthorization = Pick<PendingAuthorization, 'state' | 'verifier' | 'discovery'> & { readonly url: URL }
+export type RequestedAuthorization = Pick<PendingAuthorization, 'state' | 'verifier' | 'discovery'> & {
+  readonly url: URL
+}
 
 export type OauthProviderOptions = {
   /** The address of the MCP server. */
@@ -34,7 +36,7 @@ export type OauthProviderOptions = {
   /** On the way back from the authorization server: what was asked for. */
   readonly pending?: PendingAuthorization
   /** May throw: the address is not one that a user can be sent to. */
-  readonly onAsk: (asked: AskedAuthorization) => void
+  readonly onRequest: (asked: RequestedAuthorization) => void
 }
 
 export class OauthProvider implements OAuthClientProvider {
@@ -124,7 +126,7 @@ export class OauthProvider implements OAuthClientProvider {
       /^https?:$/.test(url.protocol) && url.username + url.password === '' && url.href.length <= MAX_URL_CHARS
     if (!isPage || verifier === undefined || state === null || !this.#discovery)
       throw new Error('its authorization server has no address that a user can be sent to')
-    this.#options.onAsk({ url, state, verifier, discovery: this.#discovery })
+    this.#options.onRequest({ url, state, verifier, discovery: this.#discovery })
   }
 
   async invalidateCredentials(scope: 'all' | 'client' | 'tokens' | 'verifier' | 'discovery'): Promise<void> {

@@ -7,7 +7,7 @@ import type { ShowText } from '../tools/shown-text.ts'
 import type { TransportDeps } from '../transports/open-transport.ts'
 import { openHttp } from '../transports/open-transport.ts'
 import type { AuthorizationStore } from './kept-authorization.ts'
-import type { AskedAuthorization } from './oauth-provider.ts'
+import type { RequestedAuthorization } from './oauth-provider.ts'
 import { OauthProvider } from './oauth-provider.ts'
 import type { PendingAuthorization, PendingAuthorizations } from './pending-authorizations.ts'
 
@@ -26,7 +26,7 @@ export class ServerAuthorization {
   readonly #name: string
   readonly #deps: OauthDeps
   readonly #show: ShowText
-  #asked: { readonly url: string; readonly expiresAt: number } | undefined
+  #requested: { readonly url: string; readonly expiresAt: number } | undefined
 
   constructor(name: string, deps: OauthDeps, show: ShowText) {
     this.#name = name
@@ -36,16 +36,16 @@ export class ServerAuthorization {
 
   /** Where the user authorizes, while that is possible. */
   get url(): string | undefined {
-    return this.#asked && this.#asked.expiresAt > performance.now() ? this.#asked.url : undefined
+    return this.#requested && this.#requested.expiresAt > performance.now() ? this.#requested.url : undefined
   }
 
   /** Whether a user was asked, also if the time is over. */
-  get isAsked(): boolean {
-    return this.#asked !== undefined
+  get isRequested(): boolean {
+    return this.#requested !== undefined
   }
 
   forget(): void {
-    this.#asked = undefined
+    this.#requested = undefined
   }
 
   /** Undefined if the server is not authorized in this way. `server` with the values of its secrets. */
@@ -78,21 +78,21 @@ export class ServerAuthorization {
       store: storeOf(this.#name),
       redirectUrl,
       ...(pending && { pending }),
-      onAsk: (asked) => {
+      onRequest: (asked) => {
         // The state of one that failed is not valid any more; the connection asks again.
-        if (!pending) this.#ask(asked, url, redirectUrl)
+        if (!pending) this.#request(asked, url, redirectUrl)
       },
     })
   }
 
-  #ask({ url, state, verifier, discovery }: AskedAuthorization, server: string, redirectUrl: string): void {
+  #request({ url, state, verifier, discovery }: RequestedAuthorization, server: string, redirectUrl: string): void {
     const { href } = url
     // It is stored and shown, and its server may know secrets of the conversation.
     if (this.#show(href, href.length) !== href)
       throw new Error('the address of its authorization page has a secret in it')
     const { pending, conversationId } = this.#deps
     const asked = { conversationId, server: this.#name, url: server, state, verifier, redirectUrl, discovery }
-    this.#asked = { url: href, expiresAt: pending.add(asked).expiresAt }
+    this.#requested = { url: href, expiresAt: pending.add(asked).expiresAt }
   }
 }
 

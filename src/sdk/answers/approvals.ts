@@ -33,7 +33,7 @@ export class ApprovalAnswerer implements Answerer {
     return status === 'waiting_for_confirmation' || this.#interrupting > 0
   }
 
-  async #answer(event: PermissionOpened, call: AskedCall, signal: AbortSignal): Promise<void> {
+  async #answer(event: PermissionOpened, call: PermissionCall, signal: AbortSignal): Promise<void> {
     const verdict = await this.#verdictOn(event, call, signal)
     if (verdict.behavior === 'deny' && verdict.interrupt) return await this.#denyPaused(event, call, verdict, signal)
     await this.#send(event, call, verdict, signal).catch((error: unknown) => {
@@ -64,7 +64,7 @@ export class ApprovalAnswerer implements Answerer {
   /** An approver that fails denies. */
   async #verdictOn(
     { conversation_id: sessionId }: PermissionOpened,
-    { tool_use_id: toolUseId, name, input, reason, rules }: AskedCall,
+    { tool_use_id: toolUseId, name, input, reason, rules }: PermissionCall,
     signal: AbortSignal,
   ): Promise<PermissionVerdict> {
     try {
@@ -94,9 +94,9 @@ const failed = (why: string): PermissionVerdict => ({
 
 type PermissionOpened = Extract<OpenedRequest, { kind: 'permission' }>
 
-type Deciding = [PermissionOpened, AskedCall, PermissionVerdict, AbortSignal]
+type Deciding = [PermissionOpened, PermissionCall, PermissionVerdict, AbortSignal]
 
-type AskedCall = PermissionOpened['payload']['tool_uses'][number]
+type PermissionCall = PermissionOpened['payload']['tool_uses'][number]
 
 const MAX_MESSAGE_CHARS = 10_000
 

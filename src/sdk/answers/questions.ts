@@ -21,7 +21,7 @@ export class QuestionAnswerer implements Answerer {
   workOn(event: OpenedRequest): Work[] {
     if (event.kind !== 'question' && event.kind !== 'elicitation') return []
     const [toolUseId = ''] = event.tool_use_ids
-    return [{ toolUseId, run: (signal) => this.#ask(event, toolUseId, signal) }]
+    return [{ toolUseId, run: (signal) => this.#answerEvent(event, toolUseId, signal) }]
   }
 
   mayAnswer(status: Status): boolean {
@@ -29,7 +29,7 @@ export class QuestionAnswerer implements Answerer {
   }
 
   /** An error of the program ends the query with it. */
-  async #ask(event: QuestionOpened, toolUseId: string, signal: AbortSignal): Promise<void> {
+  async #answerEvent(event: QuestionOpened, toolUseId: string, signal: AbortSignal): Promise<void> {
     const { kind, request_id, payload, conversation_id: sessionId } = event
     const { requests } = this.#deps.conversation
     const asking = async () => this.#answer(payload.questions, { signal, sessionId, toolUseId })

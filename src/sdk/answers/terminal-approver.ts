@@ -14,7 +14,8 @@ export function createTerminalApprover(option: true | Terminal): TerminalApprove
   const terminal = option === true ? terminalOfProcess() : option
   // One reader of the terminal at a time.
   const turns = new Queue({ limit: 1 })
-  const ask = (question: string, signal: AbortSignal) => turns.run(() => askOn(terminal, question, signal), { signal })
+  const ask = (question: string, signal: AbortSignal) =>
+    turns.run(() => readAnswer(terminal, question, signal), { signal })
   return {
     async canUseTool(name, input, { signal, reason, rules }) {
       const always = rules?.length ? `/a (always: ${visible(rules.join(', '))})` : ''
@@ -52,7 +53,11 @@ function terminalOfProcess(): Terminal {
 }
 
 /** Undefined at the end of the input. Leaves the terminal to others between the questions. */
-async function askOn({ input, output }: Terminal, question: string, signal: AbortSignal): Promise<string | undefined> {
+async function readAnswer(
+  { input, output }: Terminal,
+  question: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const reader = createInterface({ input, output })
   const { promise: closed, resolve } = Promise.withResolvers<undefined>()
   reader.once('close', () => resolve(undefined))

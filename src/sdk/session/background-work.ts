@@ -4,10 +4,10 @@
  */
 import type { Event } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
-import type { AskingEvent } from './stopped-session.ts'
+import type { PendingRequestEvent } from './stopped-session.ts'
 
 /** The status of a main agent that waits for a request of this kind. */
-const STATUS_OF: Readonly<Partial<Record<AskingEvent['kind'], Status>>> = {
+const STATUS_OF: Readonly<Partial<Record<PendingRequestEvent['kind'], Status>>> = {
   permission: 'waiting_for_confirmation',
   question: 'waiting_for_input',
   elicitation: 'waiting_for_input',
@@ -21,7 +21,7 @@ export class BackgroundWork {
   readonly #asking = new Map<string, Status>()
 
   /** `waiting`: what the session waits for at the beginning, while the main agent is at rest. */
-  constructor(waiting: readonly AskingEvent[]) {
+  constructor(waiting: readonly PendingRequestEvent[]) {
     for (const event of waiting) {
       if (event.parent_tool_use_id === undefined) continue
       this.#working.add(event.parent_tool_use_id)
@@ -35,7 +35,7 @@ export class BackgroundWork {
         if (event.background) this.#working.add(event.parent_tool_use_id)
         break
       case 'RequestOpened':
-        if (event.parent_tool_use_id !== undefined) this.#ask(event)
+        if (event.parent_tool_use_id !== undefined) this.#addRequest(event)
         break
       case 'RequestAnswered':
       case 'RequestClosed':
@@ -52,7 +52,7 @@ export class BackgroundWork {
     }
   }
 
-  #ask({ kind, tool_use_ids }: AskingEvent): void {
+  #addRequest({ kind, tool_use_ids }: PendingRequestEvent): void {
     const status = STATUS_OF[kind]
     if (status) for (const id of tool_use_ids) this.#asking.set(id, status)
   }

@@ -14,8 +14,8 @@ import type { OwnOptions } from '../options/other-names.ts'
 import type { Prompt } from '../options/query-options.ts'
 import { outputSchemaOf } from '../options/request-bodies.ts'
 import { BackgroundWork } from './background-work.ts'
-import type { AskingEvent } from './stopped-session.ts'
-import { AT_REST, continueStopped, hasWork, onlySubagentsAsk } from './stopped-session.ts'
+import type { PendingRequestEvent } from './stopped-session.ts'
+import { AT_REST, continueStopped, hasWork, onlySubagentsWait } from './stopped-session.ts'
 import type { OpenSession } from './open-session.ts'
 import { nothingLeft } from './open-session.ts'
 import { PromptPump } from './prompt-pump.ts'
@@ -90,7 +90,7 @@ class FollowedSession {
     const { signal, options } = this.#options
     const deltas = options.includePartialMessages ?? false
     this.#pump.start()
-    for (const event of await this.#askedAgain()) {
+    for (const event of await this.#requestsToRepeat()) {
       this.#responder.take(event)
       yield event
     }
@@ -118,7 +118,7 @@ class FollowedSession {
   }
 
   /** Returns what must be asked again: nothing if a message has come already, which replaces decisions and answers. */
-  async #askedAgain(): Promise<readonly AskingEvent[]> {
+  async #requestsToRepeat(): Promise<readonly PendingRequestEvent[]> {
     const { waiting } = this.#session
     if (waiting.length === 0) return waiting
     // For what the prompt has already.
@@ -144,7 +144,7 @@ class FollowedSession {
     const { status, hasChanged, seq: after } = this.#turns
     if (hasChanged) return
     if (!(await hasWork(conversation, { status, waiting }, { signal }))) throw nothingLeft(conversation.id)
-    if (await onlySubagentsAsk(conversation, { status, waiting }, { signal })) return
+    if (await onlySubagentsWait(conversation, { status, waiting }, { signal })) return
     const body = withoutUndefined({ output_schema: outputSchemaOf(options) })
     await continueStopped(conversation, { status, after }, body, { signal })
     const { last_seq } = await conversation.get({ signal })

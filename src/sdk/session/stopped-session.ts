@@ -8,7 +8,7 @@ import type { Status } from '../../contract/events/status.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { repeatLost } from '../errors/repeat-lost.ts'
 
-export type AskingEvent = EventOf<'RequestOpened'>
+export type PendingRequestEvent = EventOf<'RequestOpened'>
 
 /** Where a session stopped. */
 export type Stopped = {
@@ -16,7 +16,7 @@ export type Stopped = {
   /** Seq of the last event at that time. */
   readonly after: number
   /** What still waited then, in the order of the log. A permission request has only the calls without a decision. */
-  readonly waiting: readonly AskingEvent[]
+  readonly waiting: readonly PendingRequestEvent[]
 }
 
 type Place = { readonly status: Status; readonly last_seq: number }
@@ -30,7 +30,7 @@ export async function readStopped(
   const { items } = await conversation.requests.list({}, options)
   // Hooks of clients are not in the log: their streams ask again.
   const open = new Map(items.filter(({ kind }) => kind !== 'hook').map((request) => [request.request_id, request]))
-  const waiting: AskingEvent[] = []
+  const waiting: PendingRequestEvent[] = []
   const filter = { types: ['RequestOpened'], order: 'desc', before_seq: after + 1, limit: 100 } as const
   if (open.size === 0) return { status, after, waiting }
   for await (const event of conversation.listEvents(filter, options)) {
@@ -43,7 +43,7 @@ export async function readStopped(
 }
 
 /** Only the calls that still wait for a decision. */
-function withoutDecided(event: AskingEvent, request: OpenRequest): AskingEvent {
+function withoutDecided(event: PendingRequestEvent, request: OpenRequest): PendingRequestEvent {
   if (event.kind !== 'permission' || request.kind !== 'permission') return event
   const left = request.payload.tool_uses.filter(({ decision }) => !decision).map(({ tool_use_id }) => tool_use_id)
   const tool_uses = event.payload.tool_uses.filter(({ tool_use_id }) => left.includes(tool_use_id))
@@ -76,13 +76,13 @@ export async function hasWork(
 }
 
 /** True if the agent is at rest, and only subagents in the background wait for decisions: no run is needed for them. */
-export async function onlySubagentsAsk(
+export async function onlySubagentsWait(
   conversation: ConversationHandle,
   { status, waiting }: Pick<Stopped, 'status' | 'waiting'>,
   options: CallOptions = {},
 ): Promise<boolean> {
-  const areAsking = waiting.some(({ parent_tool_use_id }) => parent_tool_use_id !== undefined)
-  return AT_REST.has(status) && areAsking && !(await hasWork(conversation, { status, waiting: [] }, options))
+  const doSubagentsWait = waiting.some(({ parent_tool_use_id }) => parent_tool_use_id !== undefined)
+  return AT_REST.has(status) && doSubagentsWait && !(await hasWork(conversation, { status, waiting: [] }, options))
 }
 
 /** A run that another client has started in the meantime is as good. */

@@ -56,10 +56,10 @@ export class RenewedLease implements Lease {
     listener(this.#heldUntil - this.#options.now())
   }
 
-  /** `askedAt`: when the request was sent, not when it was answered. An answer that arrives too late renews nothing. */
-  renew(askedAt: number): void {
+  /** `sentAt`: when the request was sent, not when it was answered. An answer that arrives too late renews nothing. */
+  renew(sentAt: number): void {
     const now = this.#options.now()
-    const until = askedAt + this.#options.validMs
+    const until = sentAt + this.#options.validMs
     if (until <= now || this.#isLost) return
     this.#suspendedMs += Math.max(0, now - this.#heldUntil)
     this.#heldUntil = until

@@ -3,7 +3,7 @@
 export type InstanceCounter = { readonly id: number; readonly counter: number }
 
 /** When the counters were asked for, and when they arrived: they were read at some time in between. Monotonic, in milliseconds. */
-export type Observation = { readonly askedAt: number; readonly answeredAt: number }
+export type Observation = { readonly sentAt: number; readonly answeredAt: number }
 
 type Seen = { readonly counter: number; readonly since: number }
 
@@ -20,8 +20,8 @@ export class CounterWatch {
    * Returns those whose counter has certainly not changed for the TTL. Time counts only while the observer itself sees the
    * database: after half a TTL without an observation it begins again, since the others could not raise their counters either.
    */
-  observe(counters: readonly InstanceCounter[], { askedAt, answeredAt }: Observation): InstanceCounter[] {
-    const isContinuous = askedAt - this.#lastAt <= this.#ttlMs / 2
+  observe(counters: readonly InstanceCounter[], { sentAt, answeredAt }: Observation): InstanceCounter[] {
+    const isContinuous = sentAt - this.#lastAt <= this.#ttlMs / 2
     this.#lastAt = answeredAt
     const before = isContinuous ? this.#seen : new Map<number, Seen>()
     this.#seen = new Map(
@@ -30,6 +30,6 @@ export class CounterWatch {
         return [id, seen?.counter === counter ? seen : { counter, since: answeredAt }]
       }),
     )
-    return counters.filter(({ id }) => askedAt - (this.#seen.get(id)?.since ?? askedAt) >= this.#ttlMs)
+    return counters.filter(({ id }) => sentAt - (this.#seen.get(id)?.since ?? sentAt) >= this.#ttlMs)
   }
 }

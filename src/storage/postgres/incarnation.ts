@@ -121,15 +121,15 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
     const { database, number, sharing, now, onFault } = this.#options
     try {
       if (this.#session.isBroken) this.#session = await database.connect()
-      const askedAt = now()
+      const sentAt = now()
       const hasLock = await tryLock(this.#session, sharing)
       const [row] = await this.#session.run(hasLock ? RENEW : FIND, [number], STATEMENT_MS)
       if (!row) return await this.#giveUp()
       // Its former session may still have it: the database has not noticed yet that the connection broke.
       if (!hasLock) throw await inUse(this.#session)
       this.#isReported = false
-      this.#renewedAt = askedAt
-      this.lease?.renew(askedAt)
+      this.#renewedAt = sentAt
+      this.lease?.renew(sentAt)
       if (sharing === 'shared') await this.#endDead()
     } catch (error) {
       // Each outage once: the statements that wait report it as well.
@@ -140,9 +140,9 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
 
   async #endDead(): Promise<void> {
     const { number, now } = this.#options
-    const askedAt = now()
+    const sentAt = now()
     const rows = await this.#session.run(OTHERS, [number], STATEMENT_MS)
-    for (const dead of this.#others.observe(rows.map(counterOf), { askedAt, answeredAt: now() }))
+    for (const dead of this.#others.observe(rows.map(counterOf), { sentAt: sentAt, answeredAt: now() }))
       await this.#session.run(END_DEAD, [dead.id, dead.counter, number], STATEMENT_MS)
   }
 

@@ -57,7 +57,7 @@ export function RequestCard({ conversationId, request, children }: Props) {
         </time>
         {children}
       </header>
-      <Asked request={request} {...answering} />
+      <OpenCard request={request} {...answering} />
       {fault && (
         <p class="fault" role="alert">
           {fault}
@@ -69,7 +69,7 @@ export function RequestCard({ conversationId, request, children }: Props) {
 
 type Answering = { readonly send: (body: Answer) => Promise<void>; readonly canSend: boolean }
 
-function Asked({ request, ...answering }: Answering & { readonly request: OpenRequest }) {
+function OpenCard({ request, ...answering }: Answering & { readonly request: OpenRequest }) {
   switch (request.kind) {
     case 'permission':
       return <Permission request={request} {...answering} />
@@ -139,8 +139,8 @@ function Permission({ request, send, canSend }: Answering & { readonly request: 
 const KeyHint = ({ name }: { readonly name: string }) =>
   singleKeys.value === 'on' ? <kbd aria-hidden="true">{name}</kbd> : null
 
-type AskedCall = OpenRequestOf<'permission'>['payload']['tool_uses'][number]
-const isLong = (call: AskedCall): boolean => inputText(call).length > MAX_SHOWN_CHARS
+type PermissionCall = OpenRequestOf<'permission'>['payload']['tool_uses'][number]
+const isLong = (call: PermissionCall): boolean => inputText(call).length > MAX_SHOWN_CHARS
 
 type CallsProps = {
   readonly request: OpenRequestOf<'permission'>
@@ -173,7 +173,7 @@ function Calls({ request, unread, onRead, note }: CallsProps) {
 }
 
 /** A call that only has a command is that command. */
-function inputText({ input }: AskedCall): string {
+function inputText({ input }: PermissionCall): string {
   const fields: Readonly<Record<string, unknown>> = typeof input === 'object' && input !== null ? { ...input } : {}
   const [only, ...more] = Object.entries(fields)
   return only?.[0] === 'command' && more.length === 0 ? asText(only[1]) : asText(input)
@@ -206,9 +206,9 @@ function Network({ request, send, canSend }: Answering & { readonly request: Ope
   )
 }
 
-type Asking = OpenRequestOf<'question'> | OpenRequestOf<'elicitation'>
+type OpenForm = OpenRequestOf<'question'> | OpenRequestOf<'elicitation'>
 
-function Questions({ request, send, canSend }: Answering & { readonly request: Asking }) {
+function Questions({ request, send, canSend }: Answering & { readonly request: OpenForm }) {
   const { questions } = request.payload
   const [chosen, setChosen] = useState<Readonly<Record<number, readonly string[]>>>({})
   if (!may('write')) return <p class="quiet">{texts.value.fewRights}</p>

@@ -9,7 +9,7 @@ import { RequestCard } from '../parts/request-card.tsx'
 import { ToolCard } from '../parts/tool-card.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
-import type { Asked, ChatRow } from '../state/items.ts'
+import type { RequestItem, ChatRow } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
 import { route } from '../state/route.ts'
 import { draftOf, remember, remembered } from '../state/remembered.ts'
@@ -89,16 +89,16 @@ function Row({ row, open }: { readonly row: ChatRow; readonly open: OpenConversa
   )
 }
 
-function RequestRow({ row: { opened, end }, open }: { readonly row: Asked; readonly open: OpenConversation }) {
+function RequestRow({ row: { request, end }, open }: { readonly row: RequestItem; readonly open: OpenConversation }) {
   const { asks, answeredBy, closed, you } = texts.value
-  if (!end) return <RequestCard conversationId={open.id} request={requestOf(opened)} />
+  if (!end) return <RequestCard conversationId={open.id} request={requestOf(request)} />
   const who =
     end.type === 'RequestAnswered'
       ? answeredBy(visible(end.key_name ?? (end.answered_by === 'user' ? you : end.answered_by)))
       : closed(end.reason)
   return (
     <p class="quiet">
-      {asks[opened.kind]}: {who}
+      {asks[request.kind]}: {who}
     </p>
   )
 }

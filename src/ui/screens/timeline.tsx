@@ -87,9 +87,9 @@ function spanOf(row: ChatRow): Span[] {
     ]
   }
   if (row.kind === 'request') {
-    const start = Date.parse(row.opened.timestamp)
+    const start = Date.parse(row.request.timestamp)
     const ms = row.end ? Date.parse(row.end.timestamp) - start : 0
-    return [{ key, kind: 'pause', name: texts.value.asks[row.opened.kind], start, ms, isFailed: false }]
+    return [{ key, kind: 'pause', name: texts.value.asks[row.request.kind], start, ms, isFailed: false }]
   }
   const { event } = row
   if (event.type === 'ErrorEvent')

@@ -9,20 +9,20 @@ export type Call = {
   readonly use: EventOf<'ToolUse'>
   readonly result?: EventOf<'ToolResult'> | undefined
 }
-export type Asked = {
+export type RequestItem = {
   readonly kind: 'request'
   readonly key: string
   readonly seq: number
-  readonly opened: EventOf<'RequestOpened'>
+  readonly request: EventOf<'RequestOpened'>
   readonly end?: EventOf<'RequestAnswered'> | EventOf<'RequestClosed'> | undefined
 }
-export type Said = {
+export type EventItem = {
   readonly kind: 'event'
   readonly key: string
   readonly seq: number
   readonly event: Event
 }
-export type ChatRow = Call | Asked | Said
+export type ChatRow = Call | RequestItem | EventItem
 
 /** Types with a row. The others change a row, or say nothing that a person waits for. */
 const ROWS: ReadonlySet<Event['type']> = new Set([
@@ -108,7 +108,7 @@ export class Items {
 function rowOf(event: Event): ChatRow | undefined {
   const { seq } = event
   if (event.type === 'ToolUse') return { kind: 'call', key: event.tool_use_id, seq, use: event }
-  if (event.type === 'RequestOpened') return { kind: 'request', key: event.request_id, seq, opened: event }
+  if (event.type === 'RequestOpened') return { kind: 'request', key: event.request_id, seq, request: event }
   return isShown(event) ? { kind: 'event', key: event.id, seq, event } : undefined
 }
 

@@ -19,9 +19,9 @@ const QUESTION = { schema: { type: 'integer' }, text: '1' }
 const answers: unknown[] = []
 for (const [free, isWarm] of CASES) {
   const thread = new SchemaThread({ idleMs: 0 })
-  if (isWarm) await thread.ask(QUESTION)
+  if (isWarm) await thread.check(QUESTION)
   const held = allBut(free)
-  const asked = thread.ask(QUESTION)
+  const asked = thread.check(QUESTION)
   const isAnswered = await Promise.race([asked.then(() => true), hasFailed(thread)])
   for (const descriptor of held) closeSync(descriptor)
   answers.push([isAnswered, await asked.catch((error: Error) => error.message)])

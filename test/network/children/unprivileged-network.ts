@@ -24,7 +24,7 @@ if ('wrong' in rule) throw new Error(rule.wrong)
 
 const proxy = new NetworkProxy({
   judge: async (host) =>
-    host.kind === 'name' ? { allowed: true, asked: false } : { allowed: false, reason: 'not listed', advice: '' },
+    host.kind === 'name' ? { allowed: true, isApproved: false } : { allowed: false, reason: 'not listed', advice: '' },
   isStillAllowed: () => true,
   reach: createOutboundConnector({ privateRules: [rule] }),
   permits: createConnectionPermits()(),

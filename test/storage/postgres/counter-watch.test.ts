@@ -8,8 +8,8 @@ const TTL_MS = 10_000
 function deathsOf(counters: Readonly<Record<number, number>>, answerMs = 0): number[] {
   const watch = new CounterWatch({ ttlMs: TTL_MS })
   return Object.entries(counters).flatMap(([seconds, counter]) => {
-    const askedAt = Number(seconds) * 1000
-    const dead = watch.observe([{ id: 1, counter }], { askedAt, answeredAt: askedAt + answerMs })
+    const sentAt = Number(seconds) * 1000
+    const dead = watch.observe([{ id: 1, counter }], { sentAt, answeredAt: sentAt + answerMs })
     return dead.length > 0 ? [Number(seconds)] : []
   })
 }
@@ -32,7 +32,7 @@ test('each instance is observed by itself, and one that has left is forgotten', 
   const deaths: number[][] = []
   for (let at = 0; at <= 12_000; at += 3000) {
     const counters = [{ id: 1, counter: 7 }, { id: 2, counter: at }, ...(at === 6000 ? [] : [{ id: 3, counter: 7 }])]
-    deaths.push(watch.observe(counters, { askedAt: at, answeredAt: at }).map(({ id }) => id))
+    deaths.push(watch.observe(counters, { sentAt: at, answeredAt: at }).map(({ id }) => id))
   }
   expect(deaths).toEqual([[], [], [], [], [1]])
 })

@@ -15,26 +15,26 @@ import type { Theme } from '../render/theme.ts'
 import type { ChatSession } from '../chat-session.ts'
 import { approvalLines } from './approval-text.ts'
 
-type Asking = {
+type PanelContext = {
   readonly session: ChatSession
   readonly theme: Theme
   readonly onEdit: (approval: Approval) => void
   readonly onReason: (approval: Approval) => void
 }
 type Decided = Pick<ToolDecision, 'behavior' | 'remember' | 'updated_input' | 'message'>
-type Asked = OpenRequestOf<'question' | 'elicitation'>
+type OpenForm = OpenRequestOf<'question' | 'elicitation'>
 type NamedPanel = { readonly key: string; readonly create: () => Panel }
 
 const CONFLICT = 409
 
 export class AnswerPanels {
-  readonly #asking: Asking
+  readonly #context: PanelContext
   /** Answers to the questions of one call, of which some are still open. */
   readonly #given = new Map<string, Record<string, string[]>>()
   #current: { readonly key: string; readonly panel: Panel } | undefined
 
-  constructor(asking: Asking) {
-    this.#asking = asking
+  constructor(asking: PanelContext) {
+    this.#context = asking
   }
 
   /** Returns the same panel as long as the same thing waits. */
@@ -56,13 +56,13 @@ export class AnswerPanels {
 
   /** Everything that the call is. Where an edit is in its file is known a little later. */
   bodyOf({ call }: Approval): (width: number) => string[] {
-    const { session, theme } = this.#asking
+    const { session, theme } = this.#context
     const lookUp = () => startsOf(session.state, call.tool_use_id)
     return cached((width, starts) => approvalLines(call, { width, theme, starts }), lookUp)
   }
 
   #next(): NamedPanel | undefined {
-    const { requests, answeredHere } = this.#asking.session.state
+    const { requests, answeredHere } = this.#context.session.state
     const waiting = requests
       .flatMap((request) => (request.kind === 'permission' ? approvalsIn(request) : []))
       .filter((each) => !answeredHere.has(approvalId(each)))
@@ -78,7 +78,7 @@ export class AnswerPanels {
 
   #approval(approval: Approval, waiting: number): NamedPanel {
     const { call, agent } = approval
-    const { theme, onEdit, onReason } = this.#asking
+    const { theme, onEdit, onReason } = this.#context
     const decide = (decision: Decided) => () => this.#decide(approval, decision)
     const keys: DecisionKey[] = [
       { key: 'y', label: 'yes', run: decide({ behavior: 'allow' }) },
@@ -99,7 +99,7 @@ export class AnswerPanels {
   }
 
   #network({ request_id, payload }: OpenRequestOf<'network'>): NamedPanel {
-    const { theme } = this.#asking
+    const { theme } = this.#context
     const decide = (behavior: 'allow' | 'deny', remember: boolean) => () =>
       this.#answer(
         request_id,
@@ -116,7 +116,7 @@ export class AnswerPanels {
     return { key: `host ${request_id}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
   }
 
-  #question(asked: Asked): NamedPanel | undefined {
+  #question(asked: OpenForm): NamedPanel | undefined {
     const { questions } = asked.payload
     const given = this.#given.get(asked.request_id) ?? {}
     const at = Object.keys(given).length
@@ -139,13 +139,13 @@ export class AnswerPanels {
       onChoose: (chosen: readonly number[]) => answer(chosen.map((each) => labels[each] ?? '')),
       onText: (text: string) => answer([text]),
     }
-    return { key: `question ${asked.request_id} ${at}`, create: () => new ChoicePanel(choice, this.#asking.theme) }
+    return { key: `question ${asked.request_id} ${at}`, create: () => new ChoicePanel(choice, this.#context.theme) }
   }
 
   /** Sends the answers when there is one for each question. */
-  #give({ kind, request_id, payload }: Asked, answers: Record<string, string[]>): void {
+  #give({ kind, request_id, payload }: OpenForm, answers: Record<string, string[]>): void {
     this.#given.set(request_id, answers)
-    if (Object.keys(answers).length < payload.questions.length) return this.#asking.session.dispatch(REDRAW)
+    if (Object.keys(answers).length < payload.questions.length) return this.#context.session.dispatch(REDRAW)
     this.#given.delete(request_id)
     this.#answer(request_id, (session) => session.conversation.requests.answer(request_id, { kind, answers }))
   }
@@ -167,7 +167,7 @@ export class AnswerPanels {
    * more then.
    */
   #answer(id: string, send: (session: ChatSession) => Promise<unknown>, allowed?: string): void {
-    const { session } = this.#asking
+    const { session } = this.#context
     session.dispatch({ type: 'Answered', id })
     const confirm = () => {
       if (allowed !== undefined) session.say(`Allowed in this conversation from now on: ${allowed}`)

@@ -21,11 +21,11 @@ export const TABLE_ASSET = 'table-program.js'
 
 const LIMITS = { maxYoungGenerationSizeMb: 4 }
 
-type Asked = PromiseWithResolvers<readonly (readonly Row[])[]>
+type PendingSteps = PromiseWithResolvers<readonly (readonly Row[])[]>
 
 export class TableThread {
   readonly #worker: Worker
-  readonly #asked = new Map<number, Asked>()
+  readonly #pending = new Map<number, PendingSteps>()
   readonly #exited: Promise<unknown>
   #count = 0
   #hasEnded = false
@@ -40,13 +40,13 @@ export class TableThread {
     })
     this.#worker.on('error', (error) => {
       this.#hasEnded = true
-      for (const { reject } of this.#asked.values()) reject(error)
-      this.#asked.clear()
+      for (const { reject } of this.#pending.values()) reject(error)
+      this.#pending.clear()
     })
   }
 
   get isIdle(): boolean {
-    return this.#asked.size === 0
+    return this.#pending.size === 0
   }
 
   /** True after an error of the thread itself: it answers nothing any more. */
@@ -55,10 +55,10 @@ export class TableThread {
   }
 
   /** Resolves to the rows of each step when all are stored, durably; rejects, with a code, when none is. */
-  ask(steps: readonly TableStep[]): Promise<readonly (readonly Row[])[]> {
-    const asked: Asked = Promise.withResolvers()
+  run(steps: readonly TableStep[]): Promise<readonly (readonly Row[])[]> {
+    const asked: PendingSteps = Promise.withResolvers()
     const number = ++this.#count
-    this.#asked.set(number, asked)
+    this.#pending.set(number, asked)
     this.#worker.ref()
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage({ number, steps } satisfies TableRequest)
@@ -67,7 +67,7 @@ export class TableThread {
 
   /** Resolves when nothing is asked. */
   async settled(): Promise<void> {
-    while (!this.isIdle) await Promise.allSettled(this.#asked.values().map(({ promise }) => promise))
+    while (!this.isIdle) await Promise.allSettled(this.#pending.values().map(({ promise }) => promise))
   }
 
   /** Resolves when what was asked is answered, and the database is closed. */
@@ -80,8 +80,8 @@ export class TableThread {
   }
 
   #settle(answer: TableAnswer): void {
-    const asked = this.#asked.get(answer.number)
-    this.#asked.delete(answer.number)
+    const asked = this.#pending.get(answer.number)
+    this.#pending.delete(answer.number)
     if ('rows' in answer) asked?.resolve(answer.rows)
     else asked?.reject(errorFor(answer.error))
   }

@@ -65,7 +65,7 @@ export class Tables implements AsyncDisposable {
     if (this.#thread?.hasEnded) this.#thread = undefined
     const thread = (this.#thread ??= new TableThread(this.#url))
     try {
-      return await thread.ask(steps)
+      return await thread.run(steps)
     } catch (error) {
       throw await causeOfFailedWrite(error, this.#path)
     } finally {

@@ -10,7 +10,7 @@ import type { Turn } from './turn.ts'
 import { takeTurn } from './turn.ts'
 
 /** Throws what `takeTurn` throws. A model that turns out not to support tools is asked again without them. */
-export async function askModel(
+export async function requestAnswer(
   context: AgentContext,
   ahead: RequestAhead,
   output: Output,
@@ -23,7 +23,7 @@ export async function askModel(
     const hooks = context.hooks()
     if (hooks) {
       ahead.drop()
-      return await askWithHooks({ context, llm, hooks, tools }, output, signal)
+      return await requestWithHooks({ context, llm, hooks, tools }, output, signal)
     }
     const deps = { runId, readThrough: context.onRequest(), ...output }
     const request = requestOf(context, tools)
@@ -46,7 +46,7 @@ type HookedRequest = {
   readonly tools: readonly ModelTool[]
 }
 
-async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, output: Output, signal: AbortSignal) {
+async function requestWithHooks({ context, llm, hooks, tools }: HookedRequest, output: Output, signal: AbortSignal) {
   const { history, runId } = context
   const upcoming = () => ({ system: history.system, messages: history.upcoming() })
   // Rewritten messages do not have what is stored from here on.

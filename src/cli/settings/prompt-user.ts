@@ -10,7 +10,7 @@ import { sayError } from '../terminal/terminal.ts'
  * Returns undefined for an empty answer, and at the end of the input. Ctrl+C, a signal and a terminal that is gone end the
  * process; the terminal is restored.
  */
-export async function ask(question: string, { isSecret = false } = {}): Promise<string | undefined> {
+export async function promptUser(question: string, { isSecret = false } = {}): Promise<string | undefined> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output: isSecret ? silent : process.stderr, terminal: true })
   const leave = (code: number): never => {

@@ -17,7 +17,7 @@ export type ModelsAnswer =
   | { readonly kind: 'unreachable'; readonly reason: string; readonly fix: string }
 
 /** Rejects only with the reason of the signal. */
-export async function askForModels(endpoint: Endpoint, signal?: AbortSignal): Promise<ModelsAnswer> {
+export async function fetchModels(endpoint: Endpoint, signal?: AbortSignal): Promise<ModelsAnswer> {
   const timeout = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
   const either = signal ? AbortSignal.any([signal, timeout]) : timeout
   try {

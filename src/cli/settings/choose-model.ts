@@ -11,7 +11,7 @@ export type MissingModel = {
   readonly file: SettingsFile
 }
 
-export type AskedModel = {
+export type ChosenModel = {
   /** Always with an endpoint, so that the key is sent nowhere else. */
   readonly values: LlmConfig
   /** Whether the settings file has a key now. */
@@ -21,4 +21,4 @@ export type AskedModel = {
 }
 
 /** Undefined: the person has left. */
-export type AskForModel = (missing: MissingModel) => Promise<AskedModel | undefined>
+export type ChooseModel = (missing: MissingModel) => Promise<ChosenModel | undefined>

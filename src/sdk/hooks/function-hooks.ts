@@ -17,7 +17,7 @@ import { repeatLost } from '../errors/repeat-lost.ts'
 import { QUERY_CLIENT } from './left-hooks.ts'
 import { isRefused } from '../errors/refused.ts'
 
-export type AskedFunctionsOptions = {
+export type FunctionHooksOptions = {
   readonly conversation: ConversationHandle
   /** The session as the query found it: later events may say that the hooks were removed. */
   readonly after: number
@@ -35,8 +35,8 @@ const REMOVE_MS = 5000
 const MAX_ERROR_CHARS = 10_000
 const MAX_ID_CHARS = 190
 
-export class AskedFunctions implements AsyncDisposable {
-  readonly #options: AskedFunctionsOptions
+export class FunctionHooks implements AsyncDisposable {
+  readonly #options: FunctionHooksOptions
   readonly #client = `${QUERY_CLIENT}${randomUUID()}`
   /** By point and id. */
   readonly #hooks = new Map<string, FunctionHook>()
@@ -45,15 +45,15 @@ export class AskedFunctions implements AsyncDisposable {
   /** According to the events read so far. */
   #wasRegistered = false
 
-  private constructor(hooks: readonly FunctionHook[], options: AskedFunctionsOptions) {
+  private constructor(hooks: readonly FunctionHook[], options: FunctionHooksOptions) {
     this.#options = options
     this.#work = new OpenWork(options.fail)
     for (const hook of hooks) this.#hooks.set(keyOf(hook.point, this.#freeId(hook)), hook)
   }
 
   /** Resolves when the server knows the hooks: they hold for what follows. */
-  static async register(hooks: readonly FunctionHook[], options: AskedFunctionsOptions): Promise<AskedFunctions> {
-    const asked = new AskedFunctions(hooks, options)
+  static async register(hooks: readonly FunctionHook[], options: FunctionHooksOptions): Promise<FunctionHooks> {
+    const asked = new FunctionHooks(hooks, options)
     const { conversation, signal } = options
     const body = { hooks: asked.#declaration() }
     const send = () => conversation.clientHooks.register(asked.#client, body, { signal })
