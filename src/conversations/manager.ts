@@ -27,6 +27,7 @@ import { createInFlight } from '../idempotency/in-flight.ts'
 import { Attendance } from './registry/attendance.ts'
 import type { ViewPage } from './registry/conversation-pages.ts'
 import { ConversationPages } from './registry/conversation-pages.ts'
+import { HiddenForks } from './registry/hidden-forks.ts'
 import { keyOf } from './registry/known-conversations.ts'
 import type { Summary } from '../storage/storage.ts'
 import type { IsVisible } from './registry/listing.ts'
@@ -63,8 +64,7 @@ export type ManagerDeps = OpenConversationsDeps &
 
 export class ConversationManager {
   readonly attendance = new Attendance()
-  /** Ids of conversations that are in no list: forks of replays. */
-  readonly hidden = new Set<string>()
+  readonly hidden = new HiddenForks()
   readonly #deps: ManagerDeps
   readonly #open: OpenConversations
   readonly #pages: ConversationPages
@@ -140,6 +140,7 @@ export class ConversationManager {
     const { signal } = this.#open
     const options = { request, idempotency, mayUse, mayConnect, signal, onChange: known.update }
     const make = (id: string) => createConversation(conversations, { id, ...options })
+    this.hidden.refuse(request.id)
     // Its log is short: `meta.json` is written when the conversation first changes or is closed.
     return await this.#once(idempotency, () => this.#make(request.id, make, known.refresh))
   }
@@ -152,6 +153,7 @@ export class ConversationManager {
     replay?: ReplayLimits,
   ): Promise<ConversationView> {
     const { conversations, known } = this.#deps
+    if (!replay) this.hidden.refuse(request.id)
     const view = await this.#once(idempotency, async () => {
       const source = await this.open(sourceId)
       const options = { request, idempotency, signal: this.#open.signal, onChange: known.update, replay }
@@ -168,19 +170,19 @@ export class ConversationManager {
   /** Returns one page, newest first by default. Opens no log. */
   async list(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
     await this.upToDate()
-    return await this.#pages.page(query, this.#listed(isVisible))
+    return await this.#pages.page(query, this.hidden.visibleTo(isVisible))
   }
 
   /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
     await this.upToDate()
-    return await this.#pages.summaries(query, this.#listed(isVisible))
+    return await this.#pages.summaries(query, this.hidden.visibleTo(isVisible))
   }
 
   /** Returns one page of what waits in all conversations, the oldest first. */
   async requests(query: ListAllRequests, isVisible?: IsVisible): Promise<WaitingRequests> {
     await this.upToDate()
-    return await this.#waiting.page(query, this.#listed(isVisible))
+    return await this.#waiting.page(query, this.hidden.visibleTo(isVisible))
   }
 
   /** Resolves when the conversations of other instances are known as they are now. Throws the `Problem` of the storage. */
@@ -190,13 +192,7 @@ export class ConversationManager {
 
   /** As of the last `upToDate`. */
   count(filter: CountedConversations, isVisible?: IsVisible): number {
-    return this.#deps.known.count(filter, this.#listed(isVisible))
-  }
-
-  /** To count all is cheap without a filter. */
-  #listed(isVisible: IsVisible | undefined): IsVisible | undefined {
-    const { hidden } = this
-    return hidden.size === 0 ? isVisible : (owned) => !hidden.has(owned.id) && (isVisible?.(owned) ?? true)
+    return this.#deps.known.count(filter, this.hidden.visibleTo(isVisible))
   }
 
   /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. */

@@ -50,8 +50,8 @@ async function untilSettled(conversation: Conversation, signal: AbortSignal): Pr
 
 function isSettled({ state, requests }: Conversation): boolean {
   if (requests.list().length > 0) return true
-  // The recovery of the server continues it.
-  const isCutOff = state.status === 'paused' && CUT_OFF.has(state.reason ?? '')
+  // The recovery of the server continues it, unless a client has changed that.
+  const isCutOff = state.status === 'paused' && CUT_OFF.has(state.reason ?? '') && state.settings.resume_on_start
   return state.status !== 'running' && !isCutOff && !areInBackground(state)
 }
 

@@ -16,6 +16,8 @@ const StoredReplay = z.object({
   shares: z.record(z.string(), z.number()),
   /** The key with which it was created. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string() }).optional(),
+  /** Whether a client has cancelled it: it also ends if the server does before. */
+  isCancelled: z.boolean().default(false),
   /** Whether its forks are deleted. */
   isTidied: z.boolean(),
   plan: z.base64(),

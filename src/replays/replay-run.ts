@@ -35,6 +35,7 @@ export class ReplayRun {
     this.#budget = new CostBudget(record.replay.max_cost_usd)
     for (const { conversation_id: id, status } of record.replay.rows)
       if (status === 'running') this.#budget.keep(id, record.shares[id] ?? 0)
+    if (record.isCancelled) this.#ending.abort('cancelled' satisfies Ended)
     this.ended = this.#run().catch((error: unknown) => {
       deps.logger.error({ err: error, replay_id: record.replay.id }, 'a replay could not continue')
     })
@@ -44,10 +45,11 @@ export class ReplayRun {
     return this.#record
   }
 
-  /** Resolves when all forks have ended. */
+  /** Resolves when all forks have ended. If the server ends before, its next start cancels it. */
   async cancel(): Promise<void> {
+    this.#record = { ...this.#record, isCancelled: true }
     this.#ending.abort('cancelled' satisfies Ended)
-    await this.ended
+    await Promise.all([this.#write(), this.ended])
   }
 
   /** The next start of the server continues. */
@@ -138,7 +140,9 @@ export class ReplayRun {
   async #fail(id: string, error: unknown): Promise<void> {
     const { manager } = this.#deps
     const isCancelled = this.#ending.signal.aborted
-    let measured: Partial<ReplayRow> = {}
+    // If a client has deleted the fork, or it cannot be read, its cost is not known, and must not be spent again.
+    const { files, cost_usd = this.#record.shares[id] ?? 0 } = this.#rowOf(id)
+    let measured: Partial<ReplayRow> = files ? { cost_usd } : {}
     try {
       if (manager.ownerOf(id)) {
         const conversation = await manager.open(id)
@@ -154,6 +158,10 @@ export class ReplayRun {
       status: isCancelled ? 'cancelled' : 'error',
       ...(message !== undefined && { message }),
     })
+  }
+
+  #rowOf(id: string): Partial<ReplayRow> {
+    return this.#record.replay.rows.find(({ conversation_id: fork }) => fork === id) ?? {}
   }
 
   async #messageOf(error: unknown): Promise<string> {
@@ -179,6 +187,10 @@ export class ReplayRun {
       updated_at: new Date().toISOString(),
     }
     this.#record = { ...this.#record, replay }
+    await this.#write()
+  }
+
+  async #write(): Promise<void> {
     const write = () => this.#deps.files.write(this.#record)
     this.#written = this.#written.then(write, write)
     await this.#written

@@ -35,6 +35,8 @@ export class Replays {
   readonly #ended = new Map<string, ReplayRecord>()
   readonly #running = new Map<string, ReplayRun>()
   readonly #inFlight = createInFlight()
+  /** Those that begin when they are stored. */
+  #storing = 0
   #timer: NodeJS.Timeout | undefined
   #tidying: Promise<void> = Promise.resolve()
   #isClosed = false
@@ -47,8 +49,7 @@ export class Replays {
   async start(): Promise<void> {
     const records = await this.#deps.files.readAll()
     for (const record of records) {
-      for (const { conversation_id: id } of record.replay.rows)
-        if (this.#deps.manager.ownerOf(id)) this.#deps.manager.hidden.add(id)
+      if (!record.isTidied) this.#hide(record)
       if (isOver(record.replay.status)) this.#ended.set(record.replay.id, record)
       else this.#begin(record)
     }
@@ -122,7 +123,7 @@ export class Replays {
           rows.push({ ...start, llm_config, attempt, conversation_id: uuid7() })
     }
     if (this.#isClosed) throw new Problem('unavailable', 'The server is stopping. Repeat the request later.')
-    if (this.#running.size >= MAX_RUNNING) throw new Problem('limit_reached', TOO_MANY)
+    if (this.#running.size + this.#storing >= MAX_RUNNING) throw new Problem('limit_reached', TOO_MANY)
     const now = new Date().toISOString()
     const progress = { done: 0, total: rows.length }
     const replay: Replay = {
@@ -136,18 +137,29 @@ export class Replays {
       rows,
     }
     const kept = idempotency && { idempotency: keptOf(idempotency) }
-    const record = { replay, sources, shares: {}, ...kept, isTidied: false, plan }
-    await files.write(record)
-    this.#begin(record)
+    const record = { replay, sources, shares: {}, ...kept, isCancelled: false, isTidied: false, plan }
+    this.#storing += 1
+    try {
+      await files.write(record)
+      this.#begin(record)
+    } finally {
+      this.#storing -= 1
+    }
     return replay
   }
 
   #begin(record: ReplayRecord): void {
-    const { id, rows } = record.replay
-    for (const row of rows) this.#deps.manager.hidden.add(row.conversation_id)
+    // The next start begins it.
+    if (this.#isClosed) return
+    const { id } = record.replay
+    this.#hide(record)
     const run = new ReplayRun(this.#deps, record)
     this.#running.set(id, run)
     void this.#noteEnd(run, id)
+  }
+
+  #hide({ replay }: ReplayRecord): void {
+    for (const { conversation_id: id } of replay.rows) this.#deps.manager.hidden.add(id)
   }
 
   async #noteEnd(run: ReplayRun, id: string): Promise<void> {
@@ -185,10 +197,12 @@ export class Replays {
 
   async #deleteForks(record: ReplayRecord): Promise<void> {
     const { manager, files } = this.#deps
-    for (const { conversation_id: id } of record.replay.rows) if (manager.ownerOf(id)) await manager.delete(id)
+    const { rows } = record.replay
+    for (const { conversation_id: id } of rows) if (manager.ownerOf(id)) await manager.delete(id)
     const tidied = { ...record, isTidied: true }
     await files.write(tidied)
     this.#ended.set(record.replay.id, tidied)
+    for (const { conversation_id: id } of rows) manager.hidden.delete(id)
   }
 
   *#all(): Iterable<ReplayRecord> {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { CreateReplay } from '../../src/contract/replay.ts'
 import type { Replay } from '../../src/contract/replay.ts'
+import type { ReplayRecord } from '../../src/replays/replay-files.ts'
 import { ReplayFiles } from '../../src/replays/replay-files.ts'
 import { Replays } from '../../src/replays/replays.ts'
 import type { Bench } from '../conversations/fixtures.ts'
@@ -10,9 +11,15 @@ import { MODEL_KEY } from '../conversations/fixtures.ts'
 import { takeTime } from '../support/take-time.ts'
 
 /** Of the manager that runs now. */
-export function createReplays(bench: Bench, { hasPeers = false } = {}): Replays {
+export function createReplays(bench: Bench, { hasPeers = false, beforeWrite = () => {} } = {}): Replays {
   const { manager, storage, dataDir, logged } = bench
-  const files = new ReplayFiles({
+  class WatchedFiles extends ReplayFiles {
+    override async write(record: ReplayRecord): Promise<void> {
+      beforeWrite()
+      await super.write(record)
+    }
+  }
+  const files = new WatchedFiles({
     directory: join(dataDir, 'replays'),
     sealerOf: (id) => storage.conversation(id).sealer,
     onDamaged: (_, path) => void logged.push(path),

@@ -1,0 +1,33 @@
+/** Forks of replays, also of those that are not made yet: they are in no list, and their ids are for nothing else. */
+import { Problem } from '../../contract/problem.ts'
+import type { IsVisible } from './listing.ts'
+
+export class HiddenForks {
+  readonly #ids = new Set<string>()
+
+  add(id: string): void {
+    this.#ids.add(id)
+  }
+
+  delete(id: string): void {
+    this.#ids.delete(id)
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id)
+  }
+
+  /** Returns a filter for lists. To count all is cheap without one. */
+  visibleTo(isVisible: IsVisible | undefined): IsVisible | undefined {
+    return this.#ids.size === 0 ? isVisible : (owned) => !this.has(owned.id) && (isVisible?.(owned) ?? true)
+  }
+
+  /**
+   * The table of a replay shows the id before its fork exists: without this, a client could put a conversation in its place,
+   * which would run the check of the replay and be deleted with it. Throws a `Problem`.
+   */
+  refuse(id: string | undefined): void {
+    if (id !== undefined && this.has(id))
+      throw new Problem('conversation_exists', `Conversation ${id} belongs to a replay; use another id.`)
+  }
+}
